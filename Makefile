@@ -1,0 +1,46 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+
+.PHONY: serve test quick lint types check conformance clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make serve   set up and run the gateway on http://127.0.0.1:7420/mcp"
+	@echo "make test    set up and run every test"
+	@echo "make lint | types | conformance | clean"
+
+$(VENV)/run.stamp: pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --editable .
+	@touch $@
+
+# pip before 25.1 cannot read dependency groups, so the newest one the constraints allow comes first.
+$(VENV)/dev.stamp: $(VENV)/run.stamp
+	$(PIP) pip
+	$(PIP) --group dev
+	@touch $@
+
+$(VENV)/node.stamp: $(VENV)/dev.stamp tests/node/package.json tests/node/package-lock.json
+	$(BIN)/python tests/node/install.py
+	@touch $@
+
+serve: $(VENV)/run.stamp
+	@$(BIN)/pegboard serve $(ARGS)
+
+test: $(VENV)/node.stamp
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/dev.stamp
+	$(BIN)/basedpyright --warnings
+
+conformance: $(VENV)/node.stamp
+	$(BIN)/python -m tests.conformance
+
+clean:
+	rm -rf $(VENV) tests/node/node_modules

@@ -1,0 +1,5 @@
+"""`python -m pegboard`."""
+
+from pegboard.cli import main
+
+main()

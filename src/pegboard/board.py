@@ -1,0 +1,397 @@
+"""Pegboard itself: what every front and every user of the library calls."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pegboard.catalog.discovery import Discovery
+from pegboard.catalog.registry import ToolRegistry
+from pegboard.config import ServerSpec, Settings, locate, read_settings, state_folder
+from pegboard.exactjson import as_object
+from pegboard.log import logger, new_trace_id, trace_id
+from pegboard.metrics import Metrics
+from pegboard.names import nearest, parse
+from pegboard.notices import Notices
+from pegboard.protocol.eras import Era, forwarded_params
+from pegboard.result import ToolErrorCode, ToolFailure, ToolResult, caught, unavailable
+from pegboard.servers.keeper import Keeper
+from pegboard.servers.link import Message, Params, RpcError
+from pegboard.servers.server import Server, ServerState
+from pegboard.storage import SqliteStorage, Storage, StorageError
+from pegboard.tool import Disposable, RegisteredTool, Tool
+from pegboard.view import EVERYTHING, Filter, View
+
+FIRST_MEETING = 0.4
+
+
+class UnknownTool(ToolFailure):
+    """Nobody here has a tool of this name; the message says which names come close."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ToolErrorCode.NOT_FOUND, message, retryable=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls: what the relay needs to know of a client."""
+
+    era: Era = "handshake"
+    session: str | None = None
+    filter: Filter = EVERYTHING
+    capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    on_progress: Callable[[Params], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """Whether a tool can be used now, and if not, why."""
+
+    status: str
+    reason: str | None = None
+    stale_since: float | None = None
+    next_try_in: float | None = None
+    listed: bool = True
+
+    def to_dict(self) -> dict[str, object]:
+        """Only what there is to say."""
+        data: dict[str, object] = {"status": self.status}
+        if self.reason is not None:
+            data["reason"] = self.reason
+        if self.stale_since is not None:
+            data["staleSince"] = _iso(self.stale_since)
+        if self.next_try_in is not None:
+            data["nextTryInSeconds"] = round(self.next_try_in, 1)
+        return data
+
+
+class Pegboard:
+    """Many servers and static tools as one board."""
+
+    def __init__(self, settings: Settings | None = None, *, storage: Storage | None = None) -> None:
+        self.settings = settings or Settings()
+        self.storage = storage or _storage(self.settings)
+        self.notices = Notices(self.view)
+        self.registry = ToolRegistry(max_name_length=self.settings.max_name_length, on_change=self.notices.changed)
+        self.metrics = Metrics()
+        self.servers: dict[str, Server] = {}
+        self.discovery = Discovery(self.registry, self.storage, lambda: self.servers, may_try=self._may_try)
+        self._keeper = Keeper()
+        # Tools of disabled servers: not there for clients, but still to be told about.
+        self._shelved: dict[str, tuple[RegisteredTool, ...]] = {}
+        self._removed: set[str] = set()
+        self._views: dict[Filter, tuple[int, View]] = {}
+        self._epoch = 0
+        self._seen_generation = -1
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._applying = asyncio.Lock()
+
+    @classmethod
+    def from_config(cls, path: Path | str | None = None) -> Pegboard:
+        """A board with the settings of a config file, found as the commands find it."""
+        location = locate(Path(path) if path is not None else None)
+        if path is not None and not location.exists:
+            return cls(read_settings(location.path, os.environ))
+        return cls(read_settings(location.path if location.exists else None, os.environ))
+
+    async def __aenter__(self) -> Pegboard:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def open(self) -> None:
+        """Register every server and take over the catalog; nothing is connected."""
+        await self.storage.open()
+        for remark in self.settings.remarks:
+            logger().warning("config.remark", remark=remark)
+        for spec in self.settings.servers.values():
+            self._add(spec)
+        for name, record in (await self.discovery.load()).items():
+            server = self.servers[name]
+            server.era = "modern" if record.era == "modern" else "handshake"
+            if not server.spec.enabled:
+                self._shelve(name)
+
+    async def close(self) -> None:
+        """Stop everything and leave nothing behind."""
+        self.notices.close()
+        await self.discovery.close()
+        await asyncio.gather(*(server.close() for server in self.servers.values()), return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.to_thread(self._keeper.close)
+        await self.storage.close()
+
+    def register(self, tool: Tool) -> Disposable:
+        """Add a static tool."""
+        return self.registry.register_tool(tool.name, tool)
+
+    async def list_tools(self, wanted: Filter = EVERYTHING) -> View:
+        """The list a client sees now. It never waits for a server in the catalog, and a moment at most for new ones."""
+        self.metrics.lists += 1
+        self.discovery.refresh_stale()
+        await self.discovery.meet_unseen(FIRST_MEETING)
+        view = self.view(wanted)
+        self.notices.served(wanted, view)
+        return view
+
+    def view(self, wanted: Filter) -> View:
+        """The list of this filter, made once for each change."""
+        if self._seen_generation != self.registry.generation:
+            self._seen_generation = self.registry.generation
+            self._epoch += 1
+        cached = self._views.get(wanted)
+        if cached is not None and cached[0] == self._epoch:
+            return cached[1]
+        hidden = {name for name, server in self.servers.items() if not _listed(server)}
+        view = View.of(tool for tool in self.registry.all() if tool.server_name not in hidden and wanted.admits(tool))
+        if len(self._views) > 256:
+            self._views.clear()
+        self._views[wanted] = (self._epoch, view)
+        return view
+
+    async def find_tool(self, name: str, wanted: Filter = EVERYTHING) -> RegisteredTool:
+        """The tool of this name, met for the first time if need be; else why there is none."""
+        tool = self.registry.get(name)
+        if tool is None:
+            await self._meet_owner(name)
+            tool = self.registry.get(name)
+        if tool is None or not wanted.admits(tool):
+            raise self._unknown(name, wanted)
+        return tool
+
+    async def call_tool(self, name: str, params: Params | None, caller: Caller) -> Message:
+        """Relay a call as it is and give the result as it is.
+
+        Raises `UnknownTool`, the server's own `RpcError`, or `ToolFailure` for everything else.
+        """
+        started = time.perf_counter()
+        outcome, owner = "failed", "none"
+        token = trace_id.set(new_trace_id()) if trace_id.get() is None else None
+        try:
+            tool = await self.find_tool(name, caller.filter)
+            owner = tool.server_name or "pegboard"
+            result = await self._call(tool, params, caller)
+            outcome = "error" if result.get("isError") is True else "ok"
+            return result
+        except asyncio.CancelledError:
+            outcome = "cancelled"
+            raise
+        finally:
+            self.metrics.called(owner, outcome, time.perf_counter() - started)
+            logger().debug("tool.called", tool=name, outcome=outcome)
+            if token is not None:
+                trace_id.reset(token)
+
+    async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult[Message]:
+        """Call a tool from Python; never raises."""
+        return await caught(self._call_for_python(name, arguments))
+
+    async def refresh(self, names: list[str] | None = None, trace: str | None = None) -> ToolResult[dict[str, int]]:
+        """Ask servers for their tools now; all enabled ones unless some are named."""
+        chosen = names or [name for name, server in self.servers.items() if server.spec.enabled]
+        return await self.discovery.refresh(chosen, trace)
+
+    async def discover_all_tools(self, trace: str | None = None) -> ToolResult[dict[str, int]]:
+        """Ask every enabled server whose tools are not fresh."""
+        return await self.discovery.discover_all_tools(trace)
+
+    def availability(self, tool: RegisteredTool) -> Availability:
+        """Whether a tool can be used now, and if not, why."""
+        if tool.server_name is None:
+            return Availability("available")
+        server = self.servers.get(tool.server_name)
+        if server is None:
+            return Availability("disabled", "the server was removed from the config", listed=False)
+        return self._server_availability(server)
+
+    def known_tools(self) -> list[RegisteredTool]:
+        """Every tool there is something to say about, those of disabled servers included; sorted by name."""
+        shelved = [tool for tools in self._shelved.values() for tool in tools]
+        return sorted([*self.registry.all(), *shelved], key=lambda tool: tool.name)
+
+    async def apply(self, settings: Settings) -> None:
+        """Take over a changed config; clients stay connected, and only what changed is touched."""
+        async with self._applying:
+            old, self.settings = self.settings, settings
+            for remark in settings.remarks:
+                logger().warning("config.remark", remark=remark)
+            for name in [name for name in self.servers if name not in settings.servers]:
+                await self._remove(name)
+            for name, spec in settings.servers.items():
+                if name not in self.servers:
+                    self._add(spec)
+                    await self._restore(name)
+                elif old.servers.get(name) != spec:
+                    await self._replace(name, spec)
+            self._changed()
+
+    async def leave_session(self, key: str) -> None:
+        """A client session ended; servers that gave it a process of its own end that."""
+        await asyncio.gather(*(server.leave_session(key) for server in self.servers.values()))
+
+    def state_changed(self, server: Server) -> None:
+        """A server's state changed; so, perhaps, did the list."""
+        logger().debug("server.state", server=server.name, state=server.state)
+        self._changed()
+
+    def tools_may_have_changed(self, server: Server) -> None:
+        """A server said that its list changed."""
+        if server.spec.enabled:
+            self.discovery.soon(server.name)
+
+    async def _call(self, tool: RegisteredTool, params: Params | None, caller: Caller) -> Message:
+        if tool.tool is not None:
+            return await _call_static(tool.tool, params)
+        assert tool.server_name is not None
+        server = self.servers.get(tool.server_name)
+        if server is None:
+            raise unavailable(f"server {tool.server_name} was removed from the config", retryable=False)
+        self.discovery.refresh_stale()
+        forwarded = forwarded_params(params)
+        forwarded["name"] = tool.original_name
+        result = await server.request(
+            "tools/call",
+            forwarded,
+            key=caller.session,
+            on_progress=caller.on_progress,
+            capabilities=caller.capabilities if caller.era == "modern" else {},
+            input_schema=tool.definition["inputSchema"],
+        )
+        if result.get("resultType") == "input_required" and caller.era != "modern":
+            raise ToolFailure(
+                ToolErrorCode.NOT_IMPLEMENTED,
+                f"{tool.name} asks for input in a way that this client's protocol version does not know",
+                retryable=False,
+            )
+        return result
+
+    async def _call_for_python(self, name: str, arguments: Mapping[str, Any] | None) -> Message:
+        params: dict[str, Any] = {"name": name, "arguments": dict(arguments or {})}
+        try:
+            return await self.call_tool(name, params, Caller(era="handshake"))
+        except RpcError as exc:
+            raise ToolFailure(ToolErrorCode.EXECUTION_FAILED, f"{name} failed ({exc.code}): {exc.message}") from None
+
+    async def _meet_owner(self, name: str) -> None:
+        """The owner of a name that is not in the catalog may be a server that was never asked."""
+        parts = parse(name)
+        owners = [server for server in self.servers.values() if not server.spec.prefix]
+        if parts is not None and (owner := self.servers.get(parts[0])):
+            owners.insert(0, owner)
+        for server in owners:
+            if parts is not None and server.name == parts[0] and (failure := server.failure()):
+                raise failure
+            if server.spec.enabled and self.registry.server(server.name) is None:
+                result = await self.discovery.discover(server.name)
+                if result.error is not None and server.spec.prefix:
+                    result.unwrap()
+        if parts is not None and parts[0] in self._removed:
+            raise unavailable(f"server {parts[0]} was removed from the config", retryable=False)
+
+    def _unknown(self, name: str, wanted: Filter) -> UnknownTool:
+        if renamed := self.settings.renamed.get(name):
+            there = "" if self.registry.get(renamed) else ", which is not installed here"
+            return UnknownTool(f'Unknown tool "{name}": it is called "{renamed}" now{there}.')
+        known = [tool.name for tool in self.registry.all() if wanted.admits(tool)]
+        close = nearest(name, known)
+        hint = f" Did you mean {', '.join(close)}?" if close else ""
+        return UnknownTool(f'Unknown tool "{name}".{hint} Use tool_find to search for tools.')
+
+    def _server_availability(self, server: Server) -> Availability:
+        stale = self.discovery.stale_since.get(server.name)
+        match server.state:
+            case ServerState.DISABLED:
+                return Availability("disabled", f"server {server.name} is disabled", listed=False)
+            case ServerState.INVALID:
+                return Availability("unavailable", server.spec.problem, listed=False)
+            case ServerState.LOST:
+                return Availability("unavailable", server.last_error, next_try_in=server.next_try_in, listed=False)
+            case ServerState.NEEDS_AUTH:
+                return Availability("needs_auth", server.last_error)
+            case _:
+                return Availability("available", stale_since=stale)
+
+    def _add(self, spec: ServerSpec) -> None:
+        self._removed.discard(spec.name)
+        self.servers[spec.name] = Server(spec, keeper=self._keeper, watcher=self)
+        if spec.problem:
+            logger().error("config.server.invalid", server=spec.name, reason=spec.problem)
+
+    async def _remove(self, name: str) -> None:
+        server = self.servers.pop(name)
+        self._removed.add(name)
+        self._shelved.pop(name, None)
+        await self.discovery.forget(server.spec)
+        self._changed()
+        self._own(server.close())
+
+    async def _replace(self, name: str, spec: ServerSpec) -> None:
+        server = self.servers[name]
+        moved = spec.fingerprint != server.spec.fingerprint
+        await server.replace_spec(spec)
+        if not spec.enabled:
+            self._shelve(name)
+            return
+        if moved:
+            server.era = None
+            self.registry.remove_server_tools(name)
+        await self._restore(name)
+
+    async def _restore(self, name: str) -> None:
+        self._shelved.pop(name, None)
+        try:
+            await self.discovery.restore(name)
+        except StorageError as exc:
+            logger().warning("catalog.load.failed", serverName=name, reason=str(exc))
+
+    def _shelve(self, name: str) -> None:
+        if (known := self.registry.server(name)) is not None:
+            self._shelved[name] = tuple(known.tools.values())
+            self.registry.remove_server_tools(name)
+
+    def _may_try(self, name: str) -> bool:
+        server = self.servers[name]
+        return not server.breaker.waiting and server.state not in {ServerState.INVALID, ServerState.NEEDS_AUTH}
+
+    def _changed(self) -> None:
+        self._epoch += 1
+        self.notices.changed()
+
+    def _own(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def _call_static(tool: Tool, params: Params | None) -> Message:
+    answer = await tool.invoke(as_object((params or {}).get("arguments")))
+    result: Message = {"content": [{"type": "text", "text": part.value} for part in answer.content]}
+    if answer.data is not None:
+        result["structuredContent"] = dict(answer.data)
+    result["isError"] = answer.is_error
+    return result
+
+
+def _listed(server: Server) -> bool:
+    return server.state not in {ServerState.DISABLED, ServerState.INVALID, ServerState.LOST}
+
+
+def _storage(settings: Settings) -> Storage:
+    if settings.storage == "sqlite":
+        return SqliteStorage(state_folder() / "pegboard.db")
+    if settings.storage.startswith("sqlite:"):
+        return SqliteStorage(Path(settings.storage.removeprefix("sqlite:").removeprefix("//")).expanduser())
+    raise StorageError(f'storage "{settings.storage}" is not known: use "sqlite" or "sqlite:PATH"')
+
+
+def _iso(moment: float) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,249 @@
+"""Discovery: asks servers for their tools when that is due, in parallel, and keeps what it had when one fails."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, cast
+
+from pegboard.catalog.registry import Exposure, ToolRegistry
+from pegboard.config import ServerSpec
+from pegboard.log import logger, new_trace_id, trace_id
+from pegboard.result import ToolError, ToolResult, caught
+from pegboard.storage import CatalogRecord, Storage, StorageError
+
+
+class Offered(Protocol):
+    """A list of tools and for how long it holds."""
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """The tools as the server sent them."""
+        ...
+
+    @property
+    def ttl(self) -> float | None:
+        """The server's own time to live, in seconds."""
+        ...
+
+
+class Introduction(Protocol):
+    """What a server said of itself."""
+
+    @property
+    def era(self) -> str: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def capabilities(self) -> Mapping[str, Any]: ...
+    @property
+    def server_info(self) -> Mapping[str, Any]: ...
+    @property
+    def instructions(self) -> str | None: ...
+
+
+class ToolSource(Protocol):
+    """Something that lists tools: a server, as far as discovery is concerned."""
+
+    @property
+    def spec(self) -> ServerSpec: ...
+    @property
+    def connected(self) -> bool: ...
+    @property
+    def greeting(self) -> Introduction | None: ...
+    async def list_tools(self) -> Offered: ...
+
+
+class Discovery:
+    """Fills the registry from servers and from the catalog on disk."""
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        storage: Storage,
+        sources: Callable[[], Mapping[str, ToolSource]],
+        *,
+        may_try: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        self._registry = registry
+        self._storage = storage
+        self._sources = sources
+        # Whether a server that failed lately may be tried again in the background.
+        self._may_try = may_try
+        self._running: dict[str, asyncio.Task[ToolResult[int]]] = {}
+        self._again: set[str] = set()
+        self.stale_since: dict[str, float] = {}
+        self.instructions: dict[str, str] = {}
+
+    async def discover_all_tools(self, trace: str | None = None) -> ToolResult[dict[str, int]]:
+        """Ask every enabled server whose tools are not fresh, all at once; the first error, if any, is the result."""
+        sources = self._sources()
+        for name in self._registry.servers():
+            if name not in sources or not sources[name].spec.enabled:
+                self._registry.remove_server_tools(name)
+        due = [name for name in self._enabled() if self._registry.is_discovery_stale(name)]
+        return await self.refresh(due, trace)
+
+    async def refresh(self, names: list[str], trace: str | None = None) -> ToolResult[dict[str, int]]:
+        """Ask these servers now."""
+        token = trace_id.set(trace or trace_id.get() or new_trace_id())
+        try:
+            logger().info("tools.discovery.started", serverCount=len(names))
+            results = await asyncio.gather(*(self.discover(name) for name in names))
+            error = next((result.error for result in results if result.error is not None), None)
+            if error is not None:
+                return ToolResult[dict[str, int]].failed(error)
+            return ToolResult[dict[str, int]].ok({"registered": sum(result.data or 0 for result in results)})
+        finally:
+            trace_id.reset(token)
+
+    async def discover(self, name: str) -> ToolResult[int]:
+        """Ask one server now; whoever else asks meanwhile gets the same answer."""
+        task = self._running.get(name)
+        if task is None:
+            task = asyncio.get_running_loop().create_task(self._discover(name))
+            self._running[name] = task
+            task.add_done_callback(lambda done: self._finished(name, done))
+        return await asyncio.shield(task)
+
+    def soon(self, name: str) -> None:
+        """Ask one server in the background; if it is being asked already, once more afterwards."""
+        if name in self._running:
+            self._again.add(name)
+            return
+        task = asyncio.get_running_loop().create_task(self._discover(name))
+        self._running[name] = task
+        task.add_done_callback(lambda done: self._finished(name, done))
+
+    def refresh_stale(self) -> None:
+        """Whatever is past its TTL is asked again in the background; time alone never starts a process."""
+        for name in self._enabled():
+            source = self._sources()[name]
+            known = self._registry.server(name) is not None
+            reachable = source.connected or source.spec.transport != "stdio"
+            if known and reachable and self._registry.is_discovery_stale(name) and self._may_try(name):
+                self.soon(name)
+
+    async def meet_unseen(self, limit: float) -> None:
+        """Give servers never seen before a moment to introduce themselves; the rest goes on in the background."""
+        unseen = [name for name in self._enabled() if self._registry.server(name) is None and self._may_try(name)]
+        for name in unseen:
+            if name not in self._running:
+                self.soon(name)
+        waiting = [self._running[name] for name in unseen if name in self._running]
+        if waiting:
+            await asyncio.wait(waiting, timeout=limit)
+
+    async def load(self) -> dict[str, CatalogRecord]:
+        """Take over what earlier runs have seen of the servers that are configured now."""
+        records: dict[str, CatalogRecord] = {}
+        sources = self._sources()
+        for record in await self._storage.load_catalog():
+            source = sources.get(record.server)
+            if source is not None and source.spec.fingerprint == record.fingerprint:
+                records[record.server] = record
+        for name, record in records.items():
+            self._take_over(sources[name].spec, record)
+        return records
+
+    async def restore(self, name: str) -> None:
+        """Take over what is on disk of one server, for instance when it is enabled again."""
+        source = self._sources().get(name)
+        for record in await self._storage.load_catalog():
+            if source is not None and (record.server, record.fingerprint) == (name, source.spec.fingerprint):
+                self._take_over(source.spec, record)
+
+    async def forget(self, spec: ServerSpec) -> None:
+        """A server was taken out of the config."""
+        self._registry.remove_server_tools(spec.name)
+        await self._storage.forget_catalog(spec.name, spec.fingerprint)
+
+    async def close(self) -> None:
+        """End whatever is under way."""
+        tasks = list(self._running.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _enabled(self) -> list[str]:
+        return [name for name, source in sorted(self._sources().items()) if source.spec.enabled]
+
+    def _finished(self, name: str, task: asyncio.Task[ToolResult[int]]) -> None:
+        if self._running.get(name) is task:
+            del self._running[name]
+        if not task.cancelled() and name in self._again:
+            self._again.discard(name)
+            self.soon(name)
+
+    async def _discover(self, name: str) -> ToolResult[int]:
+        source = self._sources().get(name)
+        if source is None:
+            return ToolResult[int].failed(_no_such_server(name))
+        result = await caught(self._ask(source))
+        if result.error is not None:
+            self.stale_since.setdefault(name, time.time())
+            logger().warning("tools.discovery.server.failed", serverName=name, errorMessage=result.error.message)
+        else:
+            self.stale_since.pop(name, None)
+            logger().info("tools.discovery.server.success", serverName=name, toolCount=result.data)
+        return result
+
+    async def _ask(self, source: ToolSource) -> int:
+        offered = await source.list_tools()
+        spec = source.spec
+        if self._sources().get(spec.name) is not source or not spec.enabled:
+            # Disabled or removed while it was answering: what it said no longer counts.
+            return 0
+        known = self._registry.server(spec.name)
+        ttl = offered.ttl or spec.ttl
+        if known is not None and known.raw == offered.items:
+            self._registry.touch(spec.name, ttl)
+            count = len(known.tools)
+        else:
+            count = self._register(spec, offered.items, ttl).unwrap()
+        greeting = source.greeting
+        if greeting is not None:
+            if greeting.instructions:
+                self.instructions[spec.name] = greeting.instructions
+            await self._save(spec, greeting, offered)
+        return count
+
+    def _register(
+        self, spec: ServerSpec, tools: list[dict[str, Any]], ttl: float, discovered_at: float | None = None
+    ) -> ToolResult[int]:
+        exposure = Exposure(prefix=spec.prefix, permits=spec.permits)
+        return self._registry.register_mcp_tools(
+            spec.name, tools, exposure=exposure, ttl=ttl, discovered_at=discovered_at
+        )
+
+    def _take_over(self, spec: ServerSpec, record: CatalogRecord) -> None:
+        self._register(spec, record.tools, record.ttl or spec.ttl, record.discovered_at)
+        if record.instructions:
+            self.instructions[spec.name] = record.instructions
+
+    async def _save(self, spec: ServerSpec, greeting: Introduction, offered: Offered) -> None:
+        known = self._registry.server(spec.name)
+        record = CatalogRecord(
+            server=spec.name,
+            fingerprint=spec.fingerprint,
+            era=greeting.era,
+            version=greeting.version,
+            capabilities=dict(greeting.capabilities),
+            server_info=dict(greeting.server_info),
+            instructions=greeting.instructions,
+            tools=known.raw if known else cast("list[dict[str, Any]]", []),
+            discovered_at=known.discovered_at if known else time.time(),
+            ttl=offered.ttl,
+        )
+        try:
+            await self._storage.save_catalog(record)
+        except StorageError as exc:
+            # The tools are there and can be used; only the next start will have to ask again.
+            logger().warning("catalog.save.failed", serverName=spec.name, reason=str(exc))
+
+
+def _no_such_server(name: str) -> ToolError:
+    from pegboard.result import ToolErrorCode
+
+    return ToolError(ToolErrorCode.INVALID_INPUT, f"there is no server {name!r}")

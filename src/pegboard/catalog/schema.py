@@ -1,0 +1,66 @@
+"""Checks what a server says of a tool, before it can spoil a client's whole list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import jsonschema_rs
+
+_DRAFTS = ("2020-12", "2019-09", "draft-07", "draft-06", "draft-04")
+
+
+def tool_problem(tool: object) -> str | None:
+    """Why a tool cannot be registered, or `None`. Nothing is ever fetched for the answer."""
+    if not isinstance(tool, dict):
+        return "it is not an object"
+    tool = cast("dict[str, Any]", tool)
+    name = tool.get("name")
+    if not isinstance(name, str) or not name:
+        return "it has no name"
+    if len(name) > 1024:
+        return "its name is longer than 1,024 characters"
+    if "inputSchema" not in tool:
+        return "it has no inputSchema"
+    return (
+        _schema_problem("inputSchema", tool["inputSchema"])
+        or (_schema_problem("outputSchema", tool["outputSchema"]) if tool.get("outputSchema") is not None else None)
+        or _shape_problem(tool)
+    )
+
+
+def _schema_problem(key: str, schema: object) -> str | None:
+    if not isinstance(schema, dict):
+        return f"{key} is not an object"
+    schema = cast("dict[str, Any]", schema)
+    if schema.get("type") != "object":
+        return f'{key} must have "type": "object"'
+    try:
+        jsonschema_rs.meta.validate(_with_known_draft(schema))
+    except jsonschema_rs.ValidationError as exc:
+        where = ".".join(str(step) for step in exc.instance_path)
+        return f"{key}{'.' + where if where else ''}: {exc.message[:200]}"
+    except (ValueError, RecursionError) as exc:
+        return f"{key}: {str(exc)[:200]}"
+    return None
+
+
+def _with_known_draft(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema of a dialect of its own is judged as plain JSON Schema: its dialect would have to be fetched."""
+    dialect = schema.get("$schema")
+    if dialect is None or (isinstance(dialect, str) and any(draft in dialect for draft in _DRAFTS)):
+        return dict(schema)
+    return {key: value for key, value in schema.items() if key != "$schema"}
+
+
+def _shape_problem(tool: dict[str, Any]) -> str | None:
+    """Fields of the wrong kind would make a strict client refuse the whole list."""
+    from mcp_types import Tool
+    from pydantic import ValidationError
+
+    try:
+        Tool.model_validate(tool, by_name=False)
+    except ValidationError as exc:
+        error = exc.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(str(step) for step in error['loc'])}: {error['msg']}"
+    return None

@@ -1,0 +1,32 @@
+"""The commands, each in a file of its group."""
+
+from __future__ import annotations
+
+import typer
+
+from pegboard.cli import change, doctor, look, run
+
+app = typer.Typer(
+    name="pegboard",
+    help="One endpoint between an AI agent and all of its tools.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    # Plain help loads in half the time.
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def root(version: bool = typer.Option(False, "--version", help="Show the version and leave.")) -> None:
+    """One endpoint between an AI agent and all of its tools."""
+    if version:
+        from pegboard.version import VERSION
+
+        typer.echo(VERSION)
+        raise typer.Exit
+
+
+for group in (run, change, look, doctor):
+    group.add_to(app)

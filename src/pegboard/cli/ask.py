@@ -1,0 +1,168 @@
+"""Who answers a command: a running gateway of the same config, else a board of the command's own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, cast
+from urllib.parse import quote, urlencode, urlsplit
+
+if TYPE_CHECKING:
+    from pegboard.board import Pegboard
+    from pegboard.config import Location, Settings
+
+Answer = dict[str, Any]
+
+
+class Answerer(Protocol):
+    """Gives the same answers, whoever it is: each a `ToolResult` as a plain object."""
+
+    def servers(self) -> Answer: ...
+    def tools(self, server: str | None, prefix: str | None, status: str | None) -> Answer: ...
+    def describe(self, name: str) -> Answer: ...
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Answer: ...
+    def refresh(self, name: str) -> Answer: ...
+
+
+def answerer(location: Location) -> Answerer:
+    """The running gateway, if there is one, else ourselves."""
+    from pegboard.cli.common import load_settings, quiet_logs
+
+    url = running(location.path)
+    if url is not None:
+        return Running(url)
+    settings = load_settings(location)
+    quiet_logs()
+    return Alone(settings)
+
+
+def running(config: Path) -> str | None:
+    """The address of a gateway that serves this config, if one does."""
+    from pegboard.config import identity, run_file
+
+    try:
+        url = str(json.loads(run_file(config).read_text("utf-8"))["url"])
+        health = _exchange(url, "GET", "/health", None, timeout=2)
+    except (OSError, ValueError, KeyError, http.client.HTTPException):
+        return None
+    return url if health.get("config") == identity(config) else None
+
+
+class Running:
+    """Asks a running gateway over REST."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def servers(self) -> Answer:
+        """Every server."""
+        return self._ask("GET", "/api/servers")
+
+    def tools(self, server: str | None, prefix: str | None, status: str | None) -> Answer:
+        """Every tool that passes."""
+        query = {"server": server, "prefix": prefix, "status": status}
+        given = urlencode({key: value for key, value in query.items() if value})
+        return self._ask("GET", f"/api/tools?{given}")
+
+    def describe(self, name: str) -> Answer:
+        """One tool in full."""
+        return self._ask("GET", f"/api/tools/{quote(name, safe='')}")
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        """Call a tool."""
+        return self._ask("POST", f"/api/tools/{quote(name, safe='')}/call", {"arguments": arguments})
+
+    def refresh(self, name: str) -> Answer:
+        """Ask one server for its tools now."""
+        return self._ask("POST", f"/api/servers/{quote(name, safe='')}/refresh")
+
+    def _ask(self, method: str, path: str, body: object = None) -> Answer:
+        try:
+            return _exchange(self._url, method, path, body, timeout=None)
+        except (OSError, ValueError, http.client.HTTPException) as exc:
+            return _failed(f"the gateway at {self._url} did not answer: {exc}")
+
+
+class Alone:
+    """Does the work itself, on a board that lives as long as the answer takes."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def servers(self) -> Answer:
+        """Every server."""
+        from pegboard.front import answers
+
+        return self._with_board(lambda board: _value({"servers": answers.server_rows(board)}))
+
+    def tools(self, server: str | None, prefix: str | None, status: str | None) -> Answer:
+        """Every tool that passes; servers never seen before are met first, however long that takes."""
+        from pegboard.front import answers
+        from pegboard.view import Filter
+
+        async def work(board: Pegboard) -> object:
+            await board.discovery.meet_unseen(limit=90)
+            rows = answers.tool_rows(board, Filter.of(server, prefix), status)
+            return {"tools": rows, "total": len(rows)}
+
+        return self._with_board(work)
+
+    def describe(self, name: str) -> Answer:
+        """One tool in full."""
+        from pegboard.front import answers
+
+        async def work(board: Pegboard) -> object:
+            return answers.described(board, await board.find_tool(name))
+
+        return self._with_board(work)
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        """Call a tool."""
+
+        async def work(board: Pegboard) -> object:
+            return (await board.call(name, arguments)).unwrap()
+
+        return self._with_board(work)
+
+    def refresh(self, name: str) -> Answer:
+        """Ask one server for its tools now."""
+
+        async def work(board: Pegboard) -> object:
+            return (await board.refresh([name])).unwrap()
+
+        return self._with_board(work)
+
+    def _with_board(self, work: Callable[[Pegboard], Awaitable[object]]) -> Answer:
+        from pegboard.board import Pegboard
+        from pegboard.result import caught
+        from pegboard.storage import StorageError
+
+        async def run() -> Answer:
+            async with Pegboard(self._settings) as board:
+                return (await caught(work(board))).to_dict()
+
+        try:
+            return asyncio.run(run())
+        except StorageError as exc:
+            return _failed(str(exc))
+
+
+async def _value(value: object) -> object:
+    return value
+
+
+def _failed(message: str) -> Answer:
+    return {"success": False, "error": {"code": "TOOL_UNAVAILABLE", "message": message, "retryable": True}}
+
+
+def _exchange(url: str, method: str, path: str, body: object, *, timeout: float | None) -> Answer:
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "127.0.0.1", parts.port, timeout=timeout)
+    with contextlib.closing(connection):
+        payload = None if body is None else json.dumps(body)
+        connection.request(method, path, payload, {"content-type": "application/json"})
+        return cast("Answer", json.loads(connection.getresponse().read()))

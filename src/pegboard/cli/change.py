@@ -1,0 +1,210 @@
+"""`add`, `remove`, `enable`, `disable`, `refresh`: what changes which servers there are and what is known of them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pegboard.cli.ask import Alone, Answer, Running, answerer, running
+from pegboard.cli.common import (
+    BAD_CONFIG,
+    UNREACHED,
+    WRONG_CALL,
+    ConfigOption,
+    JsonOption,
+    find_config,
+    finish,
+    load_settings,
+    quiet_logs,
+    stop,
+)
+
+_TAKE_OVER = 5.0
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this group's commands."""
+    app.command()(add)
+    app.command()(remove)
+    app.command()(enable)
+    app.command()(disable)
+    app.command()(refresh)
+
+
+def add(
+    name: Annotated[str, typer.Argument(help="The server's name.")],
+    target: Annotated[list[str], typer.Argument(help="URL, or -- COMMAND ARG…")],
+    env: Annotated[
+        list[str] | None, typer.Option("--env", "-e", metavar="K=V", help="Environment of the command.")
+    ] = None,
+    header: Annotated[list[str] | None, typer.Option("--header", "-H", metavar="K=V", help="HTTP header.")] = None,
+    sse: Annotated[bool, typer.Option("--sse", help="The server speaks the older HTTP+SSE transport.")] = False,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Add a server to the config and ask it for its tools at once."""
+    entry = _entry(target, _pairs(env, "--env"), _pairs(header, "--header"), sse=sse)
+    path = _changing(config)
+    from pegboard.config.edit import add_server
+    from pegboard.names import fold_server_name
+
+    _edit(lambda: add_server(path, name, entry))
+    folded = fold_server_name(name)
+    answer = _with_progress(f"asking {folded} for its tools", lambda: _first_look(path, folded))
+    finish(
+        answer,
+        as_json=as_json,
+        show=lambda data: print(f"{folded} was added to {path}: {data['registered']} tools."),
+    )
+
+
+def remove(name: str, config: ConfigOption = None) -> None:
+    """Take a server out of the config."""
+    from pegboard.config.edit import remove_server
+
+    path = _changing(config)
+    _edit(lambda: remove_server(path, name))
+    print(f"{name} was removed from {path}.")
+
+
+def enable(name: str, config: ConfigOption = None) -> None:
+    """Switch a server on."""
+    _switch(name, config, enabled=True)
+
+
+def disable(name: str, config: ConfigOption = None) -> None:
+    """Switch a server off; it stays in the config."""
+    _switch(name, config, enabled=False)
+
+
+def refresh(
+    names: Annotated[list[str] | None, typer.Argument(help="Servers; all if none is named.")] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask servers for their tools now, all at once."""
+    location = find_config(config)
+    settings = load_settings(location)
+    unknown = [name for name in names or [] if name not in settings.servers]
+    if unknown:
+        stop(f"there is no server {', '.join(unknown)} in {location.path}", WRONG_CALL)
+    chosen = names or [name for name, spec in settings.servers.items() if spec.enabled]
+    source = answerer(location)
+    results = _refresh_all(source, chosen, quiet=as_json)
+    _report_refresh(results, as_json=as_json)
+
+
+def _refresh_all(source: Any, names: list[str], *, quiet: bool) -> dict[str, Answer]:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True, quiet=quiet)
+    with Progress(console=console, transient=True) as progress, ThreadPoolExecutor(max_workers=64) as pool:
+        bar = progress.add_task("asking servers", total=len(names))
+
+        def ask(name: str) -> tuple[str, Answer]:
+            answer = source.refresh(name)
+            progress.advance(bar)
+            return name, answer
+
+        return dict(pool.map(ask, names))
+
+
+def _report_refresh(results: dict[str, Answer], *, as_json: bool) -> None:
+    failed = {name: answer["error"] for name, answer in results.items() if "error" in answer}
+    if as_json:
+        import json
+
+        print(json.dumps({"success": not failed, "data": {"servers": results}}, ensure_ascii=False, indent=2))
+    else:
+        for name, answer in sorted(results.items()):
+            if name in failed:
+                print(f"{name}: {answer['error']['message']}", file=sys.stderr)
+            else:
+                print(f"{name}: {answer['data']['registered']} tools")
+    if failed:
+        raise typer.Exit(UNREACHED)
+
+
+def _switch(name: str, config: Path | None, *, enabled: bool) -> None:
+    location = find_config(config)
+    settings = load_settings(location)
+    from pegboard.config.edit import switch_server
+    from pegboard.names import fold_server_name
+
+    known = fold_server_name(name) in settings.servers
+    _edit(lambda: switch_server(location.path, name, enabled=enabled, known_elsewhere=known))
+    print(f"{name} is {'enabled' if enabled else 'disabled'} in {location.path}.")
+
+
+def _changing(config: Path | None) -> Path:
+    """The file that a change goes to; it may not be there yet."""
+    from pegboard.config import locate
+
+    location = locate(config)
+    if location.remark is not None:
+        print(f"note: {location.remark}", file=sys.stderr)
+    return location.path
+
+
+def _edit(change: Any) -> None:
+    from pegboard.config import ConfigError
+    from pegboard.jsonc import JsoncError
+
+    try:
+        change()
+    except (ConfigError, JsoncError) as exc:
+        stop(str(exc), BAD_CONFIG)
+
+
+def _first_look(path: Path, name: str) -> Answer:
+    url = running(path)
+    if url is None:
+        from pegboard.config import Location
+
+        settings = load_settings(Location(path, exists=True))
+        quiet_logs()
+        return Alone(settings).refresh(name)
+    gateway = Running(url)
+    # The gateway looks at its config file twice a second.
+    deadline = time.monotonic() + _TAKE_OVER
+    while time.monotonic() < deadline:
+        rows = gateway.servers().get("data", {}).get("servers", [])
+        if any(row["name"] == name for row in rows):
+            break
+        time.sleep(0.1)
+    return gateway.refresh(name)
+
+
+def _with_progress(text: str, work: Any) -> Answer:
+    from rich.console import Console
+
+    with Console(stderr=True).status(text):
+        return work()
+
+
+def _entry(target: list[str], env: dict[str, str], headers: dict[str, str], *, sse: bool) -> dict[str, object]:
+    if target[0].startswith(("http://", "https://")):
+        if len(target) > 1 or env:
+            stop("a URL stands alone: arguments and --env are for commands", WRONG_CALL)
+        entry: dict[str, object] = {"type": "sse" if sse else "http", "url": target[0]}
+        return entry | ({"headers": headers} if headers else {})
+    if headers or sse:
+        stop("--header and --sse are for a URL", WRONG_CALL)
+    command: dict[str, object] = {"command": target[0], "args": target[1:]}
+    return command | ({"env": env} if env else {})
+
+
+def _pairs(given: list[str] | None, option: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for item in given or []:
+        key, equals, value = item.partition("=")
+        if not key or not equals:
+            stop(f"{option} needs K=V, found {item!r}", WRONG_CALL)
+        pairs[key] = value
+    return pairs

@@ -1,0 +1,77 @@
+"""What all commands share: where the config is, how answers are printed, and how a command ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from pegboard.config import Location, Settings
+
+FAILED, WRONG_CALL, BAD_CONFIG, UNREACHED = 1, 2, 3, 4
+
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", "-c", help="The config file.", show_default=False, dir_okay=False)
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+_EXIT = {
+    "TOOL_UNAVAILABLE": UNREACHED,
+    "RATE_LIMITED": UNREACHED,
+    "TOOL_INVALID_INPUT": WRONG_CALL,
+    "TOOL_NOT_FOUND": WRONG_CALL,
+}
+
+
+def find_config(given: Path | None) -> Location:
+    """The config file that a command works with."""
+    from pegboard.config import locate
+
+    location = locate(given)
+    if location.remark is not None:
+        print(f"note: {location.remark}", file=sys.stderr)
+    if given is not None and not location.exists:
+        stop(f"{location.path}: there is no such file", BAD_CONFIG)
+    return location
+
+
+def load_settings(location: Location) -> Settings:
+    """The settings, or the end with exit code 3 and the reason."""
+    from pegboard.config import ConfigError, read_settings
+
+    try:
+        return read_settings(location.path if location.exists else None, os.environ)
+    except ConfigError as exc:
+        stop(str(exc), BAD_CONFIG)
+
+
+def quiet_logs() -> None:
+    """What goes wrong is in a command's answer; its log is silent unless `PEGBOARD_LOG` says otherwise."""
+    from pegboard.log import configure
+
+    configure(os.environ.get("PEGBOARD_LOG", "critical"))
+
+
+def stop(message: str, code: int) -> NoReturn:
+    """End with a message for a person."""
+    print(f"pegboard: {message}", file=sys.stderr)
+    raise typer.Exit(code)
+
+
+def finish(answer: Mapping[str, Any], *, as_json: bool, show: Callable[[Any], None]) -> None:
+    """Print an answer and end with the exit code that fits it."""
+    error = answer.get("error")
+    if as_json:
+        print(json.dumps(answer, ensure_ascii=False, indent=2))
+    elif error is None:
+        show(answer.get("data"))
+    else:
+        print(f"pegboard: {error['message']}", file=sys.stderr)
+    if error is not None:
+        raise typer.Exit(_EXIT.get(error["code"], FAILED))

@@ -1,0 +1,125 @@
+"""`doctor`: looks at everything that can be wrong and says what to do about it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from pegboard.cli.common import BAD_CONFIG, UNREACHED, ConfigOption, JsonOption, find_config, quiet_logs
+
+if TYPE_CHECKING:
+    from pegboard.board import Pegboard
+    from pegboard.config import Location, Settings
+    from pegboard.servers.server import Server
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    about: str
+    level: str
+    said: str
+    advice: str = ""
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this group's command."""
+    app.command()(doctor)
+
+
+def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Check config, commands, connections and storage, and say what to do about each finding."""
+    location = find_config(config)
+    quiet_logs()
+    findings, code = _look(location)
+    if as_json:
+        ok = all(finding.level != "error" for finding in findings)
+        data = {"findings": [asdict(finding) for finding in findings]}
+        print(json.dumps({"success": ok, "data": data}, ensure_ascii=False, indent=2))
+    else:
+        for finding in findings:
+            mark = {"ok": "ok   ", "warning": "warn ", "error": "ERROR"}[finding.level]
+            print(f"{mark} {finding.about}: {finding.said}")
+            if finding.advice:
+                print(f"      → {finding.advice}")
+    if code:
+        raise typer.Exit(code)
+
+
+def _look(location: Location) -> tuple[list[Finding], int]:
+    import os
+
+    from pegboard.config import ConfigError, read_settings
+
+    if not location.exists:
+        advice = "pegboard add NAME URL, or pegboard add NAME -- COMMAND ARG…"
+        findings = [Finding("config", "warning", f"there is no {location.path} yet", advice)]
+    else:
+        findings = [Finding("config", "ok", str(location.path))]
+    try:
+        settings = read_settings(location.path if location.exists else None, os.environ)
+    except ConfigError as exc:
+        return [Finding("config", "error", str(exc), "mend the file at that place")], BAD_CONFIG
+    findings += [Finding("config", "warning", remark) for remark in settings.remarks]
+    findings += asyncio.run(_look_at_servers(settings))
+    return findings, UNREACHED if any(finding.level == "error" for finding in findings) else 0
+
+
+async def _look_at_servers(settings: Settings) -> list[Finding]:
+    from pegboard.board import Pegboard
+    from pegboard.storage import StorageError
+
+    try:
+        async with Pegboard(settings) as board:
+            findings = [Finding("storage", "ok", settings.storage)]
+            servers = [server for _, server in sorted(board.servers.items())]
+            for found in await asyncio.gather(*(_look_at_server(board, server) for server in servers)):
+                findings += found
+            return findings
+    except StorageError as exc:
+        return [Finding("storage", "error", str(exc), "check the folder's rights and free space")]
+
+
+async def _look_at_server(board: Pegboard, server: Server) -> list[Finding]:
+    about, spec = f"server {server.name}", server.spec
+    if not spec.enabled:
+        return [Finding(about, "ok", "disabled", f"pegboard enable {server.name} brings it back")]
+    if spec.problem:
+        return [Finding(about, "error", spec.problem, "mend its entry in the config")]
+    result = await board.discovery.discover(server.name)
+    if result.error is not None:
+        return [Finding(about, "error", result.error.message, _advice(server))]
+    findings = [
+        Finding(about, "ok", f"{result.data} tools, protocol {server.greeting.version if server.greeting else '?'}")
+    ]
+    known = board.registry.server(server.name)
+    if known is not None:
+        findings += [
+            Finding(
+                about, "warning", f"tool {name} is left out: a static tool has this name", "rename it on the server"
+            )
+            for name in known.conflicts
+        ]
+        findings += [
+            Finding(about, "warning", f"tool {name} is left out: {reason}", "the server's author has to mend it")
+            for name, reason in known.rejected.items()
+        ]
+    return findings
+
+
+def _advice(server: Server) -> str:
+    spec = server.spec
+    if spec.transport != "stdio":
+        return f'is {spec.url} the right address, and is it up? Credentials go into "headers"'
+    command = spec.command or ""
+    if command in {"npx", "node"}:
+        return "is Node.js installed, and the package's name right?"
+    if command in {"uvx", "uv"}:
+        return "is uv installed (pip install uv), and the package's name right?"
+    return f"run it by hand to see what it says: {Path(command).name} {' '.join(spec.args)}".strip()

@@ -1,0 +1,150 @@
+"""`servers`, `tools`, `describe`, `call`: what there is, and using it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from pegboard.cli.ask import answerer
+from pegboard.cli.common import FAILED, WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this group's commands."""
+    app.command()(servers)
+    app.command()(tools)
+    app.command()(describe)
+    app.command()(call)
+
+
+def servers(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Show every server: state, tools, when it was last seen, latency, last error."""
+    finish(answerer(find_config(config)).servers(), as_json=as_json, show=_show_servers)
+
+
+def tools(
+    server: Annotated[str | None, typer.Option(help="Only of these servers, comma separated.")] = None,
+    prefix: Annotated[str | None, typer.Option(help="Only names that begin so.")] = None,
+    status: Annotated[str | None, typer.Option(help="available or unavailable.")] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List tools."""
+    if status not in {None, "available", "unavailable", "disabled", "needs_auth"}:
+        stop(f"--status must be available or unavailable, found {status!r}", WRONG_CALL)
+    answer = answerer(find_config(config)).tools(server, prefix, status)
+    finish(answer, as_json=as_json, show=_show_tools)
+
+
+def describe(tool: str, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Show a tool in full."""
+    finish(answerer(find_config(config)).describe(tool), as_json=as_json, show=_show_tool)
+
+
+def call(
+    tool: str,
+    arguments: Annotated[
+        str, typer.Argument(metavar="[JSON]", help="The arguments, as a JSON object; - reads them.")
+    ] = "{}",
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Call a tool and print its result."""
+    from pegboard.exactjson import as_object
+
+    text = sys.stdin.read() if arguments == "-" else arguments
+    try:
+        given = as_object(json.loads(text))
+    except ValueError as exc:
+        stop(f"the arguments are not JSON: {exc}", WRONG_CALL)
+    if given is None:
+        stop("the arguments must be a JSON object", WRONG_CALL)
+    answer = answerer(find_config(config)).call(tool, given)
+    finish(answer, as_json=as_json, show=_show_result)
+    if (as_object(answer.get("data")) or {}).get("isError") is True:
+        raise typer.Exit(FAILED)
+
+
+def _show_servers(data: dict[str, Any]) -> None:
+    if not data["servers"]:
+        print("No servers yet. Add one: pegboard add time -- uvx mcp-server-time")
+        return
+    table = _table("name", "state", "tools", "last seen", "latency", "last error")
+    for row in data["servers"]:
+        latency = "" if row["latencyMs"] is None else f"{row['latencyMs']:g} ms"
+        notes = [row["lastError"] or "", *_left_out(row)]
+        count = str(row["tools"]) if row["seen"] else "?"
+        table.add_row(
+            row["name"],
+            _coloured(row["state"]),
+            count,
+            row["lastSeen"] or "never",
+            latency,
+            "\n".join(filter(None, notes)),
+        )
+    _print(table)
+
+
+def _left_out(row: dict[str, Any]) -> list[str]:
+    notes = [f"left out: {name} ({reason})" for name, reason in row.get("rejected", {}).items()]
+    if row.get("conflicts"):
+        notes.append(f"left out, a static tool has the name: {', '.join(row['conflicts'])}")
+    return notes
+
+
+def _show_tools(data: dict[str, Any]) -> None:
+    table = _table("tool", "status", "description")
+    for row in data["tools"]:
+        first = row["description"].strip().splitlines()
+        table.add_row(row["name"], _coloured(row["status"]), first[0] if first else "")
+    _print(table)
+    print(f"{data['total']} tools")
+
+
+def _show_tool(data: dict[str, Any]) -> None:
+    print(data["name"])
+    print(f"  server: {data['server'] or 'pegboard'}, {data['availability']['status']}")
+    print(f"\n{data['description']}\n")
+    print(json.dumps(data["inputSchema"], ensure_ascii=False, indent=2))
+
+
+def _show_result(data: dict[str, Any]) -> None:
+    for part in data.get("content", []):
+        if part.get("type") == "text":
+            print(part["text"])
+        else:
+            kind = part.get("mimeType") or part.get("type")
+            print(f"[{kind}: {len(json.dumps(part)):,} characters; --json shows them]")
+    if not data.get("content") and "structuredContent" in data:
+        print(json.dumps(data["structuredContent"], ensure_ascii=False, indent=2))
+
+
+def _coloured(word: str) -> str:
+    colours = {"connected": "green", "available": "green", "idle": "cyan", "lost": "red", "invalid": "red"}
+    colours |= {"unavailable": "red", "needs_auth": "yellow", "disabled": "bright_black", "connecting": "yellow"}
+    return f"[{colours[word]}]{word}[/]" if word in colours else word
+
+
+def _table(*columns: str) -> Any:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(
+            column, overflow="fold" if column == "last error" else "ellipsis", no_wrap=column != "last error"
+        )
+    return table
+
+
+def _print(table: Any) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        # There is no width to fit into: a name that is cut helps no program and no person.
+        console = Console(highlight=False, width=240)
+    console.print(table)

@@ -1,0 +1,104 @@
+"""Changes one server's entry in the config file; everything else in it stays byte for byte."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from pegboard import jsonc
+from pegboard.config.read import parse_settings
+from pegboard.config.settings import ConfigError
+from pegboard.names import fold_server_name
+
+_SECTIONS = ("mcpServers", "servers")
+
+
+def add_server(path: Path, name: str, entry: Mapping[str, object]) -> None:
+    """Write a new entry; a name that is taken is an error."""
+
+    def change(text: str) -> str:
+        if _find(text, name) is not None:
+            raise ConfigError(f'{path}: there is a server "{name}" already')
+        section = next((s for s in _SECTIONS if s in _root(text)), _SECTIONS[0])
+        return jsonc.set_value(text, (section, name), dict(entry))
+
+    _rewrite(path, change)
+
+
+def remove_server(path: Path, name: str) -> None:
+    """Take an entry out; one that is not there is an error."""
+    _rewrite(path, lambda text: jsonc.remove(text, _entry(path, text, name)))
+
+
+def switch_server(path: Path, name: str, *, enabled: bool, known_elsewhere: bool = False) -> None:
+    """Set `enabled` on an entry; a server known only from the environment gets an entry for it."""
+
+    def change(text: str) -> str:
+        found = _find(text, name)
+        if found is None and known_elsewhere:
+            return jsonc.set_value(text, (_SECTIONS[0], name, "enabled"), enabled)
+        entry = _entry(path, text, name)
+        current = cast("dict[str, Any]", cast("dict[str, Any]", _root(text)[entry[0]])[entry[1]])
+        if "disabled" in current:
+            text = jsonc.remove(text, (*entry, "disabled"))
+            current = {key: value for key, value in current.items() if key != "disabled"}
+        if enabled and "enabled" not in current:
+            return text
+        return jsonc.set_value(text, (*entry, "enabled"), enabled)
+
+    _rewrite(path, change)
+
+
+def _entry(path: Path, text: str, name: str) -> tuple[str, str]:
+    found = _find(text, name)
+    if found is None:
+        raise ConfigError(f'{path}: there is no server "{name}"')
+    return found
+
+
+def _find(text: str, name: str) -> tuple[str, str] | None:
+    folded = fold_server_name(name)
+    for section in _SECTIONS:
+        for given in cast("dict[str, Any]", _root(text).get(section) or {}):
+            if fold_server_name(given) == folded:
+                return section, given
+    return None
+
+
+def _root(text: str) -> dict[str, Any]:
+    return cast("dict[str, Any]", jsonc.parse(text).value) if text.strip() else {}
+
+
+def _rewrite(path: Path, change: Callable[[str], str]) -> None:
+    """Read, change, check and put in place in one step, so that no reader ever sees half a file."""
+    try:
+        # newline="" keeps the file's own line endings.
+        with path.open(encoding="utf-8", newline="") as file:
+            text = file.read()
+    except FileNotFoundError:
+        text = ""
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ConfigError(f"{path}: {exc}") from None
+    if text.strip():
+        parse_settings(text.removeprefix("\ufeff"), path, os.environ)
+    changed = change(text)
+    parse_settings(changed.removeprefix("\ufeff"), path, os.environ)
+    _put(path, changed)
+
+
+def _put(path: Path, text: str) -> None:
+    target = path.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        if target.exists():
+            Path(draft).chmod(target.stat().st_mode & 0o777)
+        Path(draft).replace(target)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,88 @@
+"""Where the config file is, and whether one found by itself may be used."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+LOCAL_NAME = "pegboard.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """The config file to use (it may not exist yet), and what to tell about the choice."""
+
+    path: Path
+    exists: bool
+    remark: str | None = None
+
+
+def state_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """The folder for what Pegboard keeps between runs."""
+    chosen = environment.get("PEGBOARD_STATE_DIR")
+    return Path(chosen) if chosen else platformdirs.user_state_path("pegboard")
+
+
+def user_config(environment: Mapping[str, str] = os.environ) -> Path:
+    """The config file in the user's own config folder."""
+    chosen = environment.get("PEGBOARD_CONFIG_DIR")
+    return (Path(chosen) if chosen else platformdirs.user_config_path("pegboard")) / "config.json"
+
+
+def locate(given: Path | None, environment: Mapping[str, str] = os.environ, folder: Path | None = None) -> Location:
+    """The config file by the contract's order: option, environment, this folder (if trusted), the user's."""
+    if given is not None:
+        return Location(given.expanduser().absolute(), given.expanduser().exists())
+    if chosen := environment.get("PEGBOARD_CONFIG"):
+        path = Path(chosen).expanduser().absolute()
+        return Location(path, path.exists())
+    local = (folder or Path.cwd()) / LOCAL_NAME
+    remark = None
+    if local.is_file():
+        if is_trusted(local.parent, environment):
+            return Location(local, exists=True)
+        remark = f"{local} is not used: it could run commands. Run `pegboard trust` in that folder to allow it."
+    path = user_config(environment)
+    return Location(path, path.exists(), remark)
+
+
+def trust(folder: Path, environment: Mapping[str, str] = os.environ) -> None:
+    """Remember that the config file of this folder may be used."""
+    file = _trust_file(environment)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    trusted = sorted({*_trusted(environment), str(folder.resolve())})
+    draft = file.with_suffix(f".{os.getpid()}")
+    draft.write_text(json.dumps(trusted, indent=2) + "\n", "utf-8")
+    draft.replace(file)
+
+
+def is_trusted(folder: Path, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether `pegboard trust` was run in this folder."""
+    return str(folder.resolve()) in _trusted(environment)
+
+
+def identity(path: Path) -> str:
+    """A short name for a config file, the same for every process that uses it."""
+    return hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+
+
+def run_file(path: Path, environment: Mapping[str, str] = os.environ) -> Path:
+    """Where a running gateway of this config says that it runs, and how to reach it."""
+    return state_folder(environment) / "run" / f"{identity(path)}.json"
+
+
+def _trust_file(environment: Mapping[str, str]) -> Path:
+    return state_folder(environment) / "trusted.json"
+
+
+def _trusted(environment: Mapping[str, str]) -> list[str]:
+    try:
+        return [str(item) for item in json.loads(_trust_file(environment).read_text("utf-8"))]
+    except (OSError, ValueError, TypeError):
+        return []

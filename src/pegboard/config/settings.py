@@ -1,0 +1,81 @@
+"""Settings: what Pegboard was told, checked and ready to use."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal
+
+Transport = Literal["stdio", "http", "sse"]
+Expose = Literal["auto", "all", "search"]
+Instance = Literal["shared", "session"]
+
+TOOLSETS = ("discovery", "memory", "chats", "tasks")
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 7420
+
+
+class ConfigError(Exception):
+    """The config cannot be used; the message names file, place and reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSpec:
+    """How one server is reached and treated. Times are in seconds; 0 for `idle_timeout` means never."""
+
+    name: str
+    given_name: str
+    transport: Transport = "stdio"
+    # Without a `type`, an address may turn out to be one of the older HTTP+SSE servers.
+    transport_guessed: bool = False
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    cwd: str | None = None
+    url: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    enabled: bool = True
+    timeout: float = 300.0
+    connect_timeout: float = 5.0
+    start_timeout: float = 60.0
+    idle_timeout: float = 600.0
+    ttl: float = 300.0
+    prefix: bool = True
+    instance: Instance = "shared"
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    keywords: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    # Why this one server cannot be used; the others go on.
+    problem: str | None = None
+    secrets: frozenset[str] = frozenset()
+
+    def permits(self, tool: str) -> bool:
+        """Whether `tools.allow` and `tools.deny` let this tool through."""
+        if any(fnmatchcase(tool, pattern) for pattern in self.deny):
+            return False
+        return not self.allow or any(fnmatchcase(tool, pattern) for pattern in self.allow)
+
+    @property
+    def fingerprint(self) -> str:
+        """What makes it the same server as before a restart: where it is, not how it is treated."""
+        parts = (self.transport, self.command or "", *self.args, self.cwd or "", self.url or "")
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that a config file and the environment say together."""
+
+    path: Path | None = None
+    servers: Mapping[str, ServerSpec] = field(default_factory=dict[str, ServerSpec])
+    expose: Expose = "auto"
+    pinned: tuple[str, ...] = ("memory_search", "memory_fulltext_search")
+    toolsets: tuple[str, ...] = TOOLSETS
+    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
+    max_name_length: int = 48
+    storage: str = "sqlite"
+    # Things worth a log line that stop nothing: a folded name, an unknown key.
+    remarks: tuple[str, ...] = ()

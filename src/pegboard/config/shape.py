@@ -1,0 +1,114 @@
+"""Reads typed values out of a parsed config file and says exactly where one is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from pegboard.config.settings import ConfigError
+from pegboard.jsonc import Document
+
+_KINDS = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A place in the config file: its value, and the path that leads there."""
+
+    document: Document
+    file: Path
+    path: tuple[str | int, ...]
+    value: Any
+
+    def wrong(self, reason: str) -> ConfigError:
+        """The error of a value that cannot be used, with file, place and reason."""
+        line, column = self.document.place(self.path)
+        where = ".".join(str(part) for part in self.path) or "the file"
+        return ConfigError(f"{self.file}:{line}:{column}: {where} {reason}")
+
+    def expected(self, what: str) -> ConfigError:
+        """The error of a value of the wrong kind."""
+        return self.wrong(f"must be {what}, found {_kind(self.value)}")
+
+    def get(self, key: str) -> Node | None:
+        """The member of that name; a member that is null counts as left out."""
+        value = self.members().get(key)
+        return None if value is None else Node(self.document, self.file, (*self.path, key), value)
+
+    def members(self) -> Mapping[str, Any]:
+        """The value as an object."""
+        if not isinstance(self.value, dict):
+            raise self.expected("an object")
+        return cast("dict[str, Any]", self.value)
+
+    def children(self) -> list[Node]:
+        """The members of an object, in the order of the file."""
+        return [Node(self.document, self.file, (*self.path, key), value) for key, value in self.members().items()]
+
+    @property
+    def key(self) -> str:
+        """The last step of the path."""
+        return str(self.path[-1])
+
+    def text(self) -> str:
+        """The value as a text."""
+        if not isinstance(self.value, str):
+            raise self.expected("a text")
+        return self.value
+
+    def flag(self) -> bool:
+        """The value as true or false."""
+        if not isinstance(self.value, bool):
+            raise self.expected("true or false")
+        return self.value
+
+    def seconds(self, *, zero: bool = False) -> float:
+        """The value as a length of time; zero only where it means something."""
+        if isinstance(self.value, bool) or not isinstance(self.value, (int, float)):
+            raise self.expected("a number of seconds")
+        if self.value < 0 or (self.value == 0 and not zero) or self.value > 10_000_000:
+            raise self.wrong(f"must be a positive number of seconds, found {self.value}")
+        return float(self.value)
+
+    def whole_number(self, low: int, high: int) -> int:
+        """The value as a whole number within bounds."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int):
+            raise self.expected("a whole number")
+        if not low <= self.value <= high:
+            raise self.wrong(f"must be between {low} and {high}, found {self.value}")
+        return self.value
+
+    def texts(self) -> tuple[str, ...]:
+        """The value as a list of texts."""
+        if not isinstance(self.value, list):
+            raise self.expected("a list of texts")
+        items = cast("list[Any]", self.value)
+        return tuple(Node(self.document, self.file, (*self.path, i), item).text() for i, item in enumerate(items))
+
+    def scalars(self) -> dict[str, str]:
+        """The value as an object of texts; numbers and booleans are taken as their text, as clients do."""
+        return {child.key: child.scalar() for child in self.children()}
+
+    def scalar(self) -> str:
+        """The value as a text, from a text, a number or a boolean."""
+        if isinstance(self.value, bool):
+            return "true" if self.value else "false"
+        if isinstance(self.value, (int, float)):
+            return str(self.value)
+        return self.text()
+
+    def one_of(self, *choices: str) -> str:
+        """The value as one of the given words."""
+        if self.value not in choices:
+            raise self.wrong(f"must be one of {', '.join(choices)}, found {_kind(self.value)}")
+        return cast("str", self.value)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, str):
+        return f'"{value}"' if len(value) <= 40 else "a text"
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return str(value)
+    return _KINDS.get(cast("type[Any]", type(value)), "something else")

@@ -1,0 +1,1 @@
+"""How Pegboard is reached: MCP over HTTP and stdio, and REST."""

@@ -1,0 +1,79 @@
+"""What the board knows, as rows for people and programs: the same for REST and for the commands."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from pegboard.board import Pegboard
+from pegboard.servers.server import Server
+from pegboard.tool import RegisteredTool
+from pegboard.view import EVERYTHING, Filter
+
+
+def server_rows(board: Pegboard) -> list[dict[str, Any]]:
+    """Every configured server, by name."""
+    return [server_row(board, server) for _, server in sorted(board.servers.items())]
+
+
+def server_row(board: Pegboard, server: Server) -> dict[str, Any]:
+    """One server: how it is, and what there is to say about it."""
+    known = board.registry.server(server.name)
+    shelved = [tool for tool in board.known_tools() if tool.server_name == server.name]
+    stale = board.discovery.stale_since.get(server.name)
+    row: dict[str, Any] = {
+        "name": server.name,
+        "state": server.state.value,
+        "enabled": server.spec.enabled,
+        "transport": server.spec.transport,
+        "tools": len(shelved),
+        "seen": known is not None or bool(shelved),
+        "lastSeen": moment(server.last_seen or (known.discovered_at if known else None)),
+        "latencyMs": None if server.latency is None else round(server.latency * 1000, 1),
+        "lastError": server.last_error,
+        "era": server.era,
+        "protocolVersion": server.greeting.version if server.greeting else None,
+        "staleSince": moment(stale),
+        "nextTryInSeconds": None if server.next_try_in is None else round(server.next_try_in, 1),
+    }
+    if known is not None and known.conflicts:
+        row["conflicts"] = list(known.conflicts)
+    if known is not None and known.rejected:
+        row["rejected"] = dict(known.rejected)
+    return row
+
+
+def tool_rows(board: Pegboard, wanted: Filter = EVERYTHING, status: str | None = None) -> list[dict[str, Any]]:
+    """Every tool that passes the filter, by name, with whether it can be used."""
+    rows = [tool_row(board, tool) for tool in board.known_tools() if wanted.admits(tool)]
+    if status is None:
+        return rows
+    if status == "unavailable":
+        return [row for row in rows if row["status"] != "available"]
+    return [row for row in rows if row["status"] == status]
+
+
+def tool_row(board: Pegboard, tool: RegisteredTool) -> dict[str, Any]:
+    """One tool in brief."""
+    return {
+        "name": tool.name,
+        "server": tool.server_name,
+        "description": tool.definition.get("description", ""),
+        **board.availability(tool).to_dict(),
+    }
+
+
+def described(board: Pegboard, tool: RegisteredTool) -> dict[str, Any]:
+    """One tool in full: everything its server says of it, and everything we know."""
+    row = dict(tool.definition)
+    row["server"] = tool.server_name
+    row["originalName"] = tool.original_name
+    row["availability"] = board.availability(tool).to_dict()
+    if tool.server_name is not None and (said := board.discovery.instructions.get(tool.server_name)):
+        row["serverInstructions"] = said
+    return row
+
+
+def moment(when: float | None) -> str | None:
+    """A time as programs write it."""
+    return None if when is None else datetime.fromtimestamp(when, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,122 @@
+"""The bridge: `pegboard stdio` beside a running `pegboard serve` hands its bytes on and does nothing else.
+
+The gateway listens on a loopback port of its own for this, and takes only whoever knows the token that it
+wrote into a file which the user alone can read. This side imports nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import socket
+import sys
+import threading
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pegboard.protocol.gateway import GatewayServer
+
+_MAX_LINE = 4 * 1024 * 1024
+
+
+@contextlib.asynccontextmanager
+async def bridgehead(server: GatewayServer) -> AsyncGenerator[dict[str, object]]:
+    """The gateway's side: gives what a bridge has to know."""
+    token = secrets.token_hex(16)
+    clients: set[asyncio.Task[None]] = set()
+
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.get_running_loop().create_task(_serve(server, token, reader, writer))
+        clients.add(task)
+        task.add_done_callback(clients.discard)
+
+    listener = await asyncio.start_server(connected, "127.0.0.1", 0, limit=_MAX_LINE)
+    try:
+        yield {"bridge": listener.sockets[0].getsockname()[1], "token": token}
+    finally:
+        listener.close()
+        for task in list(clients):
+            task.cancel()
+        await asyncio.gather(*clients, return_exceptions=True)
+
+
+async def _serve(server: GatewayServer, token: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    from pegboard.protocol.streams import LineClient
+
+    async def write(text: bytes) -> None:
+        writer.write(text + b"\n")
+        await writer.drain()
+
+    try:
+        async with asyncio.timeout(5):
+            greeting = await reader.readline()
+        if not secrets.compare_digest(greeting.strip(), token.encode()):
+            return
+        client = LineClient(write)
+        reading = asyncio.get_running_loop().create_task(_read(client, reader))
+        try:
+            await client.serve(server)
+        finally:
+            reading.cancel()
+    except (TimeoutError, ConnectionError, ValueError):
+        pass
+    finally:
+        writer.close()
+
+
+async def _read(client: object, reader: asyncio.StreamReader) -> None:
+    from pegboard.protocol.streams import LineClient
+
+    assert isinstance(client, LineClient)
+    with contextlib.suppress(ConnectionError):
+        while True:
+            try:
+                line = await reader.readuntil(b"\n")
+            except asyncio.IncompleteReadError:
+                break
+            except asyncio.LimitOverrunError:
+                await client.too_long()
+                break
+            if line.strip():
+                await client.line(line)
+    await client.end()
+
+
+def cross(run_file: Path) -> bool:
+    """The client's side: hand bytes on until one end closes; false if there is no gateway to hand them to."""
+    link = _reach(run_file)
+    if link is None:
+        return False
+    threading.Thread(target=_pump_input, args=(link,), daemon=True).start()
+    out = os.dup(1)
+    os.dup2(2, 1)
+    with contextlib.suppress(OSError):
+        while data := link.recv(65536):
+            view = memoryview(data)
+            while view:
+                view = view[os.write(out, view) :]
+    return True
+
+
+def _reach(run_file: Path) -> socket.socket | None:
+    try:
+        known = json.loads(run_file.read_text("utf-8"))
+        link = socket.create_connection(("127.0.0.1", int(known["bridge"])), timeout=2)
+        link.settimeout(None)
+        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        link.sendall(str(known["token"]).encode() + b"\n")
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return link
+
+
+def _pump_input(link: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := os.read(sys.stdin.fileno(), 65536):
+            link.sendall(data)
+        link.shutdown(socket.SHUT_WR)

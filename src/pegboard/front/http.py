@@ -1,0 +1,195 @@
+"""The gateway over HTTP: MCP at `/mcp`, REST at `/api`, and everything that has to run meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from pathlib import Path
+
+import uvicorn
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from pegboard.board import Pegboard
+from pegboard.config import identity, run_file
+from pegboard.front.bridge import bridgehead
+from pegboard.front.guard import Guard
+from pegboard.front.mcp import McpFront
+from pegboard.front.pages import page
+from pegboard.front.reload import ConfigFile
+from pegboard.front.rest import Rest, error_response
+from pegboard.log import logger
+from pegboard.protocol.gateway import GatewayServer
+
+_GRACE = 3
+
+
+class HttpFront:
+    """One board on one address."""
+
+    def __init__(self, board: Pegboard, config_path: Path, host: str) -> None:
+        self.board = board
+        self.config = ConfigFile(board, config_path)
+        self.identity = identity(config_path)
+        self.bridge: Mapping[str, object] = {}
+        self._sessions = 0
+        self.server = GatewayServer(McpFront(board), on_sessions=self._count)
+        # Host, Origin and size are the guard's business: one rule for MCP and REST.
+        self._manager = StreamableHTTPSessionManager(self.server)
+        self.app = self._make_app(host)
+
+    def _count(self, sessions: int) -> None:
+        self._sessions = sessions
+
+    def _make_app(self, host: str) -> Starlette:
+        rest = Rest(self.board, self.config, self.identity, lambda: self._sessions)
+        return Starlette(
+            routes=[Route("/mcp", endpoint=_Mcp(self._manager)), Route("/", self._welcome), *rest.routes()],
+            middleware=[Middleware(Guard, host=host)],
+            exception_handlers={Exception: _failed, 404: _failed_route, 405: _failed_route},
+            lifespan=self._lifespan,
+        )
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncGenerator[None]:
+        async with self.board, self._manager.run(), bridgehead(self.server) as self.bridge:
+            watching = asyncio.get_running_loop().create_task(self.config.watch())
+            try:
+                yield
+            finally:
+                watching.cancel()
+
+    async def _welcome(self, request: Request) -> Response:
+        return HTMLResponse(page("welcome").replace("{url}", f"{request.url.scheme}://{request.url.netloc}/mcp"))
+
+
+class _Mcp:
+    """The SDK's session manager as an ASGI app of any method."""
+
+    def __init__(self, manager: StreamableHTTPSessionManager) -> None:
+        self._manager = manager
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._manager.asgi_app(scope, receive, send)
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn without its own signal handling, which would end us by the signal instead of by a clean exit."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+async def serve(board: Pegboard, config_path: Path, host: str, port: int, ready: Callable[[str], None]) -> None:
+    """Serve until a signal says stop."""
+    listener = _listen(host, port)
+    front = HttpFront(board, config_path, host)
+    config = uvicorn.Config(
+        front.app,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        timeout_graceful_shutdown=_GRACE,
+        server_header=False,
+    )
+    server = _Uvicorn(config)
+    url = f"http://{_bracketed(host)}:{listener.getsockname()[1]}"
+    reloads: set[asyncio.Task[bool]] = set()
+
+    def reload() -> None:
+        task = asyncio.get_running_loop().create_task(front.config.reload())
+        reloads.add(task)
+        task.add_done_callback(reloads.discard)
+
+    def stop() -> None:
+        # A second signal does not wait for open streams.
+        server.force_exit = server.should_exit
+        server.should_exit = True
+
+    with _signals(stop, reload):
+        serving = asyncio.get_running_loop().create_task(server.serve(sockets=[listener]))
+        while not server.started and not serving.done():
+            await asyncio.sleep(0.01)
+        if server.started:
+            with announced(config_path, {"pid": os.getpid(), "url": url, **front.bridge}):
+                ready(url)
+                await serving
+        else:
+            await serving
+            raise RuntimeError("the gateway could not start; the log says why")
+
+
+@contextlib.contextmanager
+def announced(config_path: Path, facts: Mapping[str, object]) -> Generator[None]:
+    """Let the other commands find this gateway, as long as it runs."""
+    file = run_file(config_path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    # Whoever can read it can use the bridge: it is the user's alone from the first byte.
+    draft = file.with_suffix(f".{os.getpid()}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as handle:
+        json.dump(facts, handle)
+    draft.replace(file)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            if json.loads(file.read_text("utf-8")).get("pid") == os.getpid():
+                file.unlink()
+
+
+@contextlib.contextmanager
+def _signals(stop: Callable[[], None], reload: Callable[[], None]) -> Generator[None]:
+    loop = asyncio.get_running_loop()
+    if sys.platform == "win32":
+        signal.signal(signal.SIGINT, lambda _number, _frame: loop.call_soon_threadsafe(stop))
+        yield
+        return
+    for number, action in ((signal.SIGINT, stop), (signal.SIGTERM, stop), (signal.SIGHUP, reload)):
+        loop.add_signal_handler(number, action)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.remove_signal_handler(number)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as exc:
+        listener.close()
+        raise OSError(exc.errno, f"cannot listen on {_bracketed(host)}:{port}: {exc.strerror}") from None
+    listener.setblocking(False)
+    return listener
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+async def _failed(_: Request, exc: Exception) -> Response:
+    logger().error("http.failed", error=type(exc).__name__)
+    return error_response(exc)
+
+
+async def _failed_route(request: Request, exc: Exception) -> Response:
+    from pegboard.front.guard import refused
+
+    status = getattr(exc, "status_code", 404)
+    reason = "there is nothing here" if status == 404 else f"{request.method} is not possible here"
+    return refused(status, f"{request.url.path}: {reason}; /docs lists what there is")

@@ -1,0 +1,137 @@
+"""The REST API described for programs (`/openapi.json`) and for people (`/docs`)."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from pegboard.result import ToolErrorCode
+from pegboard.version import VERSION
+
+_TEXT = {"type": "string"}
+_SERVER = {
+    "type": "object",
+    "required": ["name", "state", "enabled", "transport", "tools"],
+    "properties": {
+        "name": _TEXT,
+        "state": {
+            "enum": ["registered", "connecting", "connected", "idle", "lost", "disabled", "needs_auth", "invalid"]
+        },
+        "enabled": {"type": "boolean"},
+        "transport": {"enum": ["stdio", "http", "sse"]},
+        "tools": {"type": "integer", "minimum": 0},
+        "seen": {"type": "boolean", "description": "Whether its tools are known."},
+        "lastSeen": {"type": ["string", "null"], "format": "date-time"},
+        "latencyMs": {"type": ["number", "null"]},
+        "lastError": {"type": ["string", "null"]},
+        "era": {"enum": ["handshake", "modern", None]},
+        "protocolVersion": {"type": ["string", "null"]},
+        "staleSince": {"type": ["string", "null"], "format": "date-time"},
+        "nextTryInSeconds": {"type": ["number", "null"]},
+        "conflicts": {"type": "array", "items": _TEXT},
+        "rejected": {"type": "object", "additionalProperties": _TEXT},
+    },
+}
+_TOOL = {
+    "type": "object",
+    "required": ["name", "server", "description", "status"],
+    "properties": {
+        "name": _TEXT,
+        "server": {"type": ["string", "null"], "description": "null for Pegboard's own tools."},
+        "description": _TEXT,
+        "status": {"enum": ["available", "unavailable", "disabled", "needs_auth"]},
+        "reason": _TEXT,
+        "staleSince": {"type": "string", "format": "date-time"},
+        "nextTryInSeconds": {"type": "number"},
+    },
+}
+_FAILURE = {
+    "type": "object",
+    "required": ["success", "error"],
+    "properties": {
+        "success": {"const": False},
+        "error": {
+            "type": "object",
+            "required": ["code", "message", "retryable"],
+            "properties": {
+                "code": {"enum": [code.value for code in ToolErrorCode]},
+                "message": _TEXT,
+                "retryable": {"type": "boolean"},
+            },
+        },
+    },
+}
+_NAME = {"name": "name", "in": "path", "required": True, "schema": _TEXT}
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The OpenAPI document."""
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Pegboard", "version": VERSION, "description": "One endpoint for many MCP servers."},
+        "paths": {
+            "/health": {"get": _plain("Whether the gateway is up")},
+            "/metrics": {"get": _plain("Counters for Prometheus", "text/plain")},
+            "/api/servers": {"get": _operation("Every server and its state", _of("servers", _list(_SERVER)))},
+            "/api/servers/{name}/enable": {"post": _operation("Enable a server", _SERVER, _NAME)},
+            "/api/servers/{name}/disable": {"post": _operation("Disable a server", _SERVER, _NAME)},
+            "/api/servers/{name}/refresh": {
+                "post": _operation("Ask a server for its tools now", _of("registered", {"type": "integer"}), _NAME)
+            },
+            "/api/tools": {
+                "get": _operation(
+                    "Every tool that passes the filters",
+                    _of("tools", _list(_TOOL)),
+                    _query("server", "Names of servers, comma separated."),
+                    _query("prefix", "How a tool's name begins."),
+                    _query("status", "available, unavailable, disabled or needs_auth."),
+                )
+            },
+            "/api/tools/{name}": {"get": _operation("A tool in full", {"type": "object"}, _NAME)},
+            "/api/tools/{name}/call": {"post": _call()},
+        },
+        "components": {"schemas": {"Server": _SERVER, "Tool": _TOOL, "Failure": _FAILURE}},
+    }
+
+
+def _call() -> dict[str, Any]:
+    operation = _operation("Call a tool; data is its result as the server gave it", {"type": "object"}, _NAME)
+    body = {"type": "object", "properties": {"arguments": {"type": "object"}}}
+    operation["requestBody"] = {"required": False, "content": {"application/json": {"schema": body}}}
+    return operation
+
+
+def _operation(summary: str, data: dict[str, Any], *parameters: dict[str, Any]) -> dict[str, Any]:
+    success = {
+        "type": "object",
+        "required": ["success", "data"],
+        "properties": {"success": {"const": True}, "data": data},
+    }
+    return {
+        "summary": summary,
+        "parameters": list(parameters),
+        "responses": {
+            "200": {"description": "It worked.", "content": {"application/json": {"schema": success}}},
+            "default": {
+                "description": "It failed; the status fits the code.",
+                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Failure"}}},
+            },
+        },
+    }
+
+
+def _plain(summary: str, kind: str = "application/json") -> dict[str, Any]:
+    return {"summary": summary, "responses": {"200": {"description": "It is.", "content": {kind: {}}}}}
+
+
+def _of(key: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "required": [key], "properties": {key: schema}}
+
+
+def _list(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _query(name: str, description: str) -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": False, "description": description, "schema": _TEXT}

@@ -1,0 +1,64 @@
+"""The config file of a running gateway: taken over when it changes, changed when the gateway is told to."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+from pegboard.board import Pegboard
+from pegboard.config import ConfigError, read_settings
+from pegboard.config.edit import switch_server
+from pegboard.log import logger
+
+_LOOK_EVERY = 0.5
+
+
+class ConfigFile:
+    """The one truth about which servers there are."""
+
+    def __init__(self, board: Pegboard, path: Path) -> None:
+        self._board = board
+        self._path = path
+        self._stamp = _stamp(path)
+        self._lock = asyncio.Lock()
+
+    async def watch(self) -> None:
+        """Look at the file now and then, until cancelled; a look is one stat."""
+        while True:
+            await asyncio.sleep(_LOOK_EVERY)
+            if _stamp(self._path) != self._stamp:
+                await self.reload()
+
+    async def reload(self) -> bool:
+        """Take over what the file says now; a bad file changes nothing and is logged."""
+        async with self._lock:
+            self._stamp = _stamp(self._path)
+            try:
+                settings = read_settings(self._path if self._path.exists() else None, os.environ)
+            except ConfigError as exc:
+                logger().error("config.reload.refused", reason=str(exc))
+                return False
+            await self._board.apply(settings)
+            logger().info("config.reloaded", serverCount=len(settings.servers))
+            return True
+
+    async def switch(self, name: str, *, enabled: bool) -> None:
+        """Enable or disable a server in the file, and take that over at once."""
+        known = self._board.servers.get(name)
+        if known is not None and known.spec.enabled == enabled:
+            return
+        await asyncio.to_thread(switch_server, self._path, name, enabled=enabled, known_elsewhere=known is not None)
+        if not await self.reload():
+            raise ConfigError(f"{self._path} was changed meanwhile and cannot be read")
+        server = self._board.servers.get(name)
+        if server is not None and server.spec.enabled != enabled:
+            raise ConfigError(f"{name.upper()}_MCP_ENABLED in the environment overrides the config file")
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -1,0 +1,163 @@
+"""REST: the board's answers as JSON, one shape for good ones and bad."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from pegboard import exactjson
+from pegboard.board import Caller, Pegboard
+from pegboard.config import ConfigError
+from pegboard.front import answers
+from pegboard.front.guard import TooLarge
+from pegboard.front.openapi import document
+from pegboard.front.pages import page
+from pegboard.front.reload import ConfigFile
+from pegboard.result import ToolErrorCode, ToolFailure, ToolResult, caught, error_of, invalid
+from pegboard.servers.link import RpcError
+from pegboard.version import VERSION
+from pegboard.view import Filter
+
+_STATUS = {
+    ToolErrorCode.NOT_FOUND: 404,
+    ToolErrorCode.INVALID_INPUT: 400,
+    ToolErrorCode.UNAVAILABLE: 503,
+    ToolErrorCode.RATE_LIMITED: 429,
+    ToolErrorCode.NOT_IMPLEMENTED: 501,
+    ToolErrorCode.EXECUTION_FAILED: 502,
+}
+_STATUSES = ("available", "unavailable", "disabled", "needs_auth")
+Handler = Callable[[Request], Awaitable[Any]]
+
+
+class Rest:
+    """Every REST route, on one board."""
+
+    def __init__(self, board: Pegboard, config: ConfigFile, identity: str, sessions: Callable[[], int]) -> None:
+        self._board = board
+        self._config = config
+        self._identity = identity
+        self._sessions = sessions
+
+    def routes(self) -> list[Route]:
+        """What is served where."""
+        return [
+            Route("/health", self._health),
+            Route("/metrics", self._metrics),
+            Route("/openapi.json", self._openapi),
+            Route("/docs", self._docs),
+            Route("/api/servers", _answering(self._servers)),
+            Route("/api/servers/{name}/enable", _answering(self._enable), methods=["POST"]),
+            Route("/api/servers/{name}/disable", _answering(self._disable), methods=["POST"]),
+            Route("/api/servers/{name}/refresh", _answering(self._refresh), methods=["POST"]),
+            Route("/api/tools", _answering(self._tools)),
+            Route("/api/tools/{name}", _answering(self._tool)),
+            Route("/api/tools/{name}/call", _answering(self._call), methods=["POST"]),
+        ]
+
+    async def _health(self, _: Request) -> Response:
+        return _json({"status": "ok", "version": VERSION, "config": self._identity}, 200)
+
+    async def _metrics(self, _: Request) -> Response:
+        states = [(name, server.state.value) for name, server in sorted(self._board.servers.items())]
+        tools = len(self._board.view(Filter()).tools)
+        text = self._board.metrics.text(states, tools, self._sessions())
+        return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def _openapi(self, _: Request) -> Response:
+        return _json(document(), 200)
+
+    async def _docs(self, _: Request) -> Response:
+        return HTMLResponse(page("docs"))
+
+    async def _servers(self, _: Request) -> Any:
+        return {"servers": answers.server_rows(self._board)}
+
+    async def _enable(self, request: Request) -> Any:
+        return await self._switch(request, enabled=True)
+
+    async def _disable(self, request: Request) -> Any:
+        return await self._switch(request, enabled=False)
+
+    async def _switch(self, request: Request, *, enabled: bool) -> Any:
+        name = self._server_name(request)
+        await self._config.switch(name, enabled=enabled)
+        return answers.server_row(self._board, self._board.servers[name])
+
+    async def _refresh(self, request: Request) -> Any:
+        name = self._server_name(request)
+        return (await self._board.refresh([name])).unwrap()
+
+    async def _tools(self, request: Request) -> Any:
+        query = request.query_params
+        status = query.get("status") or None
+        if status is not None and status not in _STATUSES:
+            raise invalid(f"status must be one of {', '.join(_STATUSES)}, found {status!r}")
+        await self._board.list_tools(Filter())
+        rows = answers.tool_rows(self._board, Filter.of(query.get("server"), query.get("prefix")), status)
+        return {"tools": rows, "total": len(rows)}
+
+    async def _tool(self, request: Request) -> Any:
+        tool = await self._board.find_tool(request.path_params["name"])
+        return answers.described(self._board, tool)
+
+    async def _call(self, request: Request) -> Any:
+        name = request.path_params["name"]
+        params = {**await _body(request), "name": name}
+        try:
+            return await self._board.call_tool(name, params, Caller())
+        except RpcError as exc:
+            raise ToolFailure(ToolErrorCode.EXECUTION_FAILED, f"{name} failed ({exc.code}): {exc.message}") from None
+
+    def _server_name(self, request: Request) -> str:
+        name = str(request.path_params["name"])
+        if name not in self._board.servers:
+            raise ToolFailure(ToolErrorCode.NOT_FOUND, f"there is no server {name!r}", retryable=False)
+        return name
+
+
+def _answering(work: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """The one place where an outcome becomes a response."""
+
+    async def answer(request: Request) -> Response:
+        result: ToolResult[Any] = await caught(_translated(work, request))
+        return _json(result.to_dict(), 200 if result.error is None else _STATUS[result.error.code])
+
+    return answer
+
+
+async def _translated(work: Handler, request: Request) -> Any:
+    try:
+        return await work(request)
+    except TooLarge:
+        raise invalid("the request is too large") from None
+    except ConfigError as exc:
+        raise invalid(str(exc)) from None
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    body = await request.body()
+    if not body.strip():
+        return {}
+    try:
+        parsed = exactjson.parse_object(body)
+    except exactjson.NotJson as exc:
+        raise invalid(f"the request is not a JSON object: {exc}") from None
+    arguments = parsed.get("arguments", {})
+    if not isinstance(arguments, dict):
+        raise invalid("arguments must be an object")
+    return {"arguments": cast("dict[str, Any]", arguments)}
+
+
+def _json(value: Any, status: int) -> Response:
+    return Response(exactjson.dump(value), status_code=status, media_type="application/json")
+
+
+def error_response(exc: Exception) -> Response:
+    """Whatever went wrong outside of a route."""
+    error = error_of(exc)
+    return _json(ToolResult[None].failed(error).to_dict(), _STATUS[error.code])

@@ -1,0 +1,85 @@
+"""The gateway over stdio: a client's own process, with nothing but protocol on its output."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from pegboard.board import Pegboard
+from pegboard.front.guard import MAX_BODY
+from pegboard.front.mcp import McpFront
+from pegboard.front.reload import ConfigFile
+from pegboard.protocol.gateway import GatewayServer
+from pegboard.protocol.streams import LineClient
+
+
+async def serve_stdio(board: Pegboard, config_path: Path) -> None:
+    """Serve one client until it closes our input, or a signal says stop."""
+    out = _claim_output()
+    config = ConfigFile(board, config_path)
+    async with board:
+        client = LineClient(lambda text: asyncio.to_thread(_write, out, text))
+        serving = asyncio.get_running_loop().create_task(client.serve(GatewayServer(McpFront(board))))
+        watching = asyncio.get_running_loop().create_task(config.watch())
+        reading = asyncio.get_running_loop().create_task(_read_input(client))
+        _stop_on_signal(serving)
+        try:
+            with contextlib.suppress(asyncio.CancelledError):
+                await serving
+        finally:
+            for task in (watching, reading):
+                task.cancel()
+
+
+async def _read_input(client: LineClient) -> None:
+    """Lines from a thread: input may be a pipe, a terminal or a file, and only a thread can read all three."""
+    loop = asyncio.get_running_loop()
+    lines: asyncio.Queue[bytes] = asyncio.Queue(maxsize=256)
+
+    def read() -> None:
+        source = sys.stdin.buffer
+        while line := source.readline(MAX_BODY + 1):
+            if len(line) > MAX_BODY and not line.endswith(b"\n"):
+                while (rest := source.readline(MAX_BODY)) and not rest.endswith(b"\n"):
+                    pass
+            asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
+        asyncio.run_coroutine_threadsafe(lines.put(b""), loop).result()
+
+    def read_until_closed() -> None:
+        # The loop may end while a line is on its way.
+        with contextlib.suppress(RuntimeError, asyncio.CancelledError, ValueError, OSError):
+            read()
+
+    threading.Thread(target=read_until_closed, name="stdin", daemon=True).start()
+    while line := await lines.get():
+        if len(line) > MAX_BODY:
+            await client.too_long()
+        elif line.strip():
+            await client.line(line)
+    await client.end()
+
+
+def _claim_output() -> int:
+    """Keep the client's end for ourselves: a stray print, ours or a library's, must not end up in the protocol."""
+    private = os.dup(1)
+    os.set_inheritable(private, False)
+    os.dup2(2, 1)
+    return private
+
+
+def _write(out: int, text: bytes) -> None:
+    data = memoryview(text + b"\n")
+    while data:
+        data = data[os.write(out, data) :]
+
+
+def _stop_on_signal(task: asyncio.Task[None]) -> None:
+    if sys.platform == "win32":
+        return
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)

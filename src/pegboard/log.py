@@ -1,0 +1,84 @@
+"""One structured line an event, on stderr: JSON for programs, colours for a person at a terminal."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import sys
+from collections.abc import Iterable, MutableMapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, TextIO, cast
+
+import structlog
+
+trace_id: ContextVar[str | None] = ContextVar("trace_id", default=None)
+
+Logger = structlog.typing.FilteringBoundLogger
+
+
+def new_trace_id() -> str:
+    """A fresh id for everything that one operation logs."""
+    return secrets.token_hex(8)
+
+
+def logger() -> Logger:
+    """The logger every module uses."""
+    return cast("Logger", structlog.get_logger())
+
+
+def configure(level: str = "info", stream: TextIO | None = None) -> None:
+    """Send events to `stream` (stderr), and what libraries log along with them."""
+    out = stream or sys.stderr
+    number = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
+    structlog.configure(
+        processors=[
+            _add_trace_id,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+            structlog.dev.ConsoleRenderer(colors=True) if out.isatty() else structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.WriteLoggerFactory(file=out),
+        cache_logger_on_first_use=False,
+    )
+    logging.basicConfig(handlers=[_ToStructlog()], level=max(number, logging.WARNING), force=True)
+
+
+def _add_trace_id(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    if "traceId" not in event and (current := trace_id.get()) is not None:
+        event["traceId"] = current
+    return event
+
+
+class _ToStructlog(logging.Handler):
+    """Libraries' own messages as one event each. Their tracebacks stay out: they can show payloads."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        log = logger()
+        try:
+            message = record.getMessage()
+        except (TypeError, ValueError):
+            message = str(record.msg)
+        extra: dict[str, str] = {}
+        if record.exc_info and record.exc_info[0] is not None:
+            extra["error"] = record.exc_info[0].__name__
+        log.log(record.levelno, f"library.{record.name}", message=message[:500], **extra)
+
+
+@dataclass(frozen=True, slots=True)
+class Redactor:
+    """Takes known secrets out of a text before it goes anywhere."""
+
+    secrets: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, secrets: Iterable[str]) -> Redactor:
+        """A redactor for these secrets; the longest goes first, so that none hides inside another."""
+        return cls(tuple(sorted(secrets, key=len, reverse=True)))
+
+    def clean(self, text: str) -> str:
+        """The text with every secret replaced."""
+        for secret in self.secrets:
+            text = text.replace(secret, "***")
+        return text

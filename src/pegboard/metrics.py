@@ -1,0 +1,48 @@
+"""Counts of what happened, in the text form that Prometheus reads."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Metrics:
+    """Counters of one running Pegboard."""
+
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict[str, float](float))
+    lists: int = 0
+    notices: int = 0
+
+    def called(self, server: str, outcome: str, seconds: float) -> None:
+        """A call ended."""
+        self.calls[server, outcome] += 1
+        self.seconds[server] += seconds
+
+    def text(self, states: Iterable[tuple[str, str]], tools: int, sessions: int) -> str:
+        """Everything, as Prometheus wants it."""
+        lines = ["# HELP pegboard_calls_total Tool calls by server and outcome.", "# TYPE pegboard_calls_total counter"]
+        lines += [
+            f'pegboard_calls_total{{server="{server}",outcome="{outcome}"}} {count}'
+            for (server, outcome), count in sorted(self.calls.items())
+        ]
+        lines += [
+            "# HELP pegboard_call_seconds_total Time spent in tool calls.",
+            "# TYPE pegboard_call_seconds_total counter",
+        ]
+        lines += [
+            f'pegboard_call_seconds_total{{server="{server}"}} {spent:.6f}'
+            for server, spent in sorted(self.seconds.items())
+        ]
+        lines += ["# HELP pegboard_server_state The state of each server.", "# TYPE pegboard_server_state gauge"]
+        lines += [f'pegboard_server_state{{server="{server}",state="{state}"}} 1' for server, state in states]
+        for name, kind, value, text in (
+            ("pegboard_tools", "gauge", tools, "Tools that are listed now."),
+            ("pegboard_sessions", "gauge", sessions, "Client sessions that are open now."),
+            ("pegboard_lists_total", "counter", self.lists, "Answered tools/list requests."),
+            ("pegboard_notices_total", "counter", self.notices, "list_changed notices sent."),
+        ):
+            lines += [f"# HELP {name} {text}", f"# TYPE {name} {kind}", f"{name} {value}"]
+        return "\n".join(lines) + "\n"

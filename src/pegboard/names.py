@@ -1,0 +1,79 @@
+"""Names: `server__tool` composed, parsed, shortened and guessed.
+
+One parser serves discovery and routing. What a model provider would refuse (length, characters) is
+cut and given a digest of the original, so that the same tool has the same name on every start.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+import unicodedata
+from collections.abc import Collection
+
+SEPARATOR = "__"
+_SNAKE = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
+_STRANGE = re.compile(r"[^a-zA-Z0-9_-]")
+_DIGEST_LENGTH = 8
+
+
+def is_snake_case(name: str) -> bool:
+    """Whether a name can be a server's or a static tool's: lower case, single underscores inside."""
+    return _SNAKE.fullmatch(name) is not None
+
+
+def fold_server_name(name: str) -> str:
+    """The snake_case form of a server's name, stable; `GitHub-Docs` becomes `github_docs`."""
+    if is_snake_case(name):
+        return name
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    folded = re.sub(r"[^a-z0-9]+", "_", plain.lower()).strip("_")
+    # A name in a script without an ASCII form still needs one of its own.
+    return folded or f"server_{_digest(name)}"
+
+
+def compose(server: str, tool: str) -> str:
+    """The full name of a server's tool, before any shortening."""
+    return f"{server}{SEPARATOR}{tool}"
+
+
+def parse(name: str) -> tuple[str, str] | None:
+    """Server and tool of a composed name, split at the first `__`; `None` where it is not one."""
+    server, separator, tool = name.partition(SEPARATOR)
+    if not (separator and server and tool):
+        return None
+    return server, tool
+
+
+def expose(name: str, max_length: int) -> str:
+    """The name as clients and providers accept it; changed only where it must be, and then with a digest."""
+    if len(name) <= max_length and _STRANGE.search(name) is None:
+        return name
+    kept = _STRANGE.sub("_", name)[: max_length - _DIGEST_LENGTH - 1]
+    return f"{kept}_{_digest(name)}"
+
+
+def nearest(name: str, known: Collection[str], limit: int = 3) -> list[str]:
+    """The known names most like `name`, best first."""
+    lowered = name.lower()
+    tails = {candidate: candidate.partition(SEPARATOR)[2] or candidate for candidate in known}
+    wanted_tail = tails.get(name) or (lowered.partition(SEPARATOR)[2] or lowered)
+    scored = (
+        (max(_likeness(lowered, candidate.lower()), _likeness(wanted_tail, tail.lower()) * 0.95), candidate)
+        for candidate, tail in tails.items()
+    )
+    good = sorted(((score, candidate) for score, candidate in scored if score >= 0.6), key=lambda p: (-p[0], p[1]))
+    return [candidate for _, candidate in good[:limit]]
+
+
+def _likeness(a: str, b: str) -> float:
+    matcher = difflib.SequenceMatcher(None, a, b)
+    # The two upper bounds are cheap and rule out almost every candidate among thousands.
+    if matcher.real_quick_ratio() < 0.6 or matcher.quick_ratio() < 0.6:
+        return 0.0
+    return matcher.ratio()
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]

@@ -1,0 +1,75 @@
+"""Tells clients that their list changed: only when it did, a burst as a few notices, the last one never lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pegboard.log import logger
+from pegboard.view import Filter, View
+
+PAUSE = 0.05
+
+
+@dataclass(slots=True)
+class _Audience:
+    """Everyone with the same filter, what they were last told of, and what they were given since."""
+
+    told: int
+    given: set[int] = field(default_factory=set[int])
+    listeners: dict[object, Callable[[], None]] = field(default_factory=dict[object, Callable[[], None]])
+
+
+class Notices:
+    """Watches views on behalf of clients."""
+
+    def __init__(self, view: Callable[[Filter], View]) -> None:
+        self._view = view
+        self._audiences: dict[Filter, _Audience] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def subscribe(self, wanted: Filter, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` after each change of this view; gives back what ends it."""
+        audience = self._audiences.get(wanted)
+        if audience is None:
+            audience = self._audiences[wanted] = _Audience(self._view(wanted).digest)
+        token = object()
+        audience.listeners[token] = listener
+
+        def unsubscribe() -> None:
+            audience.listeners.pop(token, None)
+            if not audience.listeners and self._audiences.get(wanted) is audience:
+                del self._audiences[wanted]
+
+        return unsubscribe
+
+    def served(self, wanted: Filter, view: View) -> None:
+        """A list went out: should it be old by the time of the next look, its reader must hear of it."""
+        if (audience := self._audiences.get(wanted)) is not None and view.digest != audience.told:
+            audience.given.add(view.digest)
+
+    def changed(self) -> None:
+        """Something may have changed: look at it in a moment, together with whatever else changes until then."""
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(PAUSE, self._look)
+
+    def close(self) -> None:
+        """No more notices."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._audiences.clear()
+
+    def _look(self) -> None:
+        self._timer = None
+        for wanted, audience in list(self._audiences.items()):
+            digest = self._view(wanted).digest
+            if digest == audience.told and not audience.given - {digest}:
+                continue
+            audience.told = digest
+            audience.given.clear()
+            for listener in list(audience.listeners.values()):
+                try:
+                    listener()
+                except Exception as exc:
+                    logger().warning("notice.failed", error=type(exc).__name__)

@@ -1,0 +1,1 @@
+"""The only package that knows the MCP SDK's inner parts, and the rules of the two protocol eras."""

@@ -1,0 +1,90 @@
+"""The two protocol eras: which versions belong to which, and what a request or a result carries in each.
+
+Handshake era (2024-11-05 to 2025-11-25): `initialize`, then plain requests. Modern era (2026-07-28): every
+request names its version and its client in `_meta`, every result its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, cast
+
+Era = Literal["handshake", "modern"]
+
+HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+MODERN_VERSIONS = ("2026-07-28",)
+LATEST_HANDSHAKE = HANDSHAKE_VERSIONS[-1]
+LATEST_MODERN = MODERN_VERSIONS[-1]
+
+UNSUPPORTED_VERSION = -32022
+
+_PREFIX = "io.modelcontextprotocol/"
+VERSION_KEY = f"{_PREFIX}protocolVersion"
+CLIENT_INFO_KEY = f"{_PREFIX}clientInfo"
+CLIENT_CAPABILITIES_KEY = f"{_PREFIX}clientCapabilities"
+LOG_LEVEL_KEY = f"{_PREFIX}logLevel"
+SERVER_INFO_KEY = f"{_PREFIX}serverInfo"
+SUBSCRIPTION_KEY = f"{_PREFIX}subscriptionId"
+
+# These belong to one hop: the next one writes its own.
+_HOP_KEYS = frozenset(
+    {"progressToken", VERSION_KEY, CLIENT_INFO_KEY, CLIENT_CAPABILITIES_KEY, LOG_LEVEL_KEY, SUBSCRIPTION_KEY}
+)
+
+
+def era_of(version: str) -> Era:
+    """The era a protocol version belongs to."""
+    return "modern" if version in MODERN_VERSIONS else "handshake"
+
+
+def forwarded_params(params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A client's params for the next hop: everything as it is, but without the keys of this one."""
+    forwarded = dict(params or {})
+    meta = forwarded.get("_meta")
+    if isinstance(meta, dict):
+        kept = {key: value for key, value in cast("dict[str, Any]", meta).items() if key not in _HOP_KEYS}
+        # A `_meta` that was given stays, even when nothing is left in it but what the client wrote.
+        if kept:
+            forwarded["_meta"] = kept
+        else:
+            del forwarded["_meta"]
+    return forwarded
+
+
+def modern_params(
+    params: Mapping[str, Any] | None, *, version: str, client_info: Mapping[str, Any], capabilities: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Params with the envelope that every request of the modern era carries."""
+    stamped = dict(params or {})
+    meta = dict(cast("Mapping[str, Any]", stamped.get("_meta") or {}))
+    meta[VERSION_KEY] = version
+    meta[CLIENT_INFO_KEY] = dict(client_info)
+    meta[CLIENT_CAPABILITIES_KEY] = dict(capabilities)
+    stamped["_meta"] = meta
+    return stamped
+
+
+def result_for(
+    era: Era, result: Mapping[str, Any], *, server_info: Mapping[str, Any], cacheable: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """A server's result as a client of this era expects it; what neither era defines stays untouched."""
+    shaped = dict(result)
+    meta = shaped.get("_meta")
+    own = (
+        {key: value for key, value in cast("dict[str, Any]", meta).items() if key != SERVER_INFO_KEY}
+        if isinstance(meta, dict)
+        else None
+    )
+    if era == "modern":
+        shaped.setdefault("resultType", "complete")
+        shaped.update({key: value for key, value in (cacheable or {}).items() if key not in shaped})
+        shaped["_meta"] = {**(own or {}), SERVER_INFO_KEY: dict(server_info)}
+        return shaped
+    if shaped.get("resultType") == "complete":
+        del shaped["resultType"]
+    if own is not None:
+        if own or not isinstance(meta, dict) or SERVER_INFO_KEY not in meta:
+            shaped["_meta"] = own
+        else:
+            del shaped["_meta"]
+    return shaped

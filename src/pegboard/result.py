@@ -1,0 +1,118 @@
+"""What the tool layer answers: a `ToolResult`, never an exception.
+
+Inside the package errors are raised as `ToolFailure`; `caught` is the one place that turns
+whatever was raised into a `ToolResult`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar, cast
+
+T = TypeVar("T")
+
+
+class ToolErrorCode(StrEnum):
+    """Every code an error can carry; nothing outside of this set is ever sent."""
+
+    NOT_IMPLEMENTED = "TOOL_NOT_IMPLEMENTED"
+    INVALID_INPUT = "TOOL_INVALID_INPUT"
+    UNAVAILABLE = "TOOL_UNAVAILABLE"
+    EXECUTION_FAILED = "TOOL_EXECUTION_FAILED"
+    NOT_FOUND = "TOOL_NOT_FOUND"
+    RATE_LIMITED = "RATE_LIMITED"
+
+
+_RETRYABLE_SIGNS = ("timeout", "timed out", "rate limit", "429", "503", "connection reset", "connection refused")
+
+
+def is_retryable(error: object) -> bool:
+    """Whether trying again later may help, told from the error's own words."""
+    text = str(error).lower()
+    return any(sign in text for sign in _RETRYABLE_SIGNS)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolError:
+    """Why an operation failed, for a program (`code`), a person (`message`) and a loop (`retryable`)."""
+
+    code: ToolErrorCode
+    message: str
+    retryable: bool = False
+
+    def to_dict(self) -> dict[str, object]:
+        """The error as it is written on every wire."""
+        return {"code": self.code.value, "message": self.message, "retryable": self.retryable}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult(Generic[T]):
+    """Either `data` or an `error`; which one, `success` tells."""
+
+    success: bool
+    data: T | None = None
+    error: ToolError | None = None
+
+    @classmethod
+    def ok(cls, data: T) -> ToolResult[T]:
+        """A result that carries data."""
+        return cls(success=True, data=data)
+
+    @classmethod
+    def failed(cls, error: ToolError) -> ToolResult[T]:
+        """A result that carries an error."""
+        return cls(success=False, error=error)
+
+    def unwrap(self) -> T:
+        """The data; a failed result raises its error as `ToolFailure`."""
+        if self.error is not None:
+            raise ToolFailure(self.error.code, self.error.message, retryable=self.error.retryable)
+        return cast("T", self.data)
+
+    def to_dict(self) -> dict[str, object]:
+        """The result as it is written on every wire."""
+        if self.error is not None:
+            return {"success": False, "error": self.error.to_dict()}
+        return {"success": True, "data": self.data}
+
+
+class ToolFailure(Exception):  # noqa: N818  it names an outcome of a tool, as its result does
+    """An expected failure on its way to the tool layer's border."""
+
+    def __init__(self, code: ToolErrorCode, message: str, *, retryable: bool | None = None) -> None:
+        super().__init__(message)
+        self.error = ToolError(code, message, is_retryable(message) if retryable is None else retryable)
+
+
+def unavailable(message: str, *, retryable: bool = True) -> ToolFailure:
+    """The failure of a server that cannot be reached now."""
+    return ToolFailure(ToolErrorCode.UNAVAILABLE, message, retryable=retryable)
+
+
+def invalid(message: str) -> ToolFailure:
+    """The failure of a call or setting that is wrong in itself."""
+    return ToolFailure(ToolErrorCode.INVALID_INPUT, message, retryable=False)
+
+
+def error_of(exc: BaseException) -> ToolError:
+    """The error that an exception stands for."""
+    if isinstance(exc, ToolFailure):
+        return exc.error
+    if isinstance(exc, TimeoutError):
+        return ToolError(ToolErrorCode.UNAVAILABLE, str(exc) or "timed out", retryable=True)
+    if isinstance(exc, (ConnectionError, OSError)):
+        return ToolError(ToolErrorCode.UNAVAILABLE, str(exc) or type(exc).__name__, retryable=is_retryable(exc))
+    return ToolError(ToolErrorCode.EXECUTION_FAILED, f"{type(exc).__name__}: {exc}", retryable=is_retryable(exc))
+
+
+async def caught(operation: Awaitable[T]) -> ToolResult[T]:
+    """Run an operation and give its outcome as a `ToolResult`; only cancellation goes through."""
+    try:
+        return ToolResult[T].ok(await operation)
+    except asyncio.CancelledError:
+        raise
+    except Exception as exc:
+        return ToolResult[T].failed(error_of(exc))

@@ -1,0 +1,1 @@
+"""How a server is reached: wires, links, connections, and the supervision of each server."""

@@ -1,0 +1,65 @@
+"""Cuts a byte stream into lines, and never holds more of one than it may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+_KEPT_OF_A_GIANT = 4096
+
+
+@dataclass(slots=True)
+class Lines:
+    """Feeds complete lines to `line`, and what is left of one that was too long to `giant` (head, tail, size)."""
+
+    line: Callable[[bytes], None]
+    giant: Callable[[bytes, bytes, int], None]
+    limit: int
+    _parts: list[bytes] = field(default_factory=list[bytes])
+    _size: int = 0
+    _head: bytes = b""
+    _tail: bytes = b""
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes of the stream."""
+        start = 0
+        while (end := data.find(b"\n", start)) >= 0:
+            self._take(data[start:end])
+            self._finish()
+            start = end + 1
+        if start < len(data):
+            self._take(data[start:] if start else data)
+
+    def finish(self) -> None:
+        """The stream ended: what is there of a last line without an end is a line, too."""
+        if self._size:
+            self._finish()
+
+    @property
+    def size(self) -> int:
+        """How long the line that is being received is so far."""
+        return self._size
+
+    def _take(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size <= self.limit:
+            self._parts.append(part)
+            return
+        if self._parts:
+            whole = b"".join(self._parts)
+            self._head, self._tail = whole[:_KEPT_OF_A_GIANT], whole[-_KEPT_OF_A_GIANT:]
+            self._parts.clear()
+        if len(self._head) < _KEPT_OF_A_GIANT:
+            self._head = (self._head + part[:_KEPT_OF_A_GIANT])[:_KEPT_OF_A_GIANT]
+        self._tail = (self._tail + part[-_KEPT_OF_A_GIANT:])[-_KEPT_OF_A_GIANT:]
+
+    def _finish(self) -> None:
+        size, self._size = self._size, 0
+        if size > self.limit:
+            head, tail, self._head, self._tail = self._head, self._tail, b"", b""
+            self.giant(head, tail, size)
+            return
+        whole = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        self._parts.clear()
+        if whole.strip():
+            self.line(whole)

@@ -1,0 +1,302 @@
+"""A link: one JSON-RPC conversation with a server, whatever carries it.
+
+A `Wire` (stdio, http, sse) moves messages; the link pairs answers with requests, keeps time limits,
+and hands on what the server says by itself. A broken answer costs the call it belongs to, nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pegboard import exactjson
+from pegboard.log import logger
+from pegboard.result import ToolErrorCode, ToolFailure, unavailable
+
+Message = dict[str, Any]
+Params = Mapping[str, Any]
+
+MAX_MESSAGE_BYTES = 32 * 1024 * 1024
+METHOD_NOT_FOUND = -32601
+INTERNAL_ERROR = -32603
+
+_ID_FIRST = re.compile(rb'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*"?(\d+)')
+_ID_LAST = re.compile(rb'"id"\s*:\s*"?(\d+)"?\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*$')
+
+
+class RpcError(Exception):
+    """A server's own JSON-RPC error, to be passed on as it is."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class LinkLost(ToolFailure):
+    """The conversation ended before the answer came."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(ToolErrorCode.UNAVAILABLE, reason, retryable=True)
+
+
+@dataclass(slots=True, eq=False)
+class Pending:
+    """A request that waits for its answer."""
+
+    future: asyncio.Future[Message]
+    on_progress: Callable[[Params], None] | None
+    timeout: float | None
+    limit: asyncio.Timeout | None = None
+
+    def progressed(self, params: Params) -> None:
+        """Progress shows that the server is alive: the time limit starts anew."""
+        if self.limit is not None and self.timeout is not None and not self.future.done():
+            self.limit.reschedule(asyncio.get_running_loop().time() + self.timeout)
+        if self.on_progress is not None:
+            self.on_progress(params)
+
+
+class Wire(Protocol):
+    """Moves messages to and from one server."""
+
+    async def start(self, link: Link) -> None:
+        """Begin; messages go to `link.deliver`, the end of it all to `link.lose`."""
+        ...
+
+    async def send(self, message: Message, headers: Mapping[str, str] | None) -> None:
+        """Send one message; over HTTP, a request's answer has been delivered when this returns."""
+        ...
+
+    def cancelled(self, request_id: int, reason: str) -> None:
+        """Tell the server, without waiting, that nobody waits for this answer any more."""
+        ...
+
+    async def close(self) -> None:
+        """End the conversation and leave nothing behind."""
+        ...
+
+
+OnNotification = Callable[[str, Params], None]
+OnRequest = Callable[[str, Params, int | None], Awaitable[Message]]
+
+
+async def refuse(method: str, params: Params, origin: int | None) -> Message:
+    """The answer to a question that nobody here can take."""
+    del params, origin
+    raise RpcError(METHOD_NOT_FOUND, f"{method} is not supported by this client")
+
+
+class Link:
+    """One JSON-RPC conversation with a server."""
+
+    def __init__(
+        self, wire: Wire, *, label: str, on_notification: OnNotification, on_request: OnRequest = refuse
+    ) -> None:
+        self.wire = wire
+        self.label = label
+        self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._on_notification = on_notification
+        self._on_request = on_request
+        self._pending: dict[int, Pending] = {}
+        self._last_id = 0
+        self._answering: dict[Any, asyncio.Task[None]] = {}
+
+    async def request(
+        self,
+        method: str,
+        params: Params | None,
+        *,
+        timeout: float | None,
+        headers: Mapping[str, str] | None = None,
+        on_progress: Callable[[Params], None] | None = None,
+        cancellable: bool = True,
+    ) -> Message:
+        """Send a request and give its result; raises `RpcError`, or `ToolFailure` for what is not the server's word."""
+        if self.lost.done():
+            raise LinkLost(self.lost.result())
+        self._last_id += 1
+        request_id = self._last_id
+        pending = Pending(asyncio.get_running_loop().create_future(), on_progress, timeout)
+        self._pending[request_id] = pending
+        message: Message = {"jsonrpc": "2.0", "id": request_id, "method": method}
+        if params is not None or on_progress is not None:
+            message["params"] = _with_token(params, request_id) if on_progress is not None else params
+        try:
+            async with asyncio.timeout(timeout) as limit:
+                pending.limit = limit
+                await self.wire.send(message, headers)
+                return await pending.future
+        except TimeoutError:
+            if cancellable:
+                self.wire.cancelled(request_id, f"timed out after {timeout:g} s")
+            raise unavailable(f"{self.label} timed out: no answer to {method} within {timeout:g} s") from None
+        except asyncio.CancelledError:
+            if cancellable:
+                self.wire.cancelled(request_id, "cancelled by the client")
+            raise
+        finally:
+            del self._pending[request_id]
+            if pending.future.done() and not pending.future.cancelled():
+                pending.future.exception()
+
+    async def notify(self, method: str, params: Params | None = None) -> None:
+        """Send a notification."""
+        message: Message = {"jsonrpc": "2.0", "method": method}
+        if params is not None:
+            message["params"] = params
+        await self.wire.send(message, None)
+
+    async def close(self) -> None:
+        """End the conversation; whoever still waits is told."""
+        self.lose("the connection was closed by Pegboard")
+        for task in list(self._answering.values()):
+            task.cancel()
+        await self.wire.close()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request is under way."""
+        return bool(self._pending)
+
+    def lose(self, reason: str) -> None:
+        """The conversation is over: fail everyone who waits. Only the first reason counts."""
+        if self.lost.done():
+            return
+        self.lost.set_result(reason)
+        for pending in self._pending.values():
+            _fail(pending, LinkLost(f"{self.label}: {reason}"))
+
+    def deliver_text(self, text: bytes, origin: int | None = None) -> None:
+        """Take one message as it came over the wire."""
+        try:
+            message = exactjson.parse(text)
+        except exactjson.NotJson as exc:
+            self.garbled(text[:4096], text[-4096:], f"not valid JSON ({exc})")
+            return
+        for single in exactjson.as_list(message) or [message]:
+            self.deliver(single, origin)
+
+    def garbled(self, head: bytes, tail: bytes, reason: str) -> None:
+        """Something came that cannot be read; if it shows which request it answers, that one fails."""
+        match = _ID_FIRST.search(head) or _ID_LAST.search(tail)
+        pending = self._pending.get(int(match.group(1))) if match else None
+        logger().warning("server.message.unreadable", server=self.label, reason=reason[:200], answer=bool(pending))
+        if pending is not None:
+            _fail(pending, broken_answer(self.label, reason))
+
+    def deliver(self, message: Any, origin: int | None = None) -> None:
+        """Take one message: an answer, a notification or a question."""
+        message = exactjson.as_object(message)
+        if message is None:
+            self.garbled(b"", b"", "a message that is no JSON object")
+            return
+        method = message.get("method")
+        if not isinstance(method, str):
+            self._settle(message)
+        elif "id" in message:
+            self._answer(message, method, origin)
+        else:
+            self._heard(method, _params(message))
+
+    def waits_for(self, request_id: int) -> bool:
+        """Whether this request is still without an answer."""
+        pending = self._pending.get(request_id)
+        return pending is not None and not pending.future.done()
+
+    def fail(self, request_id: int, exc: Exception) -> None:
+        """End one request with an error."""
+        if pending := self._pending.get(request_id):
+            _fail(pending, exc)
+
+    def _settle(self, message: Message) -> None:
+        pending = self._pending.get(_as_id(message.get("id")))
+        if pending is None or pending.future.done():
+            # Late, twice, or for an id nobody asked with: the call it was meant for has its outcome.
+            logger().debug("server.answer.unmatched", server=self.label)
+            return
+        result, error = exactjson.as_object(message.get("result")), exactjson.as_object(message.get("error"))
+        if result is not None:
+            pending.future.set_result(result)
+        elif error is not None:
+            pending.future.set_exception(rpc_error(error))
+        else:
+            _fail(pending, broken_answer(self.label, "neither a result object nor an error object"))
+
+    def _heard(self, method: str, params: Params) -> None:
+        if method == "notifications/progress":
+            if pending := self._pending.get(_as_id(params.get("progressToken"))):
+                pending.progressed(params)
+            return
+        if method == "notifications/cancelled":
+            if task := self._answering.get(params.get("requestId")):
+                task.cancel()
+            return
+        self._on_notification(method, params)
+
+    def _answer(self, message: Message, method: str, origin: int | None) -> None:
+        request_id = message["id"]
+        task = asyncio.get_running_loop().create_task(self._reply(request_id, method, _params(message), origin))
+        self._answering[request_id] = task
+        task.add_done_callback(lambda _: self._answering.pop(request_id, None))
+
+    async def _reply(self, request_id: Any, method: str, params: Params, origin: int | None) -> None:
+        reply: Message = {"jsonrpc": "2.0", "id": request_id}
+        try:
+            reply["result"] = {} if method == "ping" else await self._on_request(method, params, origin)
+        except RpcError as exc:
+            reply["error"] = {"code": exc.code, "message": exc.message}
+            if exc.data is not None:
+                reply["error"]["data"] = exc.data
+        except Exception as exc:
+            logger().warning("server.question.failed", server=self.label, method=method, error=type(exc).__name__)
+            reply["error"] = {"code": INTERNAL_ERROR, "message": "the client could not answer"}
+        try:
+            await self.wire.send(reply, None)
+        except Exception as exc:
+            logger().debug("server.reply.lost", server=self.label, error=type(exc).__name__)
+
+
+def broken_answer(label: str, reason: str) -> ToolFailure:
+    """The failure of a call whose answer cannot be used."""
+    return ToolFailure(
+        ToolErrorCode.EXECUTION_FAILED, f"{label} sent an answer that cannot be used: {reason}", retryable=False
+    )
+
+
+def _fail(pending: Pending, exc: Exception) -> None:
+    if not pending.future.done():
+        pending.future.set_exception(exc)
+
+
+def _with_token(params: Params | None, token: int) -> Params:
+    meta = dict(exactjson.as_object((params or {}).get("_meta")) or {})
+    meta["progressToken"] = token
+    return {**(params or {}), "_meta": meta}
+
+
+def _params(message: Message) -> Params:
+    return exactjson.as_object(message.get("params")) or {}
+
+
+def _as_id(value: Any) -> int:
+    """The id as we gave it; some servers send a number back as a text or with a point."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else -1
+
+
+def rpc_error(error: Message) -> RpcError:
+    """A server's error object as the error it is."""
+    code, message = error.get("code"), error.get("message")
+    return RpcError(
+        code if isinstance(code, int) and not isinstance(code, bool) else INTERNAL_ERROR,
+        message if isinstance(message, str) else "the server gave no message",
+        error.get("data"),
+    )

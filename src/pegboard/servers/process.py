@@ -1,0 +1,233 @@
+"""A server's process and all that it starts: begun in a group of its own, and gone when it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import cast
+
+from pegboard.result import ToolFailure, invalid, unavailable
+from pegboard.servers.keeper import Keeper
+
+GRACE = 2.0
+MARKER = "PEGBOARD_PROCESS"
+
+# A server gets what a program needs to run, and what its own config gives it: never another one's keys.
+_PASSED = frozenset(
+    {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TMP", "TEMP", "DISPLAY"}
+    | {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"}
+    | {
+        "WAYLAND_DISPLAY",
+        "DBUS_SESSION_BUS_ADDRESS",
+        "VIRTUAL_ENV",
+        "CONDA_PREFIX",
+        "JAVA_HOME",
+        "GOPATH",
+        "DOCKER_HOST",
+    }
+    | {"APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA"}
+    | {"PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "USERNAME", "USERPROFILE", "WINDIR", "COMSPEC"}
+)
+_PASSED_PREFIXES = ("LC_", "XDG_", "NODE_", "NPM_CONFIG_", "NVM_", "UV_", "PIP_", "PYENV_", "VOLTA_", "MISE_", "ASDF_")
+
+
+def base_environment() -> dict[str, str]:
+    """What every server's process inherits."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name.upper() in _PASSED or name.upper().startswith(_PASSED_PREFIXES)
+    }
+
+
+class Process(asyncio.SubprocessProtocol):
+    """A running command with its pipes; output arrives by callbacks, not through tasks."""
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        *,
+        out: Callable[[bytes], None],
+        err: Callable[[bytes], None],
+        ended: Callable[[str], None],
+    ) -> None:
+        self._keeper = keeper
+        self._out = out
+        self._err = err
+        self._on_end = ended
+        self._marker = uuid.uuid4().hex
+        self._loop = asyncio.get_running_loop()
+        self._exited: asyncio.Future[int] = self._loop.create_future()
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._transport: asyncio.SubprocessTransport | None = None
+        self._stopping = False
+        self.pid = 0
+
+    async def start(self, command: str, args: tuple[str, ...], env: Mapping[str, str], cwd: str | None) -> None:
+        """Begin the command; a clear failure if there is no such command or folder."""
+        environment = {**base_environment(), **env, MARKER: self._marker}
+        program = find_command(command, environment.get("PATH"), cwd)
+        self._keeper.start()
+        try:
+            transport, _ = await self._loop.subprocess_exec(
+                lambda: self,
+                program,
+                *args,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=environment,
+                cwd=cwd,
+                start_new_session=sys.platform != "win32",
+            )
+        except OSError as exc:
+            raise unavailable(f"command {command!r} could not be started: {exc.strerror or exc}") from None
+        self._transport = transport
+        self.pid = transport.get_pid()
+        self._keeper.watch(self.pid, self._marker)
+
+    async def write(self, data: bytes) -> None:
+        """Write to the command's input; waits while it does not read."""
+        pipe = self._input()
+        if pipe is None or pipe.is_closing():
+            raise unavailable("the process has ended")
+        pipe.write(data)
+        await self._writable.wait()
+
+    def write_now(self, data: bytes) -> None:
+        """Write without waiting; for a word that need not arrive."""
+        pipe = self._input()
+        if pipe is not None and not pipe.is_closing() and self._writable.is_set():
+            pipe.write(data)
+
+    async def stop(self) -> None:
+        """End the command and everything it started: close its input, then ask, then kill."""
+        self._stopping = True
+        if self._transport is None:
+            return
+        if pipe := self._input():
+            pipe.close()
+        for number in (None, signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+            if number is not None:
+                self._signal(number)
+            if await self._gone():
+                break
+        self._sweep()
+        self._transport.close()
+        self._keeper.forget(self.pid)
+
+    def pause_writing(self) -> None:
+        """The pipe is full."""
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        """The pipe has room again."""
+        self._writable.set()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Output of the command."""
+        (self._out if fd == 1 else self._err)(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """One of the pipes closed; without its output a server is of no use."""
+        self._writable.set()
+        if fd == 1 and not self._stopping:
+            # The exit code, if there is one, makes the better message, and is a moment away.
+            self._loop.call_later(0.2, self._end, "it closed its output")
+
+    def process_exited(self) -> None:
+        """The command ended; what it started may still run."""
+        code = self._transport.get_returncode() if self._transport else None
+        if not self._exited.done():
+            self._exited.set_result(-1 if code is None else code)
+        # Output written just before the end may still be in the pipe.
+        self._loop.call_later(0.05, self._end, _exit_reason(code))
+
+    def _end(self, reason: str) -> None:
+        if not self._stopping:
+            self._stopping = True
+            self._on_end(reason)
+
+    async def _gone(self) -> bool:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GRACE):
+                await asyncio.shield(self._exited)
+                while self._group_alive():
+                    await asyncio.sleep(0.02)
+                return True
+        return False
+
+    def _group_alive(self) -> bool:
+        if sys.platform == "win32":
+            return False
+        try:
+            os.killpg(self.pid, 0)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+    def _signal(self, number: int) -> None:
+        if sys.platform == "win32":
+            subprocess.run(["taskkill", "/T", "/F", "/PID", str(self.pid)], capture_output=True, check=False)  # noqa: S603, S607
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    def _sweep(self) -> None:
+        """A grandchild that made a session of its own left the group, but still carries our mark."""
+        for pid in marked_processes(self._marker):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+    def _input(self) -> asyncio.WriteTransport | None:
+        if self._transport is None:
+            return None
+        return cast("asyncio.WriteTransport | None", self._transport.get_pipe_transport(0))
+
+
+def find_command(command: str, path: str | None, cwd: str | None) -> str:
+    """The program that a command's name stands for."""
+    if cwd is not None and not Path(cwd).is_dir():
+        raise invalid(f"the folder {cwd} does not exist")
+    found = shutil.which(command, path=path)
+    if found is None and cwd is not None and os.sep in command:
+        found = shutil.which(str(Path(cwd) / command))
+    if found is None:
+        raise command_missing(command)
+    return found
+
+
+def command_missing(command: str) -> ToolFailure:
+    """The failure of a command that is not there."""
+    return unavailable(f"command {command!r} was not found on PATH: install it, or give its full path", retryable=False)
+
+
+def marked_processes(marker: str) -> list[int]:
+    """The processes that carry this mark in their environment; told by Linux alone."""
+    wanted = f"{MARKER}={marker}".encode()
+    found: list[int] = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if wanted in (folder / "environ").read_bytes():
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+def _exit_reason(code: int | None) -> str:
+    if code is None:
+        return "the process ended"
+    if code < 0:
+        with contextlib.suppress(ValueError):
+            return f"the process was ended by {signal.Signals(-code).name}"
+    return f"the process exited with code {code}"

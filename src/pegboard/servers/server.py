@@ -1,0 +1,435 @@
+"""A server: connected when needed, kept while used, stopped when idle, brought back when lost."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Protocol
+
+from pegboard.config import ServerSpec
+from pegboard.log import Redactor, logger
+from pegboard.protocol.eras import Era
+from pegboard.result import ToolFailure, error_of, invalid, unavailable
+from pegboard.servers.breaker import Breaker
+from pegboard.servers.connection import Connection, Listing
+from pegboard.servers.greeting import Greeting, greet
+from pegboard.servers.keeper import Keeper
+from pegboard.servers.link import Link, LinkLost, Message, Params, RpcError
+from pegboard.servers.wires.client import NeedsAuth, SessionExpired, Unreachable, WrongStatus
+from pegboard.servers.wires.http import HttpWire
+from pegboard.servers.wires.sse import SseWire
+from pegboard.servers.wires.stdio import StdioWire
+
+_STEADY = 30.0
+_LONGEST_PAUSE = 300.0
+
+
+class ServerState(StrEnum):
+    """What is known of a server right now."""
+
+    REGISTERED = "registered"
+    CONNECTING = "connecting"
+    CONNECTED = "connected"
+    IDLE = "idle"
+    LOST = "lost"
+    DISABLED = "disabled"
+    NEEDS_AUTH = "needs_auth"
+    INVALID = "invalid"
+
+
+class Watcher(Protocol):
+    """Who wants to know what happens to a server."""
+
+    def state_changed(self, server: Server) -> None:
+        """The state is another one now."""
+        ...
+
+    def tools_may_have_changed(self, server: Server) -> None:
+        """The server said so, or was away long enough for it."""
+        ...
+
+
+@dataclass(slots=True)
+class _Held:
+    """A connection in use for one key: the shared one (`None`), or a client session's own."""
+
+    connection: Connection
+    opened: float
+    active: int = 0
+    last_used: float = 0.0
+    timer: asyncio.TimerHandle | None = None
+
+
+class Server:
+    """One configured server and all connections to it."""
+
+    def __init__(self, spec: ServerSpec, *, keeper: Keeper, watcher: Watcher, era: Era | None = None) -> None:
+        self.spec = spec
+        self.era: Era | None = era
+        self.greeting: Greeting | None = None
+        self.last_seen: float | None = None
+        self.latency: float | None = None
+        self.last_error: str | None = None
+        self._keeper = keeper
+        self._watcher = watcher
+        self._loop = asyncio.get_running_loop()
+        self.breaker = Breaker(self._loop.time)
+        self._redactor = Redactor.of(spec.secrets)
+        self._held: dict[str | None, _Held] = {}
+        self._opening: dict[str | None, asyncio.Task[Connection]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._supervisor: asyncio.Task[None] | None = None
+        self._flaps = 0
+        self._closed = False
+        self._state = _first_state(spec)
+        self.last_error = spec.problem
+
+    @property
+    def name(self) -> str:
+        """The server's name here."""
+        return self.spec.name
+
+    @property
+    def state(self) -> ServerState:
+        """What is known of it right now."""
+        return self._state
+
+    @property
+    def connected(self) -> bool:
+        """Whether a connection is open."""
+        return bool(self._held)
+
+    @property
+    def next_try_in(self) -> float | None:
+        """Seconds until a lost server is tried again."""
+        return self.breaker.remaining() if self._state is ServerState.LOST else None
+
+    async def request(
+        self,
+        method: str,
+        params: Params | None,
+        *,
+        key: str | None = None,
+        on_progress: Callable[[Params], None] | None = None,
+        capabilities: Mapping[str, Any] | None = None,
+        input_schema: Mapping[str, Any] | None = None,
+    ) -> Message:
+        """Send a request, connecting first if need be; an expired session is opened anew, once."""
+        key = key if self.spec.instance == "session" else None
+        for attempt in (1, 2):
+            held = await self._hold(key)
+            try:
+                return await self._timed(
+                    held, method, params, on_progress=on_progress, capabilities=capabilities, input_schema=input_schema
+                )
+            except SessionExpired:
+                # The server has not acted on it: asking again in a new session is safe.
+                await self._let_go(key, held)
+                if attempt == 2:
+                    raise
+            except Unreachable as exc:
+                if exc.refused:
+                    held.connection.link.lose(str(exc))
+                raise
+        raise AssertionError("unreachable")
+
+    async def list_tools(self) -> Listing:
+        """Every tool the server offers now."""
+        held = await self._hold(None)
+        held.active += 1
+        try:
+            listing = await held.connection.list_all("tools/list", "tools")
+        except RpcError as exc:
+            raise unavailable(self._clean(f"{self.name} answered tools/list with error {exc.code}: {exc}")) from None
+        finally:
+            self._release(None, held)
+        self.last_seen = time.time()
+        return listing
+
+    async def connect(self) -> Greeting:
+        """Have the shared connection open."""
+        return (await self._hold(None)).connection.greeting
+
+    async def leave_session(self, key: str) -> None:
+        """A client session ended: its own connection goes with it."""
+        if opening := self._opening.pop(key, None):
+            opening.cancel()
+        if held := self._held.get(key):
+            await self._let_go(key, held)
+
+    async def replace_spec(self, spec: ServerSpec) -> None:
+        """Take over a changed config; only a new address needs a new connection."""
+        same = _address(spec) == _address(self.spec) and spec.enabled == self.spec.enabled and not spec.problem
+        self.spec = spec
+        self._redactor = Redactor.of(spec.secrets)
+        if same:
+            return
+        await self._drop_all()
+        self.breaker.succeeded()
+        self.last_error = spec.problem
+        self._become(_first_state(spec))
+
+    async def close(self) -> None:
+        """Leave nothing behind."""
+        self._closed = True
+        await self._drop_all()
+
+    def failure(self) -> ToolFailure | None:
+        """Why a call cannot even be tried now, or `None`."""
+        if self._state is ServerState.DISABLED:
+            return unavailable(
+                f"server {self.name} is disabled: `pegboard enable {self.name}` brings it back", retryable=False
+            )
+        if self._state is ServerState.INVALID:
+            return invalid(self.spec.problem or "its config cannot be used")
+        if self.breaker.open:
+            wait = self.breaker.remaining()
+            return unavailable(f"server {self.name} is unavailable ({self.breaker.reason}); next try in {wait:.0f} s")
+        return None
+
+    async def _hold(self, key: str | None) -> _Held:
+        """The connection for this key: the one that is there, or a new one, however many ask for it."""
+        held = self._held.get(key)
+        if held is not None and not held.connection.link.lost.done():
+            return held
+        if failure := self.failure():
+            raise failure
+        opening = self._opening.get(key)
+        if opening is None:
+            opening = self._loop.create_task(self._open(key))
+            self._opening[key] = opening
+            opening.add_done_callback(lambda task: self._opened(key, task))
+        # One caller who gives up must not take the connection from the others.
+        await asyncio.wait({opening})
+        if opening.cancelled():
+            raise unavailable(f"server {self.name} was stopped")
+        opening.result()
+        held = self._held.get(key)
+        if held is None:
+            raise unavailable(f"server {self.name} went away as soon as it was connected: {self.last_error}")
+        return held
+
+    def _opened(self, key: str | None, task: asyncio.Task[Connection]) -> None:
+        if self._opening.get(key) is task:
+            del self._opening[key]
+        if not task.cancelled():
+            task.exception()
+
+    async def _open(self, key: str | None) -> Connection:
+        before = self._state
+        if before is not ServerState.LOST:
+            self._become(ServerState.CONNECTING)
+        try:
+            connection = await self._within_limit()
+        except asyncio.CancelledError:
+            if self._state is ServerState.CONNECTING:
+                self._become(ServerState.CONNECTED if self._held else before)
+            raise
+        except Exception as exc:
+            raise self._could_not_open(exc) from None
+        now = self._loop.time()
+        self._held[key] = held = _Held(connection, opened=now, last_used=now)
+        self.greeting, self.era = connection.greeting, connection.greeting.era
+        self.last_seen, self.last_error = time.time(), None
+        self.breaker.succeeded()
+        connection.link.lost.add_done_callback(lambda _: self._lost(key, held))
+        self._watch_idle(key, held)
+        self._become(ServerState.CONNECTED)
+        logger().info("server.connected", server=self.name, era=self.era, version=connection.greeting.version)
+        if before is ServerState.LOST:
+            self._watcher.tools_may_have_changed(self)
+        return connection
+
+    def _could_not_open(self, exc: Exception) -> ToolFailure:
+        reason = self._clean(str(exc) or type(exc).__name__)
+        self.last_error = reason
+        logger().warning("server.connect.failed", server=self.name, reason=reason[:300])
+        if isinstance(exc, NeedsAuth):
+            self._become(ServerState.NEEDS_AUTH)
+            return exc
+        self.breaker.failed(reason)
+        if self._held:
+            self._become(ServerState.CONNECTED)
+        elif self.breaker.tripped or self._state is ServerState.LOST:
+            self._become(ServerState.LOST)
+            self._supervise()
+        else:
+            self._become(ServerState.REGISTERED)
+        error = error_of(exc)
+        return ToolFailure(
+            error.code, f"server {self.name} could not be connected: {reason}", retryable=error.retryable
+        )
+
+    async def _within_limit(self) -> Connection:
+        limit = self.spec.start_timeout if self.spec.transport == "stdio" else self.spec.connect_timeout
+        started = self._loop.time()
+        try:
+            async with asyncio.timeout(limit):
+                connection = await self._reach()
+        except TimeoutError:
+            raise unavailable(f"timed out: no answer within {limit:g} s") from None
+        self.latency = self._loop.time() - started
+        return connection
+
+    async def _reach(self) -> Connection:
+        """One try; two where the first shows that this server must be spoken to differently."""
+        try:
+            return await self._greeted(self.spec, self.era)
+        except LinkLost:
+            # Some older servers end at a question they do not know, the one for the era included.
+            if self.era is not None or self.spec.transport != "stdio":
+                raise
+            return await self._greeted(self.spec, "handshake")
+        except WrongStatus as exc:
+            if (
+                not self.spec.transport_guessed
+                or self.spec.transport != "http"
+                or exc.status not in {400, 404, 405, 406}
+            ):
+                raise
+            return await self._greeted(replace(self.spec, transport="sse"), "handshake")
+
+    async def _greeted(self, spec: ServerSpec, era: Era | None) -> Connection:
+        wire = _wire(spec, self._keeper)
+        link = Link(wire, label=self.name, on_notification=self._heard)
+        try:
+            await wire.start(link)
+            greeting = await greet(link, era, duplex=spec.transport != "http", capabilities={})
+            connection = Connection(link, greeting)
+            await connection.begin(lambda: self._watcher.tools_may_have_changed(self))
+        except BaseException:
+            await asyncio.shield(self._own(link.close()))
+            raise
+        return connection
+
+    def _heard(self, method: str, params: Params) -> None:
+        del params
+        if method == "notifications/tools/list_changed":
+            self._watcher.tools_may_have_changed(self)
+
+    async def _timed(self, held: _Held, method: str, params: Params | None, **options: Any) -> Message:
+        started = self._loop.time()
+        held.active += 1
+        try:
+            answer = await held.connection.request(method, params, timeout=self.spec.timeout, **options)
+        finally:
+            self._release(None, held)
+        self.latency = self._loop.time() - started
+        self.last_seen = time.time()
+        return answer
+
+    def _release(self, key: str | None, held: _Held) -> None:
+        del key
+        held.active -= 1
+        held.last_used = self._loop.time()
+
+    def _watch_idle(self, key: str | None, held: _Held) -> None:
+        if self.spec.idle_timeout <= 0:
+            return
+        due = held.last_used + self.spec.idle_timeout
+        held.timer = self._loop.call_at(due, self._idle_due, key, held)
+
+    def _idle_due(self, key: str | None, held: _Held) -> None:
+        if self._held.get(key) is not held:
+            return
+        if held.active or self._loop.time() < held.last_used + self.spec.idle_timeout:
+            if held.active:
+                held.last_used = self._loop.time()
+            self._watch_idle(key, held)
+            return
+        logger().info("server.idle", server=self.name)
+        self._own(self._let_go(key, held))
+
+    async def _let_go(self, key: str | None, held: _Held) -> None:
+        """Close a connection on purpose; that is no loss."""
+        if self._held.get(key) is held:
+            del self._held[key]
+            if not self._held and self._state is ServerState.CONNECTED:
+                self._become(ServerState.IDLE)
+        if held.timer is not None:
+            held.timer.cancel()
+        await held.connection.close()
+
+    def _lost(self, key: str | None, held: _Held) -> None:
+        if self._held.get(key) is not held:
+            return
+        del self._held[key]
+        reason = self._clean(held.connection.link.lost.result())
+        self.last_error = reason
+        logger().warning("server.lost", server=self.name, reason=reason[:300])
+        self._own(self._let_go(key, held))
+        if key is not None:
+            # A session's own process: the next call of that session starts another.
+            if not self._held:
+                self._become(ServerState.IDLE)
+            return
+        lived = self._loop.time() - held.opened
+        self._flaps = 0 if lived >= _STEADY else self._flaps + 1
+        self.breaker.reason = reason
+        self.breaker.retry_at = self._loop.time() + min(2.0**self._flaps - 0.5, _LONGEST_PAUSE)
+        self._become(ServerState.LOST)
+        self._supervise()
+
+    def _supervise(self) -> None:
+        if self._supervisor is None or self._supervisor.done():
+            self._supervisor = self._own(self._bring_back())
+
+    async def _bring_back(self) -> None:
+        while self._state is ServerState.LOST and not self._closed:
+            await asyncio.sleep(self.breaker.remaining())
+            if self._state is not ServerState.LOST:
+                return
+            try:
+                await self._hold(None)
+            except ToolFailure as exc:
+                logger().debug("server.still.lost", server=self.name, reason=self._clean(str(exc))[:200])
+
+    async def _drop_all(self) -> None:
+        tasks: list[asyncio.Task[Any]] = [*self._opening.values(), *([self._supervisor] if self._supervisor else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*(self._let_go(key, held) for key, held in list(self._held.items())))
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _own(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _become(self, state: ServerState) -> None:
+        if state is not self._state:
+            self._state = state
+            self._watcher.state_changed(self)
+
+    def _clean(self, text: str) -> str:
+        return self._redactor.clean(text)
+
+
+def _first_state(spec: ServerSpec) -> ServerState:
+    if not spec.enabled:
+        return ServerState.DISABLED
+    return ServerState.INVALID if spec.problem else ServerState.REGISTERED
+
+
+def _address(spec: ServerSpec) -> tuple[object, ...]:
+    return (
+        spec.transport,
+        spec.command,
+        spec.args,
+        dict(spec.env),
+        spec.cwd,
+        spec.url,
+        dict(spec.headers),
+        spec.instance,
+    )
+
+
+def _wire(spec: ServerSpec, keeper: Keeper) -> StdioWire | HttpWire | SseWire:
+    if spec.transport == "stdio":
+        return StdioWire(spec, keeper)
+    return HttpWire(spec) if spec.transport == "http" else SseWire(spec)

@@ -1,0 +1,1 @@
+"""The three ways to carry messages: a process's pipes, streamable HTTP, and the older HTTP+SSE."""

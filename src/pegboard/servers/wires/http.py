@@ -1,0 +1,221 @@
+"""Messages over streamable HTTP: each request is a POST whose answer is JSON or a stream of events.
+
+In the handshake era a session id goes along and a standing GET stream carries what the server says by
+itself. In 2026-07-28 every POST stands alone and closing it is how a call is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+import httpx2
+
+from pegboard import exactjson
+from pegboard.config import ServerSpec
+from pegboard.log import logger
+from pegboard.servers.events import EventStream, EventTooLarge
+from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, Message, RpcError, broken_answer, rpc_error
+from pegboard.servers.wires.client import (
+    SessionExpired,
+    Unreachable,
+    WrongStatus,
+    check_status,
+    exchange,
+    make_client,
+    media_type,
+    read_body,
+)
+from pegboard.servers.wires.stdio import cancellation
+
+_SESSION = "mcp-session-id"
+_VERSION = "mcp-protocol-version"
+_LAST_EVENT = "last-event-id"
+_RESUME_TRIES = 2
+_RESUME_PAUSE = 1.0
+
+
+class HttpWire:
+    """One server behind an address."""
+
+    def __init__(self, spec: ServerSpec) -> None:
+        assert spec.url is not None
+        self._url = spec.url
+        self._label = spec.name
+        self._client = make_client(spec)
+        self._link: Link | None = None
+        self._session: str | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        # Set once the era is known: the version every later request names, and how calls are cancelled.
+        self.version: str | None = None
+        self.modern = False
+
+    async def start(self, link: Link) -> None:
+        """Nothing is opened before the first message."""
+        self._link = link
+
+    async def send(self, message: Message, headers: Mapping[str, str] | None) -> None:
+        """POST one message; a request's answer has been delivered when this returns."""
+        request_id = message.get("id") if "method" in message else None
+        sent = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+        sent.update(self._session_headers())
+        sent.update(headers or {})
+        async with exchange(self._client, self._label, "POST", self._url, sent, exactjson.dump(message)) as response:
+            if response.status_code >= 400:
+                await self._refused(response, request_id)
+                return
+            if session := response.headers.get(_SESSION):
+                self._session = session
+            if request_id is None:
+                return
+            stream = await self._receive(response, request_id)
+        if stream is not None:
+            await self._resume(request_id, stream)
+
+    def cancelled(self, request_id: int, reason: str) -> None:
+        """In the handshake era a notification says so; later on, the closed stream has said it."""
+        if not self.modern:
+            self.spawn(self._tell(cancellation(request_id, reason)))
+
+    def listen(self) -> None:
+        """Open the standing stream of the handshake era."""
+        self.spawn(self._standing_stream())
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something beside the requests until the wire is closed."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """End the session politely, and the connections."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._session is not None:
+            with contextlib.suppress(Exception):
+                async with asyncio.timeout(2):
+                    await self._client.delete(self._url, headers=self._session_headers())
+        await self._client.aclose()
+
+    def _session_headers(self) -> dict[str, str]:
+        headers: dict[str, str] = {}
+        if self._session is not None:
+            headers[_SESSION] = self._session
+        if self.version is not None:
+            headers[_VERSION] = self.version
+        return headers
+
+    async def _refused(self, response: httpx2.Response, request_id: int | None) -> None:
+        """A 4xx or 5xx: the server's own JSON-RPC error if there is one, else what the status means."""
+        status = response.status_code
+        if status == 404 and self._session is not None:
+            raise SessionExpired(self._label)
+        if status in {401, 403}:
+            check_status(response, self._label)
+        error = _error_in(await read_body(response, self._label))
+        if error is not None and request_id is not None:
+            raise error
+        raise WrongStatus(self._label, status)
+
+    async def _receive(self, response: httpx2.Response, request_id: int) -> EventStream | None:
+        """Deliver the answer; a stream that broke off before it is given back."""
+        assert self._link is not None
+        kind = media_type(response)
+        if kind == "application/json":
+            body = await read_body(response, self._label)
+            self._deliver_body(body, request_id)
+            return None
+        if kind != "text/event-stream":
+            raise broken_answer(self._label, f"content of type {kind or 'unknown'}")
+        stream = EventStream(MAX_MESSAGE_BYTES)
+        await self._read_events(response, stream, request_id)
+        return stream if self._link.waits_for(request_id) else None
+
+    def _deliver_body(self, body: bytes, request_id: int) -> None:
+        assert self._link is not None
+        try:
+            message = exactjson.parse(body)
+        except exactjson.NotJson as exc:
+            raise broken_answer(self._label, f"not valid JSON ({exc})") from None
+        for single in exactjson.as_list(message) or [message]:
+            self._link.deliver(single, request_id)
+        if self._link.waits_for(request_id):
+            raise broken_answer(self._label, "no answer to the request that was sent")
+
+    async def _read_events(self, response: httpx2.Response, stream: EventStream, request_id: int | None) -> None:
+        assert self._link is not None
+        try:
+            async for part in response.aiter_bytes():
+                for event in stream.feed(part):
+                    if event.data and event.name == "message":
+                        self._link.deliver_text(event.data, request_id)
+                if request_id is not None and not self._link.waits_for(request_id):
+                    return
+        except EventTooLarge as exc:
+            raise broken_answer(self._label, str(exc)) from None
+        except httpx2.TransportError as exc:
+            if stream.last_id is None:
+                raise Unreachable(self._label, str(exc) or type(exc).__name__) from exc
+
+    async def _resume(self, request_id: int, stream: EventStream) -> None:
+        """A stream that ended before the answer is taken up again where it broke off, if it can be."""
+        assert self._link is not None
+        for _ in range(_RESUME_TRIES):
+            if stream.last_id is None:
+                break
+            await asyncio.sleep(_RESUME_PAUSE if stream.retry is None else min(stream.retry, 30))
+            with contextlib.suppress(WrongStatus, Unreachable):
+                await self._read_standing(stream, request_id)
+            if not self._link.waits_for(request_id):
+                return
+        raise Unreachable(self._label, "the stream ended before the answer came")
+
+    async def _read_standing(self, stream: EventStream, request_id: int | None) -> None:
+        headers = {"accept": "text/event-stream", **self._session_headers()}
+        if stream.last_id is not None:
+            headers[_LAST_EVENT] = stream.last_id
+        async with exchange(self._client, self._label, "GET", self._url, headers) as response:
+            check_status(response, self._label)
+            if media_type(response) != "text/event-stream":
+                raise WrongStatus(self._label, 405)
+            await self._read_events(response, stream, request_id)
+
+    async def _standing_stream(self) -> None:
+        """What the server says by itself; a server that offers no such stream answers 405 and is fine."""
+        assert self._link is not None
+        stream = EventStream(MAX_MESSAGE_BYTES)
+        failures = 0
+        while not self._link.lost.done():
+            try:
+                await self._read_standing(stream, None)
+                failures = 0
+            except WrongStatus as exc:
+                if exc.status == 404 and self._session is not None:
+                    self._link.lose("it ended the session")
+                return
+            except Unreachable as exc:
+                failures += 1
+                if failures > _RESUME_TRIES:
+                    self._link.lose(str(exc))
+                    return
+            except Exception as exc:
+                logger().warning("server.stream.ended", server=self._label, error=str(exc)[:200])
+                return
+            await asyncio.sleep(_RESUME_PAUSE if stream.retry is None else min(stream.retry, 30))
+
+    async def _tell(self, message: Message) -> None:
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(5):
+                await self.send(message, None)
+
+
+def _error_in(body: bytes) -> RpcError | None:
+    try:
+        message = exactjson.parse_object(body)
+    except exactjson.NotJson:
+        return None
+    error = exactjson.as_object(message.get("error"))
+    return rpc_error(error) if error and isinstance(error.get("code"), int) else None

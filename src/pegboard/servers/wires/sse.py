@@ -1,0 +1,105 @@
+"""Messages over the older HTTP+SSE transport: one standing stream in, a POST for each message out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from urllib.parse import urljoin, urlsplit
+
+import httpx2
+
+from pegboard import exactjson
+from pegboard.config import ServerSpec
+from pegboard.result import unavailable
+from pegboard.servers.events import Event, EventStream, EventTooLarge
+from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, Message
+from pegboard.servers.wires.client import Unreachable, WrongStatus, check_status, exchange, make_client, media_type
+from pegboard.servers.wires.stdio import cancellation
+
+
+class SseWire:
+    """One server behind an address that speaks the transport of 2024-11-05."""
+
+    def __init__(self, spec: ServerSpec) -> None:
+        assert spec.url is not None
+        self._url = spec.url
+        self._label = spec.name
+        self._client = make_client(spec)
+        self._endpoint: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._reader: asyncio.Task[None] | None = None
+        self._words: set[asyncio.Task[None]] = set()
+        self.version: str | None = None
+
+    async def start(self, link: Link) -> None:
+        """Open the stream and wait for the address that messages go to."""
+        self._reader = asyncio.get_running_loop().create_task(self._read(link))
+        await self._endpoint
+
+    async def send(self, message: Message, headers: Mapping[str, str] | None) -> None:
+        """POST one message; whatever answers it comes over the stream."""
+        sent = {"content-type": "application/json", **(headers or {})}
+        if self.version is not None:
+            sent["mcp-protocol-version"] = self.version
+        target = await self._endpoint
+        async with exchange(self._client, self._label, "POST", target, sent, exactjson.dump(message)) as response:
+            check_status(response, self._label)
+
+    def cancelled(self, request_id: int, reason: str) -> None:
+        """POST it beside everything else."""
+        task = asyncio.get_running_loop().create_task(self._tell(cancellation(request_id, reason)))
+        self._words.add(task)
+        task.add_done_callback(self._words.discard)
+
+    async def close(self) -> None:
+        """End the stream and the connections."""
+        tasks = [task for task in (self._reader, *self._words) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._client.aclose()
+
+    async def _read(self, link: Link) -> None:
+        try:
+            await self._read_stream(link)
+            reason = "it closed the stream"
+        except (Unreachable, WrongStatus, EventTooLarge) as exc:
+            reason = str(exc)
+            if not self._endpoint.done():
+                self._endpoint.set_exception(exc)
+        except Exception as exc:
+            reason = str(exc) or type(exc).__name__
+            if not self._endpoint.done():
+                self._endpoint.set_exception(exc)
+        if not self._endpoint.done():
+            self._endpoint.set_exception(Unreachable(self._label, reason))
+        link.lose(reason)
+
+    async def _read_stream(self, link: Link) -> None:
+        headers = {"accept": "text/event-stream", "cache-control": "no-store"}
+        stream = EventStream(MAX_MESSAGE_BYTES)
+        async with exchange(self._client, self._label, "GET", self._url, headers) as response:
+            check_status(response, self._label)
+            if media_type(response) != "text/event-stream":
+                raise WrongStatus(self._label, 406)
+            try:
+                async for part in response.aiter_bytes():
+                    for event in stream.feed(part):
+                        self._take(event, link)
+            except httpx2.TransportError as exc:
+                raise Unreachable(self._label, str(exc) or type(exc).__name__) from exc
+
+    def _take(self, event: Event, link: Link) -> None:
+        if event.name == "endpoint":
+            target = urljoin(self._url, event.data.decode("utf-8", "replace"))
+            if urlsplit(target)[:2] != urlsplit(self._url)[:2]:
+                raise unavailable(f"{self._label} wants messages sent to another origin", retryable=False)
+            if not self._endpoint.done():
+                self._endpoint.set_result(target)
+        elif event.name == "message" and event.data:
+            link.deliver_text(event.data)
+
+    async def _tell(self, message: Message) -> None:
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(5):
+                await self.send(message, None)

@@ -1,0 +1,86 @@
+"""Messages over a process's pipes, one JSON text a line."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+
+from pegboard import exactjson
+from pegboard.config import ServerSpec
+from pegboard.log import Redactor
+from pegboard.servers.keeper import Keeper
+from pegboard.servers.lines import Lines
+from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, Message
+from pegboard.servers.process import Process
+
+# A line that never ends is no message: past this the server is beyond help.
+_ENDLESS = 4 * MAX_MESSAGE_BYTES
+_STDERR_LINES = 8
+
+
+class StdioWire:
+    """One server process."""
+
+    def __init__(self, spec: ServerSpec, keeper: Keeper) -> None:
+        self._spec = spec
+        self._keeper = keeper
+        self._redactor = Redactor.of(spec.secrets)
+        self._complaints: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._process: Process | None = None
+
+    async def start(self, link: Link) -> None:
+        """Start the command."""
+
+        def giant(head: bytes, tail: bytes, size: int) -> None:
+            link.garbled(head, tail, f"an answer of {size:,} bytes; the limit is {MAX_MESSAGE_BYTES:,}")
+
+        lines = Lines(link.deliver_text, giant, MAX_MESSAGE_BYTES)
+        errors = Lines(self._complained, lambda _head, _tail, _size: None, 64 * 1024)
+
+        def out(data: bytes) -> None:
+            lines.feed(data)
+            if lines.size > _ENDLESS:
+                link.lose(f"it sent {lines.size:,} bytes without the end of a line")
+
+        def ended(reason: str) -> None:
+            errors.finish()
+            link.lose(self._with_complaint(reason))
+
+        self._process = Process(self._keeper, out=out, err=errors.feed, ended=ended)
+        assert self._spec.command is not None
+        await self._process.start(self._spec.command, self._spec.args, self._spec.env, self._spec.cwd)
+
+    async def send(self, message: Message, headers: Mapping[str, str] | None) -> None:
+        """Write one line."""
+        del headers
+        assert self._process is not None
+        await self._process.write(exactjson.dump(message) + b"\n")
+
+    def cancelled(self, request_id: int, reason: str) -> None:
+        """Say so on the pipe."""
+        if self._process is not None:
+            self._process.write_now(exactjson.dump(cancellation(request_id, reason)) + b"\n")
+
+    async def close(self) -> None:
+        """End the process and everything it started."""
+        if self._process is not None:
+            await self._process.stop()
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid if self._process else 0
+
+    def _complained(self, line: bytes) -> None:
+        self._complaints.append(line.decode("utf-8", "replace").strip())
+
+    def _with_complaint(self, reason: str) -> str:
+        """The last thing it said on stderr is mostly why it ended."""
+        said = self._redactor.clean(" | ".join(self._complaints)[-500:])
+        return f"{reason}; it said: {said}" if said else reason
+
+
+def cancellation(request_id: int, reason: str) -> Message:
+    """The notification that nobody waits any more."""
+    params = {"requestId": request_id, "reason": reason}
+    return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}

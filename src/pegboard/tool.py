@@ -1,0 +1,161 @@
+"""Tools: the base class of Pegboard's own, and the registry's record of any.
+
+A concrete tool writes `call()`; `invoke()` checks the input against the tool's schema, calls, and wraps
+whatever comes back, an exception included, as text. What a tool needs it gets through its constructor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, cast
+
+import jsonschema_rs
+
+from pegboard import exactjson
+from pegboard.result import ToolErrorCode, ToolResult, error_of, invalid
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageModelTextPart:
+    """A piece of text for a model."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageModelToolResult:
+    """What a tool answers: parts of text, each a JSON document."""
+
+    content: Sequence[LanguageModelTextPart]
+    is_error: bool = False
+    data: Mapping[str, Any] | None = field(default=None, compare=False)
+
+
+@dataclass(slots=True)
+class Disposable:
+    """Undoes a registration, once."""
+
+    _undo: Callable[[], None] | None
+
+    def dispose(self) -> None:
+        """Undo it; a second time does nothing."""
+        undo, self._undo = self._undo, None
+        if undo is not None:
+            undo()
+
+    def __enter__(self) -> Disposable:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.dispose()
+
+
+class Tool(ABC):
+    """A static tool: described by class attributes, answered by `call()`."""
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    title: ClassVar[str | None] = None
+    input_schema: ClassVar[Mapping[str, Any]] = {"type": "object", "properties": {}}
+    output_schema: ClassVar[Mapping[str, Any] | None] = None
+    annotations: ClassVar[Mapping[str, Any] | None] = None
+    meta: ClassVar[Mapping[str, Any] | None] = None
+
+    @abstractmethod
+    async def call(self, arguments: Mapping[str, Any]) -> Any:
+        """Do the work and give something that can be written as JSON; raise whatever is wrong."""
+
+    async def invoke(self, arguments: Mapping[str, Any] | None = None) -> LanguageModelToolResult:
+        """Check the input, call, and wrap the outcome; only cancellation is raised."""
+        try:
+            self.check(arguments or {})
+            answer = await self.call(arguments or {})
+            return self.rendered(answer)
+        except asyncio.CancelledError:
+            raise
+        except Exception as exc:
+            return self.failed(exc)
+
+    def check(self, arguments: Mapping[str, Any]) -> None:
+        """Refuse input that does not fit the schema, naming the parameter."""
+        error = next(iter(self._validator.iter_errors(dict(arguments))), None)
+        if error is not None:
+            where = ".".join(str(step) for step in error.instance_path)
+            raise invalid(f"{where}: {error.message}" if where else error.message)
+
+    def rendered(self, answer: Any) -> LanguageModelToolResult:
+        """An answer as the tool's result."""
+        text = exactjson.dump(answer).decode()
+        return LanguageModelToolResult([LanguageModelTextPart(text)], data=exactjson.as_object(answer))
+
+    def failed(self, exc: Exception) -> LanguageModelToolResult:
+        """An exception as the tool's result."""
+        data = {"isError": True, "message": str(exc) or type(exc).__name__}
+        return LanguageModelToolResult([LanguageModelTextPart(exactjson.dump(data).decode())], is_error=True, data=data)
+
+    def definition(self) -> dict[str, Any]:
+        """The tool as MCP lists it."""
+        listed: dict[str, Any] = {"name": self.name, "description": self.description}
+        if self.title is not None:
+            listed["title"] = self.title
+        listed["inputSchema"] = dict(self.input_schema)
+        if self.output_schema is not None:
+            listed["outputSchema"] = dict(self.output_schema)
+        if self.annotations is not None:
+            listed["annotations"] = dict(self.annotations)
+        if self.meta is not None:
+            listed["_meta"] = dict(self.meta)
+        return listed
+
+    @cached_property
+    def _validator(self) -> Any:
+        return jsonschema_rs.validator_for(dict(self.input_schema), retriever=_refuse_to_fetch)
+
+
+class ResultTool(Tool):
+    """A static tool whose answers are `ToolResult` objects: only the rendering differs."""
+
+    def rendered(self, answer: Any) -> LanguageModelToolResult:
+        """The answer as `{"success": true, "data": …}`."""
+        return _wrapped(
+            cast("ToolResult[Any]", answer) if isinstance(answer, ToolResult) else ToolResult[Any].ok(answer)
+        )
+
+    def failed(self, exc: Exception) -> LanguageModelToolResult:
+        """The exception as `{"success": false, "error": …}`."""
+        return _wrapped(ToolResult[Any].failed(error_of(exc)))
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredTool:
+    """A tool as the registry knows it: what clients see, and where a call goes."""
+
+    name: str
+    server_name: str | None
+    original_name: str
+    definition: Mapping[str, Any]
+    digest: int = 0
+    tool: Tool | None = None
+
+    @property
+    def claude_tool(self) -> dict[str, Any]:
+        """The provider's form: name, description and input schema."""
+        return {
+            "name": self.name,
+            "description": self.definition.get("description", ""),
+            "input_schema": self.definition["inputSchema"],
+        }
+
+
+def _wrapped(result: ToolResult[Any]) -> LanguageModelToolResult:
+    data = result.to_dict()
+    text = exactjson.dump(data).decode()
+    return LanguageModelToolResult([LanguageModelTextPart(text)], is_error=not result.success, data=data)
+
+
+def _refuse_to_fetch(uri: str) -> Any:
+    raise ValueError(f"{ToolErrorCode.INVALID_INPUT.value}: a schema must not need {uri}")
