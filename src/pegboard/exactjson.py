@@ -5,10 +5,13 @@ The parser bounds nesting at 200 levels by itself, so that a hostile answer cann
 
 from __future__ import annotations
 
+import codecs
 import json
 from typing import Any, cast
 
 from pydantic_core import from_json, to_json
+
+_REPLACE = "pegboard.replace_lone_surrogates"
 
 
 class NotJson(ValueError):  # noqa: N818  it says what the text is
@@ -17,13 +20,14 @@ class NotJson(ValueError):  # noqa: N818  it says what the text is
 
 def parse(text: bytes | str) -> Any:
     """The value a JSON text stands for."""
+    data = text.encode("utf-8", _REPLACE) if isinstance(text, str) else text
     try:
-        return from_json(text)
+        return from_json(data)
     except ValueError as exc:
         # JavaScript writes half of a cut emoji as a lone surrogate escape, which is legal JSON;
         # no UTF-8 wire can carry it further, so it becomes U+FFFD, as in every browser.
-        if b"\\ud" in (text.encode() if isinstance(text, str) else text).lower():
-            return _parse_with_lone_surrogates(text)
+        if b"\\ud" in data.lower():
+            return _parse_with_lone_surrogates(data)
         raise NotJson(str(exc)) from None
 
 
@@ -46,31 +50,45 @@ def as_list(value: object) -> list[Any] | None:
 
 
 def dump(value: Any) -> bytes:
-    """The shortest JSON text of a value, in UTF-8."""
+    """The shortest JSON text of a value, in UTF-8; what JSON has no word for (NaN, infinity) is null."""
     try:
-        return to_json(value)
+        return to_json(value, inf_nan_mode="null")
     except ValueError as exc:
+        # A file name that is not UTF-8, in an error's message for instance.
+        if "surrogates not allowed" in str(exc):
+            return _dump_with_lone_surrogates(value)
         raise NotJson(str(exc)) from None
 
 
-def _parse_with_lone_surrogates(text: bytes | str) -> Any:
+def _parse_with_lone_surrogates(text: bytes) -> Any:
     try:
-        value = json.loads(text)
-        repaired = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace_lone_surrogates")
-        return from_json(repaired)
+        value = json.loads(text.decode())
+        return from_json(json.dumps(value, ensure_ascii=False).encode("utf-8", _REPLACE))
     except (ValueError, RecursionError) as exc:
         raise NotJson(str(exc)) from None
 
 
-def _replace(error: UnicodeError) -> tuple[str, int]:
+def _dump_with_lone_surrogates(value: Any) -> bytes:
+    try:
+        return to_json(_repaired(value), inf_nan_mode="null")
+    except (ValueError, RecursionError) as exc:
+        raise NotJson(str(exc)) from None
+
+
+def _repaired(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", _REPLACE).decode()
+    if isinstance(value, dict):
+        return {_repaired(key): _repaired(item) for key, item in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [_repaired(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def _replace(error: UnicodeError) -> tuple[bytes, int]:
     assert isinstance(error, UnicodeEncodeError)
-    return "\N{REPLACEMENT CHARACTER}" * (error.end - error.start), error.end
+    # As bytes: from a handler that gives text, the UTF-8 codec takes nothing beyond ASCII.
+    return "\N{REPLACEMENT CHARACTER}".encode() * (error.end - error.start), error.end
 
 
-def _register_replacement() -> None:
-    import codecs
-
-    codecs.register_error("replace_lone_surrogates", _replace)
-
-
-_register_replacement()
+codecs.register_error(_REPLACE, _replace)

@@ -14,6 +14,9 @@ import structlog
 
 trace_id: ContextVar[str | None] = ContextVar("trace_id", default=None)
 
+# structlog knows no levels in between; some libraries do.
+_LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
+
 Logger = structlog.typing.FilteringBoundLogger
 
 
@@ -58,12 +61,14 @@ class _ToStructlog(logging.Handler):
         log = logger()
         try:
             message = record.getMessage()
-        except (TypeError, ValueError):
+        except Exception:
+            # A slip in a library's log line must not become an error of what it was doing.
             message = str(record.msg)
         extra: dict[str, str] = {}
         if record.exc_info and record.exc_info[0] is not None:
             extra["error"] = record.exc_info[0].__name__
-        log.log(record.levelno, f"library.{record.name}", message=message[:500], **extra)
+        level = max((known for known in _LEVELS if known <= record.levelno), default=logging.DEBUG)
+        log.log(level, f"library.{record.name}", message=message[:500], **extra)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,7 @@ class Redactor:
     @classmethod
     def of(cls, secrets: Iterable[str]) -> Redactor:
         """A redactor for these secrets; the longest goes first, so that none hides inside another."""
-        return cls(tuple(sorted(secrets, key=len, reverse=True)))
+        return cls(tuple(sorted(filter(None, secrets), key=len, reverse=True)))
 
     def clean(self, text: str) -> str:
         """The text with every secret replaced."""

@@ -25,7 +25,7 @@ class Metrics:
         """Everything, as Prometheus wants it."""
         lines = ["# HELP pegboard_calls_total Tool calls by server and outcome.", "# TYPE pegboard_calls_total counter"]
         lines += [
-            f'pegboard_calls_total{{server="{server}",outcome="{outcome}"}} {count}'
+            f'pegboard_calls_total{{server="{_label(server)}",outcome="{_label(outcome)}"}} {count}'
             for (server, outcome), count in sorted(self.calls.items())
         ]
         lines += [
@@ -33,11 +33,13 @@ class Metrics:
             "# TYPE pegboard_call_seconds_total counter",
         ]
         lines += [
-            f'pegboard_call_seconds_total{{server="{server}"}} {spent:.6f}'
+            f'pegboard_call_seconds_total{{server="{_label(server)}"}} {spent:.6f}'
             for server, spent in sorted(self.seconds.items())
         ]
         lines += ["# HELP pegboard_server_state The state of each server.", "# TYPE pegboard_server_state gauge"]
-        lines += [f'pegboard_server_state{{server="{server}",state="{state}"}} 1' for server, state in states]
+        lines += [
+            f'pegboard_server_state{{server="{_label(server)}",state="{_label(state)}"}} 1' for server, state in states
+        ]
         for name, kind, value, text in (
             ("pegboard_tools", "gauge", tools, "Tools that are listed now."),
             ("pegboard_sessions", "gauge", sessions, "Client sessions that are open now."),
@@ -46,3 +48,7 @@ class Metrics:
         ):
             lines += [f"# HELP {name} {text}", f"# TYPE {name} {kind}", f"{name} {value}"]
         return "\n".join(lines) + "\n"
+
+
+def _label(value: str) -> str:
+    return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")

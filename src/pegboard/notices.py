@@ -51,7 +51,7 @@ class Notices:
 
     def changed(self) -> None:
         """Something may have changed: look at it in a moment, together with whatever else changes until then."""
-        if self._timer is None:
+        if self._timer is None and self._audiences:
             self._timer = asyncio.get_running_loop().call_later(PAUSE, self._look)
 
     def close(self) -> None:

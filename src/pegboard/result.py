@@ -101,11 +101,20 @@ def error_of(exc: BaseException) -> ToolError:
     """The error that an exception stands for."""
     if isinstance(exc, ToolFailure):
         return exc.error
+    words = words_of(exc)
     if isinstance(exc, TimeoutError):
-        return ToolError(ToolErrorCode.UNAVAILABLE, str(exc) or "timed out", retryable=True)
-    if isinstance(exc, (ConnectionError, OSError)):
-        return ToolError(ToolErrorCode.UNAVAILABLE, str(exc) or type(exc).__name__, retryable=is_retryable(exc))
-    return ToolError(ToolErrorCode.EXECUTION_FAILED, f"{type(exc).__name__}: {exc}", retryable=is_retryable(exc))
+        return ToolError(ToolErrorCode.UNAVAILABLE, words or "timed out", retryable=True)
+    if isinstance(exc, OSError):
+        return ToolError(ToolErrorCode.UNAVAILABLE, words or type(exc).__name__, retryable=is_retryable(words))
+    return ToolError(ToolErrorCode.EXECUTION_FAILED, f"{type(exc).__name__}: {words}", retryable=is_retryable(words))
+
+
+def words_of(exc: BaseException) -> str:
+    """An exception's own words; some cannot even say those."""
+    try:
+        return str(exc)
+    except Exception:
+        return ""
 
 
 async def caught(operation: Awaitable[T]) -> ToolResult[T]:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, cast
 import jsonschema_rs
 
 from pegboard import exactjson
-from pegboard.result import ToolErrorCode, ToolResult, error_of, invalid
+from pegboard.result import ToolErrorCode, ToolResult, error_of, invalid, words_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Tool(ABC):
 
     def failed(self, exc: Exception) -> LanguageModelToolResult:
         """An exception as the tool's result."""
-        data = {"isError": True, "message": str(exc) or type(exc).__name__}
+        data = {"isError": True, "message": words_of(exc) or type(exc).__name__}
         return LanguageModelToolResult([LanguageModelTextPart(exactjson.dump(data).decode())], is_error=True, data=data)
 
     def definition(self) -> dict[str, Any]:

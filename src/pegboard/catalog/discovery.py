@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any, Protocol, cast
 
 from pegboard.catalog.registry import Exposure, ToolRegistry
@@ -12,6 +13,8 @@ from pegboard.config import ServerSpec
 from pegboard.log import logger, new_trace_id, trace_id
 from pegboard.result import ToolError, ToolResult, caught
 from pegboard.storage import CatalogRecord, Storage, StorageError
+
+_LONGEST_PAUSE = 300.0
 
 
 class Offered(Protocol):
@@ -65,6 +68,7 @@ class Discovery:
         sources: Callable[[], Mapping[str, ToolSource]],
         *,
         may_try: Callable[[str], bool] = lambda _: True,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._registry = registry
         self._storage = storage
@@ -73,30 +77,31 @@ class Discovery:
         self._may_try = may_try
         self._running: dict[str, asyncio.Task[ToolResult[int]]] = {}
         self._again: set[str] = set()
+        self._clock = clock
+        # How often a server failed in a row, and until when it is left alone in the background.
+        self._failures: dict[str, tuple[int, float]] = {}
         self.stale_since: dict[str, float] = {}
         self.instructions: dict[str, str] = {}
 
     async def discover_all_tools(self, trace: str | None = None) -> ToolResult[dict[str, int]]:
         """Ask every enabled server whose tools are not fresh, all at once; the first error, if any, is the result."""
-        sources = self._sources()
-        for name in self._registry.servers():
-            if name not in sources or not sources[name].spec.enabled:
-                self._registry.remove_server_tools(name)
-        due = [name for name in self._enabled() if self._registry.is_discovery_stale(name)]
-        return await self.refresh(due, trace)
+        with _traced(trace):
+            sources = self._sources()
+            for name in self._registry.servers():
+                if name not in sources or not sources[name].spec.enabled:
+                    self._registry.remove_server_tools(name)
+            due = [name for name in self._enabled() if self._registry.is_discovery_stale(name)]
+            return await self.refresh(due)
 
     async def refresh(self, names: list[str], trace: str | None = None) -> ToolResult[dict[str, int]]:
         """Ask these servers now."""
-        token = trace_id.set(trace or trace_id.get() or new_trace_id())
-        try:
+        with _traced(trace):
             logger().info("tools.discovery.started", serverCount=len(names))
             results = await asyncio.gather(*(self.discover(name) for name in names))
             error = next((result.error for result in results if result.error is not None), None)
             if error is not None:
                 return ToolResult[dict[str, int]].failed(error)
             return ToolResult[dict[str, int]].ok({"registered": sum(result.data or 0 for result in results)})
-        finally:
-            trace_id.reset(token)
 
     async def discover(self, name: str) -> ToolResult[int]:
         """Ask one server now; whoever else asks meanwhile gets the same answer."""
@@ -122,14 +127,14 @@ class Discovery:
             source = self._sources()[name]
             known = self._registry.server(name) is not None
             reachable = source.connected or source.spec.transport != "stdio"
-            if known and reachable and self._registry.is_discovery_stale(name) and self._may_try(name):
+            if known and reachable and self._registry.is_discovery_stale(name) and self._due(name):
                 self.soon(name)
 
     async def meet_unseen(self, limit: float) -> None:
         """Give servers never seen before a moment to introduce themselves; the rest goes on in the background."""
-        unseen = [name for name in self._enabled() if self._registry.server(name) is None and self._may_try(name)]
+        unseen = [name for name in self._enabled() if self._registry.server(name) is None]
         for name in unseen:
-            if name not in self._running:
+            if self._due(name):
                 self.soon(name)
         waiting = [self._running[name] for name in unseen if name in self._running]
         if waiting:
@@ -150,6 +155,7 @@ class Discovery:
     async def restore(self, name: str) -> None:
         """Take over what is on disk of one server, for instance when it is enabled again."""
         source = self._sources().get(name)
+        self._forgive(name)
         for record in await self._storage.load_catalog():
             if source is not None and (record.server, record.fingerprint) == (name, source.spec.fingerprint):
                 self._take_over(source.spec, record)
@@ -157,10 +163,13 @@ class Discovery:
     async def forget(self, spec: ServerSpec) -> None:
         """A server was taken out of the config."""
         self._registry.remove_server_tools(spec.name)
+        self._forgive(spec.name)
+        self.instructions.pop(spec.name, None)
         await self._storage.forget_catalog(spec.name, spec.fingerprint)
 
     async def close(self) -> None:
         """End whatever is under way."""
+        self._again.clear()
         tasks = list(self._running.values())
         for task in tasks:
             task.cancel()
@@ -168,6 +177,20 @@ class Discovery:
 
     def _enabled(self) -> list[str]:
         return [name for name, source in sorted(self._sources().items()) if source.spec.enabled]
+
+    def _due(self, name: str) -> bool:
+        """Whether a server may be asked in the background: nobody asks it now, and it did not fail just before."""
+        _, until = self._failures.get(name, (0, 0.0))
+        return name not in self._running and self._clock() >= until and self._may_try(name)
+
+    def _failed(self, name: str) -> None:
+        self.stale_since.setdefault(name, time.time())
+        times, _ = self._failures.get(name, (0, 0.0))
+        self._failures[name] = times + 1, self._clock() + min(2.0 ** min(times, 10), _LONGEST_PAUSE)
+
+    def _forgive(self, name: str) -> None:
+        self.stale_since.pop(name, None)
+        self._failures.pop(name, None)
 
     def _finished(self, name: str, task: asyncio.Task[ToolResult[int]]) -> None:
         if self._running.get(name) is task:
@@ -182,45 +205,49 @@ class Discovery:
             return ToolResult[int].failed(_no_such_server(name))
         result = await caught(self._ask(source))
         if result.error is not None:
-            self.stale_since.setdefault(name, time.time())
+            self._failed(name)
             logger().warning("tools.discovery.server.failed", serverName=name, errorMessage=result.error.message)
         else:
-            self.stale_since.pop(name, None)
+            self._forgive(name)
             logger().info("tools.discovery.server.success", serverName=name, toolCount=result.data)
         return result
 
     async def _ask(self, source: ToolSource) -> int:
+        asked = source.spec.fingerprint
         offered = await source.list_tools()
         spec = source.spec
-        if self._sources().get(spec.name) is not source or not spec.enabled:
-            # Disabled or removed while it was answering: what it said no longer counts.
+        if self._sources().get(spec.name) is not source or not spec.enabled or spec.fingerprint != asked:
+            # Disabled, removed or moved while it was answering: what it said no longer counts.
             return 0
         known = self._registry.server(spec.name)
         ttl = offered.ttl or spec.ttl
-        if known is not None and known.raw == offered.items:
+        if known is not None and (known.raw, known.exposure) == (offered.items, _exposure(spec)):
             self._registry.touch(spec.name, ttl)
             count = len(known.tools)
         else:
             count = self._register(spec, offered.items, ttl).unwrap()
         greeting = source.greeting
         if greeting is not None:
-            if greeting.instructions:
-                self.instructions[spec.name] = greeting.instructions
+            self._heed(spec.name, greeting.instructions)
             await self._save(spec, greeting, offered)
         return count
+
+    def _heed(self, name: str, instructions: str | None) -> None:
+        if instructions:
+            self.instructions[name] = instructions
+        else:
+            self.instructions.pop(name, None)
 
     def _register(
         self, spec: ServerSpec, tools: list[dict[str, Any]], ttl: float, discovered_at: float | None = None
     ) -> ToolResult[int]:
-        exposure = Exposure(prefix=spec.prefix, permits=spec.permits)
         return self._registry.register_mcp_tools(
-            spec.name, tools, exposure=exposure, ttl=ttl, discovered_at=discovered_at
+            spec.name, tools, exposure=_exposure(spec), ttl=ttl, discovered_at=discovered_at
         )
 
     def _take_over(self, spec: ServerSpec, record: CatalogRecord) -> None:
         self._register(spec, record.tools, record.ttl or spec.ttl, record.discovered_at)
-        if record.instructions:
-            self.instructions[spec.name] = record.instructions
+        self._heed(spec.name, record.instructions)
 
     async def _save(self, spec: ServerSpec, greeting: Introduction, offered: Offered) -> None:
         known = self._registry.server(spec.name)
@@ -241,6 +268,20 @@ class Discovery:
         except StorageError as exc:
             # The tools are there and can be used; only the next start will have to ask again.
             logger().warning("catalog.save.failed", serverName=spec.name, reason=str(exc))
+
+
+def _exposure(spec: ServerSpec) -> Exposure:
+    return Exposure(prefix=spec.prefix, permits=spec.permits)
+
+
+@contextmanager
+def _traced(trace: str | None) -> Generator[None]:
+    """Everything that is logged meanwhile carries one id: the given one, the current one, or a new one."""
+    token = trace_id.set(trace or trace_id.get() or new_trace_id())
+    try:
+        yield
+    finally:
+        trace_id.reset(token)
 
 
 def _no_such_server(name: str) -> ToolError:

@@ -12,9 +12,17 @@ from pegboard.catalog.schema import tool_problem
 from pegboard.log import logger
 from pegboard.names import compose, expose, is_snake_case
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
-from pegboard.tool import Disposable, RegisteredTool, Tool
+from pegboard.tool import Disposable, RegisteredTool, ResultTool, Tool
 
 DEFAULT_TTL = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """How one server's tools are shown."""
+
+    prefix: bool = True
+    permits: Callable[[str], bool] = lambda _: True
 
 
 @dataclass(slots=True)
@@ -29,14 +37,7 @@ class ServerTools:
     # Tools left out because a static tool has their name, or because something is wrong with them.
     conflicts: tuple[str, ...] = ()
     rejected: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-@dataclass(frozen=True, slots=True)
-class Exposure:
-    """How one server's tools are shown."""
-
-    prefix: bool = True
-    permits: Callable[[str], bool] = lambda _: True
+    exposure: Exposure = field(default_factory=Exposure)
 
 
 class ToolRegistry:
@@ -66,16 +67,18 @@ class ToolRegistry:
             raise ValueError(f"there is a tool {name!r} already")
         definition = {**tool.definition(), "name": name}
         self._static[name] = _registered(name, None, name, definition, tool)
+        self._fill_again(name)
         self._changed()
         logger().info(f"MCP tool registered: {name}")
         return Disposable(lambda: self._unregister(name))
 
     def register_static_tool(self, name: str, handler: Any, definition: Mapping[str, Any]) -> ToolResult[str]:
         """Add a static tool from a plain function and its definition."""
-        if problem := tool_problem({**definition, "name": name}):
+        named = {**definition, "name": name} if isinstance(definition, Mapping) else definition  # pyright: ignore[reportUnnecessaryIsInstance]
+        if problem := tool_problem(named):
             return _refused(f"tool {name!r} cannot be registered: {problem}")
         try:
-            self.register_tool(name, _FunctionTool(handler, {**definition, "name": name}))
+            self.register_tool(name, _FunctionTool(handler, named))
         except ValueError as exc:
             return _refused(str(exc))
         return ToolResult[str].ok(name)
@@ -92,11 +95,15 @@ class ToolRegistry:
         """Replace a server's whole set of tools; what is wrong with one never touches the others."""
         if not is_snake_case(server):
             return _refused(f"server name {server!r} is not snake_case")
+        if not isinstance(tools, Iterable) or isinstance(tools, (str, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return _refused(f"what server {server!r} offers is no list of tools")
         known = ServerTools(
-            discovered_at=self._clock() if discovered_at is None else discovered_at, ttl=ttl or DEFAULT_TTL
+            raw=list(tools),
+            discovered_at=self._clock() if discovered_at is None else discovered_at,
+            ttl=ttl or DEFAULT_TTL,
+            exposure=exposure or Exposure(),
         )
-        known.raw = list(tools)
-        self._fill(known, server, exposure or Exposure())
+        self._fill(known, server)
         self._servers[server] = known
         self._changed()
         return ToolResult[int].ok(len(known.tools))
@@ -126,7 +133,8 @@ class ToolRegistry:
     def is_discovery_stale(self, server: str) -> bool:
         """Whether a server was never discovered, or longer ago than its TTL."""
         known = self._servers.get(server)
-        return known is None or self._clock() - known.discovered_at >= known.ttl
+        # A time to come, from a clock that was wrong, would otherwise be fresh until it has come.
+        return known is None or not 0 <= self._clock() - known.discovered_at <= known.ttl
 
     def all(self) -> list[RegisteredTool]:
         """Every tool, sorted by name."""
@@ -150,31 +158,32 @@ class ToolRegistry:
             known.discovered_at = self._clock()
             known.ttl = ttl or known.ttl
 
-    def _fill(self, known: ServerTools, server: str, exposure: Exposure) -> None:
+    def _fill(self, known: ServerTools, server: str) -> None:
+        known.tools = {}
         conflicts: list[str] = []
         rejected: dict[str, str] = {}
         for raw in known.raw:
-            definition = exactjson.as_object(raw) or {}
-            label = str(definition.get("name", "?"))
+            label = _own_name(raw)
             if problem := tool_problem(raw):
                 rejected[label[:200]] = problem
-                continue
-            if label in self._static:
+            elif label in self._static:
                 conflicts.append(label)
-            elif exposure.permits(label):
-                self._add(known, server, label, definition, exposure)
+            elif known.exposure.permits(label):
+                try:
+                    self._add(known, server, label, raw)
+                except exactjson.NotJson as exc:
+                    rejected[label[:200]] = str(exc)
         known.conflicts, known.rejected = tuple(conflicts), rejected
         _log_left_out(server, conflicts, rejected)
 
-    def _add(
-        self,
-        known: ServerTools,
-        server: str,
-        own_name: str,
-        raw: dict[str, Any],
-        exposure: Exposure,
-    ) -> None:
-        full = compose(server, own_name) if exposure.prefix else own_name
+    def _fill_again(self, name: str) -> None:
+        """A static name came or went: a server's tool of that name goes or comes, whichever was there first."""
+        for server, known in self._servers.items():
+            if any(_own_name(raw) == name for raw in known.raw):
+                self._fill(known, server)
+
+    def _add(self, known: ServerTools, server: str, own_name: str, raw: dict[str, Any]) -> None:
+        full = compose(server, own_name) if known.exposure.prefix else own_name
         name = expose(full, self.max_name_length)
         if name in known.tools:
             logger().error("tools.duplicate", serverName=server, tool=own_name)
@@ -184,6 +193,7 @@ class ToolRegistry:
 
     def _unregister(self, name: str) -> None:
         if self._static.pop(name, None) is not None:
+            self._fill_again(name)
             self._changed()
 
     def _changed(self) -> None:
@@ -192,7 +202,6 @@ class ToolRegistry:
         for server in sorted(self._servers):
             for name, tool in self._servers[server].tools.items():
                 names.setdefault(name, tool)
-        # A static name can be registered after a server brought a tool of the same name without a prefix.
         names.update(self._static)
         self._names = names
         static = len(self._static)
@@ -200,7 +209,7 @@ class ToolRegistry:
         self._on_change()
 
 
-class _FunctionTool(Tool):
+class _FunctionTool(ResultTool):
     """A static tool made from a function."""
 
     name = ""
@@ -223,6 +232,11 @@ def _registered(
     name: str, server: str | None, original: str, definition: Mapping[str, Any], tool: Tool | None = None
 ) -> RegisteredTool:
     return RegisteredTool(name, server, original, definition, hash(exactjson.dump(definition)), tool)
+
+
+def _own_name(raw: object) -> str:
+    name = (exactjson.as_object(raw) or {}).get("name")
+    return name if isinstance(name, str) else "?"
 
 
 def _refused(message: str) -> ToolResult[Any]:

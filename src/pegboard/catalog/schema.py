@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, cast
 
 import jsonschema_rs
 
-_DRAFTS = ("2020-12", "2019-09", "draft-07", "draft-06", "draft-04")
+# The whole address must be one of these: any other is one the validator would go and fetch.
+_DRAFTS = frozenset({"draft/2020-12", "draft/2019-09", "draft-07", "draft-06", "draft-04"})
+_DIALECT = re.compile(r"https?://json-schema\.org/([a-z0-9/-]+)/schema#?")
 
 
 def tool_problem(tool: object) -> str | None:
@@ -40,7 +43,7 @@ def _schema_problem(key: str, schema: object) -> str | None:
     except jsonschema_rs.ValidationError as exc:
         where = ".".join(str(step) for step in exc.instance_path)
         return f"{key}{'.' + where if where else ''}: {exc.message[:200]}"
-    except (ValueError, RecursionError) as exc:
+    except (ValueError, RecursionError, jsonschema_rs.ReferencingError) as exc:
         return f"{key}: {str(exc)[:200]}"
     return None
 
@@ -48,7 +51,8 @@ def _schema_problem(key: str, schema: object) -> str | None:
 def _with_known_draft(schema: Mapping[str, Any]) -> dict[str, Any]:
     """A schema of a dialect of its own is judged as plain JSON Schema: its dialect would have to be fetched."""
     dialect = schema.get("$schema")
-    if dialect is None or (isinstance(dialect, str) and any(draft in dialect for draft in _DRAFTS)):
+    known = _DIALECT.fullmatch(dialect) if isinstance(dialect, str) else None
+    if known is not None and known[1] in _DRAFTS:
         return dict(schema)
     return {key: value for key, value in schema.items() if key != "$schema"}
 
@@ -59,7 +63,7 @@ def _shape_problem(tool: dict[str, Any]) -> str | None:
     from pydantic import ValidationError
 
     try:
-        Tool.model_validate(tool, by_name=False)
+        Tool.model_validate(tool, by_name=False, strict=True)
     except ValidationError as exc:
         error = exc.errors(include_url=False, include_input=False)[0]
         return f"{'.'.join(str(step) for step in error['loc'])}: {error['msg']}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import replace
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import unquote, unquote_plus, urlsplit
 
 from pegboard.config.settings import ServerSpec
 
-_SECRET_NAME = re.compile(r"key|token|secret|passw|auth|credential|cookie", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"key|token|secret|pass|pwd|auth|credential|cookie", re.IGNORECASE)
 _MIN_SECRET_LENGTH = 4
 
 
@@ -18,8 +18,9 @@ def url_problem(url: str) -> str | None:
     try:
         parts = urlsplit(url)
         _ = parts.port
-    except ValueError as exc:
-        return f"is not an address: {exc}"
+    except ValueError:
+        # Python's own reason quotes the address, and with it whatever is secret there.
+        return "is not an address: check its host and port"
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         return "must be an http:// or https:// address"
     return None
@@ -29,8 +30,8 @@ def with_bearer(spec: ServerSpec, key: str) -> ServerSpec:
     """The server with `key` as its bearer token; a header of the file's own wins."""
     if any(name.lower() == "authorization" for name in spec.headers):
         return spec
-    headers = {**spec.headers, "Authorization": f"Bearer {key}"}
-    return replace(spec, headers=headers, secrets=spec.secrets | {key})
+    changed = replace(spec, headers={**spec.headers, "Authorization": f"Bearer {key}"})
+    return replace(changed, secrets=spec.secrets | secrets_of(changed, {key}))
 
 
 def secrets_of(spec: ServerSpec, used: Collection[str]) -> frozenset[str]:
@@ -38,7 +39,17 @@ def secrets_of(spec: ServerSpec, used: Collection[str]) -> frozenset[str]:
     found = set(used) | set(spec.headers.values())
     found |= {value.partition(" ")[2] for value in spec.headers.values()}
     found |= {value for name, value in spec.env.items() if _SECRET_NAME.search(name)}
-    if spec.url:
-        parts = urlsplit(spec.url)
-        found |= {parts.password or ""} | {value for name, value in parse_qsl(parts.query) if _SECRET_NAME.search(name)}
+    found |= _secrets_in_url(spec.url or "")
     return frozenset(secret for secret in found if len(secret) >= _MIN_SECRET_LENGTH)
+
+
+def _secrets_in_url(url: str) -> set[str]:
+    """Each secret as it stands in the address and as it is meant: a message can show either."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return {url}
+    password = parts.password or ""
+    fields = (field.partition("=") for field in parts.query.split("&"))
+    values = {value for name, _, value in fields if _SECRET_NAME.search(unquote_plus(name))}
+    return {password, unquote(password), *values, *map(unquote_plus, values)}

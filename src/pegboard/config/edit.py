@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from pegboard import jsonc
-from pegboard.config.read import parse_settings
+from pegboard.config.read import decode, parse_settings
 from pegboard.config.settings import ConfigError
 from pegboard.names import fold_server_name
 
@@ -22,8 +22,7 @@ def add_server(path: Path, name: str, entry: Mapping[str, object]) -> None:
     def change(text: str) -> str:
         if _find(text, name) is not None:
             raise ConfigError(f'{path}: there is a server "{name}" already')
-        section = next((s for s in _SECTIONS if s in _root(text)), _SECTIONS[0])
-        return jsonc.set_value(text, (section, name), dict(entry))
+        return _set_new(text, name, entry)
 
     _rewrite(path, change)
 
@@ -39,7 +38,7 @@ def switch_server(path: Path, name: str, *, enabled: bool, known_elsewhere: bool
     def change(text: str) -> str:
         found = _find(text, name)
         if found is None and known_elsewhere:
-            return jsonc.set_value(text, (_SECTIONS[0], name, "enabled"), enabled)
+            return _set_new(text, name, {"enabled": enabled})
         entry = _entry(path, text, name)
         current = cast("dict[str, Any]", cast("dict[str, Any]", _root(text)[entry[0]])[entry[1]])
         if "disabled" in current:
@@ -50,6 +49,14 @@ def switch_server(path: Path, name: str, *, enabled: bool, known_elsewhere: bool
         return jsonc.set_value(text, (*entry, "enabled"), enabled)
 
     _rewrite(path, change)
+
+
+def _set_new(text: str, name: str, entry: Mapping[str, object]) -> str:
+    root = _root(text)
+    section = next((section for section in _SECTIONS if section in root), _SECTIONS[0])
+    if root.get(section) is None:
+        return jsonc.set_value(text, (section,), {name: dict(entry)})
+    return jsonc.set_value(text, (section, name), dict(entry))
 
 
 def _entry(path: Path, text: str, name: str) -> tuple[str, str]:
@@ -75,18 +82,19 @@ def _root(text: str) -> dict[str, Any]:
 def _rewrite(path: Path, change: Callable[[str], str]) -> None:
     """Read, change, check and put in place in one step, so that no reader ever sees half a file."""
     try:
-        # newline="" keeps the file's own line endings.
-        with path.open(encoding="utf-8", newline="") as file:
-            text = file.read()
+        text = decode(path.read_bytes(), path)
     except FileNotFoundError:
         text = ""
-    except (OSError, UnicodeDecodeError) as exc:
-        raise ConfigError(f"{path}: {exc}") from None
+    except OSError as exc:
+        raise ConfigError(f"{path}: {exc.strerror or exc}") from None
     if text.strip():
-        parse_settings(text.removeprefix("\ufeff"), path, os.environ)
+        parse_settings(text, path, os.environ)
     changed = change(text)
-    parse_settings(changed.removeprefix("\ufeff"), path, os.environ)
-    _put(path, changed)
+    parse_settings(changed, path, os.environ)
+    try:
+        _put(path, changed)
+    except OSError as exc:
+        raise ConfigError(f"{path}: it cannot be written: {exc.strerror or exc}") from None
 
 
 def _put(path: Path, text: str) -> None:
@@ -94,6 +102,7 @@ def _put(path: Path, text: str) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
+        # newline="" keeps the file's own line endings.
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(text)
         if target.exists():

@@ -47,10 +47,11 @@ def _apply(known: ServerSpec | None, name: str, variable: str, environment: Mapp
             url=url,
             command=None,
             args=(),
-            problem=f"{variable}_MCP_URL {problem}" if problem else None,
+            # A problem of a server whose address is known is one of its headers, and still is one.
+            problem=f"{variable}_MCP_URL {problem}" if problem else (spec.problem if spec.url else None),
         )
         spec = replace(spec, secrets=spec.secrets | secrets_of(spec, ()))
-        if key := environment.get(f"{variable}_API_KEY"):
+        if key := environment.get(f"{variable}_API_KEY", "").strip():
             spec = with_bearer(spec, key)
     spec = _switched(spec, variable, environment.get(f"{variable}_MCP_ENABLED", "").strip().lower())
     if known is None and not url:

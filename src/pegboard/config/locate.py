@@ -38,9 +38,10 @@ def user_config(environment: Mapping[str, str] = os.environ) -> Path:
 def locate(given: Path | None, environment: Mapping[str, str] = os.environ, folder: Path | None = None) -> Location:
     """The config file by the contract's order: option, environment, this folder (if trusted), the user's."""
     if given is not None:
-        return Location(given.expanduser().absolute(), given.expanduser().exists())
+        path = _absolute(given)
+        return Location(path, path.exists())
     if chosen := environment.get("PEGBOARD_CONFIG"):
-        path = Path(chosen).expanduser().absolute()
+        path = _absolute(Path(chosen))
         return Location(path, path.exists())
     local = (folder or Path.cwd()) / LOCAL_NAME
     remark = None
@@ -69,12 +70,20 @@ def is_trusted(folder: Path, environment: Mapping[str, str] = os.environ) -> boo
 
 def identity(path: Path) -> str:
     """A short name for a config file, the same for every process that uses it."""
-    return hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+    return hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
 
 
 def run_file(path: Path, environment: Mapping[str, str] = os.environ) -> Path:
     """Where a running gateway of this config says that it runs, and how to reach it."""
     return state_folder(environment) / "run" / f"{identity(path)}.json"
+
+
+def _absolute(path: Path) -> Path:
+    try:
+        return path.expanduser().absolute()
+    except RuntimeError:
+        # The home of a user nobody knows: a file that is not there.
+        return path.absolute()
 
 
 def _trust_file(environment: Mapping[str, str]) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -47,11 +48,19 @@ def parse_settings(text: str, path: Path, environment: Mapping[str, str]) -> Set
     return replace(settings, path=path, servers=servers, remarks=tuple(remarks))
 
 
+def decode(data: bytes, path: Path) -> str:
+    """The text of a config file, its BOM and line endings as they are."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as exc:
+        before = re.split(r"\r\n|\n|\r", data[: exc.start].decode("utf-8").removeprefix("\ufeff"))
+        place = f"{len(before)}:{len(before[-1]) + 1}"
+        raise ConfigError(f"{path}:{place}: byte 0x{data[exc.start]:02x} is not UTF-8") from None
+
+
 def _read(path: Path) -> str:
     try:
-        return path.read_text("utf-8-sig")
-    except UnicodeDecodeError as exc:
-        raise ConfigError(f"{path}: byte {exc.start} is not UTF-8") from None
+        return decode(path.read_bytes(), path)
     except OSError as exc:
         raise ConfigError(f"{path}: {exc.strerror or exc}") from None
 
@@ -109,11 +118,9 @@ def _check_prefixes(root: Node, servers: Mapping[str, ServerSpec]) -> None:
 def _server(entry: Node, environment: Mapping[str, str]) -> ServerSpec:
     folder = entry.file.resolve().parent
     variables = Variables(environment, folder.parent if folder.name in {".vscode", ".cursor"} else folder)
-    spec = _treatment(entry)
-    try:
-        spec = replace(spec, **_address(entry, variables))
-    except MissingVariable as exc:
-        spec = replace(spec, problem=str(exc))
+    spec = replace(_treatment(entry), **_address(entry))
+    if spec.problem is None:
+        spec = _filled(spec, variables, folder)
     if node := entry.get("apiKeyFromEnv"):
         spec = _with_api_key(spec, wanted=node.flag(), environment=environment)
     return replace(spec, secrets=secrets_of(spec, variables.used))
@@ -148,38 +155,74 @@ def _tool_patterns(node: Node) -> dict[str, tuple[str, ...]]:
     return {key: value for key, value in patterns.items() if value}
 
 
-def _address(entry: Node, variables: Variables) -> dict[str, Any]:
+def _address(entry: Node) -> dict[str, Any]:
+    """Where the server is, as the file has it: wrong kinds are found whatever the environment says."""
     command, url, kind = entry.get("command"), entry.get("url") or entry.get("serverUrl"), entry.get("type")
     transport = _TRANSPORTS[kind.one_of(*_TRANSPORTS)] if kind else ("http" if url and not command else "stdio")
     found: dict[str, Any] = {"transport": transport, "transport_guessed": kind is None}
     if transport == "stdio":
-        return found | _command(entry, variables)
+        return found | _command(entry)
     if url is None:
-        return found | {"problem": f'Invalid MCP server config for "{fold_server_name(entry.key)}": missing url'}
-    found["url"] = variables.fill(url.text())
-    if problem := url_problem(found["url"]):
+        return found | {"problem": _missing(fold_server_name(entry.key), "url")}
+    found["url"] = url.text()
+    if "${" not in url.text() and (problem := url_problem(url.text())):
         raise url.wrong(problem)
     if headers := entry.get("headers"):
-        found["headers"] = {name: variables.fill(value) for name, value in headers.scalars().items()}
+        found["headers"] = headers.scalars()
     return found
 
 
-def _command(entry: Node, variables: Variables) -> dict[str, Any]:
+def _command(entry: Node) -> dict[str, Any]:
     command = entry.get("command")
     if command is None or not command.text().strip():
-        return {"problem": f'Invalid MCP server config for "{fold_server_name(entry.key)}": missing url'}
-    found: dict[str, Any] = {"command": str(Path(variables.fill(command.text())).expanduser())}
+        meant = any(entry.get(key) for key in ("type", "command", "args"))
+        return {"problem": _missing(fold_server_name(entry.key), "command" if meant else "url")}
+    found: dict[str, Any] = {"command": command.text()}
     if node := entry.get("args"):
-        found["args"] = tuple(variables.fill(argument) for argument in node.texts())
+        found["args"] = node.texts()
     if node := entry.get("env"):
-        found["env"] = {name: variables.fill(value) for name, value in node.scalars().items()}
+        found["env"] = node.scalars()
     if node := entry.get("cwd"):
-        found["cwd"] = str(entry.file.resolve().parent / Path(variables.fill(node.text())).expanduser())
+        found["cwd"] = node.text()
     return found
+
+
+def _filled(spec: ServerSpec, variables: Variables, folder: Path) -> ServerSpec:
+    """The server with its variables filled in; one without a value is this server's problem."""
+    fill = variables.fill
+    reached = replace(spec, command=None, args=(), cwd=None, url=None)
+    try:
+        if spec.url is not None:
+            url = fill(spec.url)
+            if problem := url_problem(url):
+                return replace(reached, problem=f'Invalid MCP server config for "{spec.name}": url {problem}')
+            reached = replace(reached, url=url)
+        if spec.command is not None:
+            command = _at_home(fill(spec.command))
+            if not command.strip():
+                return replace(reached, problem=_missing(spec.name, "command"))
+            cwd = None if spec.cwd is None else str(folder / _at_home(fill(spec.cwd)))
+            reached = replace(reached, command=command, args=tuple(map(fill, spec.args)), cwd=cwd)
+        env = {name: fill(value) for name, value in spec.env.items()}
+        return replace(reached, env=env, headers={name: fill(value) for name, value in spec.headers.items()})
+    except MissingVariable as exc:
+        return replace(reached, problem=str(exc))
+
+
+def _at_home(path: str) -> str:
+    try:
+        # pathlib would turn ./server into server, which is looked for elsewhere.
+        return os.path.expanduser(path)  # noqa: PTH111
+    except ValueError:
+        return path
+
+
+def _missing(name: str, what: str) -> str:
+    return f'Invalid MCP server config for "{name}": missing {what}'
 
 
 def _with_api_key(spec: ServerSpec, *, wanted: bool, environment: Mapping[str, str]) -> ServerSpec:
-    key = environment.get(f"{spec.name.upper()}_API_KEY")
+    key = environment.get(f"{spec.name.upper()}_API_KEY", "").strip()
     return with_bearer(spec, key) if wanted and key else spec
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
 
@@ -69,7 +70,7 @@ class Node:
         if isinstance(self.value, bool) or not isinstance(self.value, (int, float)):
             raise self.expected("a number of seconds")
         if self.value < 0 or (self.value == 0 and not zero) or self.value > 10_000_000:
-            raise self.wrong(f"must be a positive number of seconds, found {self.value}")
+            raise self.wrong(f"must be a positive number of seconds, found {_kind(self.value)}")
         return float(self.value)
 
     def whole_number(self, low: int, high: int) -> int:
@@ -77,7 +78,7 @@ class Node:
         if isinstance(self.value, bool) or not isinstance(self.value, int):
             raise self.expected("a whole number")
         if not low <= self.value <= high:
-            raise self.wrong(f"must be between {low} and {high}, found {self.value}")
+            raise self.wrong(f"must be between {low} and {high}, found {_kind(self.value)}")
         return self.value
 
     def texts(self) -> tuple[str, ...]:
@@ -88,15 +89,18 @@ class Node:
         return tuple(Node(self.document, self.file, (*self.path, i), item).text() for i, item in enumerate(items))
 
     def scalars(self) -> dict[str, str]:
-        """The value as an object of texts; numbers and booleans are taken as their text, as clients do."""
-        return {child.key: child.scalar() for child in self.children()}
+        """The value as an object of texts; numbers and booleans are taken as their text, as clients do.
+
+        A null counts as left out: VS Code writes one for a variable that shall not be set.
+        """
+        return {child.key: child.scalar() for child in self.children() if child.value is not None}
 
     def scalar(self) -> str:
         """The value as a text, from a text, a number or a boolean."""
         if isinstance(self.value, bool):
             return "true" if self.value else "false"
         if isinstance(self.value, (int, float)):
-            return str(self.value)
+            return _digits(self.value)
         return self.text()
 
     def one_of(self, *choices: str) -> str:
@@ -110,5 +114,10 @@ def _kind(value: Any) -> str:
     if isinstance(value, str):
         return f'"{value}"' if len(value) <= 40 else "a text"
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return str(value)
+        return digits if len(digits := _digits(value)) <= 40 else "a very long number"
     return _KINDS.get(cast("type[Any]", type(value)), "something else")
+
+
+def _digits(value: float) -> str:
+    # str() refuses whole numbers of more than 4,300 digits; JSON does not.
+    return f"{Decimal(value):f}" if isinstance(value, int) else str(value)

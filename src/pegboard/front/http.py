@@ -9,8 +9,9 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -32,7 +33,7 @@ from pegboard.front.rest import Rest, error_response
 from pegboard.log import logger
 from pegboard.protocol.gateway import GatewayServer
 
-_GRACE = 3
+_GRACE = 2
 
 
 class HttpFront:
@@ -58,12 +59,12 @@ class HttpFront:
             routes=[Route("/mcp", endpoint=_Mcp(self._manager)), Route("/", self._welcome), *rest.routes()],
             middleware=[Middleware(Guard, host=host)],
             exception_handlers={Exception: _failed, 404: _failed_route, 405: _failed_route},
-            lifespan=self._lifespan,
         )
 
     @contextlib.asynccontextmanager
-    async def _lifespan(self, _: Starlette) -> AsyncGenerator[None]:
-        async with self.board, self._manager.run(), bridgehead(self.server) as self.bridge:
+    async def running(self) -> AsyncGenerator[None]:
+        """Everything that has to run while requests come in; it is no ASGI lifespan, which a hurried exit skips."""
+        async with self._manager.run(), bridgehead(self.server) as self.bridge:
             watching = asyncio.get_running_loop().create_task(self.config.watch())
             try:
                 yield
@@ -96,39 +97,32 @@ async def serve(board: Pegboard, config_path: Path, host: str, port: int, ready:
     """Serve until a signal says stop."""
     listener = _listen(host, port)
     front = HttpFront(board, config_path, host)
-    config = uvicorn.Config(
-        front.app,
-        log_config=None,
-        access_log=False,
-        lifespan="on",
-        timeout_graceful_shutdown=_GRACE,
-        server_header=False,
-    )
-    server = _Uvicorn(config)
-    url = f"http://{_bracketed(host)}:{listener.getsockname()[1]}"
-    reloads: set[asyncio.Task[bool]] = set()
-
-    def reload() -> None:
-        task = asyncio.get_running_loop().create_task(front.config.reload())
-        reloads.add(task)
-        task.add_done_callback(reloads.discard)
-
-    def stop() -> None:
-        # A second signal does not wait for open streams.
-        server.force_exit = server.should_exit
-        server.should_exit = True
-
-    with _signals(stop, reload):
-        serving = asyncio.get_running_loop().create_task(server.serve(sockets=[listener]))
-        while not server.started and not serving.done():
-            await asyncio.sleep(0.01)
-        if server.started:
-            with announced(config_path, {"pid": os.getpid(), "url": url, **front.bridge}):
-                ready(url)
-                await serving
-        else:
+    stopping = asyncio.Event()
+    with _signals(stopping.set, front.config.reload_soon):
+        async with board:
+            server = _Uvicorn(uvicorn_config(front.app))
+            async with front.running():
+                serving = asyncio.get_running_loop().create_task(server.serve(sockets=[listener]))
+                url = f"http://{_bracketed(host)}:{listener.getsockname()[1]}"
+                with announced(config_path, {"pid": os.getpid(), "url": url, **front.bridge}):
+                    ready(url)
+                    await _first(stopping.wait(), serving)
+            # Clients' streams have ended with their sessions: nothing is left to wait for.
+            server.should_exit = True
             await serving
-            raise RuntimeError("the gateway could not start; the log says why")
+
+
+def uvicorn_config(app: Starlette) -> uvicorn.Config:
+    """How uvicorn is to serve us."""
+    return uvicorn.Config(
+        app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=_GRACE, server_header=False
+    )
+
+
+async def _first(waiting: Coroutine[Any, Any, object], serving: asyncio.Task[None]) -> None:
+    task = asyncio.get_running_loop().create_task(waiting)
+    await asyncio.wait({task, serving}, return_when=asyncio.FIRST_COMPLETED)
+    task.cancel()
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ class ConfigFile:
         self._path = path
         self._stamp = _stamp(path)
         self._lock = asyncio.Lock()
+        self._reloads: set[asyncio.Task[bool]] = set()
 
     async def watch(self) -> None:
         """Look at the file now and then, until cancelled; a look is one stat."""
@@ -29,6 +30,12 @@ class ConfigFile:
             await asyncio.sleep(_LOOK_EVERY)
             if _stamp(self._path) != self._stamp:
                 await self.reload()
+
+    def reload_soon(self) -> None:
+        """Reload without waiting for it."""
+        task = asyncio.get_running_loop().create_task(self.reload())
+        self._reloads.add(task)
+        task.add_done_callback(self._reloads.discard)
 
     async def reload(self) -> bool:
         """Take over what the file says now; a bad file changes nothing and is logged."""

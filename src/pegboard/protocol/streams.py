@@ -44,7 +44,8 @@ class LineClient:
             logger().warning("client.message.unreadable")
             await self._write(_PARSE_ERROR)
             return
-        if isinstance(message, JSONRPCRequest):
+        # A stream of notices has no answer to wait for.
+        if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":
             self._unanswered.add(message.id)
             self._quiet.clear()
         with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from pegboard import exactjson
+from pegboard.log import logger
 from pegboard.storage.base import CatalogRecord, StorageError
 from pegboard.storage.migrations import SQLITE
 
@@ -42,7 +44,7 @@ class SqliteStorage:
                 "SELECT server, fingerprint, era, version, capabilities, server_info, instructions, tools,"
                 " discovered_at, ttl FROM catalog ORDER BY server, discovered_at"
             )
-            return [_record(row) for row in rows]
+            return [record for row in rows if (record := _record(row)) is not None]
 
         return await self._do(load)
 
@@ -84,10 +86,11 @@ class SqliteStorage:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, check_same_thread=False)
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = NORMAL")
-            db.execute("PRAGMA foreign_keys = ON")
-            _migrate(db, self.path)
+            try:
+                _set_up(db, self.path)
+            except BaseException:
+                db.close()
+                raise
         except (OSError, sqlite3.Error) as exc:
             raise StorageError(f"{self.path} cannot be used as storage: {exc}") from exc
         self._connection = db
@@ -99,37 +102,82 @@ class SqliteStorage:
                 self._connection = None
 
 
+def _set_up(db: sqlite3.Connection, path: Path) -> None:
+    _use_wal(db)
+    db.execute("PRAGMA synchronous = NORMAL")
+    db.execute("PRAGMA foreign_keys = ON")
+    if _version(db) == len(SQLITE):
+        return
+    # The version counts only inside the transaction: another process may be migrating the same file.
+    db.execute("BEGIN IMMEDIATE")
+    with db:
+        _migrate(db, path)
+
+
+def _use_wal(db: sqlite3.Connection) -> None:
+    """Of several processes that open a new file at once, SQLite lets one switch and turns the others away unheard."""
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as exc:
+            if exc.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def _version(db: sqlite3.Connection) -> int:
+    return cast("int", db.execute("PRAGMA user_version").fetchone()[0])
+
+
 def _migrate(db: sqlite3.Connection, path: Path) -> None:
-    version = cast("int", db.execute("PRAGMA user_version").fetchone()[0])
+    version = _version(db)
     if version > len(SQLITE):
         raise StorageError(
             f"{path} was written by a newer Pegboard (schema {version}, this one knows {len(SQLITE)}): update Pegboard"
         )
-    for number in range(version, len(SQLITE)):
-        # The version is read again inside the transaction: another process may be migrating the same file.
-        script = f"BEGIN IMMEDIATE; {SQLITE[number]} PRAGMA user_version = {number + 1}; COMMIT;"
-        try:
-            db.executescript(script)
-        except sqlite3.OperationalError:
-            db.rollback()
-            if cast("int", db.execute("PRAGMA user_version").fetchone()[0]) <= number:
-                raise
+    for step in SQLITE[version:]:
+        for statement in _statements(step):
+            db.execute(statement)
+    db.execute(f"PRAGMA user_version = {len(SQLITE)}")
 
 
-def _record(row: tuple[Any, ...]) -> CatalogRecord:
+def _statements(script: str) -> Iterator[str]:
+    """A script's statements, one by one: run as a whole, it would end the transaction that guards it."""
+    statement = ""
+    for piece in script.split(";")[:-1]:
+        statement += piece + ";"
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def _record(row: tuple[Any, ...]) -> CatalogRecord | None:
     server, fingerprint, era, version, capabilities, server_info, instructions, tools, discovered_at, ttl = row
-    return CatalogRecord(
-        server=server,
-        fingerprint=fingerprint,
-        era=era,
-        version=version,
-        capabilities=exactjson.parse(capabilities),
-        server_info=exactjson.parse(server_info),
-        instructions=instructions,
-        tools=exactjson.parse(tools),
-        discovered_at=discovered_at,
-        ttl=ttl,
-    )
+    try:
+        return CatalogRecord(
+            server=server,
+            fingerprint=fingerprint,
+            era=era,
+            version=version,
+            capabilities=exactjson.parse_object(capabilities),
+            server_info=exactjson.parse_object(server_info),
+            instructions=instructions,
+            tools=_list(tools),
+            discovered_at=discovered_at,
+            ttl=ttl,
+        )
+    except exactjson.NotJson as exc:
+        logger().warning("catalog.record.unreadable", serverName=server, reason=str(exc))
+        return None
+
+
+def _list(text: str) -> list[Any]:
+    value = exactjson.as_list(exactjson.parse(text))
+    if value is None:
+        raise exactjson.NotJson("expected a JSON list")
+    return value
 
 
 def _text(value: object) -> str:

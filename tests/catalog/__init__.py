@@ -1,0 +1,1 @@
+"""Tests of what exists: the registry, the discovery that fills it, and the checks at its door."""

@@ -1,0 +1,207 @@
+"""What of a server may never be shown, and what makes it the same server as before."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pegboard.config import ServerSpec, read_settings
+from pegboard.log import Redactor
+
+
+def spec_of(folder: Path, entry: Mapping[str, Any], **environment: str) -> ServerSpec:
+    path = folder / "pegboard.json"
+    path.write_text(json.dumps({"mcpServers": {"docs": entry}}), "utf-8")
+    return read_settings(path, environment).servers["docs"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "secrets"),
+    [
+        ({"Authorization": "Bearer tulip-42"}, {"Bearer tulip-42", "tulip-42"}),
+        ({"Authorization": "Basic YWRhOnR1bGlw"}, {"Basic YWRhOnR1bGlw", "YWRhOnR1bGlw"}),
+        ({"X-Key": "tulip-42", "X-Team": "blue"}, {"tulip-42", "blue"}),
+        ({"Authorization": "Bearer ${TOKEN}"}, {"Bearer rose-17", "rose-17"}),
+        ({"X-Key": "tul"}, set[str]()),
+        ({"X-Key": 123456}, {"123456"}),
+    ],
+)
+def test_header_values_are_secret(tmp_path: Path, headers: dict[str, Any], secrets: set[str]) -> None:
+    """Every header value is secret, with and without the word before the token."""
+    assert spec_of(tmp_path, {"url": "https://d.example", "headers": headers}, TOKEN="rose-17").secrets == secrets
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"command": "${V}"},
+        {"command": "x", "args": ["--key=${V}"]},
+        {"command": "x", "env": {"PLAIN": "a${env:V}b"}},
+        {"command": "x", "cwd": "/srv/${V}"},
+        {"url": "https://d.example/${V}/mcp"},
+        {"url": "https://d.example", "headers": {"X": "${V:-none}"}},
+    ],
+)
+def test_expanded_variables_are_secret(tmp_path: Path, entry: dict[str, Any]) -> None:
+    """Whatever came out of a variable is secret wherever it was put."""
+    assert "tulip-42" in spec_of(tmp_path, entry, V="tulip-42").secrets
+
+
+def test_what_was_expanded_before_a_missing_variable_is_secret(tmp_path: Path) -> None:
+    """A server with a problem still keeps quiet about what it had."""
+    spec = spec_of(tmp_path, {"command": "x", "args": ["${V}", "${NONE}"]}, V="tulip-42")
+    assert spec.problem is not None
+    assert "tulip-42" not in spec.problem
+    assert "tulip-42" in spec.secrets
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("API_KEY", "GITHUB_TOKEN", "CLIENT_SECRET", "AWS_CREDENTIALS", "session_cookie", "X_AUTHORIZATION"),
+        *("DB_PASSWORD", "Passwd", "SMTP_PASS", "PASSPHRASE", "DB_PWD"),
+    ],
+)
+def test_env_values_with_a_secret_name_are_secret(tmp_path: Path, name: str) -> None:
+    """A literal value in `env` is secret where its name says so."""
+    assert spec_of(tmp_path, {"command": "x", "env": {name: "tulip-42"}}).secrets == {"tulip-42"}
+
+
+@pytest.mark.parametrize("name", ["TZ", "LOG_LEVEL", "HOME", "DEBUG", "PORT"])
+def test_other_env_values_are_not_secret(tmp_path: Path, name: str) -> None:
+    """An ordinary setting is not hidden: a log without it would be of no use."""
+    assert spec_of(tmp_path, {"command": "x", "env": {name: "plain-value"}}).secrets == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("url", "secrets"),
+    [
+        ("https://ada:tulip-42@d.example/", {"tulip-42"}),
+        ("https://ada:tulip%2F42@d.example/", {"tulip%2F42", "tulip/42"}),
+        ("https://ada@d.example/", set[str]()),
+        ("https://d.example/?api_key=tulip-42&page=1000", {"tulip-42"}),
+        ("https://d.example/?ApiKey=tulip%2B4+2", {"tulip%2B4+2", "tulip+4 2"}),
+        ("https://d.example/?access%5Ftoken=tulip-42", {"tulip-42"}),
+        ("https://d.example/?token=a=b==&token=second", {"a=b==", "second"}),
+        ("https://d.example/?token=&key", set[str]()),
+        ("https://d.example/?page=1000#token=x", set[str]()),
+        ("https://d.example/?key=tul", set[str]()),
+    ],
+)
+def test_passwords_and_keys_in_a_url_are_secret(tmp_path: Path, url: str, secrets: set[str]) -> None:
+    """A URL's password and secret query values are secret, both as written there and as meant."""
+    assert spec_of(tmp_path, {"url": url}).secrets == secrets
+    assert read_settings(None, {"RUBE_MCP_URL": url}).servers["rube"].secrets == secrets
+
+
+def test_an_address_as_written_can_be_shown_after_redaction(tmp_path: Path) -> None:
+    """With the secrets taken out, the address itself gives nothing away."""
+    spec = spec_of(tmp_path, {"url": "https://ada:p%40ss-1@d.example/?token=tulip%2F42&q=1"})
+    assert spec.url is not None
+    assert Redactor.of(spec.secrets).clean(spec.url) == "https://ada:***@d.example/?token=***&q=1"
+
+
+@pytest.mark.parametrize(("key", "secret"), [("abc", False), ("abcd", True), ("tulip-42", True)])
+def test_keys_of_the_environment_are_secret(tmp_path: Path, key: str, secret: bool) -> None:
+    """An API key is secret however it came to the server, unless it is too short to be one."""
+    defined = read_settings(None, {"DOCS_MCP_URL": "https://d.example", "DOCS_API_KEY": key}).servers["docs"]
+    asked = spec_of(tmp_path, {"url": "https://d.example", "apiKeyFromEnv": True}, DOCS_API_KEY=key)
+    assert defined.headers == asked.headers == {"Authorization": f"Bearer {key}"}
+    assert (key in defined.secrets, key in asked.secrets) == (secret, secret)
+
+
+def test_overriding_a_server_keeps_its_secrets(tmp_path: Path) -> None:
+    """Secrets of the file's entry stay secret after the environment moved the server."""
+    entry = {"url": "https://ada:tulip-42@old.example", "headers": {"X": "rose-17"}}
+    spec = spec_of(tmp_path, entry, DOCS_MCP_URL="https://ada:lily-5@new.example")
+    assert spec.secrets >= {"tulip-42", "rose-17", "lily-5"}
+
+
+@given(st.dictionaries(st.sampled_from("ABCDE"), st.text(alphabet="ab ", max_size=6)))
+@settings(derandomize=True, deadline=None)
+def test_short_texts_are_never_secret(values: dict[str, str]) -> None:
+    """Nothing under four characters is a secret: taking it out would tear every message apart."""
+    environment = {f"S{name}_MCP_URL": "https://s.example" for name in values}
+    environment |= {f"S{name}_API_KEY": value for name, value in values.items()}
+    for spec in read_settings(None, environment).servers.values():
+        assert all(len(secret) >= 4 for secret in spec.secrets)
+
+
+# The same server as before
+
+_COMMAND = {"command": "uvx", "args": ["a", "b"], "cwd": "/srv", "env": {"A": "1"}}
+_ADDRESS = {"type": "http", "url": "https://d.example/mcp", "headers": {"X": "1"}}
+
+
+@pytest.mark.parametrize(
+    ("entry", "change"),
+    [
+        (_COMMAND, {"env": {"A": "2", "B": "3"}}),
+        (_COMMAND, {"timeout": 1, "startTimeout": 2, "idleTimeout": 0, "ttl": 4, "connectTimeout": 1}),
+        (_COMMAND, {"enabled": False, "prefix": False, "instance": "session"}),
+        (_COMMAND, {"tools": {"allow": ["x"]}, "keywords": {"x": ["y"]}}),
+        (_COMMAND, {"type": "stdio"}),
+        (_ADDRESS, {"headers": {"X": "2", "Y": "3"}}),
+        (_ADDRESS, {"type": "streamable-http"}),
+        (_ADDRESS, {"timeout": 1, "connectTimeout": 2, "ttl": 4}),
+    ],
+)
+def test_how_a_server_is_treated_is_not_what_it_is(
+    tmp_path: Path, entry: dict[str, Any], change: dict[str, Any]
+) -> None:
+    """Times, headers, env values and filters can change, and the catalog on disk is still this server's."""
+    before, after = spec_of(tmp_path, entry), spec_of(tmp_path, entry | change)
+    assert before.fingerprint == after.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("entry", "change"),
+    [
+        (_COMMAND, {"command": "npx"}),
+        (_COMMAND, {"args": ["a"]}),
+        (_COMMAND, {"args": ["b", "a"]}),
+        (_COMMAND, {"args": ["ab"]}),
+        (_COMMAND, {"args": []}),
+        (_COMMAND, {"cwd": "/tmp"}),
+        (_COMMAND, {"cwd": None}),
+        (_COMMAND, {"command": None, "url": "https://d.example/mcp"}),
+        (_ADDRESS, {"url": "https://d.example/mcp/"}),
+        (_ADDRESS, {"url": "https://d.example:8443/mcp"}),
+        (_ADDRESS, {"url": "https://d.example/mcp?team=blue"}),
+        (_ADDRESS, {"type": "sse"}),
+    ],
+)
+def test_where_a_server_is_is_what_it_is(tmp_path: Path, entry: dict[str, Any], change: dict[str, Any]) -> None:
+    """Another command, argument, folder, URL or transport is another server with a catalog of its own."""
+    before, after = spec_of(tmp_path, entry), spec_of(tmp_path, entry | change)
+    assert before.fingerprint != after.fingerprint
+
+
+def test_the_fingerprint_is_the_same_in_every_process() -> None:
+    """It is written to disk, so it may depend on nothing that changes from start to start."""
+    spec = ServerSpec(name="git", given_name="git", command="uvx", args=("mcp-server-git",))
+    assert spec.fingerprint == "7a8d6da6dd54a3ff1cae717400ab34b5"
+    assert replace(spec, name="other", given_name="Other").fingerprint == spec.fingerprint
+
+
+_PARTS = st.text(alphabet="ab", max_size=2)
+_PLACES = st.tuples(_PARTS, st.lists(_PARTS, max_size=3).map(tuple), _PARTS, _PARTS)
+
+
+@given(_PLACES, _PLACES)
+@settings(derandomize=True, max_examples=500)
+def test_no_two_places_share_a_fingerprint(
+    one: tuple[str, tuple[str, ...], str, str], other: tuple[str, tuple[str, ...], str, str]
+) -> None:
+    """Parts cannot slip from one argument, or from arguments to folder, into the next."""
+
+    def spec(place: tuple[str, tuple[str, ...], str, str]) -> ServerSpec:
+        command, args, cwd, url = place
+        return ServerSpec(name="a", given_name="a", command=command, args=args, cwd=cwd, url=url)
+
+    assert (spec(one).fingerprint == spec(other).fingerprint) is (one == other)

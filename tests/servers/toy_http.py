@@ -1,0 +1,312 @@
+"""The toy over HTTP: streamable HTTP at /mcp and the older HTTP+SSE at /sse, in a thread of the test's own process."""
+
+from __future__ import annotations
+
+import json
+import queue
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from servers.toy import MODERN, Message, Settings, Silence, Toy, is_modern
+
+
+@dataclass
+class Manners:
+    """How the HTTP side behaves."""
+
+    # Answer requests with a stream of events instead of JSON.
+    stream: bool = False
+    sessions: bool = True
+    get_stream: bool = True
+    # Every request gets this status instead of an answer.
+    status: int | None = None
+    body: bytes = b""
+    content_type: str = "application/json"
+    token: str | None = None
+    redirect: str | None = None
+    # Drop the connection after the first event of a call.
+    cut_after_first: bool = False
+    hang: bool = False
+
+
+@dataclass
+class HttpToy:
+    """A toy that listens."""
+
+    toy: Toy
+    manners: Manners
+    port: int
+    server: ThreadingHTTPServer
+    sessions: set[str] = field(default_factory=set)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    standing: list[queue.Queue[Message | None]] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/mcp"
+
+    @property
+    def sse_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/sse"
+
+    def forget_sessions(self) -> None:
+        """As after a restart of the server."""
+        self.sessions.clear()
+        self.end_streams()
+
+    def end_streams(self) -> None:
+        for waiting in list(self.standing):
+            waiting.put(None)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    protocol_version = "HTTP/1.1"
+    toy: HttpToy
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def do_POST(self) -> None:  # noqa: N802
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        toy, manners = self.toy, self.toy.manners
+        toy.headers.append({key.lower(): value for key, value in self.headers.items()})
+        if manners.hang:
+            time.sleep(30)
+        if manners.redirect:
+            self.plain(307, b"", {"location": manners.redirect})
+        elif manners.token and self.headers.get("authorization") != f"Bearer {manners.token}":
+            self.plain(401, b"")
+        elif manners.status is not None:
+            self.plain(manners.status, manners.body, {"content-type": manners.content_type})
+        elif self.path.startswith("/messages"):
+            self.old_message(json.loads(body))
+        else:
+            self.message(json.loads(body))
+
+    def message(self, message: Message) -> None:
+        toy = self.toy
+        modern = is_modern(message.get("params") or {})
+        if modern and toy.toy.settings.era == "handshake":
+            self.plain(400, b"Bad Request: Unsupported protocol version")
+            return
+        session = self.headers.get("mcp-session-id")
+        initializing = message.get("method") == "initialize"
+        if toy.manners.sessions and not modern and not initializing and session not in toy.sessions:
+            self.plain(404 if session else 400, b"Session not found")
+            return
+        if "id" not in message or "method" not in message:
+            toy.toy.handle(message, lambda _: None)
+            self.plain(202, b"")
+            return
+        extra: dict[str, str] = {}
+        if initializing and toy.manners.sessions and toy.toy.settings.era != "modern":
+            session = uuid.uuid4().hex
+            toy.sessions.add(session)
+            extra["mcp-session-id"] = session
+        if toy.manners.stream or message.get("method") in {"subscriptions/listen"} or _wants_stream(message):
+            self.stream_answer(message, extra)
+        else:
+            self.json_answer(message, extra)
+
+    def json_answer(self, message: Message, extra: dict[str, str]) -> None:
+        answered: queue.Queue[Message] = queue.Queue()
+        try:
+            self.toy.toy.handle(message, answered.put)
+        except Silence:
+            time.sleep(30)
+        if message.get("method") in self.toy.toy.settings.hang_on:
+            time.sleep(30)
+        while True:
+            answer = answered.get(timeout=60)
+            if answer.get("id") == message["id"]:
+                break
+        status = 200
+        if "error" in answer and is_modern(message.get("params") or {}):
+            status = 404 if answer["error"]["code"] == -32601 else 400
+        self.plain(status, json.dumps(answer).encode(), {"content-type": "application/json", **extra})
+
+    def stream_answer(self, message: Message, extra: dict[str, str]) -> None:
+        answered: queue.Queue[Message] = queue.Queue()
+        self.begin_stream(extra)
+        self.toy.toy.handle(message, answered.put)
+        while True:
+            try:
+                answer = answered.get(timeout=0.1)
+            except queue.Empty:
+                answer = None
+            # Only a write shows that nobody reads any more.
+            if not (self.chunk(b": alive\n\n") if answer is None else self.event(answer)):
+                self.toy.toy.listeners.pop(message["id"], None)
+                if is_modern(message.get("params") or {}) and message["method"] == "tools/call":
+                    self.toy.toy.cancelled.append(message["id"])
+                return
+            if answer is None:
+                continue
+            if answer.get("id") == message["id"] or self.toy.manners.cut_after_first:
+                break
+        self.end_stream()
+
+    def do_GET(self) -> None:  # noqa: N802
+        toy = self.toy
+        if self.path.startswith("/sse"):
+            self.old_stream()
+        elif not toy.manners.get_stream:
+            self.plain(405, b"")
+        elif toy.manners.sessions and self.headers.get("mcp-session-id") not in toy.sessions:
+            self.plain(404, b"")
+        else:
+            self.standing({})
+
+    def standing(self, extra: dict[str, str], first: bytes = b"") -> None:
+        waiting: queue.Queue[Message | None] = queue.Queue()
+        self.toy.standing.append(waiting)
+        self.begin_stream(extra)
+        try:
+            if first:
+                self.chunk(first)
+            while True:
+                try:
+                    message = waiting.get(timeout=0.2)
+                except queue.Empty:
+                    if not self.chunk(b": alive\n\n"):
+                        return
+                    continue
+                if message is None:
+                    break
+                if not self.event(message):
+                    return
+            self.end_stream()
+        finally:
+            self.toy.standing.remove(waiting)
+
+    def old_stream(self) -> None:
+        key = uuid.uuid4().hex
+        self.standing({}, f"event: endpoint\ndata: /messages?session={key}\n\n".encode())
+
+    def old_message(self, message: Message) -> None:
+        self.plain(202, b"Accepted")
+
+        def send(answer: Message) -> None:
+            for waiting in list(self.toy.standing):
+                waiting.put(answer)
+
+        def work() -> None:
+            try:
+                self.toy.toy.handle(message, send)
+            except Silence:
+                return
+
+        threading.Thread(target=work, daemon=True).start()
+
+    def do_DELETE(self) -> None:  # noqa: N802
+        self.toy.sessions.discard(self.headers.get("mcp-session-id") or "")
+        self.plain(200, b"")
+
+    def plain(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
+        self.send_response(status)
+        for key, value in (headers or {}).items():
+            self.send_header(key, value)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def begin_stream(self, extra: dict[str, str]) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("transfer-encoding", "chunked")
+        for key, value in extra.items():
+            self.send_header(key, value)
+        self.end_headers()
+
+    def event(self, message: Message) -> bool:
+        return self.chunk(f"event: message\ndata: {json.dumps(message)}\n\n".encode())
+
+    def chunk(self, data: bytes) -> bool:
+        try:
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+            self.wfile.flush()
+        except OSError:
+            self.close_connection = True
+            return False
+        return True
+
+    def end_stream(self) -> None:
+        if self.toy.manners.cut_after_first:
+            self.close_connection = True
+            return
+        try:
+            self.wfile.write(b"0\r\n\r\n")
+        except OSError:
+            self.close_connection = True
+
+
+def _wants_stream(message: Message) -> bool:
+    """A call with progress can only be answered on a stream, and so can one that takes long."""
+    params = message.get("params") or {}
+    return "progressToken" in (params.get("_meta") or {}) or params.get("name") == "sleep"
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    # A closed toy must not wait for streams that are still open.
+    block_on_close = False
+    request_queue_size = 128
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.open: set[socket.socket] = set()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self.open.discard(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, *_: Any) -> None:
+        """A client that went away is no news here."""
+
+    def hang_up(self) -> None:
+        """As when the process is gone: connections that were kept alive break."""
+        for connection in list(self.open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def http_toy(settings: Settings | None = None, manners: Manners | None = None, port: int = 0) -> Iterator[HttpToy]:
+    """A toy on a loopback port, until the block ends."""
+    toy = Toy(settings or Settings())
+    handler = type("ToyHandler", (Handler,), {})
+    server = _Server(("127.0.0.1", port), handler)
+    listening = HttpToy(toy, manners or Manners(), server.server_address[1], server)
+    handler.toy = listening
+
+    def broadcast(message: Message) -> None:
+        for waiting in list(listening.standing):
+            waiting.put(message)
+
+    toy.broadcast = broadcast
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield listening
+    finally:
+        server.shutdown()
+        server.server_close()
+        listening.end_streams()
+        server.hang_up()
+        thread.join(5)
+
+
+__all__ = ["MODERN", "HttpToy", "Manners", "http_toy"]

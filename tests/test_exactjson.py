@@ -1,0 +1,212 @@
+"""JSON that comes through unharmed, and JSON that is refused."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pegboard.exactjson import NotJson, as_list, as_object, dump, parse, parse_object
+
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(alphabet=st.characters(exclude_categories=["Cs"]))
+)
+keys = st.text(alphabet=st.characters(exclude_categories=["Cs"]))
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4), max_leaves=25
+)
+
+
+def exact(value: Any) -> str:
+    """A text that tells 1 from 1.0 and True, -0.0 from 0.0, and one order of keys from another."""
+    return repr(value)
+
+
+@given(values)
+@example([2**63, -(2**63) - 1, 2**64, 10**80])
+@example({"b": None, "a": [None]})
+@example([0.1, -0.0, 1e300, 5e-324, 1.0, 1])
+def test_round_trip(value: Any) -> None:
+    """Whatever JSON can say is the same after it was written and read, and every other reader agrees."""
+    written = dump(value)
+    assert exact(parse(written)) == exact(value)
+    assert exact(json.loads(written)) == exact(value)
+    assert exact(parse(written.decode())) == exact(value)
+
+
+@given(values)
+def test_reads_what_others_write(value: Any) -> None:
+    """Escapes and white space, as other writers use them, change nothing."""
+    assert exact(parse(json.dumps(value, ensure_ascii=True, indent=2))) == exact(value)
+    assert exact(parse(json.dumps(value, ensure_ascii=False).encode())) == exact(value)
+
+
+@pytest.mark.parametrize("number", [2**53 + 1, 2**63, 2**64 + 1, -(10**40), 10**4299], ids=lambda n: f"2^{n.bit_length()}")
+def test_integers_of_any_size(number: int) -> None:
+    """Integers beyond what a float or a machine word holds keep every digit."""
+    text = str(number)
+    assert parse(f'{{"n":{text}}}') == {"n": number}
+    assert dump({"n": number}) == f'{{"n":{text}}}'.encode()
+
+
+def test_key_order_and_nulls_stay() -> None:
+    """Keys come out in the order they came in, and a null is neither dropped nor anything else."""
+    text = b'{"z":null,"a":[null,{}],"m":{"y":1,"b":null}}'
+    assert dump(parse(text)) == text
+
+
+@pytest.mark.parametrize("text", ["\u2028\u2029", "😀", "e\u0301", "\x00\x1f\x7f", 'a"\\/b', "\ufeff", "\U0010ffff", "日本語"])
+def test_every_character(text: str) -> None:
+    """Line separators, emoji, controls, quotes and a BOM inside of a text are the same on the other side."""
+    written = dump({text: text})
+    assert parse(written) == {text: text}
+    assert b"\n" not in written
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1.0", 1.0), ("-0.0", -0.0), ("1e5", 100000.0), ("0.1", 0.1), ("1.7976931348623157e308", 1.7976931348623157e308)],
+)
+def test_floats(text: str, value: float) -> None:
+    """A number with a fraction or an exponent is the nearest float, and stays a float."""
+    assert exact(parse(text)) == exact(value)
+    assert exact(parse(dump(value))) == exact(value)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_what_json_has_no_word_for_is_null(number: float) -> None:
+    """NaN and infinity are written as null, as JavaScript does: a bare NaN would spoil the client's whole message."""
+    assert dump({"n": [number]}) == b'{"n":[null]}'
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r'"\ud83d"', "\ufffd"),
+        (r'"\uD83D"', "\ufffd"),
+        (r'"cut \ud83d here"', "cut \ufffd here"),
+        (r'"\ude00\ud83d"', "\ufffd\ufffd"),
+        (r'{"\ud800": [1, "\ud83d\ude00"]}', {"\ufffd": [1, "😀"]}),
+        (r'[18446744073709551617, null, 1.0, "\udfff"]', [2**64 + 1, None, 1.0, "\ufffd"]),
+        ('"\ud83d"', "\ufffd"),
+    ],
+)
+def test_half_of_a_surrogate_pair_becomes_a_replacement_character(text: str, value: object) -> None:
+    """Half an emoji, as JavaScript writes it, is U+FFFD, and everything around it is as it was."""
+    assert exact(parse(text)) == exact(value)
+    if text.isascii():
+        assert exact(parse(text.encode())) == exact(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("a\udcff", '"a\ufffd"'), ({"\ud800": [1, ("\udfff",)]}, '{"\ufffd":[1,["\ufffd"]]}')],
+)
+def test_half_of_a_surrogate_pair_is_never_written(value: object, text: str) -> None:
+    """A file name that is not UTF-8 does not stop the message it stands in."""
+    assert dump(value) == text.encode()
+
+
+def test_an_escaped_backslash_is_no_surrogate() -> None:
+    """Text that only looks like an escape is left alone."""
+    assert parse(r'"\\ud83d"') == r"\ud83d"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"{",
+        b"[1,]",
+        b"{'a': 1}",
+        b"{} {}",
+        b"nul",
+        b'"\x01"',
+        b"01",
+        b"\xef\xbb\xbf{}",
+        b'"\xff"',
+        b'"\xed\xa0\x80"',
+        rb'["\ud800", "' + b'\xff"]',
+        rb'["\ud800", "' + b'\xed\xa0\x80"]',
+        rb'["\ud83d\ude00",]',
+        rb'"\ud83d',
+        rb'"\ud83d" 1',
+        rb'["\ud800", ' + b"1" * 5000 + b"]",
+        '{"a": 1}'.encode("utf-16"),
+    ],
+)
+def test_what_is_not_json(text: bytes) -> None:
+    """Broken syntax and bytes that are not UTF-8 are `NotJson`, with or without surrogate escapes about."""
+    with pytest.raises(NotJson):
+        parse(text)
+
+
+@pytest.mark.parametrize("depth", [250, 5_000, 200_000])
+@pytest.mark.parametrize("inside", ["", r'"\ud800"'])
+@pytest.mark.parametrize(("left", "right"), [("[", "]"), ('{"a":', "}")])
+def test_deep_nesting_is_refused(depth: int, inside: str, left: str, right: str) -> None:
+    """A text nested without end is refused, however deep, and crashes nothing."""
+    middle = inside or ("1" if left == '{"a":' else "")
+    with pytest.raises(NotJson):
+        parse(left * depth + middle + right * depth)
+
+
+def test_sensible_nesting_is_read_and_written() -> None:
+    """Nesting up to the limit of 200 goes both ways."""
+    text = b"[" * 200 + b"]" * 200
+    assert dump(parse(text)) == text
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def circle() -> list[Any]:
+    value: list[Any] = []
+    value.append(value)
+    return value
+
+
+def surrogate_circle() -> list[Any]:
+    value: list[Any] = ["\ud800"]
+    value.append(value)
+    return value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [object(), print, {"a": object()}, b"\xff", nested(5_000), circle(), surrogate_circle(), [object(), "\ud800"]],
+    ids=["object", "function", "inside", "bytes", "deep", "circle", "surrogate circle", "surrogate and object"],
+)
+def test_what_cannot_be_written(value: object) -> None:
+    """A value that JSON cannot say is `NotJson`, not a crash."""
+    with pytest.raises(NotJson):
+        dump(value)
+
+
+def test_only_an_object_is_an_object() -> None:
+    """Where an object is needed, anything else is refused by name."""
+    assert parse_object(b'{"a":1}') == {"a": 1}
+    for text in ("[]", "null", "1", '"{}"'):
+        with pytest.raises(NotJson, match="expected a JSON object"):
+            parse_object(text)
+
+
+@pytest.mark.parametrize("value", [None, 1, "x", (), True])
+def test_as_object_and_as_list_tell_kinds_apart(value: object) -> None:
+    """A value of another kind is none at all."""
+    assert as_object({"a": 1}) == {"a": 1}
+    assert as_list([1]) == [1]
+    assert as_object([1]) is None
+    assert as_list({"a": 1}) is None
+    assert as_object(value) is None
+    assert as_list(value) is None
