@@ -47,7 +47,9 @@ def test_reads_what_others_write(value: Any) -> None:
     assert exact(parse(json.dumps(value, ensure_ascii=False).encode())) == exact(value)
 
 
-@pytest.mark.parametrize("number", [2**53 + 1, 2**63, 2**64 + 1, -(10**40), 10**4299], ids=lambda n: f"2^{n.bit_length()}")
+@pytest.mark.parametrize(
+    "number", [2**53 + 1, 2**63, 2**64 + 1, -(10**40), 10**4299], ids=lambda n: f"2^{n.bit_length()}"
+)
 def test_integers_of_any_size(number: int) -> None:
     """Integers beyond what a float or a machine word holds keep every digit."""
     text = str(number)
@@ -61,7 +63,9 @@ def test_key_order_and_nulls_stay() -> None:
     assert dump(parse(text)) == text
 
 
-@pytest.mark.parametrize("text", ["\u2028\u2029", "😀", "e\u0301", "\x00\x1f\x7f", 'a"\\/b', "\ufeff", "\U0010ffff", "日本語"])
+@pytest.mark.parametrize(
+    "text", ["\u2028\u2029", "😀", "e\u0301", "\x00\x1f\x7f", 'a"\\/b', "\ufeff", "\U0010ffff", "日本語"]
+)
 def test_every_character(text: str) -> None:
     """Line separators, emoji, controls, quotes and a BOM inside of a text are the same on the other side."""
     written = dump({text: text})

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 SIGNS = ["timeout", "timed out", "rate limit", "429", "503", "connection reset", "connection refused"]
 
 
-class Unspeakable(Exception):
+class UnspeakableError(Exception):
     """An exception that cannot even be printed."""
 
     def __str__(self) -> str:
@@ -91,7 +91,9 @@ def test_every_sign_of_a_passing_trouble_is_retryable(sign: str, dress: str) -> 
         assert is_retryable(RuntimeError(text))
 
 
-@pytest.mark.parametrize("text", ["", "bad input", "500", "401 unauthorized", "connection closed", "time", "rate-limit"])
+@pytest.mark.parametrize(
+    "text", ["", "bad input", "500", "401 unauthorized", "connection closed", "time", "rate-limit"]
+)
 def test_other_errors_are_not_retryable(text: str) -> None:
     """An error without one of the signs is not tried again."""
     assert not is_retryable(text)
@@ -126,7 +128,6 @@ UNAVAILABLE, FAILED = ToolErrorCode.UNAVAILABLE, ToolErrorCode.EXECUTION_FAILED
         (invalid("bad"), ToolError(ToolErrorCode.INVALID_INPUT, "bad")),
         (TimeoutError(), ToolError(UNAVAILABLE, "timed out", retryable=True)),
         (TimeoutError("after 5 s"), ToolError(UNAVAILABLE, "after 5 s", retryable=True)),
-        (asyncio.TimeoutError(), ToolError(UNAVAILABLE, "timed out", retryable=True)),
         (ConnectionRefusedError("Connection refused"), ToolError(UNAVAILABLE, "Connection refused", retryable=True)),
         (ConnectionResetError(104, "Connection reset by peer"), None),
         (ConnectionError(), ToolError(UNAVAILABLE, "ConnectionError")),
@@ -134,7 +135,7 @@ UNAVAILABLE, FAILED = ToolErrorCode.UNAVAILABLE, ToolErrorCode.EXECUTION_FAILED
         (ValueError("nope"), ToolError(FAILED, "ValueError: nope")),
         (KeyError("k"), ToolError(FAILED, "KeyError: 'k'")),
         (RuntimeError("HTTP 429"), ToolError(FAILED, "RuntimeError: HTTP 429", retryable=True)),
-        (Unspeakable(), ToolError(FAILED, "Unspeakable: ")),
+        (UnspeakableError(), ToolError(FAILED, "UnspeakableError: ")),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
 )

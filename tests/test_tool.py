@@ -3,14 +3,15 @@
 import asyncio
 import json
 from collections.abc import Mapping
-from typing import Any
+from contextlib import suppress
+from typing import Any, ClassVar
 
 import pytest
-from catalog.ear import listening
 from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from catalog.ear import listening
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.result import ToolError, ToolErrorCode, ToolResult, unavailable
 from pegboard.tool import Disposable, LanguageModelTextPart, LanguageModelToolResult, ResultTool, Tool
@@ -22,6 +23,11 @@ INDEX_SCHEMA = {
     "properties": {"index": {"type": "integer", "minimum": 1}, "sessionId": {"type": "string"}},
     "required": ["index"],
     "additionalProperties": False,
+}
+NESTED_SCHEMA = {
+    "type": "object",
+    "properties": {"items": {"type": "array", "items": {"$ref": "#/$defs/item"}}},
+    "$defs": {"item": {"type": "object", "properties": {"n": {"type": "integer"}}}},
 }
 
 
@@ -78,7 +84,7 @@ class SayingResult(ResultTool):
         return self.answer
 
 
-class Unspeakable(Exception):
+class UnspeakableError(Exception):
     """An exception that cannot even be printed."""
 
     def __str__(self) -> str:
@@ -129,7 +135,7 @@ async def test_any_answer_is_written_exactly(answer: Any) -> None:
         (KeyError(), "KeyError"),
         (FileNotFoundError(2, "No such file", "a\udcff"), "[Errno 2] No such file: 'a\\udcff'"),
         (ValueError("a\udcff"), "a\ufffd"),
-        (Unspeakable(), "Unspeakable"),
+        (UnspeakableError(), "UnspeakableError"),
     ],
     ids=["plain", "failure", "no words", "strange path", "strange words", "unspeakable"],
 )
@@ -154,7 +160,7 @@ async def test_cancellation_is_not_answered() -> None:
         await Saying(asyncio.CancelledError()).invoke()
 
 
-@given(st.dictionaries(st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists)))
+@given(st.dictionaries(st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=8)))
 def test_invoke_never_raises(arguments: dict[str, Any]) -> None:
     """Any arguments at all are answered with one part of JSON."""
     tool = GetRequest(Sessions())
@@ -189,11 +195,7 @@ async def test_a_nested_parameter_is_named_by_its_path() -> None:
     """An error inside of a parameter says where."""
 
     class Deep(Saying):
-        input_schema = {
-            "type": "object",
-            "properties": {"items": {"type": "array", "items": {"$ref": "#/$defs/item"}}},
-            "$defs": {"item": {"type": "object", "properties": {"n": {"type": "integer"}}}},
-        }
+        input_schema = NESTED_SCHEMA
 
     result = await Deep("fine").invoke({"items": [{"n": 1}, {"n": "x"}]})
     assert said(result)["message"].startswith("items.1.n: ")
@@ -284,9 +286,9 @@ def test_a_definition_holds_what_there_is() -> None:
 
     class Rich(Saying):
         title = "Say"
-        output_schema = {"type": "object"}
-        annotations = {"readOnlyHint": True}
-        meta = {"x/y": 1}
+        output_schema: ClassVar[Mapping[str, Any] | None] = {"type": "object"}
+        annotations: ClassVar[Mapping[str, Any] | None] = {"readOnlyHint": True}
+        meta: ClassVar[Mapping[str, Any] | None] = {"x/y": 1}
 
     assert Rich(1).definition() == {
         "name": "say",
@@ -309,7 +311,7 @@ async def test_a_registered_tool_can_be_found_and_invoked() -> None:
     assert found.definition == tool.definition()
     assert found.tool is tool
     assert found.claude_tool == {"name": tool.name, "description": "Gives a request.", "input_schema": INDEX_SCHEMA}
-    assert said(await found.tool.invoke({"index": 1}))["request"] == "one"
+    assert said(await tool.invoke({"index": 1}))["request"] == "one"
 
 
 def test_registration_is_logged() -> None:
@@ -339,7 +341,7 @@ def test_registration_gives_a_disposable_that_unregisters_once() -> None:
 def test_a_disposable_ends_with_its_block() -> None:
     """A registration can be kept for the length of a block, however that ends."""
     registry = ToolRegistry()
-    with pytest.raises(KeyError), registry.register_tool("say", Saying(1)):
+    with suppress(KeyError), registry.register_tool("say", Saying(1)):
         assert registry.get("say") is not None
         raise KeyError
     assert registry.get("say") is None

@@ -286,12 +286,14 @@ class Pegboard:
         if parts is not None and (owner := self.servers.get(parts[0])):
             owners.insert(0, owner)
         for server in owners:
-            if parts is not None and server.name == parts[0] and (failure := server.failure()):
-                raise failure
-            if server.spec.enabled and self.registry.server(server.name) is None:
+            if server.spec.enabled and not server.spec.problem and self.registry.server(server.name) is None:
                 result = await self.discovery.discover(server.name)
                 if result.error is not None and server.spec.prefix:
                     result.unwrap()
+            # Asked for by its name, a server that cannot answer says why; also if that came about just now.
+            if self.registry.get(name) is None and parts is not None and server.name == parts[0]:
+                if failure := server.failure():
+                    raise failure
         if parts is not None and parts[0] in self._removed:
             raise unavailable(f"server {parts[0]} was removed from the config", retryable=False)
 
@@ -335,9 +337,10 @@ class Pegboard:
     async def _replace(self, name: str, spec: ServerSpec) -> None:
         server = self.servers[name]
         moved = spec.fingerprint != server.spec.fingerprint
-        await server.replace_spec(spec)
         if not spec.enabled:
             self._shelve(name)
+        await server.replace_spec(spec)
+        if not spec.enabled:
             return
         if moved:
             server.era = None

@@ -7,9 +7,9 @@ from typing import Any
 
 import anyio
 import pytest
-from catalog.sources import Clock, Hello, House, Source, tool
 from structlog.testing import capture_logs
 
+from catalog.sources import Clock, Hello, House, Source, tool
 from pegboard.log import _add_trace_id, trace_id
 from pegboard.result import ToolErrorCode, ToolResult, unavailable
 from pegboard.storage import SqliteStorage, StorageError

@@ -590,7 +590,10 @@ toolish = st.fixed_dictionaries(
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(offered=st.lists(toolish | json_values, max_size=8) | json_values, prefix=st.booleans())
-@example(offered=[tool("\ud800", title="\ud800"), tool("a"), tool("a", inputSchema={"type": "object", "\ud800": 1})], prefix=True)
+@example(
+    offered=[tool("\ud800", title="\ud800"), tool("a"), tool("a", inputSchema={"type": "object", "\ud800": 1})],
+    prefix=True,
+)
 @example(offered=[tool("a", inputSchema={"type": "object", "$schema": "draft-07"})], prefix=True)
 def test_no_garbage_makes_the_registry_raise(offered: Any, prefix: bool) -> None:
     """Whatever a server sends as its list, the answer is a result, what is listed is fit, and good tools are there."""

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from catalog.ear import listening
 
+from catalog.ear import listening
 from pegboard.catalog.schema import tool_problem
 
 DRAFT_04 = "http://json-schema.org/draft-04/schema#"
@@ -104,7 +104,8 @@ def test_good_schemas_of_every_draft_are_taken(schema: dict[str, Any], key: str)
 
 
 @pytest.mark.parametrize(
-    ("dialect", "fine"), [(DRAFT_04, True), (DRAFT_07, False), (DRAFT_2020, False), (None, False), ("https://x.y/z", False)]
+    ("dialect", "fine"),
+    [(DRAFT_04, True), (DRAFT_07, False), (DRAFT_2020, False), (None, False), ("https://x.y/z", False)],
 )
 def test_a_schema_is_judged_by_its_own_draft(dialect: str | None, fine: bool) -> None:
     """What draft-04 allowed and later drafts do not is told apart; without a known draft the newest one judges."""
@@ -114,7 +115,9 @@ def test_a_schema_is_judged_by_its_own_draft(dialect: str | None, fine: bool) ->
     assert (tool_problem(with_schema(schema)) is None) is fine
 
 
-@pytest.mark.parametrize("more", [{}, {"outputSchema": None}, {"description": None}, {"title": None, "annotations": None}])
+@pytest.mark.parametrize(
+    "more", [{}, {"outputSchema": None}, {"description": None}, {"title": None, "annotations": None}]
+)
 def test_what_is_not_there_is_no_problem(more: dict[str, Any]) -> None:
     """Only name and input schema are a must; null means not there."""
     assert tool_problem({"name": "x", "inputSchema": {"type": "object"}, **more}) is None

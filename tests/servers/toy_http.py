@@ -87,6 +87,8 @@ class Handler(BaseHTTPRequestHandler):
             self.plain(401, b"")
         elif manners.status is not None:
             self.plain(manners.status, manners.body, {"content-type": manners.content_type})
+        elif self.path.startswith("/sse"):
+            self.plain(405, b"")
         elif self.path.startswith("/messages"):
             self.old_message(json.loads(body))
         else:

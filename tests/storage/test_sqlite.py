@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
@@ -240,6 +240,7 @@ json_values = st.recursive(
 )
 
 
+@settings(max_examples=40, deadline=None)
 @given(
     tools=st.lists(st.dictionaries(text, json_values, max_size=4), max_size=4),
     info=st.dictionaries(text, json_values, max_size=3),

@@ -169,6 +169,8 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.close()
         raise OSError(exc.errno, f"cannot listen on {_bracketed(host)}:{port}: {exc.strerror}") from None
     listener.setblocking(False)
+    # From here on a client can connect, even before uvicorn takes over.
+    listener.listen(2048)
     return listener
 
 

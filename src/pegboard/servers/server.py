@@ -167,10 +167,11 @@ class Server:
         self._redactor = Redactor.of(spec.secrets)
         if same:
             return
-        await self._drop_all()
+        # First the state, then the clean-up: nobody may find a server that is neither on nor off.
         self.breaker.succeeded()
         self.last_error = spec.problem
         self._become(_first_state(spec))
+        await self._drop_all()
 
     async def close(self) -> None:
         """Leave nothing behind."""
