@@ -89,11 +89,16 @@ async def open_gateway(tmp_path: Path, servers: Mapping[str, Entry], **own: Any)
     async with front.board:
         async with front.running():
             serving = asyncio.create_task(server.serve(sockets=[listener]))
+            failed: BaseException | None = None
             try:
                 yield Gateway(front, f"http://127.0.0.1:{listener.getsockname()[1]}", path)
-            finally:
-                server.should_exit = True
+            except BaseException as exc:
+                # Raised again outside: inside, a task group would wrap it, and the test would say nothing.
+                failed = exc
+        server.should_exit = True
         await serving
+    if failed is not None:
+        raise failed
 
 
 @dataclass

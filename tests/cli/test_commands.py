@@ -1,0 +1,235 @@
+"""The commands as people and scripts use them: real processes, real files, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import toy, write_config
+from servers.toy import BUILT_IN
+from servers.toy_http import http_toy
+
+COUNT = len(BUILT_IN)
+
+
+def pegboard(*args: str, config: Path | None = None, stdin: str = "", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command."""
+    command = [sys.executable, "-m", "pegboard", *args]
+    if config is not None:
+        command[4:4] = ["--config", str(config)]
+    return subprocess.run(
+        command, input=stdin, capture_output=True, text=True, timeout=60, check=False, cwd=cwd, env=dict(os.environ)
+    )
+
+
+def ok(*args: str, **options: Any) -> str:
+    done = pegboard(*args, **options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@contextmanager
+def serving(config: Path) -> Generator[str]:
+    """A running gateway of this config."""
+    command = [sys.executable, "-m", "pegboard", "serve", "--config", str(config), "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert process.stdout is not None
+        yield next(word for word in process.stdout.readline().split() if word.startswith("http")).removesuffix("/mcp")
+    finally:
+        process.terminate()
+        process.wait(20)
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+@pytest.fixture(params=["alone", "beside a running gateway"])
+def config(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Path]:
+    """A config with one good server; whoever answers, the answers are the same."""
+    path = write_config(tmp_path / "pegboard.json", {"one": toy(tools=["x"]), "off": toy({"enabled": False})})
+    if request.param == "alone":
+        yield path
+    else:
+        with serving(path):
+            yield path
+
+
+def test_looking_and_calling(config: Path) -> None:
+    """`tools`, `describe`, `call` and `servers` answer alike, as tables for people and as JSON for programs."""
+    tools = json.loads(ok("tools", "--json", config=config))
+    assert (tools["success"], tools["data"]["total"]) == (True, COUNT + 1)
+    table = ok("tools", "--prefix", "one__e", config=config)
+    assert "one__echo" in table
+    assert "2 tools" in table
+    assert json.loads(ok("tools", "--server", "nobody", "--json", config=config))["data"]["total"] == 0
+    described = json.loads(ok("describe", "one__echo", "--json", config=config))["data"]
+    assert (described["server"], described["availability"]["status"]) == ("one", "available")
+    assert ok("call", "one__echo", '{"big": 1208925819614629174706176, "é": null}', config=config).strip() == json.dumps(
+        {"big": 2**80, "é": None}
+    )
+    assert ok("call", "one__echo", "-", config=config, stdin='{"from": "stdin"}').strip() == '{"from": "stdin"}'
+    rows = {row["name"]: row for row in json.loads(ok("servers", "--json", config=config))["data"]["servers"]}
+    assert (rows["one"]["tools"], rows["off"]["state"]) == (COUNT + 1, "disabled")
+    assert "off" in ok("servers", config=config)
+
+
+def test_exit_codes_tell_what_went_wrong(config: Path) -> None:
+    """1: the tool failed; 2: the call was wrong; 4: the server could not be reached."""
+    assert pegboard("call", "one__fails", config=config).returncode == 1
+    assert pegboard("call", "one__refuses", config=config).returncode == 1
+    for wrong in (("call", "one__nope"), ("call", "one__echo", "{"), ("call", "one__echo", "[]"), ("describe", "nope")):
+        done = pegboard(*wrong, config=config)
+        assert done.returncode == 2, wrong
+        assert done.stderr.startswith("pegboard: ")
+        assert done.stdout == ""
+    assert pegboard("tools", "--status", "odd", config=config).returncode == 2
+    off = pegboard("call", "off__echo", config=config)
+    assert off.returncode == 4
+    assert "pegboard enable off" in off.stderr
+    failed = pegboard("call", "off__echo", "--json", config=config)
+    assert json.loads(failed.stdout)["error"]["code"] == "TOOL_UNAVAILABLE"
+
+
+def test_adding_switching_and_removing_servers(config: Path) -> None:
+    """Each changes the file in place, and a running gateway takes it over."""
+    with http_toy() as listening:
+        command = toy()
+        assert f"{COUNT} tools" in ok("add", "two", "--env", "K=V", "--", command["command"], *command["args"], config=config)
+        assert f"{COUNT} tools" in ok("add", "Three-Docs", listening.url, "--header", "X-Key=abc", config=config)
+        entries = json.loads(config.read_text())["mcpServers"]
+        assert entries["two"]["env"] == {"K": "V"}
+        assert entries["Three-Docs"] == {"type": "http", "url": listening.url, "headers": {"X-Key": "abc"}}
+        assert pegboard("add", "two", "--", "x", config=config).returncode == 3
+        assert json.loads(ok("tools", "--server", "three_docs", "--json", config=config))["data"]["total"] == COUNT
+        ok("disable", "two", config=config)
+        assert json.loads(config.read_text())["mcpServers"]["two"]["enabled"] is False
+        ok("enable", "two", config=config)
+        ok("remove", "Three-Docs", config=config)
+        assert "Three-Docs" not in json.loads(config.read_text())["mcpServers"]
+        assert pegboard("remove", "nobody", config=config).returncode == 3
+
+
+def test_a_server_that_cannot_be_reached_is_added_and_said_so(config: Path) -> None:
+    """The entry is there, the exit code is 4, and the message says what is wrong."""
+    done = pegboard("add", "gone", "--", "no-such-command-here", config=config)
+    assert done.returncode == 4
+    assert "no-such-command-here" in done.stderr
+    assert "gone" in json.loads(config.read_text())["mcpServers"]
+
+
+def test_refresh_asks_all_servers_at_once(tmp_path: Path) -> None:
+    """All in parallel; those that fail are named, and the exit code is 4."""
+    servers = {f"s{n}": toy(start_delay=0.8) for n in range(4)}
+    path = write_config(tmp_path / "pegboard.json", servers)
+    out = ok("refresh", config=path)
+    assert [line.split(":")[0] for line in out.splitlines()] == ["s0", "s1", "s2", "s3"]
+    write_config(path, {**servers, "gone": {"command": "no-such-command-here"}})
+    done = pegboard("refresh", "--json", config=path)
+    assert done.returncode == 4
+    answers = json.loads(done.stdout)["data"]["servers"]
+    assert answers["s0"]["data"]["registered"] == COUNT
+    assert answers["gone"]["error"]["code"] == "TOOL_UNAVAILABLE"
+    assert pegboard("refresh", "nobody", config=path).returncode == 2
+
+
+def test_doctor_finds_what_is_wrong_and_says_what_to_do(tmp_path: Path) -> None:
+    """Config, commands, connections, left-out tools and storage, each with advice."""
+    bad_tool = {"name": "bad", "inputSchema": {"type": "array"}}
+    path = write_config(
+        tmp_path / "pegboard.json",
+        {
+            "good": toy(raw_tools=[bad_tool]),
+            "gone": {"command": "no-such-command-here"},
+            "unset": {"url": "http://127.0.0.1:9/${NOPE}"},
+            "Odd Name": toy({"enabled": False}),
+        },
+    )
+    done = pegboard("doctor", "--json", config=path)
+    assert done.returncode == 4
+    findings = {(f["about"], f["level"]): f for f in json.loads(done.stdout)["data"]["findings"]}
+    assert "no-such-command-here" in findings["server gone", "error"]["said"]
+    assert findings["server gone", "error"]["advice"]
+    assert "${NOPE}" in findings["server unset", "error"]["said"]
+    assert "bad is left out" in findings["server good", "warning"]["said"]
+    assert "odd_name" in findings["config", "warning"]["said"]
+    assert ("storage", "ok") in findings
+    assert "→" in pegboard("doctor", config=path).stdout
+    path.write_text("{")
+    assert pegboard("doctor", config=path).returncode == 3
+
+
+def test_a_bad_config_is_one_message_and_exit_3(tmp_path: Path) -> None:
+    """Every command that reads the config says file, place and reason, and does nothing."""
+    path = tmp_path / "pegboard.json"
+    path.write_text('{"mcpServers": {"one": {"command": 5}}}')
+    for command in (("tools",), ("servers",), ("serve", "--port", "0"), ("call", "x"), ("refresh",)):
+        done = pegboard(*command, config=path)
+        assert done.returncode == 3, command
+        assert done.stderr.startswith(f"pegboard: {path}:1:")
+    missing = pegboard("tools", config=tmp_path / "nothing.json")
+    assert missing.returncode == 3
+
+
+def test_a_config_found_in_a_folder_is_used_only_when_trusted(tmp_path: Path) -> None:
+    """It could run commands, so it takes `pegboard trust` once."""
+    folder = tmp_path / "project"
+    write_config(folder / "pegboard.json", {"one": toy()})
+    before = pegboard("tools", "--json", cwd=folder)
+    assert "pegboard trust" in before.stderr
+    assert json.loads(before.stdout)["data"]["total"] == 0
+    ok("trust", cwd=folder)
+    assert json.loads(ok("tools", "--json", cwd=folder))["data"]["total"] == COUNT
+
+
+def test_serving_without_any_config_says_how_to_begin(tmp_path: Path) -> None:
+    """Where it listens, how to connect a client, how to add a first server."""
+    command = [sys.executable, "-m", "pegboard", "serve", "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=tmp_path)
+    try:
+        assert process.stdout is not None
+        said = "".join(process.stdout.readline() for _ in range(10))
+        assert "listens on http://127.0.0.1:" in said
+        assert "claude mcp add" in said
+        assert "Add your first server" in said
+        assert "pegboard add" in said
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0
+        process.stdout.close()
+
+
+def test_help_names_every_command_and_loads_nothing_heavy() -> None:
+    """`--help` answers from a light import; the SDK, pydantic and rich stay out."""
+    out = ok("--help")
+    for name in ("serve", "stdio", "add", "remove", "enable", "disable", "servers", "tools", "describe", "call", "refresh", "doctor"):
+        assert f"\n  {name} " in out
+        assert "Usage" in ok(name, "--help")
+    probe = "import sys; from pegboard.cli.app import app; print(sorted({'mcp', 'pydantic', 'rich', 'starlette', 'httpx2'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_sighup_reloads_the_config(tmp_path: Path) -> None:
+    """A signal does at once what looking at the file does in a moment."""
+    import signal
+
+    path = write_config(tmp_path / "pegboard.json", {"one": toy()})
+    command = [sys.executable, "-m", "pegboard", "serve", "--config", str(path), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + 20
+        while "config.reloaded" not in process.stderr.readline():
+            assert time.monotonic() < deadline
+        process.terminate()
+        process.communicate(timeout=20)
+        assert process.returncode == 0

@@ -1,0 +1,67 @@
+"""A running gateway takes over a changed config file; a bad one changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from harness import eventually, http_client, open_gateway, toy, write_config
+from structlog.testing import capture_logs
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_changed_file_is_taken_over_without_dropping_clients(tmp_path: Path) -> None:
+    """The same session goes on, the unchanged server keeps its process, the new one is there."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway, http_client(gateway.mcp) as client:
+        pid = await client.text("one__pid")
+        write_config(gateway.config, {"one": toy(), "two": toy(tools=["x"])})
+        await client.until_listed(lambda names: "two__x" in names)
+        assert await client.text("one__pid") == pid
+
+
+async def test_treatment_changes_without_a_new_connection(tmp_path: Path) -> None:
+    """Another time limit or filter applies at once, and the process stays."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway, http_client(gateway.mcp) as client:
+        pid = await client.text("one__pid")
+        await gateway.configure({"one": toy({"timeout": 0.3, "tools": {"deny": ["rich"]}})})
+        assert "one__rich" not in await client.names()
+        assert await client.text("one__pid") == pid
+        assert "timed out" in await client.text("one__sleep", {"seconds": 5})
+
+
+async def test_a_moved_server_is_a_new_one(tmp_path: Path) -> None:
+    """Another command line means another server: its old list is not kept."""
+    async with open_gateway(tmp_path, {"one": toy(tools=["old"])}) as gateway, http_client(gateway.mcp) as client:
+        await client.until_listed(lambda names: "one__old" in names)
+        await gateway.configure({"one": toy(tools=["new"])})
+        names = await client.until_listed(lambda names: "one__new" in names)
+        assert "one__old" not in names
+
+
+@pytest.mark.parametrize("text", ["{", '{"mcpServers": {"one": {"timeout": "soon"}}}', "", "[]"])
+async def test_a_bad_file_keeps_the_old_config_and_says_why(tmp_path: Path, text: str) -> None:
+    """The reason is logged with file and place; everything goes on as before, and a mended file is taken over."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway, http_client(gateway.mcp) as client:
+        pid = await client.text("one__pid")
+        with capture_logs() as logs:
+            gateway.config.write_text(text)
+            await eventually(lambda: any(entry["event"] == "config.reload.refused" for entry in logs))
+        reason = next(entry["reason"] for entry in logs if entry["event"] == "config.reload.refused")
+        assert reason.startswith(f"{gateway.config}:")
+        assert await client.text("one__pid") == pid
+        write_config(gateway.config, {"one": toy(), "two": toy()})
+        await client.until_listed(lambda names: "two__echo" in names)
+
+
+async def test_a_hundred_rewrites_end_with_the_last(tmp_path: Path) -> None:
+    """Editors write in bursts; whatever the order of looks, the last content counts."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway, http_client(gateway.mcp) as client:
+        await client.names()
+        for number in range(100):
+            gateway.config.write_text(json.dumps({"mcpServers": {f"s{number}": toy()}}))
+            if number % 10 == 0:
+                await asyncio.sleep(0.02)
+        await client.until_listed(lambda names: {name.split("__")[0] for name in names} == {"s99"})

@@ -1,0 +1,192 @@
+"""REST: the board's answers as JSON, one shape for good ones and bad."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import jsonschema_rs
+import pytest
+from harness import Entry, Gateway, eventually, open_gateway, toy
+from servers.toy import BUILT_IN
+
+from pegboard.front.openapi import document
+from pegboard.servers.server import ServerState
+from pegboard.tool import Tool
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def rest(tmp_path: Path, servers: dict[str, Entry]) -> AsyncGenerator[tuple[httpx2.AsyncClient, Gateway]]:
+    """A gateway and a plain HTTP client."""
+    async with open_gateway(tmp_path, servers) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+        yield http, gateway
+
+
+async def data(http: httpx2.AsyncClient, path: str, method: str = "GET", **options: Any) -> Any:
+    answer = await http.request(method, path, **options)
+    body = answer.json()
+    assert (answer.status_code, body["success"]) == (200, True), body
+    return body["data"]
+
+
+async def error(http: httpx2.AsyncClient, path: str, method: str = "GET", **options: Any) -> tuple[int, str, str]:
+    answer = await http.request(method, path, **options)
+    body = answer.json()
+    assert set(body) == {"success", "error"}
+    assert set(body["error"]) == {"code", "message", "retryable"}
+    return answer.status_code, body["error"]["code"], body["error"]["message"]
+
+
+async def test_servers_and_their_states(tmp_path: Path) -> None:
+    """Each server has its state, its number of tools, and the reason where something is wrong."""
+    servers = {"one": toy(), "off": toy({"enabled": False}), "gone": {"command": "no-such-command"}, "odd": {"url": "http://x/${NOPE}"}}
+    async with rest(tmp_path, servers) as (http, gateway):
+        await data(http, "/api/tools")
+        await eventually(lambda: gateway.board.servers["gone"].last_error)
+        rows = {row["name"]: row for row in (await data(http, "/api/servers"))["servers"]}
+        assert {name: row["state"] for name, row in rows.items()} == {
+            "one": "connected", "off": "disabled", "gone": "registered", "odd": "invalid",
+        }  # fmt: skip
+        assert rows["one"]["tools"] == len(BUILT_IN)
+        assert rows["one"]["latencyMs"] > 0
+        assert rows["one"]["lastSeen"]
+        assert "no-such-command" in rows["gone"]["lastError"]
+        assert "${NOPE}" in rows["odd"]["lastError"]
+        schema = document()["components"]["schemas"]["Server"]
+        for row in rows.values():
+            jsonschema_rs.validate(schema, row)
+
+
+async def test_tools_with_filters_and_status(tmp_path: Path) -> None:
+    """`server`, `prefix` and `status` narrow the list; disabled servers' tools are told about, too."""
+    servers = {"one": toy(tools=["x"]), "two": toy(tools=["x"])}
+    async with rest(tmp_path, servers) as (http, gateway):
+        everything = await data(http, "/api/tools")
+        assert everything["total"] == len(everything["tools"]) == 2 * (len(BUILT_IN) + 1)
+        for row in everything["tools"]:
+            jsonschema_rs.validate(document()["components"]["schemas"]["Tool"], row)
+        assert [row["name"] for row in (await data(http, "/api/tools?server=two&prefix=two__x"))["tools"]] == ["two__x"]
+        assert (await data(http, "/api/tools?server=&prefix="))["total"] == everything["total"]
+        await gateway.configure({"one": servers["one"], "two": {**servers["two"], "enabled": False}})
+        off = await data(http, "/api/tools?status=unavailable")
+        assert {(row["server"], row["status"]) for row in off["tools"]} == {("two", "disabled")}
+        on = await data(http, "/api/tools?status=available")
+        assert {row["server"] for row in on["tools"]} == {"one"}
+        assert (await error(http, "/api/tools?status=odd"))[:2] == (400, "TOOL_INVALID_INPUT")
+
+
+async def test_availability_follows_the_connection_at_once(tmp_path: Path) -> None:
+    """A tool is available while its server is connected, unavailable with the reason once it is lost, and back again."""
+    async with rest(tmp_path, {"one": toy()}) as (http, gateway):
+        assert (await data(http, "/api/tools/one__echo"))["availability"] == {"status": "available"}
+        server = gateway.board.servers["one"]
+        pid = int((await data(http, "/api/tools/one__pid/call", "POST"))["content"][0]["text"])
+        os.kill(pid, signal.SIGKILL)
+        await eventually(lambda: server.state is ServerState.LOST)
+        said = (await data(http, "/api/tools/one__echo"))["availability"]
+        assert said["status"] == "unavailable"
+        assert "SIGKILL" in said["reason"]
+        assert said["nextTryInSeconds"] >= 0
+        await eventually(lambda: server.state is ServerState.CONNECTED)
+        assert (await data(http, "/api/tools/one__echo"))["availability"] == {"status": "available"}
+
+
+async def test_a_call_over_rest(tmp_path: Path) -> None:
+    """`data` is the server's result as it is; every failure has the one error shape and a fitting status."""
+    async with rest(tmp_path, {"one": toy({"timeout": 0.5})}) as (http, _):
+        result = await data(http, "/api/tools/one__echo/call", "POST", json={"arguments": {"big": 2**80, "é": None}})
+        assert json.loads(result["content"][0]["text"]) == {"big": 2**80, "é": None}
+        assert (await data(http, "/api/tools/one__fails/call", "POST"))["isError"] is True
+        assert (await error(http, "/api/tools/one__nope/call", "POST"))[:2] == (404, "TOOL_NOT_FOUND")
+        assert (await error(http, "/api/tools/one__refuses/call", "POST"))[:2] == (502, "TOOL_EXECUTION_FAILED")
+        late = await error(http, "/api/tools/one__sleep/call", "POST", json={"arguments": {"seconds": 9}})
+        assert late[:2] == (503, "TOOL_UNAVAILABLE")
+        for body in (b"{", b"[]", b'{"arguments": []}', b'"x"', b"\xff", b"[" * 100_000):
+            assert (await error(http, "/api/tools/one__echo/call", "POST", content=body))[:2] == (400, "TOOL_INVALID_INPUT")
+
+
+async def test_enable_disable_and_refresh_change_the_file(tmp_path: Path) -> None:
+    """REST changes the config file, only that entry, and it is taken over at once."""
+    async with rest(tmp_path, {"one": toy(), "two": toy()}) as (http, gateway):
+        text = '{\n  // kept\n  "mcpServers": ' + json.dumps({"one": toy(), "two": toy()}, indent=2) + "\n}\n"
+        gateway.config.write_text(text)
+        await gateway.front.config.reload()
+        assert (await data(http, "/api/servers/one/disable", "POST"))["state"] == "disabled"
+        changed = gateway.config.read_text()
+        assert "// kept" in changed
+        assert '"enabled": false' in changed
+        assert (await data(http, "/api/servers/one/enable", "POST"))["enabled"] is True
+        assert (await data(http, "/api/servers/one/refresh", "POST")) == {"registered": len(BUILT_IN)}
+        assert (await error(http, "/api/servers/nope/enable", "POST"))[:2] == (404, "TOOL_NOT_FOUND")
+
+
+async def test_static_tools_stand_beside_the_servers(tmp_path: Path) -> None:
+    """A static tool lists, is described and is called like any other, without a connection."""
+
+    class Greet(Tool):
+        name = "greet"
+        description = "Greets."
+        input_schema = {"type": "object", "properties": {"who": {"type": "string"}}, "required": ["who"]}
+
+        async def call(self, arguments: Any) -> Any:
+            return {"success": True, "greeting": f"hello {arguments['who']}"}
+
+    async with rest(tmp_path, {"one": toy()}) as (http, gateway):
+        gateway.board.register(Greet())
+        described = await data(http, "/api/tools/greet")
+        assert (described["server"], described["description"]) == (None, "Greets.")
+        result = await data(http, "/api/tools/greet/call", "POST", json={"arguments": {"who": "you"}})
+        assert result["structuredContent"] == {"success": True, "greeting": "hello you"}
+        refused = await data(http, "/api/tools/greet/call", "POST", json={"arguments": {"who": 5}})
+        assert refused["isError"] is True
+        assert refused["structuredContent"]["isError"] is True
+        assert "who" in refused["structuredContent"]["message"]
+
+
+async def test_health_metrics_openapi_and_pages(tmp_path: Path) -> None:
+    """What monitors, programs and people look at first."""
+    async with rest(tmp_path, {"one": toy()}) as (http, _):
+        await data(http, "/api/tools/one__echo/call", "POST")
+        assert (await http.get("/health")).json()["status"] == "ok"
+        metrics = (await http.get("/metrics")).text
+        assert 'pegboard_calls_total{server="one",outcome="ok"} 1' in metrics
+        assert 'pegboard_server_state{server="one",state="connected"} 1' in metrics
+        described = (await http.get("/openapi.json")).json()
+        assert described["openapi"].startswith("3.1")
+        assert {"/api/servers", "/api/tools", "/api/tools/{name}/call"} <= set(described["paths"])
+        for page in ("/", "/docs"):
+            assert "text/html" in (await http.get(page)).headers["content-type"]
+        assert (await error(http, "/api/nothing"))[0] == 404
+        assert (await error(http, "/api/tools", "DELETE"))[0] == 405
+
+
+async def test_only_what_is_meant_for_us_gets_in(tmp_path: Path) -> None:
+    """Another Host, another site's Origin and a body that is too large are refused on every path."""
+    async with rest(tmp_path, {"one": toy()}) as (http, gateway):
+        for path in ("/mcp", "/api/tools", "/health", "/api/tools/one__echo/call"):
+            method = "POST" if path in {"/mcp", "/api/tools/one__echo/call"} else "GET"
+            assert (await http.request(method, path, headers={"host": "evil.example"})).status_code == 421
+            assert (await http.request(method, path, headers={"origin": "https://evil.example"})).status_code == 403
+            assert (await http.request(method, path, headers={"origin": "null"})).status_code == 403
+        assert (await http.get("/health", headers={"origin": gateway.url})).status_code == 200
+        large = b"x" * (4 * 1024 * 1024 + 1)
+        for path in ("/mcp", "/api/tools/one__echo/call"):
+            assert (await http.post(path, content=large)).status_code == 413
+
+        async def pieces() -> AsyncGenerator[bytes]:
+            for _ in range(6):
+                yield b"x" * 1024 * 1024
+
+        assert (await http.post("/api/tools/one__echo/call", content=pieces())).status_code == 400
+        deep = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+        headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+        assert (await http.post("/mcp", content=deep, headers=headers)).status_code == 400
+        assert (await http.get("/health")).status_code == 200

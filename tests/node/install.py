@@ -1,0 +1,45 @@
+"""Installs the npm packages of package-lock.json beside this file, with the Node from the Python environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+
+def main() -> None:
+    """Install what the lock file says; with `--lock`, resolve package.json anew and write the lock file."""
+    from node import node
+
+    binary = node()
+    npm = binary.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    path = f"{binary.parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    relock = "--lock" in sys.argv
+    if relock:
+        shutil.rmtree(HERE / "node_modules", ignore_errors=True)
+        (HERE / "package-lock.json").unlink(missing_ok=True)
+    # Not `npm ci`: it stumbles over other platforms' optional packages in a lock without addresses.
+    command = [str(binary), str(npm), "install", "--no-progress", *([] if relock else ["--no-save"])]
+    subprocess.run(command, cwd=HERE, check=True, env={**os.environ, "PATH": path})
+    if relock:
+        _tidy_lock()
+
+
+def _tidy_lock() -> None:
+    """Leave addresses out of the lock file: names, versions and checksums say everything."""
+    file = HERE / "package-lock.json"
+    lock = json.loads(file.read_text("utf-8"))
+    for entry in lock["packages"].values():
+        entry.pop("funding", None)
+        entry.pop("resolved", None)
+    file.write_text(json.dumps(lock, indent=2) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
