@@ -231,7 +231,9 @@ async def connect(
 
 def http_client(url: str, version: str = "2025-11-25", **options: Any) -> Any:
     """A raw client over HTTP."""
-    return connect(HttpWire(ServerSpec(name="gateway", given_name="gateway", transport="http", url=url)), version, **options)
+    return connect(
+        HttpWire(ServerSpec(name="gateway", given_name="gateway", transport="http", url=url)), version, **options
+    )
 
 
 @contextlib.asynccontextmanager

@@ -253,7 +253,7 @@ class Pegboard:
         server = self.servers.get(tool.server_name)
         if server is None:
             raise unavailable(f"server {tool.server_name} was removed from the config", retryable=False)
-        self.discovery.refresh_stale()
+        self.discovery.refresh_if_stale(server.name)
         forwarded = forwarded_params(params)
         forwarded["name"] = tool.original_name
         result = await server.request(
@@ -291,9 +291,9 @@ class Pegboard:
                 if result.error is not None and server.spec.prefix:
                     result.unwrap()
             # Asked for by its name, a server that cannot answer says why; also if that came about just now.
-            if self.registry.get(name) is None and parts is not None and server.name == parts[0]:
-                if failure := server.failure():
-                    raise failure
+            named = parts is not None and server.name == parts[0]
+            if named and self.registry.get(name) is None and (failure := server.failure()):
+                raise failure
         if parts is not None and parts[0] in self._removed:
             raise unavailable(f"server {parts[0]} was removed from the config", retryable=False)
 

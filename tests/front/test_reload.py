@@ -7,8 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
-from harness import eventually, http_client, open_gateway, toy, write_config
 from structlog.testing import capture_logs
+
+from harness import eventually, http_client, open_gateway, toy, write_config
 
 pytestmark = pytest.mark.anyio
 

@@ -8,17 +8,17 @@ import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx2
 import jsonschema_rs
 import pytest
-from harness import Entry, Gateway, eventually, open_gateway, toy
-from servers.toy import BUILT_IN
 
+from harness import Entry, Gateway, eventually, open_gateway, toy
 from pegboard.front.openapi import document
 from pegboard.servers.server import ServerState
 from pegboard.tool import Tool
+from servers.toy import BUILT_IN
 
 pytestmark = pytest.mark.anyio
 
@@ -47,7 +47,12 @@ async def error(http: httpx2.AsyncClient, path: str, method: str = "GET", **opti
 
 async def test_servers_and_their_states(tmp_path: Path) -> None:
     """Each server has its state, its number of tools, and the reason where something is wrong."""
-    servers = {"one": toy(), "off": toy({"enabled": False}), "gone": {"command": "no-such-command"}, "odd": {"url": "http://x/${NOPE}"}}
+    servers = {
+        "one": toy(),
+        "off": toy({"enabled": False}),
+        "gone": {"command": "no-such-command"},
+        "odd": {"url": "http://x/${NOPE}"},
+    }
     async with rest(tmp_path, servers) as (http, gateway):
         await data(http, "/api/tools")
         await eventually(lambda: gateway.board.servers["gone"].last_error)
@@ -84,7 +89,7 @@ async def test_tools_with_filters_and_status(tmp_path: Path) -> None:
 
 
 async def test_availability_follows_the_connection_at_once(tmp_path: Path) -> None:
-    """A tool is available while its server is connected, unavailable with the reason once it is lost, and back again."""
+    """Available while its server is connected, unavailable with the reason once it is lost, and back again."""
     async with rest(tmp_path, {"one": toy()}) as (http, gateway):
         assert (await data(http, "/api/tools/one__echo"))["availability"] == {"status": "available"}
         server = gateway.board.servers["one"]
@@ -110,7 +115,8 @@ async def test_a_call_over_rest(tmp_path: Path) -> None:
         late = await error(http, "/api/tools/one__sleep/call", "POST", json={"arguments": {"seconds": 9}})
         assert late[:2] == (503, "TOOL_UNAVAILABLE")
         for body in (b"{", b"[]", b'{"arguments": []}', b'"x"', b"\xff", b"[" * 100_000):
-            assert (await error(http, "/api/tools/one__echo/call", "POST", content=body))[:2] == (400, "TOOL_INVALID_INPUT")
+            refused = await error(http, "/api/tools/one__echo/call", "POST", content=body)
+            assert refused[:2] == (400, "TOOL_INVALID_INPUT")
 
 
 async def test_enable_disable_and_refresh_change_the_file(tmp_path: Path) -> None:
@@ -134,7 +140,7 @@ async def test_static_tools_stand_beside_the_servers(tmp_path: Path) -> None:
     class Greet(Tool):
         name = "greet"
         description = "Greets."
-        input_schema = {"type": "object", "properties": {"who": {"type": "string"}}, "required": ["who"]}
+        input_schema: ClassVar = {"type": "object", "properties": {"who": {"type": "string"}}, "required": ["who"]}
 
         async def call(self, arguments: Any) -> Any:
             return {"success": True, "greeting": f"hello {arguments['who']}"}

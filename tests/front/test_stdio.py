@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from harness import toy, write_config
 
 INITIALIZE = {
@@ -33,8 +34,10 @@ def line(message: dict[str, Any]) -> bytes:
 def test_everything_asked_before_the_end_of_input_is_answered(tmp_path: Path) -> None:
     """A script may write its questions and close: the answers still come, and nothing else."""
     config = write_config(tmp_path / "pegboard.json", {"one": toy(noise=True)})
-    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "one__echo", "arguments": {"a": 2**70}}}
-    answers = run_stdio(config, [line(INITIALIZE), line({"jsonrpc": "2.0", "method": "notifications/initialized"}), line(call)])
+    ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    params = {"name": "one__echo", "arguments": {"a": 2**70}}
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
+    answers = run_stdio(config, [line(INITIALIZE), line(ready), line(call)])
     by_id = {answer["id"]: answer for answer in answers if "id" in answer}
     assert by_id[1]["result"]["protocolVersion"] == "2025-06-18"
     assert by_id[1]["result"]["serverInfo"]["name"] == "pegboard"
@@ -44,7 +47,8 @@ def test_everything_asked_before_the_end_of_input_is_answered(tmp_path: Path) ->
 def test_what_is_no_message_gets_a_clear_error_and_changes_nothing(tmp_path: Path) -> None:
     """Not JSON, not UTF-8, no JSON-RPC, too deep and too long: an error each, and the session goes on."""
     config = write_config(tmp_path / "pegboard.json", {"one": toy()})
-    bad = [b"oops\n", b"\xff\xfe\n", b'{"a": 1}\n', b"[" * 5000 + b"\n", b'"' + b"x" * (5 * 1024 * 1024) + b'"\n', b"\n"]
+    too_long = b'"' + b"x" * (5 * 1024 * 1024) + b'"\n'
+    bad = [b"oops\n", b"\xff\xfe\n", b'{"a": 1}\n', b"[" * 5000 + b"\n", too_long, b"\n"]
     answers = run_stdio(config, [*bad, line(INITIALIZE), line({"jsonrpc": "2.0", "id": 2, "method": "ping"})])
     errors = [answer for answer in answers if answer.get("id") is None]
     assert [error["error"]["code"] for error in errors] == [-32700, -32700, -32700, -32700, -32600]

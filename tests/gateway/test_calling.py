@@ -10,11 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import ALL_VERSIONS, LIMIT, Entry, RawClient, eventually, http_client, open_gateway, stdio_client, toy, write_config
+
+from harness import (
+    ALL_VERSIONS,
+    LIMIT,
+    Entry,
+    RawClient,
+    eventually,
+    http_client,
+    open_gateway,
+    stdio_client,
+    toy,
+    write_config,
+)
+from pegboard.servers.link import RpcError
 from servers.toy import RICH_RESULT, Settings
 from servers.toy_http import Manners, http_toy
-
-from pegboard.servers.link import RpcError
 
 pytestmark = pytest.mark.anyio
 
@@ -115,7 +126,10 @@ FEATURES = (carries_arguments_and_results, passes_failures_on, carries_progress,
 async def test_over_http(tmp_path: Path, feature: Feature, server: str, version: str) -> None:
     """Each feature holds between an HTTP client of either era and every kind of server."""
     with every_server() as entries:
-        async with open_gateway(tmp_path, {server: entries[server]}) as gateway, http_client(gateway.mcp, version) as raw:
+        async with (
+            open_gateway(tmp_path, {server: entries[server]}) as gateway,
+            http_client(gateway.mcp, version) as raw,
+        ):
             await feature(raw, server)
 
 

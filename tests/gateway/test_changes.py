@@ -9,11 +9,11 @@ import signal
 from pathlib import Path
 
 import pytest
+
 from harness import Gateway, RawClient, eventually, http_client, open_gateway, toy
+from pegboard.servers.server import ServerState
 from servers.toy import BUILT_IN, Settings
 from servers.toy_http import http_toy
-
-from pegboard.servers.server import ServerState
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +38,10 @@ async def test_a_new_server_appears_with_a_notice(tmp_path: Path, version: str) 
 @both_eras
 async def test_a_lost_server_leaves_the_list_at_once_and_comes_back(tmp_path: Path, version: str) -> None:
     """A process that dies takes its tools with it, is told of, is started again, and is told of again."""
-    async with open_gateway(tmp_path, {"one": toy(), "two": toy()}) as gateway, http_client(gateway.mcp, version) as client:
+    async with (
+        open_gateway(tmp_path, {"one": toy(), "two": toy()}) as gateway,
+        http_client(gateway.mcp, version) as client,
+    ):
         pid = await pid_of(client, "one")
         await client.names()
         await client.until_changes(1)
@@ -122,7 +125,10 @@ async def test_no_notice_when_nothing_really_changed(tmp_path: Path) -> None:
 
 async def test_stopping_an_idle_server_is_no_loss(tmp_path: Path) -> None:
     """After idling the process is gone, the tools stay listed, nobody is told, and a call starts it again."""
-    async with open_gateway(tmp_path, {"one": toy({"idleTimeout": 0.3})}) as gateway, http_client(gateway.mcp) as client:
+    async with (
+        open_gateway(tmp_path, {"one": toy({"idleTimeout": 0.3})}) as gateway,
+        http_client(gateway.mcp) as client,
+    ):
         pid = await pid_of(client, "one")
         await client.until_changes(1)
         before = client.changes()
@@ -137,7 +143,10 @@ async def test_stopping_an_idle_server_is_no_loss(tmp_path: Path) -> None:
 
 async def test_a_call_under_way_keeps_a_server_from_idling(tmp_path: Path) -> None:
     """Idle means that nobody waits for an answer."""
-    async with open_gateway(tmp_path, {"one": toy({"idleTimeout": 0.3})}) as gateway, http_client(gateway.mcp) as client:
+    async with (
+        open_gateway(tmp_path, {"one": toy({"idleTimeout": 0.3})}) as gateway,
+        http_client(gateway.mcp) as client,
+    ):
         assert await client.text("one__sleep", {"seconds": 1}) == "awake"
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import TOY, alive, eventually, http_client, open_board, stdio_client, toy, write_config
 
+from harness import TOY, alive, eventually, http_client, open_board, stdio_client, toy, write_config
 from pegboard.servers.process import MARKER, marked_processes
 
 pytestmark = pytest.mark.anyio
@@ -124,7 +124,9 @@ async def test_a_stopped_server_is_ended_politely_first(tmp_path: Path) -> None:
     assert process._exited.result() == 0
 
 
-async def test_a_server_gets_what_it_needs_and_no_one_elses_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_gets_what_it_needs_and_no_one_elses_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """PATH, HOME and the entry's own variables are there; other keys of our environment are not."""
     monkeypatch.setenv("SOMEBODYS_API_KEY", "not-for-you")
     monkeypatch.setenv("NPM_CONFIG_LOGLEVEL", "silent")
@@ -140,7 +142,8 @@ async def test_a_server_gets_what_it_needs_and_no_one_elses_secrets(tmp_path: Pa
 async def test_a_command_runs_in_its_folder(tmp_path: Path) -> None:
     """`cwd` is where the command runs; a folder that is not there is a clear error."""
     (tmp_path / "here").mkdir()
-    script = "import os,runpy,sys; os.environ['HERE']=os.getcwd(); sys.argv=sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    note = "import os, runpy, sys; os.environ['HERE'] = os.getcwd(); del sys.argv[0]"
+    script = f"{note}; runpy.run_path(sys.argv[0], {{}}, '__main__')"
     entry = {"command": sys.executable, "args": ["-c", script, str(TOY)], "cwd": str(tmp_path / "here")}
     async with open_board(tmp_path, {"one": entry, "lost": {**entry, "cwd": str(tmp_path / "gone")}}) as board:
         seen = json.loads((await board.call("one__environment", {})).unwrap()["content"][0]["text"])
@@ -177,6 +180,8 @@ async def test_starting_takes_no_connection_and_a_second_gateway_says_so(tmp_pat
         time.sleep(0.2)
         assert not log.exists()
         command = [sys.executable, "-m", "pegboard", "serve", "--config", str(config), "--port", port]
-        second = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=30, check=False)
+        second = await asyncio.to_thread(
+            subprocess.run, command, capture_output=True, text=True, timeout=30, check=False
+        )
         assert second.returncode == 1
         assert f"cannot listen on 127.0.0.1:{port}" in second.stderr

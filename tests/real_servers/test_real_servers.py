@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import Entry, http_client, open_gateway, stdio_client, write_config
 from mcp import Client, StdioServerParameters
+
+from harness import Entry, http_client, open_gateway, stdio_client, write_config
 from node import node, package
 
 pytestmark = pytest.mark.anyio
@@ -99,7 +100,6 @@ async def test_real_tools_are_listed_exactly_as_their_servers_list_them(tmp_path
     entry = npm(*EVERYTHING)
     direct: dict[str, Any] = {}
     from harness import connect
-
     from pegboard.config import ServerSpec
     from pegboard.servers.keeper import Keeper
     from pegboard.servers.wires.stdio import StdioWire
@@ -155,7 +155,9 @@ async def test_server_everything_over_its_http_transports(tmp_path: Path, transp
             image = await client.call("every__get-tiny-image", {})
             assert any(part["type"] == "image" and part["mimeType"] == "image/png" for part in image["content"])
             seen: list[Any] = []
-            await client.call("every__trigger-long-running-operation", {"duration": 0.4, "steps": 4}, on_progress=seen.append)
+            await client.call(
+                "every__trigger-long-running-operation", {"duration": 0.4, "steps": 4}, on_progress=seen.append
+            )
             assert [said["progress"] for said in seen] == [1, 2, 3, 4]
 
 
@@ -196,7 +198,11 @@ async def test_the_inspector_works_with_the_gateway(tmp_path: Path, era: str) ->
         await gateway.board.refresh()
 
         async def inspect(*args: str) -> dict[str, Any]:
-            command = [*package("@modelcontextprotocol/inspector", "clients/launcher/build/index.js"), "--cli", gateway.mcp]
+            command = [
+                *package("@modelcontextprotocol/inspector", "clients/launcher/build/index.js"),
+                "--cli",
+                gateway.mcp,
+            ]
             process = await asyncio.create_subprocess_exec(
                 *command, "--transport", "http", "--protocol-era", era, *args,
                 env={**os.environ, "PATH": f"{node().parent}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path)},

@@ -195,7 +195,8 @@ class Toy:
     def call(self, params: Message, request_id: Any, send: Send) -> Message | None:
         name, arguments = params.get("name"), params.get("arguments") or {}
         self.calls.append(params)
-        if name not in self.tool_names():
+        listed = [*self.tool_names(), *(raw.get("name") for raw in self.settings.raw_tools if isinstance(raw, dict))]
+        if name not in listed:
             raise RpcError(-32602, f"Unknown tool: {name}")
         known = getattr(self, f"tool_{name}", None)
         if known is None:
@@ -250,10 +251,18 @@ class Toy:
         steps = arguments.get("steps", 3)
         for step in range(1, steps + 1):
             if token is not None:
-                said = {"progressToken": token, "progress": step, "total": steps, "message": f"step {step}", "odd": True}
+                said = {
+                    "progressToken": token,
+                    "progress": step,
+                    "total": steps,
+                    "message": f"step {step}",
+                    "odd": True,
+                }
                 send(note("notifications/progress", said))
             time.sleep(arguments.get("pause", 0))
-        return {"content": [{"type": "text", "text": f"{steps} steps, token {'given' if token is not None else 'none'}"}]}
+        return {
+            "content": [{"type": "text", "text": f"{steps} steps, token {'given' if token is not None else 'none'}"}]
+        }
 
     def tool_sleep(self, arguments: Message, params: Message, request_id: Any, send: Send) -> None:
         def later() -> None:
@@ -288,7 +297,8 @@ class Toy:
         size = int(arguments.get("size", 0))
         raw: dict[str, bytes] = {
             "not_json": b'{"jsonrpc":"2.0","id":%d,"result":{oops}}\n' % request_id,
-            "not_utf8": b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"\xff\xfe"}]}}\n' % request_id,
+            "not_utf8": b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"\xff\xfe"}]}}\n'
+            % request_id,
             "half_then_die": text[:20],
             "twice": text + b"\n" + text + b"\n",
             "wrong_id": json.dumps({**good, "id": 999_999}).encode() + b"\n",
@@ -297,7 +307,8 @@ class Toy:
             "not_an_object": b"[[1]]\n42\nnull\n",
             "deep": b'{"jsonrpc":"2.0","id":%d,"result":' % request_id + b"[" * 5000 + b"]" * 5000 + b"}\n",
             "split": text + b"\n",
-            "surrogate": b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"cut \\ud83d"}]}}\n' % request_id,
+            "surrogate": b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"cut \\ud83d"}]}}\n'
+            % request_id,
         }
         if how == "huge":
             filler = b"x" * size

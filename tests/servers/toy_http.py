@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -72,10 +72,10 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     toy: HttpToy
 
-    def log_message(self, *_: Any) -> None:
-        pass
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Tests have their own log."""
 
-    def do_POST(self) -> None:  # noqa: N802
+    def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         toy, manners = self.toy, self.toy.manners
         toy.headers.append({key.lower(): value for key, value in self.headers.items()})
@@ -114,7 +114,7 @@ class Handler(BaseHTTPRequestHandler):
             session = uuid.uuid4().hex
             toy.sessions.add(session)
             extra["mcp-session-id"] = session
-        if toy.manners.stream or message.get("method") in {"subscriptions/listen"} or _wants_stream(message):
+        if toy.manners.stream or message.get("method") == "subscriptions/listen" or _wants_stream(message):
             self.stream_answer(message, extra)
         else:
             self.json_answer(message, extra)
@@ -157,7 +157,7 @@ class Handler(BaseHTTPRequestHandler):
                 break
         self.end_stream()
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         toy = self.toy
         if self.path.startswith("/sse"):
             self.old_stream()
@@ -209,7 +209,7 @@ class Handler(BaseHTTPRequestHandler):
 
         threading.Thread(target=work, daemon=True).start()
 
-    def do_DELETE(self) -> None:  # noqa: N802
+    def do_DELETE(self) -> None:
         self.toy.sessions.discard(self.headers.get("mcp-session-id") or "")
         self.plain(200, b"")
 
@@ -275,7 +275,7 @@ class _Server(ThreadingHTTPServer):
         self.open.discard(request)
         super().shutdown_request(request)
 
-    def handle_error(self, *_: Any) -> None:
+    def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is no news here."""
 
     def hang_up(self) -> None:
@@ -286,7 +286,7 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def http_toy(settings: Settings | None = None, manners: Manners | None = None, port: int = 0) -> Iterator[HttpToy]:
+def http_toy(settings: Settings | None = None, manners: Manners | None = None, port: int = 0) -> Generator[HttpToy]:
     """A toy on a loopback port, until the block ends."""
     toy = Toy(settings or Settings())
     handler = type("ToyHandler", (Handler,), {})

@@ -1,0 +1,73 @@
+"""The conformance suites against the gateway with the fixture server behind it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.suite import NEXT, STABLE, Check, run_suite
+from harness import write_config
+from node import NODE_MODULES, node
+
+FIXTURE = Path(__file__).parent / "fixture_server.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One suite, at one revision, with a server of one era behind the gateway."""
+
+    name: str
+    package: str
+    spec_version: str | None
+    server_era: str
+
+
+RUNS = (
+    Run("0.1.16", STABLE, None, "handshake"),
+    Run("2025-11-25", NEXT, "2025-11-25", "handshake"),
+    Run("2026-07-28", NEXT, "2026-07-28", "modern"),
+)
+
+
+@contextmanager
+def gateway_before(era: str) -> Generator[str]:
+    """`pegboard serve` as a process, with the fixture as its only server and names as they are."""
+    with tempfile.TemporaryDirectory() as folder:
+        entry = {"command": sys.executable, "args": [str(FIXTURE), "--stdio", "--era", era], "prefix": False}
+        config = write_config(Path(folder) / "pegboard.json", {"fixture": entry})
+        environment = {**os.environ, "PEGBOARD_STATE_DIR": str(Path(folder) / "state")}
+        # The suite lists once and never looks again, so the catalog has to be there before it starts.
+        subprocess.run(
+            [sys.executable, "-m", "pegboard", "refresh", "--config", str(config)],
+            check=True, capture_output=True, env=environment, timeout=60,
+        )  # fmt: skip
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pegboard", "serve", "--config", str(config), "--port", str(port)],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, text=True,
+        )  # fmt: skip
+        try:
+            assert process.stdout is not None
+            assert "listens on" in process.stdout.readline()
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            process.terminate()
+            process.wait(20)
+            if process.stdout is not None:
+                process.stdout.close()
+
+
+def run(chosen: Run) -> list[Check]:
+    """Run one suite and give what it found."""
+    with gateway_before(chosen.server_era) as url:
+        return run_suite(
+            url, node=node(), node_modules=NODE_MODULES, package=chosen.package, spec_version=chosen.spec_version
+        )

@@ -1,0 +1,77 @@
+"""The house rules that a machine can check: imports point one way, and the SDK's inner parts have one home."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "pegboard"
+
+# From the ground up: a room may use rooms of the rows before its own, and its own.
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("version", "result", "names", "jsonc", "exactjson", "log", "metrics"),
+    ("config", "tool", "protocol"),
+    ("view", "storage"),
+    ("notices", "catalog", "servers"),
+    ("toolsets",),
+    ("board",),
+    ("front",),
+    ("cli",),
+)
+ROW = {room: row for row, rooms in enumerate(LAYERS) for room in rooms}
+
+
+def room_of(file: Path) -> str:
+    return file.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported(file: Path) -> set[str]:
+    """Every module that a file imports, lazily or not; names that are only types do not count."""
+    found: set[str] = set()
+    tree = ast.parse(file.read_text("utf-8"))
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+FILES = sorted(
+    path for path in SOURCE.rglob("*.py") if path.parent != SOURCE or path.stem not in {"__init__", "__main__"}
+)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_imports_point_one_way(file: Path) -> None:
+    """A room never imports from a room above its own."""
+    room = room_of(file)
+    assert room in ROW, f"{room} has no place in the house: add it to LAYERS and to docs/architecture.md"
+    for module in imported(file):
+        parts = module.split(".")
+        if parts[0] == "pegboard" and len(parts) > 1 and parts[1] in ROW:
+            assert ROW[parts[1]] <= ROW[room], f"{room} must not import {module}"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_the_sdk_is_known_to_the_protocol_package_and_its_front_alone(file: Path) -> None:
+    """`mcp` is imported by `protocol/`, and by `front/` for its public parts."""
+    if room_of(file) in {"protocol", "front"}:
+        return
+    assert not {module for module in imported(file) if module == "mcp" or module.startswith("mcp.")}
+
+
+def test_every_module_says_in_its_first_line_what_it_is_for() -> None:
+    """A docstring on each module, function of the public face and class."""
+    missing = [str(path) for path in SOURCE.rglob("*.py") if not ast.get_docstring(ast.parse(path.read_text("utf-8")))]
+    assert missing == []

@@ -1,0 +1,90 @@
+"""Documented or it does not exist: every command, setting and package stands in the docs."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from pegboard.cli.app import app
+from pegboard.config import read, settings
+
+ROOT = Path(__file__).parent.parent
+INTRODUCTION = """# Commands
+
+Commands that ask (`servers`, `tools`, `describe`, `call`, `refresh`) ask a running `pegboard serve` of the same config,
+else do the work themselves. Exit codes: 0 fine, 1 it failed, 2 the call was wrong, 3 config, 4 a server could not be
+reached.
+
+This page is written by `UPDATE_DOCS=1 make test ARGS=tests/test_docs.py`.
+"""
+
+
+def commands_page() -> str:
+    """The help of every command."""
+    runner = CliRunner(env={"COLUMNS": "100", "TERMINAL_WIDTH": "100"})
+    names = [command.callback.__name__ for command in app.registered_commands if command.callback is not None]
+    pages = [INTRODUCTION]
+    for name in names:
+        said = runner.invoke(app, [name, "--help"], prog_name="pegboard").output.strip()
+        pages.append(f"## {name}\n\n```text\n{said}\n```\n")
+    return "\n".join(pages)
+
+
+def test_the_page_of_commands_is_their_help() -> None:
+    """The docs cannot say anything else than the program."""
+    page = ROOT / "docs" / "commands.md"
+    if os.environ.get("UPDATE_DOCS"):
+        page.write_text(commands_page(), "utf-8")
+    assert page.read_text("utf-8") == commands_page()
+
+
+def keys_read() -> set[str]:
+    """Every key that the config reader asks for."""
+    source = Path(read.__file__).read_text("utf-8")
+    found = set(re.findall(r'\.get\("(\w+)"\)', source)) | set(
+        re.findall(r"for key in \(([^)]*)\)", source)[0].split(", ")
+    )
+    return {key.strip('"') for key in found} - {"pegboard", "serverUrl", "disabled", "allow", "deny"} | set(
+        read._OWN_KEYS
+    )
+
+
+@pytest.mark.parametrize("key", sorted(keys_read()))
+def test_every_setting_is_documented(key: str) -> None:
+    """A key that is read stands in docs/config.md."""
+    assert re.search(rf"`{key}[`.]", (ROOT / "docs" / "config.md").read_text("utf-8"))
+
+
+def test_defaults_are_documented_as_they_are() -> None:
+    """The table's default is the code's."""
+    page = (ROOT / "docs" / "config.md").read_text("utf-8")
+    spec = settings.ServerSpec(name="x", given_name="x")
+    for key, value in {
+        "timeout": spec.timeout,
+        "connectTimeout": spec.connect_timeout,
+        "startTimeout": spec.start_timeout,
+        "idleTimeout": spec.idle_timeout,
+        "ttl": spec.ttl,
+        "maxNameLength": settings.Settings().max_name_length,
+    }.items():
+        assert re.search(rf"\| `{key}` \| {value:g} \|", page), key
+
+
+def test_every_dependency_has_its_reason() -> None:
+    """A package at run time has a line in docs/dependencies.md."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    page = (ROOT / "docs" / "dependencies.md").read_text("utf-8")
+    names = [re.split(r"[\[>=<]", dependency)[0] for dependency in project["dependencies"]]
+    assert [name for name in names if name not in page] == []
+
+
+def test_versions_are_pinned_by_name_alone() -> None:
+    """constraints.txt holds `name==version` lines; no lock file holds an address."""
+    for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines():
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+", line), line
+    assert "://" not in (ROOT / "tests" / "node" / "package-lock.json").read_text("utf-8")
