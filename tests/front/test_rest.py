@@ -70,6 +70,11 @@ async def test_servers_and_their_states(tmp_path: Path) -> None:
             jsonschema_rs.validate(schema, row)
 
 
+@pytest.mark.scenario(
+    "gateway: Filter tools by prefix",
+    "gateway: Filter tools by backend",
+    "gateway: Empty filter returns all tools",
+)
 async def test_tools_with_filters_and_status(tmp_path: Path) -> None:
     """`server`, `prefix` and `status` narrow the list; disabled servers' tools are told about, too."""
     servers = {"one": toy(tools=["x"]), "two": toy(tools=["x"])}
@@ -88,6 +93,11 @@ async def test_tools_with_filters_and_status(tmp_path: Path) -> None:
         assert (await error(http, "/api/tools?status=odd"))[:2] == (400, "TOOL_INVALID_INPUT")
 
 
+@pytest.mark.scenario(
+    "gateway: Tool marked as available when backend connected",
+    "gateway: Tool marked as unavailable when backend disconnected",
+    "gateway: Tool availability updates in real-time",
+)
 async def test_availability_follows_the_connection_at_once(tmp_path: Path) -> None:
     """Available while its server is connected, unavailable with the reason once it is lost, and back again."""
     async with rest(tmp_path, {"one": toy()}) as (http, gateway):

@@ -120,6 +120,10 @@ async def carries_changes(raw: RawClient, server: str) -> None:
 FEATURES = (carries_arguments_and_results, passes_failures_on, carries_progress, carries_cancellation, carries_changes)
 
 
+@pytest.mark.scenario(
+    "gateway: Tool invocation with arguments",
+    "gateway: Tool invocation result format",
+)
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 @pytest.mark.parametrize("server", SERVERS)
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.__name__)
@@ -133,6 +137,10 @@ async def test_over_http(tmp_path: Path, feature: Feature, server: str, version:
             await feature(raw, server)
 
 
+@pytest.mark.scenario(
+    "gateway: Tool invocation with arguments",
+    "gateway: Tool invocation result format",
+)
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 async def test_over_stdio(tmp_path: Path, version: str) -> None:
     """Each feature holds between a stdio client of either era and every kind of server, all in one process."""
@@ -176,6 +184,7 @@ async def test_missing_arguments_stay_missing(tmp_path: Path) -> None:
         assert sent == {"name": "echo"}
 
 
+@pytest.mark.scenario("gateway: Tool invoked on correct backend")
 async def test_calls_are_routed_to_the_owner_and_share_one_connection(tmp_path: Path) -> None:
     """Twenty calls at once on each of two servers: two processes, each answering for itself."""
     async with open_gateway(tmp_path, {"one": toy(), "two": toy()}) as gateway, http_client(gateway.mcp) as client:

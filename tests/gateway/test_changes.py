@@ -24,6 +24,7 @@ async def pid_of(client: RawClient, server: str) -> int:
     return int(await client.text(f"{server}__pid"))
 
 
+@pytest.mark.scenario("gateway: New tools appear after backend connects")
 @both_eras
 async def test_a_new_server_appears_with_a_notice(tmp_path: Path, version: str) -> None:
     """A server added to the config while running is told of and listed."""
@@ -35,6 +36,7 @@ async def test_a_new_server_appears_with_a_notice(tmp_path: Path, version: str) 
         await client.until_changes(before + 1)
 
 
+@pytest.mark.scenario("gateway: Tools removed after backend disconnects")
 @both_eras
 async def test_a_lost_server_leaves_the_list_at_once_and_comes_back(tmp_path: Path, version: str) -> None:
     """A process that dies takes its tools with it, is told of, is started again, and is told of again."""
@@ -150,6 +152,10 @@ async def test_a_call_under_way_keeps_a_server_from_idling(tmp_path: Path) -> No
         assert await client.text("one__sleep", {"seconds": 1}) == "awake"
 
 
+@pytest.mark.scenario(
+    "gateway: Tools removed after backend disconnects",
+    "gateway: Tool marked as unavailable when backend disconnected",
+)
 async def test_an_http_server_that_goes_away_is_lost_and_found(tmp_path: Path) -> None:
     """A refused connection takes the tools from the list; once the server listens again they are back."""
     with http_toy(Settings(tools=["x"])) as listening:
@@ -188,6 +194,7 @@ async def consistent(gateway: Gateway, client: RawClient, present: set[str]) -> 
     assert len(names) == len(present) * len(BUILT_IN)
 
 
+@pytest.mark.scenario("gateway: Tool list updates are consistent")
 async def test_rapid_changes_end_in_a_consistent_list(tmp_path: Path) -> None:
     """Servers enabled, disabled, killed and changed at random: afterwards every client has exactly what is there."""
     rng = random.Random(20261115)

@@ -344,6 +344,7 @@ async def test_a_servers_own_ttl_replaces_ours(tmp_path: Path) -> None:
         assert (own.ttl, none.ttl) == (60, 300)
 
 
+@pytest.mark.scenario("gateway: Tool list updates are consistent")
 async def test_a_crowd_of_servers_comes_and_goes_while_clients_list_and_call(tmp_path: Path) -> None:
     """Many servers are killed, disabled and enabled at random under load; no answer is wrong, and all come back."""
     rng = random.Random(7)

@@ -15,6 +15,7 @@ from servers.toy_http import http_toy
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.scenario("gateway: Tools listed from single backend")
 async def test_every_tool_of_a_single_server_is_listed(tmp_path: Path) -> None:
     """All tools of the one server there is, no more and no fewer."""
     async with open_gateway(tmp_path, {"one": toy(tools=["a", "b"])}) as gateway, http_client(gateway.mcp) as client:
@@ -22,6 +23,7 @@ async def test_every_tool_of_a_single_server_is_listed(tmp_path: Path) -> None:
         assert sorted(names) == sorted(f"one__{name}" for name in [*BUILT_IN, "a", "b"])
 
 
+@pytest.mark.scenario("gateway: Tools listed from multiple backends")
 async def test_several_servers_with_the_same_tool_names_are_told_apart(tmp_path: Path) -> None:
     """Names are unique across servers because each carries its server's."""
     servers = {name: toy(tools=["same"]) for name in ("one", "two", "three")}
@@ -32,6 +34,11 @@ async def test_several_servers_with_the_same_tool_names_are_told_apart(tmp_path:
         assert names == sorted(names)
 
 
+@pytest.mark.scenario(
+    "gateway: Tool listing includes metadata",
+    "gateway: Valid tool schemas accepted",
+    "gateway: Tool schema includes all required fields",
+)
 @pytest.mark.parametrize("version", ALL_VERSIONS)
 async def test_each_listed_tool_has_name_description_and_schema(tmp_path: Path, version: str) -> None:
     """A missing description is filled in from the title or the names; all else is as the server sent it."""
@@ -60,6 +67,7 @@ async def test_each_listed_tool_has_name_description_and_schema(tmp_path: Path, 
         assert all(tool["name"] and tool["description"] and tool["inputSchema"] for tool in listed.values())
 
 
+@pytest.mark.scenario("gateway: Tools listed from single backend")
 async def test_every_page_of_a_servers_list_is_read(tmp_path: Path) -> None:
     """A server that gives its tools on seven pages has all of them listed."""
     many = [f"t{number}" for number in range(40)]
@@ -67,6 +75,7 @@ async def test_every_page_of_a_servers_list_is_read(tmp_path: Path) -> None:
         assert len(await client.names()) == len(BUILT_IN) + 40
 
 
+@pytest.mark.scenario("gateway: Tool listing is fast")
 async def test_a_slow_and_a_broken_server_do_not_hold_up_the_list(tmp_path: Path) -> None:
     """With nothing known yet, the good servers' tools are there within the limit, and the slow one's follow."""
     servers = {
@@ -84,6 +93,7 @@ async def test_a_slow_and_a_broken_server_do_not_hold_up_the_list(tmp_path: Path
         await client.until_listed(lambda listed: "slow__late" in listed)
 
 
+@pytest.mark.scenario("gateway: Tool listing is fast")
 async def test_a_list_does_not_wait_for_calls_under_way(tmp_path: Path) -> None:
     """A long call, even of the same server, does not block the list."""
     async with open_gateway(tmp_path, {"one": toy()}) as gateway, http_client(gateway.mcp) as client:
@@ -107,6 +117,11 @@ async def test_a_restart_lists_everything_without_connecting(tmp_path: Path) -> 
         assert await client.text("two__b") == "toy:b"
 
 
+@pytest.mark.scenario(
+    "gateway: Filter tools by prefix",
+    "gateway: Filter tools by backend",
+    "gateway: Empty filter returns all tools",
+)
 async def test_filters_of_the_address_bind_the_whole_client(tmp_path: Path) -> None:
     """`/mcp?server=…&prefix=…` narrows list and calls; both given, both must hold; empty means all."""
     servers = {"one": toy(tools=["a"]), "two": toy(tools=["a"]), "three": toy(tools=["a"])}
@@ -125,6 +140,11 @@ async def test_filters_of_the_address_bind_the_whole_client(tmp_path: Path) -> N
             assert await client.names() == await plain.names()
 
 
+@pytest.mark.scenario(
+    "gateway: Filter tools by prefix",
+    "gateway: Filter tools by backend",
+    "gateway: Empty filter returns all tools",
+)
 @pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
 async def test_filters_of_one_request_narrow_that_list(tmp_path: Path, version: str) -> None:
     """`_meta` carries filters for one request; they come on top of the address's."""
@@ -180,6 +200,7 @@ async def test_long_and_strange_names_become_acceptable_and_still_work(tmp_path:
         assert names == [name for name in await client.names() if name in names]
 
 
+@pytest.mark.scenario("gateway: Invalid tool schema rejected")
 async def test_an_invalid_tool_is_left_out_and_its_siblings_stay(tmp_path: Path) -> None:
     """One bad definition is logged and left out; the connection and the other tools go on."""
     raw = [

@@ -124,11 +124,15 @@ class Discovery:
     def refresh_stale(self) -> None:
         """Whatever is past its TTL is asked again in the background; time alone never starts a process."""
         for name in self._enabled():
-            source = self._sources()[name]
-            known = self._registry.server(name) is not None
-            reachable = source.connected or source.spec.transport != "stdio"
-            if known and reachable and self._registry.is_discovery_stale(name) and self._due(name):
-                self.soon(name)
+            self.refresh_if_stale(name)
+
+    def refresh_if_stale(self, name: str) -> None:
+        """The same for one server."""
+        source = self._sources().get(name)
+        if source is None or self._registry.server(name) is None or not self._registry.is_discovery_stale(name):
+            return
+        if (source.connected or source.spec.transport != "stdio") and self._due(name):
+            self.soon(name)
 
     async def meet_unseen(self, limit: float) -> None:
         """Give servers never seen before a moment to introduce themselves; the rest goes on in the background."""
