@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import anyio
+
 from pegboard.catalog.discovery import Discovery
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.config import ServerSpec
@@ -97,6 +99,7 @@ class House:
 
     async def settle(self) -> None:
         """Wait until nobody is being asked."""
-        while running := list(self.discovery._running.values()):
-            await asyncio.wait(running)
-            await asyncio.sleep(0)
+        with anyio.fail_after(10):
+            while running := list(self.discovery._running.values()):
+                await asyncio.wait(running)
+                await asyncio.sleep(0)

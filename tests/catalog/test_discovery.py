@@ -500,6 +500,19 @@ async def test_a_server_being_refreshed_is_not_asked_twice(house: Build) -> None
     assert source.asked == 2
 
 
+async def test_one_stale_server_can_be_refreshed_alone(house: Build) -> None:
+    """A call is a need of its own server only: the other stale ones are left alone, and nobody unknown is asked."""
+    git, docs = Source("git", "log", transport="http"), Source("docs", "search", transport="http")
+    here = house(git, docs)
+    await here.discovery.discover_all_tools()
+    here.discovery.refresh_if_stale("git")
+    here.clock.now += TTL + 1
+    here.discovery.refresh_if_stale("git")
+    here.discovery.refresh_if_stale("nobody")
+    await here.settle()
+    assert (git.asked, docs.asked) == (2, 1)
+
+
 # The first meeting
 
 

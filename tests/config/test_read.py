@@ -278,6 +278,7 @@ def test_times(tmp_path: Path, key: str, attribute: str, default: float) -> None
     assert getattr(server_of(tmp_path, {"command": "uvx"}), attribute) == default
     assert getattr(server_of(tmp_path, {"command": "uvx", key: 7}), attribute) == 7.0
     assert getattr(server_of(tmp_path, {"command": "uvx", key: 0.25}), attribute) == 0.25
+    assert getattr(server_of(tmp_path, {"command": "uvx", key: 10_000_000}), attribute) == 10_000_000
     assert getattr(server_of(tmp_path, {"command": "uvx", key: None}), attribute) == default
 
 

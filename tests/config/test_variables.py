@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from pegboard.config import ServerSpec, read_settings
 from pegboard.config.variables import MissingVariable, Variables, input_variable
 
-_ENVIRONMENT = {"NAME": "tulip", "EMPTY": "", "PEGBOARD_INPUT_API_KEY": "rose-1", "with.dot": "lily"}
+_ENVIRONMENT = {
+    "NAME": "tulip",
+    "EMPTY": "",
+    "PEGBOARD_INPUT_API_KEY": "rose-1",
+    "with.dot": "lily",
+    "env": "pansy",
+    "input": "aster",
+}
 
 
 def variables(environment: Mapping[str, str] = _ENVIRONMENT) -> Variables:
@@ -37,6 +44,8 @@ def servers_of(folder: Path, entries: Mapping[str, Any], environment: Mapping[st
         ("${input:API_KEY}", "rose-1"),
         ("${input:api key}", "rose-1"),
         ("${with.dot}", "lily"),
+        ("${env}", "pansy"),
+        ("${input}", "aster"),
         ("${NAME:-other}", "tulip"),
         ("${NONE:-other}", "other"),
         ("${NONE:-}", ""),

@@ -207,6 +207,7 @@ _HUGE = "1" + "0" * 5000
             "must be a positive number of seconds, found a very long number",
             id="mcpServers.git.timeout-huge",
         ),
+        ("mcpServers.git.timeout", "10000001", "must be a positive number of seconds, found 10000001"),
         ("mcpServers.docs.url", '""', "must be an http:// or https:// address"),
         ("mcpServers.docs.url", '"example.com/mcp"', "must be an http:// or https:// address"),
         ("mcpServers.docs.url", '"ftp://example.com"', "must be an http:// or https:// address"),
@@ -221,6 +222,30 @@ def test_a_value_that_means_nothing(tmp_path: Path, path: str, value: str, reaso
     """A value that cannot be used is refused with place, path and reason, whatever its size."""
     text, place = written(path, value)
     assert complaint(tmp_path, text).startswith(f"{place}: {path} {reason}")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ({}, "an object"),
+        ([], "a list"),
+        (False, "true or false"),
+        ("soon", '"soon"'),
+        ("x" * 40, '"' + "x" * 40 + '"'),
+        ("x" * 41, "a text"),
+    ],
+)
+def test_what_was_found_is_shown(tmp_path: Path, value: object, shown: str) -> None:
+    """The message shows what stands there, a long text or a whole object only by its kind."""
+    text, _ = written("mcpServers.git.timeout", json.dumps(value))
+    assert complaint(tmp_path, text).endswith(f"must be a number of seconds, found {shown}")
+
+
+@pytest.mark.parametrize(("digits", "shown"), [("9" * 40, "9" * 40), ("9" * 41, "a very long number")])
+def test_a_long_number_is_not_shown(tmp_path: Path, digits: str, shown: str) -> None:
+    """A number that would fill the screen is only called long."""
+    text, _ = written("mcpServers.git.command", digits)
+    assert complaint(tmp_path, text).endswith(f"must be a text, found {shown}")
 
 
 @pytest.mark.parametrize("content", ["[]", '"x"', "1", "true"])

@@ -192,6 +192,7 @@ async def test_only_what_is_meant_for_us_gets_in(tmp_path: Path) -> None:
             assert (await http.request(method, path, headers={"host": "evil.example"})).status_code == 421
             assert (await http.request(method, path, headers={"origin": "https://evil.example"})).status_code == 403
             assert (await http.request(method, path, headers={"origin": "null"})).status_code == 403
+            assert (await http.request(method, path, headers={"sec-fetch-site": "cross-site"})).status_code == 403
         assert (await http.get("/health", headers={"origin": gateway.url})).status_code == 200
         large = b"x" * (4 * 1024 * 1024 + 1)
         for path in ("/mcp", "/api/tools/one__echo/call"):

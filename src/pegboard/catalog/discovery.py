@@ -204,6 +204,10 @@ class Discovery:
             self.soon(name)
 
     async def _discover(self, name: str) -> ToolResult[int]:
+        with _traced(None):
+            return await self._discover_traced(name)
+
+    async def _discover_traced(self, name: str) -> ToolResult[int]:
         source = self._sources().get(name)
         if source is None:
             return ToolResult[int].failed(_no_such_server(name))

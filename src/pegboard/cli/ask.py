@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import http.client
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import quote, urlencode, urlsplit
@@ -25,7 +26,7 @@ class Answerer(Protocol):
     def tools(self, server: str | None, prefix: str | None, status: str | None) -> Answer: ...
     def describe(self, name: str) -> Answer: ...
     def call(self, name: str, arguments: Mapping[str, Any]) -> Answer: ...
-    def refresh(self, name: str) -> Answer: ...
+    def refresh(self, names: Sequence[str], done: Callable[[str], None]) -> dict[str, Answer]: ...
 
 
 def answerer(location: Location) -> Answerer:
@@ -76,9 +77,16 @@ class Running:
         """Call a tool."""
         return self._ask("POST", f"/api/tools/{quote(name, safe='')}/call", {"arguments": arguments})
 
-    def refresh(self, name: str) -> Answer:
-        """Ask one server for its tools now."""
-        return self._ask("POST", f"/api/servers/{quote(name, safe='')}/refresh")
+    def refresh(self, names: Sequence[str], done: Callable[[str], None]) -> dict[str, Answer]:
+        """Have servers asked for their tools now, all at once."""
+
+        def ask(name: str) -> tuple[str, Answer]:
+            answer = self._ask("POST", f"/api/servers/{quote(name, safe='')}/refresh")
+            done(name)
+            return name, answer
+
+        with ThreadPoolExecutor(max_workers=64) as pool:
+            return dict(pool.map(ask, names))
 
     def _ask(self, method: str, path: str, body: object = None) -> Answer:
         try:
@@ -128,13 +136,19 @@ class Alone:
 
         return self._with_board(work)
 
-    def refresh(self, name: str) -> Answer:
-        """Ask one server for its tools now."""
+    def refresh(self, names: Sequence[str], done: Callable[[str], None]) -> dict[str, Answer]:
+        """Ask servers for their tools now, all at once."""
 
         async def work(board: Pegboard) -> object:
-            return (await board.refresh([name])).unwrap()
+            async def ask(name: str) -> tuple[str, Answer]:
+                result = await board.refresh([name])
+                done(name)
+                return name, result.to_dict()
 
-        return self._with_board(work)
+            return dict(await asyncio.gather(*map(ask, names)))
+
+        answer = self._with_board(work)
+        return cast("dict[str, Answer]", answer["data"]) if "data" in answer else dict.fromkeys(names, answer)
 
     def _with_board(self, work: Callable[[Pegboard], Awaitable[object]]) -> Answer:
         from pegboard.board import Pegboard

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from pegboard.cli.ask import Alone, Answer, Running, answerer, running
+from pegboard.cli.ask import Alone, Answer, Answerer, Running, answerer, running
 from pegboard.cli.common import (
     BAD_CONFIG,
     UNREACHED,
@@ -95,24 +94,17 @@ def refresh(
         stop(f"there is no server {', '.join(unknown)} in {location.path}", WRONG_CALL)
     chosen = names or [name for name, spec in settings.servers.items() if spec.enabled]
     source = answerer(location)
-    results = _refresh_all(source, chosen, quiet=as_json)
-    _report_refresh(results, as_json=as_json)
+    _report_refresh(_refresh_all(source, chosen, quiet=as_json), as_json=as_json)
 
 
-def _refresh_all(source: Any, names: list[str], *, quiet: bool) -> dict[str, Answer]:
+def _refresh_all(source: Answerer, names: list[str], *, quiet: bool) -> dict[str, Answer]:
     from rich.console import Console
     from rich.progress import Progress
 
     console = Console(stderr=True, quiet=quiet)
-    with Progress(console=console, transient=True) as progress, ThreadPoolExecutor(max_workers=64) as pool:
+    with Progress(console=console, transient=True) as progress:
         bar = progress.add_task("asking servers", total=len(names))
-
-        def ask(name: str) -> tuple[str, Answer]:
-            answer = source.refresh(name)
-            progress.advance(bar)
-            return name, answer
-
-        return dict(pool.map(ask, names))
+        return source.refresh(names, lambda _: progress.advance(bar))
 
 
 def _report_refresh(results: dict[str, Answer], *, as_json: bool) -> None:
@@ -169,7 +161,7 @@ def _first_look(path: Path, name: str) -> Answer:
 
         settings = load_settings(Location(path, exists=True))
         quiet_logs()
-        return Alone(settings).refresh(name)
+        return Alone(settings).refresh([name], lambda _: None)[name]
     gateway = Running(url)
     # The gateway looks at its config file twice a second.
     deadline = time.monotonic() + _TAKE_OVER
@@ -178,7 +170,7 @@ def _first_look(path: Path, name: str) -> Answer:
         if any(row["name"] == name for row in rows):
             break
         time.sleep(0.1)
-    return gateway.refresh(name)
+    return gateway.refresh([name], lambda _: None)[name]
 
 
 def _with_progress(text: str, work: Any) -> Answer:

@@ -41,6 +41,9 @@ class Guard:
             return refused(421, f"Host {host!r} is not this gateway")
         if origin is not None and not self._own_origin(origin.decode("latin-1"), host):
             return refused(403, "requests from other sites' pages are refused (Origin)")
+        # A picture or a link on another site's page sends no Origin, but the browser still says where it comes from.
+        if headers.get(b"sec-fetch-site") == b"cross-site":
+            return refused(403, "requests from other sites' pages are refused (Sec-Fetch-Site)")
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > MAX_BODY:
             return refused(413, f"a request may have {MAX_BODY:,} bytes at most")
