@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: serve test quick lint types check conformance clean
+.PHONY: serve test test-long quick lint types check conformance clean
 .DEFAULT_GOAL := help
 
 help:
@@ -31,6 +31,10 @@ serve: $(VENV)/run.stamp
 
 test: $(VENV)/node.stamp
 	$(BIN)/python -m pytest $(ARGS)
+
+# The same with a hundred servers where the short form has twenty.
+test-long: $(VENV)/node.stamp
+	PEGBOARD_LONG_TESTS=1 $(BIN)/python -m pytest --timeout 600 $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

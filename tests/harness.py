@@ -159,9 +159,9 @@ class RawClient:
                 self.heard.clear()
                 await self.heard.wait()
 
-    async def until_listed(self, wanted: Callable[[set[str]], bool]) -> set[str]:
+    async def until_listed(self, wanted: Callable[[set[str]], bool], limit: float = LIMIT) -> set[str]:
         """Wait until the list is as wanted, looking again at each notice and now and then."""
-        async with asyncio.timeout(LIMIT):
+        async with asyncio.timeout(limit):
             while True:
                 self.heard.clear()
                 names = set(await self.names())

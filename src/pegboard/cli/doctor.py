@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -118,8 +119,8 @@ def _advice(server: Server) -> str:
     if spec.transport != "stdio":
         return f'is {spec.url} the right address, and is it up? Credentials go into "headers"'
     command = spec.command or ""
-    if command in {"npx", "node"}:
-        return "is Node.js installed, and the package's name right?"
-    if command in {"uvx", "uv"}:
-        return "is uv installed (pip install uv), and the package's name right?"
+    if shutil.which(command) is None:
+        return f'install {command}, or give its full path in "command"'
+    if command in {"npx", "uvx"}:
+        return f"is the package's name right? Try it by hand: {command} {' '.join(spec.args)}"
     return f"run it by hand to see what it says: {Path(command).name} {' '.join(spec.args)}".strip()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -81,7 +82,7 @@ def _show_servers(data: dict[str, Any]) -> None:
             row["name"],
             _coloured(row["state"]),
             count,
-            row["lastSeen"] or "never",
+            _ago(row["lastSeen"]),
             latency,
             "\n".join(filter(None, notes)),
         )
@@ -120,6 +121,17 @@ def _show_result(data: dict[str, Any]) -> None:
             print(f"[{kind}: {len(json.dumps(part)):,} characters; --json shows them]")
     if not data.get("content") and "structuredContent" in data:
         print(json.dumps(data["structuredContent"], ensure_ascii=False, indent=2))
+
+
+def _ago(moment: str | None) -> str:
+    """A time as people say it."""
+    if moment is None:
+        return "never"
+    seconds = max(0, int((datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()))
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds // length} {unit} ago"
+    return f"{seconds} s ago"
 
 
 def _coloured(word: str) -> str:

@@ -1,0 +1,61 @@
+"""When a server is tried again."""
+
+from __future__ import annotations
+
+import pytest
+
+from pegboard.servers.breaker import Breaker
+
+
+class Clock:
+    """A time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_three_failures_open_it_for_thirty_seconds_doubling_to_five_minutes() -> None:
+    """1 s, 2 s, then 30, 60, 120, 240 and 300 for ever; closed in between only for one try each."""
+    clock = Clock()
+    breaker = Breaker(clock, chance=lambda: 0.0)
+    pauses: list[float] = []
+    for _ in range(12):
+        breaker.failed("no")
+        pauses.append(breaker.remaining())
+        clock.now = breaker.retry_at
+    assert pauses == [1, 2, 30, 60, 120, 240, 300, 300, 300, 300, 300, 300]
+
+
+def test_it_is_open_only_from_the_third_failure_and_until_its_time() -> None:
+    """Before that a call may try; at its time one may try again; a success closes it."""
+    clock = Clock()
+    breaker = Breaker(clock, chance=lambda: 0.0)
+    breaker.failed("a")
+    breaker.failed("b")
+    assert (breaker.open, breaker.tripped, breaker.waiting) == (False, False, True)
+    breaker.failed("c")
+    assert (breaker.open, breaker.tripped, breaker.reason) == (True, True, "c")
+    clock.now += 30
+    assert (breaker.open, breaker.tripped) == (False, True)
+    breaker.succeeded()
+    assert (breaker.open, breaker.tripped, breaker.failures, breaker.remaining()) == (False, False, 0, 0)
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.5, 1.0])
+def test_jitter_spreads_the_tries_by_up_to_a_fifth(chance: float) -> None:
+    """A hundred clients of one server do not come back in step."""
+    breaker = Breaker(Clock(), chance=lambda: chance)
+    for _ in range(3):
+        breaker.failed("no")
+    assert breaker.remaining() == pytest.approx(30 * (1 + 0.2 * chance))
+
+
+def test_a_thousand_failures_overflow_nothing() -> None:
+    """The pause stays at its longest."""
+    breaker = Breaker(Clock(), chance=lambda: 0.0)
+    for _ in range(2000):
+        breaker.failed("no")
+    assert breaker.remaining() == 300
