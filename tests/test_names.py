@@ -22,6 +22,7 @@ steady = settings(derandomize=True, deadline=None)
 # server__tool
 
 
+@pytest.mark.scenario("registry: Names: one parser, split at the first separator")
 @pytest.mark.parametrize(
     ("name", "parts"),
     [
@@ -54,6 +55,7 @@ def test_compose(server: str, tool: str, name: str) -> None:
     assert compose(server, tool) == name
 
 
+@pytest.mark.scenario("registry: Names: one parser, split at the first separator")
 @given(_SERVERS, st.text(min_size=1))
 @example("a", "_b")
 @steady
@@ -254,6 +256,32 @@ def test_a_typo_finds_the_name_that_was_meant(name: str, first: str) -> None:
 def test_a_tool_is_found_without_its_server(name: str, first: str) -> None:
     """A tool's own name, bare or under another server's, finds the tool."""
     assert nearest(name, _KNOWN)[0] == first
+
+
+@pytest.mark.parametrize("name", ["commit", "COMMIT", "git__commit", "some_quite_different_server__comit"])
+@pytest.mark.parametrize("known", ["a_server_with_a_long_name__commit", "A_SERVER_WITH_A_LONG_NAME__COMMIT"])
+def test_servers_and_letter_case_do_not_hide_a_tool(name: str, known: str) -> None:
+    """However unlike the servers' names are, and in whatever case, a tool is found by its own name."""
+    assert nearest(name, [known, "xyzzy"]) == [known]
+
+
+def test_letter_case_does_not_count() -> None:
+    """A name in another case is a match of the whole name."""
+    assert nearest("git__status", ["git__statuses", "GIT__STATUS"]) == ["GIT__STATUS", "git__statuses"]
+
+
+def test_the_whole_name_counts_more_than_its_end() -> None:
+    """Where one name is the whole and another only the end, the whole one comes first."""
+    assert nearest("status", ["git__status", "status"]) == ["status", "git__status"]
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "near"),
+    [("abcde", "abcxy", True), ("abcde", "abxyz", False), ("abc", "abcdefg", True), ("abc", "abcdefgh", False)],
+)
+def test_where_likeness_ends(name: str, known: str, near: bool) -> None:
+    """Three fifths in common are enough to be offered, and less is not."""
+    assert nearest(name, [known]) == ([known] if near else [])
 
 
 @pytest.mark.parametrize("name", ["xyzzy", "qqqqqqqqqqqq", "", "__", "zebra__jumps"])

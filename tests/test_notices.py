@@ -23,10 +23,12 @@ class Board:
     """A registry and its notices, joined as the real board joins them."""
 
     def __init__(self) -> None:
+        self.looks = 0
         self.notices = Notices(self.view)
         self.registry = ToolRegistry(on_change=self.notices.changed)
 
     def view(self, wanted: Filter) -> View:
+        self.looks += 1
         return View.of(tool for tool in self.registry.all() if wanted.admits(tool))
 
     def offer(self, server: str, *names: str) -> None:
@@ -126,12 +128,14 @@ async def test_there_and_back_is_told_to_who_was_given_the_list_between(board: B
 
 
 async def test_a_burst_is_one_notice(board: Board) -> None:
-    """Fifty changes at once are told once."""
+    """Fifty changes at once are looked at once and told once."""
     client = Client(board)
+    before = board.looks
     for number in range(50):
         board.offer("git", f"tool_{number}")
     await look()
     assert client.told == 1
+    assert board.looks == before + 1
 
 
 async def test_a_change_after_a_notice_is_told_again(board: Board) -> None:

@@ -39,6 +39,7 @@ async def raising(exc: BaseException) -> object:
     raise exc
 
 
+@pytest.mark.scenario("registry: AC7 every failure is a result with a fitting code")
 def test_the_codes_are_a_closed_set() -> None:
     """The four codes of spec 4 and the two that the product adds are all there is."""
     assert {code.value for code in ToolErrorCode} == {
@@ -122,6 +123,7 @@ def test_the_two_usual_failures() -> None:
 UNAVAILABLE, FAILED = ToolErrorCode.UNAVAILABLE, ToolErrorCode.EXECUTION_FAILED
 
 
+@pytest.mark.scenario("registry: AC7 every failure is a result with a fitting code")
 @pytest.mark.parametrize(
     ("exc", "error"),
     [
@@ -176,6 +178,7 @@ async def test_caught_lets_cancellation_through() -> None:
         await task
 
 
+@pytest.mark.scenario("registry: AC7 every failure is a result with a fitting code")
 @given(kind=st.sampled_from([ValueError, OSError, RuntimeError, TimeoutError, KeyError]), text=st.text())
 def test_caught_never_raises(kind: type[Exception], text: str) -> None:
     """Whatever is raised, with whatever words, comes back as a failure with a known code."""

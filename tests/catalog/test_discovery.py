@@ -65,6 +65,7 @@ async def test_every_enabled_server_is_asked_and_its_tools_are_registered(house:
     assert here.sources["off"].asked == 0
 
 
+@pytest.mark.scenario("registry: AC1 enabled servers are registered at start and not connected")
 async def test_nothing_is_asked_before_it_is_needed(house: Build) -> None:
     """Having servers configured, loading the catalog and looking at the registry ask nobody."""
     here = house(Source("git", "log"))
@@ -75,6 +76,7 @@ async def test_nothing_is_asked_before_it_is_needed(house: Build) -> None:
     assert here.sources["git"].asked == 0
 
 
+@pytest.mark.scenario("registry: Discovery: all servers at once")
 async def test_servers_are_asked_in_parallel(house: Build) -> None:
     """Two servers that each answer only once the other has been asked both answer."""
     one, two = Source("one", "a"), Source("two", "b")
@@ -86,6 +88,7 @@ async def test_servers_are_asked_in_parallel(house: Build) -> None:
         assert (await here.discovery.discover_all_tools()).data == {"registered": 2}
 
 
+@pytest.mark.scenario("registry: AC5 a failed discovery keeps the tools and is a failed result")
 async def test_one_failure_does_not_touch_the_others(house: Build) -> None:
     """A server that fails is the result, as its error; the others' tools are there all the same."""
     bad, good = Source("bad", "a"), Source("good", "b")
@@ -96,6 +99,7 @@ async def test_one_failure_does_not_touch_the_others(house: Build) -> None:
     assert here.names() == ["good__b"]
 
 
+@pytest.mark.scenario("registry: AC7 every failure is a result with a fitting code")
 @pytest.mark.parametrize(
     ("error", "code", "retryable"),
     [
@@ -116,13 +120,14 @@ async def test_a_failure_is_a_result_with_its_code(
     assert (result.error.code, result.error.retryable) == (code, retryable)
 
 
+@pytest.mark.scenario("registry: Discovery: all servers at once")
 async def test_of_several_errors_the_first_servers_is_the_result(house: Build) -> None:
     """The result does not depend on who fails first in time, but on the servers' order."""
     slow, quick = Source("a_slow"), Source("b_quick")
     slow.error, quick.error = unavailable("slow one"), unavailable("quick one")
     slow.gate.clear()
     quick.on_ask = slow.gate.set
-    result = await house(slow, quick).discovery.discover_all_tools()
+    result = await house(quick, slow).discovery.discover_all_tools()
     assert result.error is not None
     assert result.error.message == "slow one"
 
@@ -147,6 +152,7 @@ async def test_an_unknown_server_is_invalid_input(house: Build) -> None:
 # Time to live
 
 
+@pytest.mark.scenario("registry: AC2 the first call discovers, and the tools are kept for five minutes")
 async def test_a_fresh_server_is_not_asked_again_a_stale_one_is(house: Build) -> None:
     """Within the TTL tools come from the cache; after it the server is asked once more."""
     source = Source("git", "log")
@@ -211,6 +217,7 @@ async def test_allow_deny_and_prefix_come_from_the_config(house: Build) -> None:
 # Failing and recovering
 
 
+@pytest.mark.scenario("registry: AC5 a failed discovery keeps the tools and is a failed result")
 async def test_a_failed_refresh_keeps_the_tools_and_says_since_when(house: Build) -> None:
     """Cached tools stay, marked stale since the first failure; a success clears the mark."""
     source = Source("git", "log")
@@ -285,6 +292,7 @@ async def test_a_server_configured_anew_starts_with_a_clean_slate(house: Build) 
 # Enabling, disabling, removing
 
 
+@pytest.mark.scenario("registry: AC6 a disabled server's tools are removed at the next refresh")
 @pytest.mark.parametrize("how", ["disabled", "removed"])
 async def test_a_server_that_is_gone_loses_its_tools_at_the_next_refresh(house: Build, how: str) -> None:
     """Tools of a server that was disabled or taken out of the config leave the registry, the others' stay."""
@@ -303,6 +311,7 @@ async def test_a_server_that_is_gone_loses_its_tools_at_the_next_refresh(house: 
     assert (git.asked, docs.asked) == (1, 1)
 
 
+@pytest.mark.scenario("registry: AC6 a disabled server's tools are removed at the next refresh")
 async def test_disabled_and_enabled_again_within_the_ttl_has_its_tools(house: Build) -> None:
     """A server that comes back within the TTL has its tools at once from storage, and is not asked."""
     source = Source("git", "log")
@@ -555,6 +564,7 @@ async def test_nobody_new_is_no_wait(house: Build) -> None:
 # Over a restart
 
 
+@pytest.mark.scenario("registry: AC1 enabled servers are registered at start and not connected")
 async def test_a_restart_has_everything_without_asking(house: Build, storage: SqliteStorage) -> None:
     """Tools, age, TTL, era, version, capabilities and instructions come back from disk; no server is asked."""
     source = Source("git", "log", deny=("secret",))
@@ -640,6 +650,7 @@ async def test_a_storage_that_fails_does_not_fail_discovery(house: Build, storag
 # Events
 
 
+@pytest.mark.scenario("registry: Observability: the named events with their fields and the trace id")
 async def test_a_discovery_tells_what_it_does(house: Build) -> None:
     """Start, each success and each failure are events with exactly the fields of spec 4."""
     good, bad = Source("good", "a", "b"), Source("bad")
@@ -655,6 +666,7 @@ async def test_a_discovery_tells_what_it_does(house: Build) -> None:
     assert events(logs, "tools.registry.updated") == [{"staticCount": 0, "mcpCount": 2}]
 
 
+@pytest.mark.scenario("registry: Observability: the named events with their fields and the trace id")
 async def test_every_event_of_a_discovery_carries_its_trace_id(house: Build) -> None:
     """The id that was given is on every event, those of the registry and of removals included."""
     good, bad, gone = Source("good", "a"), Source("bad"), Source("gone", "x")

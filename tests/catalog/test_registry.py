@@ -65,6 +65,7 @@ def events(logs: list[Any], event: str) -> list[dict[str, Any]]:
 # Naming
 
 
+@pytest.mark.scenario("registry: AC4 a name with a server's prefix leads to that server")
 def test_a_servers_tool_is_exposed_as_server_and_tool() -> None:
     """`status` of `git` is `git__status`, and the record knows server and original name for routing."""
     registry = ToolRegistry()
@@ -76,6 +77,7 @@ def test_a_servers_tool_is_exposed_as_server_and_tool() -> None:
     assert parse(found.name) == ("git", "status")
 
 
+@pytest.mark.scenario("registry: AC4 a name with a server's prefix leads to that server")
 @pytest.mark.parametrize("own", ["b__c", "__x", "x__", "_", "a__b__c"])
 def test_underscores_in_a_tools_own_name_do_not_confuse_routing(own: str) -> None:
     """A tool's own name may hold `__`: the record, not the splitting, says where a call goes."""
@@ -95,6 +97,7 @@ def test_servers_whose_names_begin_alike_do_not_meet() -> None:
     assert owners == {"a__b_c": "a", "a_b__c": "a_b"}
 
 
+@pytest.mark.scenario("registry: Names: a conflict with a static tool excludes, the same name on two servers does not")
 @pytest.mark.parametrize("server", ["", "Git", "git-hub", "a__b", "_a", "a_", "a b", "größe", "a\n"])
 def test_a_server_name_must_be_snake_case(server: str) -> None:
     """Another name is TOOL_INVALID_INPUT, not retryable, and nothing is registered."""
@@ -250,6 +253,7 @@ def test_of_two_tools_with_one_name_the_first_stays() -> None:
 # Merging
 
 
+@pytest.mark.scenario("registry: AC3 static and MCP tools come as one list in the provider's form")
 def test_several_servers_and_static_tools_are_one_sorted_list() -> None:
     """All tools are one list, sorted by name, in the order of nobody's arrival."""
     arrivals = [("zeta", ["b", "a"]), ("alpha", ["z", "Y"]), ("git", ["status"])]
@@ -266,6 +270,7 @@ def test_several_servers_and_static_tools_are_one_sorted_list() -> None:
     assert listed == sorted(listed)
 
 
+@pytest.mark.scenario("registry: Names: a conflict with a static tool excludes, the same name on two servers does not")
 def test_the_same_name_on_two_servers_is_two_tools() -> None:
     """Two servers may both have a `search`; each is reached by its own name."""
     registry = ToolRegistry()
@@ -275,6 +280,7 @@ def test_the_same_name_on_two_servers_is_two_tools() -> None:
     assert titles == {"docs__search": "D", "web__search": "W"}
 
 
+@pytest.mark.scenario("registry: AC3 static and MCP tools come as one list in the provider's form")
 def test_the_providers_form_is_name_description_and_input_schema() -> None:
     """For a model provider a tool is exactly `{name, description, input_schema}`."""
     registry = ToolRegistry()
@@ -315,6 +321,7 @@ def test_removing_a_server_removes_its_tools_only() -> None:
     assert registry.remove_server_tools("never_there") == ToolResult[int].ok(0)
 
 
+@pytest.mark.scenario("registry: AC4 a name with a server's prefix leads to that server")
 @pytest.mark.parametrize("name", ["say", "git__nothing", "nothing__status", "status", "", "git__", "__status"])
 def test_what_is_no_servers_tool_is_none(name: str) -> None:
     """`get_mcp_tool` knows neither static tools nor names that nobody has."""
@@ -328,6 +335,7 @@ def test_what_is_no_servers_tool_is_none(name: str) -> None:
 # Conflicts with static tools
 
 
+@pytest.mark.scenario("registry: Names: a conflict with a static tool excludes, the same name on two servers does not")
 @pytest.mark.parametrize("prefix", [True, False])
 @pytest.mark.parametrize("static_first", [True, False])
 def test_a_tool_with_a_static_tools_name_is_not_registered(prefix: bool, static_first: bool) -> None:
@@ -386,6 +394,7 @@ def test_what_is_not_permitted_is_not_registered() -> None:
 # Freshness
 
 
+@pytest.mark.scenario("registry: AC2 the first call discovers, and the tools are kept for five minutes")
 @pytest.mark.parametrize(
     ("ttl", "age", "stale"),
     [
@@ -411,6 +420,7 @@ def test_stale_is_older_than_the_ttl(ttl: float | None, age: float, stale: bool)
     assert registry.is_discovery_stale("git") is stale
 
 
+@pytest.mark.scenario("registry: AC2 the first call discovers, and the tools are kept for five minutes")
 def test_a_server_never_discovered_is_stale() -> None:
     """Nothing known is never fresh, and each server has a time of its own."""
     clock = Clock()
@@ -424,6 +434,7 @@ def test_a_server_never_discovered_is_stale() -> None:
     assert not registry.is_discovery_stale("git")
 
 
+@pytest.mark.scenario("registry: AC2 the first call discovers, and the tools are kept for five minutes")
 def test_the_ttl_is_five_minutes() -> None:
     """Spec 4 says for how long discovered tools hold."""
     assert DEFAULT_TTL == 5 * 60
@@ -471,6 +482,7 @@ def test_every_change_is_counted_and_told() -> None:
     assert registry.generation == 4
 
 
+@pytest.mark.scenario("registry: Observability: the named events with their fields and the trace id")
 def test_updates_are_logged_with_their_counts() -> None:
     """`tools.registry.updated` says how many static and how many servers' tools there are now."""
     registry = ToolRegistry()
@@ -487,6 +499,7 @@ def test_updates_are_logged_with_their_counts() -> None:
     ]
 
 
+@pytest.mark.scenario("registry: Observability: the named events with their fields and the trace id")
 def test_a_removal_is_logged_with_its_count() -> None:
     """`tools.registry.server.removed` names the server and how many tools went; nothing removed is no event."""
     registry = ToolRegistry()
@@ -588,6 +601,7 @@ toolish = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.scenario("registry: AC7 every failure is a result with a fitting code")
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(offered=st.lists(toolish | json_values, max_size=8) | json_values, prefix=st.booleans())
 @example(

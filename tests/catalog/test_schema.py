@@ -47,6 +47,7 @@ def deep(levels: int) -> dict[str, Any]:
         (with_schema({"type": "object", "properties": {"a": 5}}), "inputSchema.properties.a: "),
         (with_schema({"type": "object", "properties": {"a": {"type": "strin"}}}), "inputSchema.properties.a.type: "),
         (with_schema({"type": "object", "required": "a"}), "inputSchema.required: "),
+        (with_schema({"type": "object", "required": "long" * 1000}), "inputSchema.required: "),
         (with_schema({"type": "object", "required": ["a", "a"]}), "inputSchema.required: "),
         (with_schema({"type": "object", "properties": {"a": {"minimum": "1"}}}), "inputSchema.properties.a.minimum: "),
         (with_schema({"type": "object", "properties": {"a": {"enum": 5}}}), "inputSchema.properties.a.enum: "),
@@ -133,6 +134,9 @@ def test_fields_nobody_knows_are_no_problem() -> None:
         "_meta": {"vendor/thing": {"n": 2**70}},
         "execution": {"taskSupport": "optional"},
         "futureField": {"a": None},
+        "output_schema": 5,
+        "input_schema": 5,
+        "meta": 5,
     }
     assert tool_problem(rich) is None
 
@@ -169,7 +173,20 @@ def test_nothing_is_fetched_to_judge_a_schema(kind: str, key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "dialect", [5, None, "", "draft-07", "urn:draft-07", "file:///etc/2020-12", "JSON Schema 2020-12", [], "::"]
+    "dialect",
+    [
+        5,
+        None,
+        "",
+        "draft-07",
+        "urn:draft-07",
+        "file:///etc/2020-12",
+        "JSON Schema 2020-12",
+        [],
+        "::",
+        DRAFT_07 + "/../x",
+        DRAFT_2020 + ".local",
+    ],
 )
 def test_an_odd_dialect_is_no_reason_to_refuse(dialect: object) -> None:
     """A `$schema` that means nothing to anybody is passed over, and the rest of the schema is still judged."""

@@ -185,6 +185,7 @@ _YES = ["true", "1", "yes", "on", "TRUE", "YES", "ON", "True", " yEs "]
 _NO = ["false", "0", "no", "off", "FALSE", "NO", "OFF", "False", "oFF\n"]
 
 
+@pytest.mark.scenario("registry: Config: the environment's servers and switches")
 @pytest.mark.parametrize(("word", "enabled"), [*((word, True) for word in _YES), *((word, False) for word in _NO)])
 @pytest.mark.parametrize("entry", [{}, {"enabled": True}, {"enabled": False}, {"disabled": True}])
 def test_a_switch_beats_the_file(tmp_path: Path, entry: dict[str, Any], word: str, enabled: bool) -> None:
@@ -206,6 +207,7 @@ def test_a_wrong_word_is_a_problem_that_names_it(tmp_path: Path, word: str) -> N
 # Rube, as spec 4 has it
 
 
+@pytest.mark.scenario("registry: Config: the environment's servers and switches")
 @pytest.mark.parametrize("word", ["true", "1", "YES", "on"])
 def test_rube_enabled_without_a_url(tmp_path: Path, word: str) -> None:
     """Enabled without a URL is the problem that spec 4 words, and the others go on."""
@@ -221,6 +223,7 @@ def test_rube_enabled_with_an_entry_that_has_no_url(tmp_path: Path) -> None:
     assert (servers["rube"].problem, servers["rube"].enabled) == (_MISSING, True)
 
 
+@pytest.mark.scenario("registry: Config: the environment's servers and switches")
 @pytest.mark.parametrize("word", ["false", "0", "no", "OFF"])
 def test_rube_disabled(word: str) -> None:
     """Switched off it is disabled if there is a URL, and simply not there if there is none."""
@@ -229,6 +232,7 @@ def test_rube_disabled(word: str) -> None:
     assert (spec.enabled, spec.problem, spec.url) == (False, None, "https://r.example")
 
 
+@pytest.mark.scenario("registry: Config: the environment's servers and switches")
 def test_rube_with_all_three() -> None:
     """URL, key and switch together make a server that is on and authenticated."""
     environment = {"RUBE_MCP_URL": "https://r.example/mcp", "RUBE_API_KEY": "tulip-42", "RUBE_MCP_ENABLED": "true"}

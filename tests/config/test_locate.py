@@ -153,7 +153,10 @@ def test_trust_is_per_folder(places: Places, tmp_path: Path) -> None:
 def test_trust_is_per_user(places: Places, tmp_path: Path) -> None:
     """What one state folder trusts is unknown to another."""
     trust(places.here, places.environment)
-    assert is_trusted(places.here, {"PEGBOARD_STATE_DIR": str(tmp_path / "other")}) is False
+    other = {"PEGBOARD_STATE_DIR": str(tmp_path / "not" / "there" / "yet")}
+    assert is_trusted(places.here, other) is False
+    trust(tmp_path, other)
+    assert [is_trusted(folder, other) for folder in (places.here, tmp_path)] == [False, True]
 
 
 def test_trust_sees_through_links(places: Places, tmp_path: Path) -> None:

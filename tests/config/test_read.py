@@ -168,6 +168,17 @@ def test_url_wins_over_server_url(tmp_path: Path) -> None:
     )
 
 
+def test_cwd_starts_where_the_file_really_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A config given by a relative path, or linked from elsewhere, means the folder in which it is kept."""
+    settings_of(tmp_path, {"mcpServers": {"docs": {"command": "uvx", "cwd": "sub"}}})
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "config.json"
+    link.symlink_to(tmp_path / "pegboard.json")
+    monkeypatch.chdir(tmp_path)
+    found = {read_settings(path, {}).servers["docs"].cwd for path in (Path("pegboard.json"), link)}
+    assert found == {str(tmp_path.resolve() / "sub")}
+
+
 @pytest.mark.parametrize(
     ("entry", "missing"),
     [
@@ -189,6 +200,12 @@ def test_an_entry_without_an_address_is_only_its_own_problem(
     servers = settings_of(tmp_path, {"mcpServers": {"GitHub-Docs": entry, "git": {"command": "uvx"}}}).servers
     assert servers["github_docs"].problem == f'Invalid MCP server config for "github_docs": missing {missing}'
     assert (servers["git"].problem, servers["git"].command) == (None, "uvx")
+
+
+def test_an_entry_without_an_address_still_has_its_transport(tmp_path: Path) -> None:
+    """What an entry does say is kept although it does not say enough."""
+    spec = server_of(tmp_path, {"type": "sse", "ttl": 7})
+    assert (spec.transport, spec.transport_guessed, spec.ttl) == ("sse", False, 7)
 
 
 def test_numbers_and_flags_in_env_and_headers_become_texts(tmp_path: Path) -> None:

@@ -118,8 +118,8 @@ def test_keys_of_the_environment_are_secret(tmp_path: Path, key: str, secret: bo
 def test_overriding_a_server_keeps_its_secrets(tmp_path: Path) -> None:
     """Secrets of the file's entry stay secret after the environment moved the server."""
     entry = {"url": "https://ada:tulip-42@old.example", "headers": {"X": "rose-17"}}
-    spec = spec_of(tmp_path, entry, DOCS_MCP_URL="https://ada:lily-5@new.example")
-    assert spec.secrets >= {"tulip-42", "rose-17", "lily-5"}
+    environment = {"DOCS_MCP_URL": "https://ada:lily-5@new.example", "DOCS_API_KEY": "pansy-3"}
+    assert spec_of(tmp_path, entry, **environment).secrets >= {"tulip-42", "rose-17", "lily-5", "pansy-3"}
 
 
 @given(st.dictionaries(st.sampled_from("ABCDE"), st.text(alphabet="ab ", max_size=6)))

@@ -57,6 +57,7 @@ async def test_a_lost_server_leaves_the_list_at_once_and_comes_back(tmp_path: Pa
         assert await pid_of(client, "one") != pid
 
 
+@pytest.mark.scenario("registry: AC6 a disabled server's tools are removed at the next refresh")
 @both_eras
 async def test_disabling_removes_and_enabling_brings_back_within_the_ttl(tmp_path: Path, version: str) -> None:
     """A disabled server's tools are gone with a notice; enabled again, they are back though nothing expired."""

@@ -296,6 +296,7 @@ async def test_three_failures_in_a_row_open_the_breaker(tmp_path: Path) -> None:
             assert server.breaker.failures == 0
 
 
+@pytest.mark.scenario("registry: AC5 a failed discovery keeps the tools and is a failed result")
 async def test_a_failed_refresh_keeps_the_tools_and_says_since_when(tmp_path: Path) -> None:
     """A server that answers its list with an error keeps its cached tools; they are marked stale, and still work."""
     with http_toy() as listening:

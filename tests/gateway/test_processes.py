@@ -171,6 +171,7 @@ async def test_five_stdio_clients_of_a_running_gateway_share_its_servers(tmp_pat
             assert len(toys_of(mark)) == 1
 
 
+@pytest.mark.scenario("registry: AC1 enabled servers are registered at start and not connected")
 async def test_starting_takes_no_connection_and_a_second_gateway_says_so(tmp_path: Path) -> None:
     """At start servers are registered, not connected; a port that is taken is a clear message and exit 1."""
     log = tmp_path / "requests"

@@ -174,8 +174,8 @@ def _address(entry: Node) -> dict[str, Any]:
 
 def _command(entry: Node) -> dict[str, Any]:
     command = entry.get("command")
-    if command is None or not command.text().strip():
-        meant = any(entry.get(key) for key in ("type", "command", "args"))
+    if command is None:
+        meant = entry.get("type") or entry.get("args")
         return {"problem": _missing(fold_server_name(entry.key), "command" if meant else "url")}
     found: dict[str, Any] = {"command": command.text()}
     if node := entry.get("args"):

@@ -162,7 +162,8 @@ class Server:
 
     async def replace_spec(self, spec: ServerSpec) -> None:
         """Take over a changed config; only a new address needs a new connection."""
-        same = _address(spec) == _address(self.spec) and spec.enabled == self.spec.enabled and not spec.problem
+        before, after = ((_address(each), each.enabled, each.problem) for each in (self.spec, spec))
+        same = before == after
         self.spec = spec
         self._redactor = Redactor.of(spec.secrets)
         if same:
