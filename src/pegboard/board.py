@@ -84,7 +84,8 @@ class Pegboard:
         self._keeper = Keeper()
         # Tools of disabled servers: not there for clients, but still to be told about.
         self._shelved: dict[str, tuple[RegisteredTool, ...]] = {}
-        self._removed: set[str] = set()
+        # Servers that were taken out of the config while running, and the tools they had.
+        self._removed: dict[str, frozenset[str]] = {}
         self._views: dict[Filter, tuple[int, View]] = {}
         self._epoch = 0
         self._seen_generation = -1
@@ -160,7 +161,7 @@ class Pegboard:
         """The tool of this name, met for the first time if need be; else why there is none."""
         tool = self.registry.get(name)
         if tool is None:
-            await self._meet_owner(name)
+            await self._meet_owner(name, wanted)
             tool = self.registry.get(name)
         if tool is None or not wanted.admits(tool):
             raise self._unknown(name, wanted)
@@ -222,14 +223,19 @@ class Pegboard:
             old, self.settings = self.settings, settings
             for remark in settings.remarks:
                 logger().warning("config.remark", remark=remark)
-            for name in [name for name in self.servers if name not in settings.servers]:
-                await self._remove(name)
+            if (old.storage, old.max_name_length) != (settings.storage, settings.max_name_length):
+                logger().warning("config.remark", remark="storage and maxNameLength change with the next start")
+            work: list[Coroutine[Any, Any, None]] = [
+                self._remove(name) for name in self.servers if name not in settings.servers
+            ]
             for name, spec in settings.servers.items():
                 if name not in self.servers:
                     self._add(spec)
-                    await self._restore(name)
-                elif old.servers.get(name) != spec:
-                    await self._replace(name, spec)
+                    work.append(self._restore(name))
+                elif self.servers[name].spec != spec:
+                    work.append(self._replace(name, spec))
+            # All at once: one process that is slow to end must not keep the others' tools in the list.
+            await asyncio.gather(*work)
             self._changed()
 
     async def leave_session(self, key: str) -> None:
@@ -262,7 +268,7 @@ class Pegboard:
             key=caller.session,
             on_progress=caller.on_progress,
             capabilities=caller.capabilities if caller.era == "modern" else {},
-            input_schema=tool.definition["inputSchema"],
+            input_schema=tool.definition["inputSchema"] if tool.marked else None,
         )
         if result.get("resultType") == "input_required" and caller.era != "modern":
             raise ToolFailure(
@@ -279,23 +285,29 @@ class Pegboard:
         except RpcError as exc:
             raise ToolFailure(ToolErrorCode.EXECUTION_FAILED, f"{name} failed ({exc.code}): {exc.message}") from None
 
-    async def _meet_owner(self, name: str) -> None:
-        """The owner of a name that is not in the catalog may be a server that was never asked."""
+    async def _meet_owner(self, name: str, wanted: Filter) -> None:
+        """The owner of a name that is not in the catalog may be off, or may never have been asked."""
         parts = parse(name)
-        owners = [server for server in self.servers.values() if not server.spec.prefix]
-        if parts is not None and (owner := self.servers.get(parts[0])):
-            owners.insert(0, owner)
-        for server in owners:
+        for server in self._possible_owners(name, wanted):
             if server.spec.enabled and not server.spec.problem and self.registry.server(server.name) is None:
                 result = await self.discovery.discover(server.name)
                 if result.error is not None and server.spec.prefix:
                     result.unwrap()
-            # Asked for by its name, a server that cannot answer says why; also if that came about just now.
             named = parts is not None and server.name == parts[0]
-            if named and self.registry.get(name) is None and (failure := server.failure()):
+            had = any(tool.name == name for tool in self._shelved.get(server.name, ()))
+            # A server that has this tool and cannot answer says why; also if that came about just now.
+            if (named or had) and self.registry.get(name) is None and (failure := server.failure()):
                 raise failure
-        if parts is not None and parts[0] in self._removed:
-            raise unavailable(f"server {parts[0]} was removed from the config", retryable=False)
+        for server_name, tools in self._removed.items():
+            if name in tools or (parts is not None and server_name == parts[0]):
+                raise unavailable(f"server {server_name} was removed from the config", retryable=False)
+
+    def _possible_owners(self, name: str, wanted: Filter) -> list[Server]:
+        """Who may have a tool of this name, as far as this client may know of them."""
+        parts = parse(name)
+        named = self.servers.get(parts[0]) if parts is not None else None
+        owners = [*([named] if named else []), *(server for server in self.servers.values() if not server.spec.prefix)]
+        return [server for server in owners if wanted.servers is None or server.name in wanted.servers]
 
     def _unknown(self, name: str, wanted: Filter) -> UnknownTool:
         if renamed := self.settings.renamed.get(name):
@@ -321,18 +333,22 @@ class Pegboard:
                 return Availability("available", stale_since=stale)
 
     def _add(self, spec: ServerSpec) -> None:
-        self._removed.discard(spec.name)
+        self._removed.pop(spec.name, None)
         self.servers[spec.name] = Server(spec, keeper=self._keeper, watcher=self)
         if spec.problem:
             logger().error("config.server.invalid", server=spec.name, reason=spec.problem)
 
     async def _remove(self, name: str) -> None:
         server = self.servers.pop(name)
-        self._removed.add(name)
-        self._shelved.pop(name, None)
-        await self.discovery.forget(server.spec)
-        self._changed()
         self._own(server.close())
+        known = self.registry.server(name)
+        self._removed[name] = frozenset(known.tools if known else ())
+        self._shelved.pop(name, None)
+        try:
+            await self.discovery.forget(server.spec)
+        except StorageError as exc:
+            logger().warning("catalog.forget.failed", serverName=name, reason=str(exc))
+        self._changed()
 
     async def _replace(self, name: str, spec: ServerSpec) -> None:
         server = self.servers[name]

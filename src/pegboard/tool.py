@@ -140,6 +140,8 @@ class RegisteredTool:
     definition: Mapping[str, Any]
     digest: int = 0
     tool: Tool | None = None
+    # Whether arguments of this tool have to stand in HTTP headers, too (`x-mcp-header`).
+    marked: bool = False
 
     @property
     def claude_tool(self) -> dict[str, Any]:

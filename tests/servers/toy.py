@@ -63,6 +63,8 @@ class Settings:
     hang_on: tuple[str, ...] = ()
     die_on: tuple[str, ...] = ()
     dies_at_unknown: bool = False
+    no_listen: bool = False
+    refuses_initialize: bool = False
     silent_at_unknown: bool = False
     ttl_ms: int | None = None
     instructions: str | None = None
@@ -145,6 +147,8 @@ class Toy:
         raise RpcError(-32601, f"Method not found: {method}")
 
     def initialize(self, params: Message) -> Message:
+        if self.settings.refuses_initialize:
+            raise RpcError(-32601, "Method not found: initialize")
         if self.settings.era == "modern":
             data = {"supported": [MODERN], "requested": params.get("protocolVersion")}
             raise RpcError(-32022, "Unsupported protocol version", data)
@@ -246,8 +250,8 @@ class Toy:
         seen = {"requests": self.requests, "cancelled": self.cancelled, "calls": len(self.calls)}
         return {"content": [{"type": "text", "text": json.dumps(seen)}], "structuredContent": seen}
 
-    def tool_progress(self, arguments: Message, params: Message, *rest: Any) -> Message:
-        token, send = (params.get("_meta") or {}).get("progressToken"), rest[-1]
+    def tool_progress(self, arguments: Message, params: Message, request_id: Any, send: Send) -> Message:
+        token = (params.get("_meta") or {}).get("progressToken")
         steps = arguments.get("steps", 3)
         for step in range(1, steps + 1):
             if token is not None:
@@ -260,6 +264,10 @@ class Toy:
                 }
                 send(note("notifications/progress", said))
             time.sleep(arguments.get("pause", 0))
+        if arguments.get("stuck"):
+            for _ in range(200):
+                send(note("notifications/progress", {"progressToken": token, "progress": steps}))
+                time.sleep(0.05)
         return {
             "content": [{"type": "text", "text": f"{steps} steps, token {'given' if token is not None else 'none'}"}]
         }
@@ -307,6 +315,8 @@ class Toy:
             "not_an_object": b"[[1]]\n42\nnull\n",
             "deep": b'{"jsonrpc":"2.0","id":%d,"result":' % request_id + b"[" * 5000 + b"]" * 5000 + b"}\n",
             "split": text + b"\n",
+            "odd_question": b'{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}\n'
+            b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[1]}}\n' + text + b"\n",
             "surrogate": b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"cut \\ud83d"}]}}\n'
             % request_id,
         }

@@ -105,6 +105,10 @@ class Handler(BaseHTTPRequestHandler):
         if toy.manners.sessions and not modern and not initializing and session not in toy.sessions:
             self.plain(404 if session else 400, b"Session not found")
             return
+        if toy.toy.settings.no_listen and message.get("method") == "subscriptions/listen":
+            toy.toy.requests.append("subscriptions/listen")
+            self.plain(405, b"")
+            return
         if "id" not in message or "method" not in message:
             toy.toy.handle(message, lambda _: None)
             self.plain(202, b"")

@@ -160,8 +160,15 @@ class Discovery:
         """Take over what is on disk of one server, for instance when it is enabled again."""
         source = self._sources().get(name)
         self._forgive(name)
-        for record in await self._storage.load_catalog():
-            if source is not None and (record.server, record.fingerprint) == (name, source.spec.fingerprint):
+        if source is None:
+            return
+        records = [] if self._registry.server(name) else await self._storage.load_catalog()
+        if (known := self._registry.server(name)) is not None:
+            # Newer than anything on disk; only how it is shown may have changed.
+            self._register(source.spec, known.raw, known.ttl, known.discovered_at)
+            return
+        for record in records:
+            if (record.server, record.fingerprint) == (name, source.spec.fingerprint):
                 self._take_over(source.spec, record)
 
     async def forget(self, spec: ServerSpec) -> None:

@@ -231,7 +231,8 @@ class _FunctionTool(ResultTool):
 def _registered(
     name: str, server: str | None, original: str, definition: Mapping[str, Any], tool: Tool | None = None
 ) -> RegisteredTool:
-    return RegisteredTool(name, server, original, definition, hash(exactjson.dump(definition)), tool)
+    text = exactjson.dump(definition)
+    return RegisteredTool(name, server, original, definition, hash(text), tool, marked=b"x-mcp-header" in text)
 
 
 def _own_name(raw: object) -> str:

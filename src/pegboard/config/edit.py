@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from pegboard import jsonc
+from pegboard.config.locate import run_file
 from pegboard.config.read import decode, parse_settings
 from pegboard.config.settings import ConfigError
 from pegboard.names import fold_server_name
@@ -81,6 +84,31 @@ def _root(text: str) -> dict[str, Any]:
 
 def _rewrite(path: Path, change: Callable[[str], str]) -> None:
     """Read, change, check and put in place in one step, so that no reader ever sees half a file."""
+    with _alone_with(path):
+        _rewrite_alone(path, change)
+
+
+@contextlib.contextmanager
+def _alone_with(path: Path) -> Generator[None]:
+    """Of two processes that change the same file, one waits: neither's change is lost."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    try:
+        lock = run_file(path).with_suffix(".lock")
+        lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = lock.open("w")
+    except (OSError, RuntimeError) as exc:
+        # A path that leads in a circle has no identity to lock.
+        raise ConfigError(f"{path}: {getattr(exc, 'strerror', None) or exc}") from None
+    with handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _rewrite_alone(path: Path, change: Callable[[str], str]) -> None:
     try:
         text = decode(path.read_bytes(), path)
     except FileNotFoundError:

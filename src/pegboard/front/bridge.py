@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hmac
 import json
 import os
 import secrets
@@ -54,9 +55,8 @@ async def _serve(server: GatewayServer, token: str, reader: asyncio.StreamReader
 
     try:
         async with asyncio.timeout(5):
-            greeting = await reader.readline()
-        if not secrets.compare_digest(greeting.strip(), token.encode()):
-            return
+            if not await _acquainted(token, reader, writer):
+                return
         client = LineClient(write)
         reading = asyncio.get_running_loop().create_task(_read(client, reader))
         try:
@@ -67,6 +67,19 @@ async def _serve(server: GatewayServer, token: str, reader: asyncio.StreamReader
         pass
     finally:
         writer.close()
+
+
+async def _acquainted(token: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    """Each side proves that it knows the token, and neither says it."""
+    challenge = (await reader.readline()).strip()
+    own = secrets.token_hex(16).encode()
+    writer.write(_proof(token, b"gateway", challenge) + b" " + own + b"\n")
+    await writer.drain()
+    return hmac.compare_digest((await reader.readline()).strip(), _proof(token, b"bridge", own))
+
+
+def _proof(token: str, side: bytes, challenge: bytes) -> bytes:
+    return hmac.new(token.encode(), side + b" " + challenge, "sha256").hexdigest().encode()
 
 
 async def _read(client: object, reader: asyncio.StreamReader) -> None:
@@ -104,15 +117,35 @@ def cross(run_file: Path) -> bool:
 
 
 def _reach(run_file: Path) -> socket.socket | None:
+    """A gateway that proves to be the one which wrote the file: its port may be somebody else's by now."""
     try:
         known = json.loads(run_file.read_text("utf-8"))
         link = socket.create_connection(("127.0.0.1", int(known["bridge"])), timeout=2)
-        link.settimeout(None)
-        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        link.sendall(str(known["token"]).encode() + b"\n")
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    try:
+        token, challenge = str(known["token"]), secrets.token_hex(16).encode()
+        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        link.sendall(challenge + b"\n")
+        proof, _, theirs = _first_line(link).partition(b" ")
+        if not hmac.compare_digest(proof, _proof(token, b"gateway", challenge)):
+            raise OSError("somebody else answers there")
+        link.sendall(_proof(token, b"bridge", theirs) + b"\n")
+        link.settimeout(None)
+    except (OSError, KeyError):
+        link.close()
+        return None
     return link
+
+
+def _first_line(link: socket.socket) -> bytes:
+    line = b""
+    while not line.endswith(b"\n") and len(line) < 200:
+        part = link.recv(1)
+        if not part:
+            break
+        line += part
+    return line.strip()
 
 
 def _pump_input(link: socket.socket) -> None:

@@ -28,8 +28,13 @@ class ConfigFile:
         """Look at the file now and then, until cancelled; a look is one stat."""
         while True:
             await asyncio.sleep(_LOOK_EVERY)
-            if _stamp(self._path) != self._stamp:
+            if _stamp(self._path) == self._stamp:
+                continue
+            try:
                 await self.reload()
+            except Exception as exc:
+                # Whatever it was, the next change of the file must still be seen.
+                logger().error("config.reload.failed", error=f"{type(exc).__name__}: {exc}")
 
     def reload_soon(self) -> None:
         """Reload without waiting for it."""

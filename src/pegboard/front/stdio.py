@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import queue
 import signal
 import sys
 import threading
@@ -23,7 +24,7 @@ async def serve_stdio(board: Pegboard, config_path: Path) -> None:
     out = _claim_output()
     config = ConfigFile(board, config_path)
     async with board:
-        client = LineClient(lambda text: asyncio.to_thread(_write, out, text))
+        client = LineClient(_Writer(out).write)
         serving = asyncio.get_running_loop().create_task(client.serve(GatewayServer(McpFront(board))))
         watching = asyncio.get_running_loop().create_task(config.watch())
         reading = asyncio.get_running_loop().create_task(_read_input(client))
@@ -72,10 +73,35 @@ def _claim_output() -> int:
     return private
 
 
-def _write(out: int, text: bytes) -> None:
-    data = memoryview(text + b"\n")
-    while data:
-        data = data[os.write(out, data) :]
+class _Writer:
+    """Writes from a thread of its own, which nobody waits for: a client that does not read must not hold us up."""
+
+    def __init__(self, out: int) -> None:
+        self._out = out
+        self._loop = asyncio.get_running_loop()
+        self._lines: queue.SimpleQueue[tuple[bytes, asyncio.Future[None]]] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name="stdout", daemon=True).start()
+
+    async def write(self, text: bytes) -> None:
+        """Write one line; returns once the client's end has taken it."""
+        written: asyncio.Future[None] = self._loop.create_future()
+        self._lines.put((text, written))
+        await written
+
+    def _run(self) -> None:
+        # The loop may be gone by the time a line is through, and so may the client.
+        with contextlib.suppress(RuntimeError, OSError):
+            while True:
+                text, written = self._lines.get()
+                data = memoryview(text + b"\n")
+                while data:
+                    data = data[os.write(self._out, data) :]
+                self._loop.call_soon_threadsafe(_settle, written)
+
+
+def _settle(written: asyncio.Future[None]) -> None:
+    if not written.done():
+        written.set_result(None)
 
 
 def _stop_on_signal(task: asyncio.Task[None]) -> None:

@@ -27,6 +27,7 @@ from pegboard.version import SERVER_INFO, VERSION
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 _MAX_STREAMS = 1024
+_MAX_PROGRESS = 256
 
 _CLIENT_KEY = "pegboard.client"
 _Context = ServerRequestContext[Any, Any]
@@ -224,7 +225,7 @@ class _progress(contextlib.AbstractAsyncContextManager["Callable[[Mapping[str, A
         if self._token is None:
             return None
         self._pump = asyncio.get_running_loop().create_task(self._carry())
-        return self._queue.put_nowait
+        return self._said
 
     async def __aexit__(self, kind: object, *_: object) -> None:
         if self._pump is None:
@@ -234,6 +235,12 @@ class _progress(contextlib.AbstractAsyncContextManager["Callable[[Mapping[str, A
             await self._pump
         else:
             self._pump.cancel()
+
+    def _said(self, params: Mapping[str, Any]) -> None:
+        if self._queue.qsize() >= _MAX_PROGRESS:
+            # A client that does not read gets the newest, not all of it.
+            self._queue.get_nowait()
+        self._queue.put_nowait(params)
 
     async def _carry(self) -> None:
         while (params := await self._queue.get()) is not None:

@@ -28,13 +28,19 @@ class LineClient:
     """Feeds lines to the SDK's server and writes what it answers."""
 
     def __init__(self, write: Callable[[bytes], Awaitable[None]]) -> None:
-        self._write = write
+        self._write_line = write
+        # Two lines at once would end up inside each other.
+        self._writing = asyncio.Lock()
         self._send: MemoryObjectSendStream[SessionMessage | Exception]
         self._receive: MemoryObjectReceiveStream[SessionMessage | Exception]
         self._send, self._receive = anyio.create_memory_object_stream[SessionMessage | Exception](256)
         self._unanswered: set[object] = set()
         self._quiet = asyncio.Event()
         self._quiet.set()
+
+    async def _write(self, text: bytes) -> None:
+        async with self._writing:
+            await self._write_line(text)
 
     async def line(self, text: bytes) -> None:
         """Take one line from the client."""

@@ -10,10 +10,10 @@ from typing import Any, cast
 from pegboard.log import logger
 from pegboard.protocol.eras import modern_params
 from pegboard.protocol.headers import parameter_headers, request_headers
-from pegboard.result import ToolFailure
+from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.greeting import Greeting
 from pegboard.servers.link import Link, Message, Params, RpcError, broken_answer
-from pegboard.servers.wires.client import Unreachable
+from pegboard.servers.wires.client import NeedsAuth, Unreachable, WrongStatus
 from pegboard.servers.wires.http import HttpWire
 from pegboard.servers.wires.sse import SseWire
 from pegboard.version import CLIENT_INFO
@@ -24,6 +24,9 @@ _RELISTEN_PAUSE = 1.0
 _MAX_PAGES = 1000
 _MAX_ITEMS = 20_000
 _PAGE_LIMIT = 30.0
+_LIST_LIMIT = 60.0
+_STREAM_WORTH_TELLING = 0.5
+_LONGEST_PAUSE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Connection:
         else:
             await self.link.notify("notifications/initialized")
             if isinstance(self.link.wire, HttpWire):
-                self.link.wire.listen()
+                self.link.wire.listen(on_gap)
         if isinstance(self.link.wire, HttpWire):
             self._spawn(self._heartbeat())
 
@@ -83,7 +86,14 @@ class Connection:
         return await self.link.request(method, stamped, timeout=timeout, headers=headers, on_progress=on_progress)
 
     async def list_all(self, method: str, key: str) -> Listing:
-        """Every page of a list."""
+        """Every page of a list, in a limited time."""
+        try:
+            async with asyncio.timeout(_LIST_LIMIT):
+                return await self._list_all(method, key)
+        except TimeoutError:
+            raise unavailable(f"{self.link.label} timed out: no end of {method} within {_LIST_LIMIT:g} s") from None
+
+    async def _list_all(self, method: str, key: str) -> Listing:
         items: list[dict[str, Any]] = []
         cursors: set[str] = set()
         params: dict[str, Any] = {}
@@ -123,20 +133,27 @@ class Connection:
     async def _listen(self, on_gap: Callable[[], None]) -> None:
         """Keep a `subscriptions/listen` stream open; whenever it had to be opened anew, something may be missed."""
         params = {"notifications": {"toolsListChanged": True}}
+        pause = _RELISTEN_PAUSE
+        loop = asyncio.get_running_loop()
         while not self.link.lost.done():
+            opened = loop.time()
             try:
                 await self.request("subscriptions/listen", params, timeout=None)
-            except RpcError as exc:
-                logger().info("server.listen.refused", server=self.link.label, code=exc.code)
-                return
+            except (RpcError, NeedsAuth, WrongStatus) as exc:
+                if not (isinstance(exc, WrongStatus) and exc.error.retryable):
+                    logger().info("server.listen.refused", server=self.link.label, reason=str(exc)[:200])
+                    return
             except Unreachable as exc:
                 if exc.refused:
                     self.link.lose(str(exc))
                     return
             except ToolFailure as exc:
                 logger().debug("server.listen.ended", server=self.link.label, reason=str(exc)[:200])
-            await asyncio.sleep(_RELISTEN_PAUSE)
-            on_gap()
+            lived = loop.time() - opened > _STREAM_WORTH_TELLING
+            pause = _RELISTEN_PAUSE if lived else min(pause * 2, _LONGEST_PAUSE)
+            await asyncio.sleep(pause)
+            if lived:
+                on_gap()
 
     async def _heartbeat(self) -> None:
         """An address has no connection that could break, so it is asked now and then whether it is still there."""

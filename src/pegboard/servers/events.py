@@ -79,7 +79,7 @@ class EventStream:
             elif field_name == b"id" and b"\0" not in value:
                 event_id = value.decode("utf-8", "replace")
                 self.last_id = event_id or None
-            elif field_name == b"retry" and value.isdigit():
+            elif field_name == b"retry" and value.isdigit() and len(value) < 10:
                 self.retry = int(value) / 1000
         if not lines or (not data and event_id is None):
             return None

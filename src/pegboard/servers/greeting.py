@@ -46,11 +46,12 @@ async def greet(link: Link, known: Era | None, *, duplex: bool, capabilities: Ma
     if known == "handshake":
         try:
             return await _initialize(link, capabilities)
-        except RpcError as exc:
-            # It has moved on since it was last seen.
-            if exc.code != UNSUPPORTED_VERSION:
-                raise
-            return _modern(await _discover(link, capabilities))
+        except (RpcError, WrongStatus) as refusal:
+            # It may have moved on since it was last seen.
+            answer = await _discovered(link, capabilities)
+            if answer is None or not _speaks_modern(answer):
+                raise refusal from None
+            return _modern(answer)
     if duplex:
         return await _ask_both_ways(link, capabilities)
     try:
@@ -103,6 +104,13 @@ async def _discover(link: Link, capabilities: Mapping[str, Any]) -> Message:
     params = modern_params(None, version=LATEST_MODERN, client_info=CLIENT_INFO, capabilities=capabilities)
     headers = request_headers(LATEST_MODERN, "server/discover", params)
     return await link.request("server/discover", params, timeout=None, headers=headers, cancellable=False)
+
+
+async def _discovered(link: Link, capabilities: Mapping[str, Any]) -> Message | None:
+    try:
+        return await _discover(link, capabilities)
+    except (RpcError, WrongStatus):
+        return None
 
 
 async def _initialize(link: Link, capabilities: Mapping[str, Any]) -> Greeting:

@@ -21,6 +21,8 @@ Params = Mapping[str, Any]
 
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 METHOD_NOT_FOUND = -32601
+# Progress can make a call last this many times its time limit.
+_LONGEST = 10
 INTERNAL_ERROR = -32603
 
 _ID_FIRST = re.compile(rb'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*"?(\d+)')
@@ -52,13 +54,25 @@ class Pending:
     on_progress: Callable[[Params], None] | None
     timeout: float | None
     limit: asyncio.Timeout | None = None
+    latest: float | None = None
+    _furthest: float | None = None
 
     def progressed(self, params: Params) -> None:
-        """Progress shows that the server is alive: the time limit starts anew."""
-        if self.limit is not None and self.timeout is not None and not self.future.done():
-            self.limit.reschedule(asyncio.get_running_loop().time() + self.timeout)
+        """Progress that goes on shows a server at work: its time limit starts anew, though not for ever."""
+        progress = params.get("progress")
+        if isinstance(progress, (int, float)) and (self.latest is None or progress > self.latest):
+            self.latest = progress
+            self._extend()
         if self.on_progress is not None:
             self.on_progress(params)
+
+    def _extend(self) -> None:
+        if self.limit is None or self.timeout is None or self.future.done():
+            return
+        now = asyncio.get_running_loop().time()
+        if self._furthest is None:
+            self._furthest = now + _LONGEST * self.timeout
+        self.limit.reschedule(min(now + self.timeout, self._furthest))
 
 
 class Wire(Protocol):
@@ -179,7 +193,11 @@ class Link:
             self.garbled(text[:4096], text[-4096:], f"not valid JSON ({exc})")
             return
         for single in exactjson.as_list(message) or [message]:
-            self.deliver(single, origin)
+            try:
+                self.deliver(single, origin)
+            except Exception as exc:
+                # One message must never cost those that came behind it.
+                logger().error("server.message.failed", server=self.label, error=f"{type(exc).__name__}: {exc}")
 
     def garbled(self, head: bytes, tail: bytes, reason: str) -> None:
         """Something came that cannot be read; if it shows which request it answers, that one fails."""
@@ -198,6 +216,8 @@ class Link:
         method = message.get("method")
         if not isinstance(method, str):
             self._settle(message)
+        elif "id" in message and not isinstance(message["id"], (str, int)):
+            self.garbled(b"", b"", "a question without a usable id")
         elif "id" in message:
             self._answer(message, method, origin)
         else:
@@ -233,7 +253,8 @@ class Link:
                 pending.progressed(params)
             return
         if method == "notifications/cancelled":
-            if task := self._answering.get(params.get("requestId")):
+            request_id = params.get("requestId")
+            if isinstance(request_id, (str, int)) and (task := self._answering.get(request_id)):
                 task.cancel()
             return
         self._on_notification(method, params)

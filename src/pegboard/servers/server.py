@@ -119,6 +119,20 @@ class Server:
     ) -> Message:
         """Send a request, connecting first if need be; an expired session is opened anew, once."""
         key = key if self.spec.instance == "session" else None
+        try:
+            return await self._request(key, method, params, on_progress, capabilities, input_schema)
+        except ToolFailure as exc:
+            raise self._cleaned(exc) from None
+
+    async def _request(
+        self,
+        key: str | None,
+        method: str,
+        params: Params | None,
+        on_progress: Callable[[Params], None] | None,
+        capabilities: Mapping[str, Any] | None,
+        input_schema: Mapping[str, Any] | None,
+    ) -> Message:
         for attempt in (1, 2):
             held = await self._hold(key)
             try:
@@ -144,8 +158,11 @@ class Server:
             listing = await held.connection.list_all("tools/list", "tools")
         except RpcError as exc:
             raise unavailable(self._clean(f"{self.name} answered tools/list with error {exc.code}: {exc}")) from None
+        except ToolFailure as exc:
+            raise self._cleaned(exc) from None
         finally:
-            self._release(None, held)
+            # A look at the list is no use: it must not keep a server from idling.
+            held.active -= 1
         self.last_seen = time.time()
         return listing
 
@@ -181,6 +198,8 @@ class Server:
 
     def failure(self) -> ToolFailure | None:
         """Why a call cannot even be tried now, or `None`."""
+        if self._closed:
+            return unavailable(f"server {self.name} was stopped")
         if self._state is ServerState.DISABLED:
             return unavailable(
                 f"server {self.name} is disabled: `pegboard enable {self.name}` brings it back", retryable=False
@@ -232,6 +251,9 @@ class Server:
             raise
         except Exception as exc:
             raise self._could_not_open(exc) from None
+        if not self._wanted():
+            await connection.close()
+            raise unavailable(f"server {self.name} was stopped")
         now = self._loop.time()
         self._held[key] = held = _Held(connection, opened=now, last_used=now)
         self.greeting, self.era = connection.greeting, connection.greeting.era
@@ -249,6 +271,11 @@ class Server:
         reason = self._clean(str(exc) or type(exc).__name__)
         self.last_error = reason
         logger().warning("server.connect.failed", server=self.name, reason=reason[:300])
+        if isinstance(exc, (RpcError, LinkLost)):
+            # It may have changed its era since it was last seen: next time it is asked.
+            self.era = None
+        if not self._wanted():
+            return unavailable(f"server {self.name} was stopped")
         if isinstance(exc, NeedsAuth):
             self._become(ServerState.NEEDS_AUTH)
             return exc
@@ -260,7 +287,7 @@ class Server:
             self._supervise()
         else:
             self._become(ServerState.REGISTERED)
-        error = error_of(exc)
+        error = error_of(unavailable(reason) if isinstance(exc, RpcError) else exc)
         return ToolFailure(
             error.code, f"server {self.name} could not be connected: {reason}", retryable=error.retryable
         )
@@ -318,15 +345,11 @@ class Server:
         try:
             answer = await held.connection.request(method, params, timeout=self.spec.timeout, **options)
         finally:
-            self._release(None, held)
+            held.active -= 1
+            held.last_used = self._loop.time()
         self.latency = self._loop.time() - started
         self.last_seen = time.time()
         return answer
-
-    def _release(self, key: str | None, held: _Held) -> None:
-        del key
-        held.active -= 1
-        held.last_used = self._loop.time()
 
     def _watch_idle(self, key: str | None, held: _Held) -> None:
         if self.spec.idle_timeout <= 0:
@@ -360,9 +383,11 @@ class Server:
             return
         del self._held[key]
         reason = self._clean(held.connection.link.lost.result())
+        self._own(self._let_go(key, held))
+        if not self._wanted():
+            return
         self.last_error = reason
         logger().warning("server.lost", server=self.name, reason=reason[:300])
-        self._own(self._let_go(key, held))
         if key is not None:
             # A session's own process: the next call of that session starts another.
             if not self._held:
@@ -371,7 +396,8 @@ class Server:
         lived = self._loop.time() - held.opened
         self._flaps = 0 if lived >= _STEADY else self._flaps + 1
         self.breaker.reason = reason
-        self.breaker.retry_at = self._loop.time() + min(2.0**self._flaps - 0.5, _LONGEST_PAUSE)
+        pause = min(2.0 ** min(self._flaps, 10) - 0.5, _LONGEST_PAUSE)
+        self.breaker.retry_at = self._loop.time() + pause * (1 + 0.2 * self.breaker.chance())
         self._become(ServerState.LOST)
         self._supervise()
 
@@ -393,9 +419,14 @@ class Server:
         tasks: list[asyncio.Task[Any]] = [*self._opening.values(), *([self._supervisor] if self._supervisor else [])]
         for task in tasks:
             task.cancel()
+        held, self._held = dict(self._held), {}
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.gather(*(self._let_go(key, held) for key, held in list(self._held.items())))
+        await asyncio.gather(*(self._let_go(key, each) for key, each in held.items()))
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _wanted(self) -> bool:
+        """Whether this server is still to be used; it may have been stopped while something was under way."""
+        return not self._closed and self.spec.enabled and not self.spec.problem
 
     def _own(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self._loop.create_task(work)
@@ -410,6 +441,14 @@ class Server:
 
     def _clean(self, text: str) -> str:
         return self._redactor.clean(text)
+
+    def _cleaned(self, failure: ToolFailure) -> ToolFailure:
+        """The same failure without anything secret in its words."""
+        words = self._clean(failure.error.message)
+        if words != failure.error.message:
+            failure.args = (words,)
+            failure.error = replace(failure.error, message=words)
+        return failure
 
 
 def _first_state(spec: ServerSpec) -> ServerState:

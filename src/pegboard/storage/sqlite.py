@@ -84,7 +84,9 @@ class SqliteStorage:
 
     def _open(self) -> None:
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # What is kept here is the user's own business.
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.path.touch(mode=0o600)
             db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, check_same_thread=False)
             try:
                 _set_up(db, self.path)

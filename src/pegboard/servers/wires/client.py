@@ -97,7 +97,8 @@ def _redirect(response: httpx2.Response, url: str, label: str) -> str | None:
     # Following further would carry the server's credentials to somebody else.
     if (old.scheme, old.netloc) != (new.scheme, new.netloc) or response.status_code not in {307, 308}:
         raise unavailable(
-            f"{label} redirects to {new.scheme}://{new.netloc}{new.path}: use that address if it is the right one",
+            f"{label} redirects to {new.scheme}://{new.netloc.rpartition('@')[2]}{new.path}: "
+            "use that address if it is the right one",
             retryable=False,
         )
     return target

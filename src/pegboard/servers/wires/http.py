@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import httpx2
@@ -35,6 +35,8 @@ _VERSION = "mcp-protocol-version"
 _LAST_EVENT = "last-event-id"
 _RESUME_TRIES = 2
 _RESUME_PAUSE = 1.0
+_SHORTEST_PAUSE = 0.2
+_LONGEST_PAUSE = 30.0
 
 
 class HttpWire:
@@ -79,9 +81,9 @@ class HttpWire:
         if not self.modern:
             self.spawn(self._tell(cancellation(request_id, reason)))
 
-    def listen(self) -> None:
-        """Open the standing stream of the handshake era."""
-        self.spawn(self._standing_stream())
+    def listen(self, on_gap: Callable[[], None] = lambda: None) -> None:
+        """Open the standing stream of the handshake era; `on_gap` is told when something may have been missed."""
+        self.spawn(self._standing_stream(on_gap))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something beside the requests until the wire is closed."""
@@ -161,16 +163,17 @@ class HttpWire:
                 raise Unreachable(self._label, str(exc) or type(exc).__name__) from exc
 
     async def _resume(self, request_id: int, stream: EventStream) -> None:
-        """A stream that ended before the answer is taken up again where it broke off, if it can be."""
+        """A stream that ended before the answer is taken up again where it broke off, as often as it gets further."""
         assert self._link is not None
-        for _ in range(_RESUME_TRIES):
-            if stream.last_id is None:
-                break
-            await asyncio.sleep(_RESUME_PAUSE if stream.retry is None else min(stream.retry, 30))
+        failures = 0
+        while stream.last_id is not None and failures < _RESUME_TRIES:
+            await asyncio.sleep(_pause(stream))
+            before = stream.last_id
             with contextlib.suppress(WrongStatus, Unreachable):
                 await self._read_standing(stream, request_id)
             if not self._link.waits_for(request_id):
                 return
+            failures = 0 if stream.last_id != before else failures + 1
         raise Unreachable(self._label, "the stream ended before the answer came")
 
     async def _read_standing(self, stream: EventStream, request_id: int | None) -> None:
@@ -183,7 +186,7 @@ class HttpWire:
                 raise WrongStatus(self._label, 405)
             await self._read_events(response, stream, request_id)
 
-    async def _standing_stream(self) -> None:
+    async def _standing_stream(self, on_gap: Callable[[], None]) -> None:
         """What the server says by itself; a server that offers no such stream answers 405 and is fine."""
         assert self._link is not None
         stream = EventStream(MAX_MESSAGE_BYTES)
@@ -192,24 +195,38 @@ class HttpWire:
             try:
                 await self._read_standing(stream, None)
                 failures = 0
-            except WrongStatus as exc:
-                if exc.status == 404 and self._session is not None:
-                    self._link.lose("it ended the session")
-                return
-            except Unreachable as exc:
+            except (WrongStatus, Unreachable) as exc:
                 failures += 1
-                if failures > _RESUME_TRIES:
-                    self._link.lose(str(exc))
+                if not self._goes_on(exc, failures):
                     return
             except Exception as exc:
+                failures += 1
                 logger().warning("server.stream.ended", server=self._label, error=str(exc)[:200])
-                return
-            await asyncio.sleep(_RESUME_PAUSE if stream.retry is None else min(stream.retry, 30))
+            await asyncio.sleep(min(_pause(stream) * 2**failures, _LONGEST_PAUSE))
+            if stream.last_id is None:
+                # What was said meanwhile cannot be had again.
+                on_gap()
+
+    def _goes_on(self, exc: WrongStatus | Unreachable, failures: int) -> bool:
+        """Whether the standing stream is worth another try; a server that is gone is lost."""
+        assert self._link is not None
+        if isinstance(exc, WrongStatus):
+            if exc.status == 404 and self._session is not None:
+                self._link.lose("it ended the session")
+            return exc.status >= 500 or exc.status == 429
+        if failures > _RESUME_TRIES:
+            self._link.lose(str(exc))
+        return failures <= _RESUME_TRIES
 
     async def _tell(self, message: Message) -> None:
         with contextlib.suppress(Exception):
             async with asyncio.timeout(5):
                 await self.send(message, None)
+
+
+def _pause(stream: EventStream) -> float:
+    """How long to wait before a stream is opened again: as the server wishes, within reason."""
+    return _RESUME_PAUSE if stream.retry is None else min(max(stream.retry, _SHORTEST_PAUSE), _LONGEST_PAUSE)
 
 
 def _error_in(body: bytes) -> RpcError | None:

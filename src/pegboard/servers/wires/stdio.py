@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Mapping
 
 from pegboard import exactjson
 from pegboard.config import ServerSpec
 from pegboard.log import Redactor
+from pegboard.result import ToolFailure
 from pegboard.servers.keeper import Keeper
 from pegboard.servers.lines import Lines
-from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, Message
+from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, LinkLost, Message
 from pegboard.servers.process import Process
 
 # A line that never ends is no message: past this the server is beyond help.
@@ -27,9 +29,11 @@ class StdioWire:
         self._redactor = Redactor.of(spec.secrets)
         self._complaints: deque[str] = deque(maxlen=_STDERR_LINES)
         self._process: Process | None = None
+        self._link: Link | None = None
 
     async def start(self, link: Link) -> None:
         """Start the command."""
+        self._link = link
 
         def giant(head: bytes, tail: bytes, size: int) -> None:
             link.garbled(head, tail, f"an answer of {size:,} bytes; the limit is {MAX_MESSAGE_BYTES:,}")
@@ -54,7 +58,13 @@ class StdioWire:
         """Write one line."""
         del headers
         assert self._process is not None
-        await self._process.write(exactjson.dump(message) + b"\n")
+        assert self._link is not None
+        try:
+            await self._process.write(exactjson.dump(message) + b"\n")
+        except ToolFailure:
+            # Why it ended is a moment behind that it ended.
+            await asyncio.wait({self._link.lost}, timeout=1)
+            raise LinkLost(self._link.lost.result() if self._link.lost.done() else "the process has ended") from None
 
     def cancelled(self, request_id: int, reason: str) -> None:
         """Say so on the pipe."""
@@ -76,7 +86,8 @@ class StdioWire:
 
     def _with_complaint(self, reason: str) -> str:
         """The last thing it said on stderr is mostly why it ended."""
-        said = self._redactor.clean(" | ".join(self._complaints)[-500:])
+        # Cleaned before it is cut: half a secret would not be known as one.
+        said = self._redactor.clean(" | ".join(self._complaints))[-500:]
         return f"{reason}; it said: {said}" if said else reason
 
 
