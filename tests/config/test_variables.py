@@ -23,7 +23,7 @@ _ENVIRONMENT = {
 
 
 def variables(environment: Mapping[str, str] = _ENVIRONMENT) -> Variables:
-    return Variables(environment, Path("/work/project"))
+    return Variables(environment, Path("/home/ada/project"))
 
 
 def servers_of(folder: Path, entries: Mapping[str, Any], environment: Mapping[str, str]) -> Mapping[str, ServerSpec]:
@@ -58,7 +58,7 @@ def servers_of(folder: Path, entries: Mapping[str, Any], environment: Mapping[st
         ("$", "$"),
         ("${", "${"),
         ("${NAME", "${NAME"),
-        ("${workspaceFolder}/x", "/work/project/x"),
+        ("${workspaceFolder}/x", "/home/ada/project/x"),
     ],
 )
 def test_fill(text: str, filled: str) -> None:

@@ -78,7 +78,7 @@ class Process(asyncio.SubprocessProtocol):
         program = find_command(command, environment.get("PATH"), cwd)
         self._keeper.start()
         try:
-            transport, _ = await self._loop.subprocess_exec(
+            await self._loop.subprocess_exec(
                 lambda: self,
                 program,
                 *args,
@@ -91,8 +91,6 @@ class Process(asyncio.SubprocessProtocol):
             )
         except OSError as exc:
             raise unavailable(f"command {command!r} could not be started: {exc.strerror or exc}") from None
-        self._transport = transport
-        self.pid = transport.get_pid()
         self._keeper.watch(self.pid, self._marker)
 
     async def write(self, data: bytes) -> None:
@@ -124,6 +122,11 @@ class Process(asyncio.SubprocessProtocol):
         self._sweep()
         self._transport.close()
         self._keeper.forget(self.pid)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The command runs; it may have ended before whoever started it hears of it."""
+        self._transport = cast("asyncio.SubprocessTransport", transport)
+        self.pid = self._transport.get_pid()
 
     def pause_writing(self) -> None:
         """The pipe is full."""
