@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: serve test test-long quick lint types check conformance clean
+.PHONY: help serve test test-long quick lint types check conformance clean
 .DEFAULT_GOAL := help
 
 help:

@@ -7,8 +7,9 @@ import contextlib
 import json
 import os
 import socket
+import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,27 @@ async def open_gateway(tmp_path: Path, servers: Mapping[str, Entry], **own: Any)
         await serving
     if failed is not None:
         raise failed
+
+
+@contextlib.contextmanager
+def serving(config: Path, port: int = 0, **env: str) -> Generator[tuple[subprocess.Popen[str], str]]:
+    """`pegboard serve` as a process of its own, and the address it says it listens on."""
+    command = [sys.executable, "-m", "pegboard", "serve", "--config", str(config), "--port", str(port)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **env}
+    )
+    assert process.stdout is not None
+    try:
+        first = process.stdout.readline()
+        assert "listens on" in first
+        yield process, next(word for word in first.split() if word.startswith("http"))
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        finally:
+            process.kill()
+            process.stdout.close()
 
 
 @dataclass

@@ -56,7 +56,6 @@ class Availability:
     reason: str | None = None
     stale_since: float | None = None
     next_try_in: float | None = None
-    listed: bool = True
 
     def to_dict(self) -> dict[str, object]:
         """Only what there is to say."""
@@ -96,9 +95,9 @@ class Pegboard:
     def from_config(cls, path: Path | str | None = None) -> Pegboard:
         """A board with the settings of a config file, found as the commands find it."""
         location = locate(Path(path) if path is not None else None)
-        if path is not None and not location.exists:
-            return cls(read_settings(location.path, os.environ))
-        return cls(read_settings(location.path if location.exists else None, os.environ))
+        # A file that was asked for by name has to be there; one that was only looked for need not.
+        chosen = location.path if location.exists or path is not None else None
+        return cls(read_settings(chosen, os.environ))
 
     async def __aenter__(self) -> Pegboard:
         await self.open()
@@ -209,8 +208,13 @@ class Pegboard:
             return Availability("available")
         server = self.servers.get(tool.server_name)
         if server is None:
-            return Availability("disabled", "the server was removed from the config", listed=False)
+            return Availability("disabled", "the server was removed from the config")
         return self._server_availability(server)
+
+    def tool_count(self, server: str) -> int:
+        """How many tools of a server are known, whether it is enabled or not."""
+        known = self.registry.server(server)
+        return len(known.tools) if known is not None else len(self._shelved.get(server, ()))
 
     def known_tools(self) -> list[RegisteredTool]:
         """Every tool there is something to say about, those of disabled servers included; sorted by name."""
@@ -322,11 +326,11 @@ class Pegboard:
         stale = self.discovery.stale_since.get(server.name)
         match server.state:
             case ServerState.DISABLED:
-                return Availability("disabled", f"server {server.name} is disabled", listed=False)
+                return Availability("disabled", f"server {server.name} is disabled")
             case ServerState.INVALID:
-                return Availability("unavailable", server.spec.problem, listed=False)
+                return Availability("unavailable", server.spec.problem)
             case ServerState.LOST:
-                return Availability("unavailable", server.last_error, next_try_in=server.next_try_in, listed=False)
+                return Availability("unavailable", server.last_error, next_try_in=server.next_try_in)
             case ServerState.NEEDS_AUTH:
                 return Availability("needs_auth", server.last_error)
             case _:

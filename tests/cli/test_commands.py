@@ -8,13 +8,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness import toy, write_config
+from harness import serving, toy, write_config
 from servers.toy import BUILT_IN
 from servers.toy_http import http_toy
 
@@ -37,21 +36,6 @@ def ok(*args: str, **options: Any) -> str:
     done = pegboard(*args, **options)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-@contextmanager
-def serving(config: Path) -> Generator[str]:
-    """A running gateway of this config."""
-    command = [sys.executable, "-m", "pegboard", "serve", "--config", str(config), "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        assert process.stdout is not None
-        yield next(word for word in process.stdout.readline().split() if word.startswith("http")).removesuffix("/mcp")
-    finally:
-        process.terminate()
-        process.wait(20)
-        if process.stdout is not None:
-            process.stdout.close()
 
 
 @pytest.fixture(params=["alone", "beside a running gateway"])

@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -411,3 +412,16 @@ def test_any_server_can_be_added_and_removed(
     assert spec.command == entry["command"]
     remove_server(path, name)
     assert path.read_bytes() == before.encode()
+
+
+def test_changes_by_several_processes_at_once_are_all_kept(tmp_path: Path) -> None:
+    """Each waits for the one before: nobody writes over what he has not read."""
+    path = tmp_path / "pegboard.json"
+    script = (
+        "import sys; from pathlib import Path; from pegboard.config.edit import add_server\n"
+        "for n in range(5): add_server(Path(sys.argv[1]), f'{sys.argv[2]}{n}', {'command': 'x'})"
+    )
+    started = [subprocess.Popen([sys.executable, "-c", script, str(path), letter]) for letter in "abcd"]
+    assert [process.wait(60) for process in started] == [0, 0, 0, 0]
+    servers = json.loads(path.read_text("utf-8"))["mcpServers"]
+    assert sorted(servers) == [f"{letter}{number}" for letter in "abcd" for number in range(5)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.suite import NEXT, STABLE, Check, run_suite
-from harness import write_config
+from harness import serving, write_config
 from node import NODE_MODULES, node
 
 FIXTURE = Path(__file__).parent / "fixture_server.py"
@@ -48,21 +47,8 @@ def gateway_before(era: str) -> Generator[str]:
             [sys.executable, "-m", "pegboard", "refresh", "--config", str(config)],
             check=True, capture_output=True, env=environment, timeout=60,
         )  # fmt: skip
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            port = probe.getsockname()[1]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "pegboard", "serve", "--config", str(config), "--port", str(port)],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, text=True,
-        )  # fmt: skip
-        try:
-            assert process.stdout is not None
-            assert "listens on" in process.stdout.readline()
-            yield f"http://127.0.0.1:{port}/mcp"
-        finally:
-            process.terminate()
-            process.wait(20)
-            if process.stdout is not None:
-                process.stdout.close()
+        with serving(config, PEGBOARD_STATE_DIR=str(Path(folder) / "state")) as (_, url):
+            yield url
 
 
 def run(chosen: Run) -> list[Check]:

@@ -9,15 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness import TOY, alive, eventually, http_client, open_board, stdio_client, toy, write_config
-from pegboard.servers.process import MARKER, marked_processes
+from harness import TOY, alive, eventually, http_client, open_board, serving, stdio_client, toy, write_config
+from pegboard.servers.keeper import MARKER, marked_processes
 
 pytestmark = pytest.mark.anyio
 
@@ -32,25 +30,6 @@ def toys_of(parent_marker: str) -> list[int]:
         except OSError:
             continue
     return [pid for pid in found if alive(pid) and pid != os.getpid()]
-
-
-@contextmanager
-def serving(config: Path, **env: str) -> Generator[tuple[subprocess.Popen[str], str]]:
-    """`pegboard serve` as a process of its own."""
-    command = [sys.executable, "-m", "pegboard", "serve", "--config", str(config), "--port", "0"]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **env}
-    )
-    try:
-        assert process.stdout is not None
-        first = process.stdout.readline()
-        assert "listens on" in first
-        yield process, next(word for word in first.split() if word.startswith("http"))
-    finally:
-        process.kill()
-        process.wait(10)
-        if process.stdout is not None:
-            process.stdout.close()
 
 
 def stubborn(tmp_path: Path, mark: str) -> Path:
@@ -136,7 +115,7 @@ async def test_a_server_gets_what_it_needs_and_no_one_elses_secrets(
         assert {"PATH", "HOME", "OWN", "NPM_CONFIG_LOGLEVEL", MARKER} <= set(seen)
         assert seen["OWN"] == "mine"
         assert "SOMEBODYS_API_KEY" not in seen
-        assert len(marked_processes(seen[MARKER])) == 1
+        assert len(marked_processes([seen[MARKER]])) == 1
 
 
 async def test_a_command_runs_in_its_folder(tmp_path: Path) -> None:

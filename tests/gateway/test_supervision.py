@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from harness import LIMIT, alive, eventually, http_client, open_board, open_gateway, stdio_client, toy, write_config
 from pegboard.board import Pegboard
@@ -252,3 +253,20 @@ async def test_a_client_that_does_not_read_does_not_keep_the_gateway_alive(tmp_p
     await eventually(lambda: process.poll() is not None, 15)
     process.stdin.close()
     process.stdout.close()
+
+
+async def test_a_polled_stream_is_taken_up_as_often_as_it_gets_further(tmp_path: Path) -> None:
+    """A server that closes a call's stream five times, each time with a new event id, is heard to the end."""
+    with http_toy(Settings(era="handshake"), Manners(polls=5)) as listening:
+        async with open_board(tmp_path, {"one": {"type": "http", "url": listening.url}}) as board:
+            result = (await board.call("one__echo", {"n": 1})).unwrap()
+            assert result["content"][0]["text"] == '{"n": 1}'
+            assert listening.resumed == ["0", "1", "2", "3", "4"]
+
+
+async def test_what_changes_only_with_the_next_start_is_said(tmp_path: Path) -> None:
+    """Another storage or name length in a running gateway is a remark in the log, not silence."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway:
+        with capture_logs() as logs:
+            await gateway.configure({"one": toy()}, maxNameLength=60)
+        assert any("next start" in str(entry.get("remark")) for entry in logs)

@@ -34,6 +34,8 @@ class Manners:
     # Drop the connection after the first event of a call.
     cut_after_first: bool = False
     hang: bool = False
+    # Close a call's stream this often before the answer, to be taken up again by its last event id.
+    polls: int = 0
 
 
 @dataclass
@@ -46,6 +48,8 @@ class HttpToy:
     server: ThreadingHTTPServer
     sessions: set[str] = field(default_factory=set)
     headers: list[dict[str, str]] = field(default_factory=list)
+    resumed: list[str] = field(default_factory=list)
+    parked: dict[str, Message] = field(default_factory=dict)
     standing: list[queue.Queue[Message | None]] = field(default_factory=list)
 
     @property
@@ -118,7 +122,9 @@ class Handler(BaseHTTPRequestHandler):
             session = uuid.uuid4().hex
             toy.sessions.add(session)
             extra["mcp-session-id"] = session
-        if toy.manners.stream or message.get("method") == "subscriptions/listen" or _wants_stream(message):
+        if toy.manners.polls and message.get("method") == "tools/call":
+            self.polled_answer(message)
+        elif toy.manners.stream or message.get("method") == "subscriptions/listen" or _wants_stream(message):
             self.stream_answer(message, extra)
         else:
             self.json_answer(message, extra)
@@ -139,6 +145,26 @@ class Handler(BaseHTTPRequestHandler):
         if "error" in answer and is_modern(message.get("params") or {}):
             status = 404 if answer["error"]["code"] == -32601 else 400
         self.plain(status, json.dumps(answer).encode(), {"content-type": "application/json", **extra})
+
+    def polled_answer(self, message: Message) -> None:
+        """Only the beginning of a stream; the rest is fetched piece by piece."""
+        answered: queue.Queue[Message] = queue.Queue()
+        self.toy.toy.handle(message, answered.put)
+        self.toy.parked["0"] = answered.get(timeout=10)
+        self.begin_stream({})
+        self.chunk(b"id: 0\nretry: 10\ndata:\n\n")
+        self.end_stream()
+
+    def polled_rest(self, last: str) -> None:
+        self.toy.resumed.append(last)
+        answer, following = self.toy.parked.pop(last), str(int(last) + 1)
+        self.begin_stream({})
+        if int(last) + 1 < self.toy.manners.polls:
+            self.toy.parked[following] = answer
+            self.chunk(f"id: {following}\ndata:\n\n".encode())
+        else:
+            self.event(answer)
+        self.end_stream()
 
     def stream_answer(self, message: Message, extra: dict[str, str]) -> None:
         answered: queue.Queue[Message] = queue.Queue()
@@ -165,6 +191,8 @@ class Handler(BaseHTTPRequestHandler):
         toy = self.toy
         if self.path.startswith("/sse"):
             self.old_stream()
+        elif (last := self.headers.get("last-event-id")) in toy.parked:
+            self.polled_rest(str(last))
         elif not toy.manners.get_stream:
             self.plain(405, b"")
         elif toy.manners.sessions and self.headers.get("mcp-session-id") not in toy.sessions:

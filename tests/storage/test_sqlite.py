@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sqlite3
+import stat
 import subprocess
 import sys
 import threading
@@ -429,3 +430,13 @@ async def test_several_processes_open_a_new_file_at_once(path: Path) -> None:
     assert [process.returncode for process in processes] == [0] * 4
     assert max(seen) == 4
     assert [record.server for record in await kept(path)] == ["s0", "s1", "s2", "s3"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="mode bits are of other systems")
+async def test_what_is_kept_is_the_users_own(tmp_path: Path) -> None:
+    """Nobody else may read the file or its folder."""
+    storage = SqliteStorage(tmp_path / "state" / "pegboard.db")
+    await storage.open()
+    await storage.close()
+    assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "state" / "pegboard.db").stat().st_mode) == 0o600

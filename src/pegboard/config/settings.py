@@ -14,8 +14,6 @@ Expose = Literal["auto", "all", "search"]
 Instance = Literal["shared", "session"]
 
 TOOLSETS = ("discovery", "memory", "chats", "tasks")
-DEFAULT_HOST = "127.0.0.1"
-DEFAULT_PORT = 7420
 
 
 class ConfigError(Exception):

@@ -19,15 +19,15 @@ def server_rows(board: Pegboard) -> list[dict[str, Any]]:
 def server_row(board: Pegboard, server: Server) -> dict[str, Any]:
     """One server: how it is, and what there is to say about it."""
     known = board.registry.server(server.name)
-    shelved = [tool for tool in board.known_tools() if tool.server_name == server.name]
+    count = board.tool_count(server.name)
     stale = board.discovery.stale_since.get(server.name)
     row: dict[str, Any] = {
         "name": server.name,
         "state": server.state.value,
         "enabled": server.spec.enabled,
         "transport": server.spec.transport,
-        "tools": len(shelved),
-        "seen": known is not None or bool(shelved),
+        "tools": count,
+        "seen": known is not None or count > 0,
         "lastSeen": moment(server.last_seen or (known.discovered_at if known else None)),
         "latencyMs": None if server.latency is None else round(server.latency * 1000, 1),
         "lastError": server.last_error,

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pegboard.protocol.gateway import GatewayServer
+    from pegboard.protocol.streams import LineClient
 
 _MAX_LINE = 4 * 1024 * 1024
 
@@ -82,10 +83,7 @@ def _proof(token: str, side: bytes, challenge: bytes) -> bytes:
     return hmac.new(token.encode(), side + b" " + challenge, "sha256").hexdigest().encode()
 
 
-async def _read(client: object, reader: asyncio.StreamReader) -> None:
-    from pegboard.protocol.streams import LineClient
-
-    assert isinstance(client, LineClient)
+async def _read(client: LineClient, reader: asyncio.StreamReader) -> None:
     with contextlib.suppress(ConnectionError):
         while True:
             try:

@@ -12,7 +12,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
+
+# Every process that a server starts inherits this, wherever it goes.
+MARKER = "PEGBOARD_PROCESS"
 
 
 class Keeper:
@@ -79,19 +83,24 @@ def _keep() -> None:
         for pid in groups:
             with contextlib.suppress(OSError):
                 os.killpg(pid, number)
-        _kill_marked(set(groups.values()), number)
+        for pid in marked_processes(groups.values()):
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
         time.sleep(1.0 if number == signal.SIGTERM else 0)
 
 
-def _kill_marked(markers: set[str], number: int) -> None:
-    wanted = [f"PEGBOARD_PROCESS={marker}".encode() for marker in markers]
+def marked_processes(markers: Collection[str]) -> list[int]:
+    """The processes that carry one of these marks in their environment; told by Linux alone."""
+    wanted = [f"{MARKER}={marker}".encode() for marker in markers]
+    found: list[int] = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             environment = (folder / "environ").read_bytes()
-            if any(mark in environment for mark in wanted):
-                os.kill(int(folder.name), number)
         except OSError:
             continue
+        if any(mark in environment for mark in wanted):
+            found.append(int(folder.name))
+    return found
 
 
 if __name__ == "__main__":

@@ -172,11 +172,6 @@ class Link:
             task.cancel()
         await self.wire.close()
 
-    @property
-    def busy(self) -> bool:
-        """Whether a request is under way."""
-        return bool(self._pending)
-
     def lose(self, reason: str) -> None:
         """The conversation is over: fail everyone who waits. Only the first reason counts."""
         if self.lost.done():
@@ -227,11 +222,6 @@ class Link:
         """Whether this request is still without an answer."""
         pending = self._pending.get(request_id)
         return pending is not None and not pending.future.done()
-
-    def fail(self, request_id: int, exc: Exception) -> None:
-        """End one request with an error."""
-        if pending := self._pending.get(request_id):
-            _fail(pending, exc)
 
     def _settle(self, message: Message) -> None:
         pending = self._pending.get(_as_id(message.get("id")))

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import cast
 
 from pegboard.result import ToolFailure, invalid, unavailable
-from pegboard.servers.keeper import Keeper
+from pegboard.servers.keeper import MARKER, Keeper, marked_processes
 
 GRACE = 2.0
-MARKER = "PEGBOARD_PROCESS"
 
 # A server gets what a program needs to run, and what its own config gives it: never another one's keys.
 _PASSED = frozenset(
@@ -187,7 +186,7 @@ class Process(asyncio.SubprocessProtocol):
 
     def _sweep(self) -> None:
         """A grandchild that made a session of its own left the group, but still carries our mark."""
-        for pid in marked_processes(self._marker):
+        for pid in marked_processes([self._marker]):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
@@ -212,19 +211,6 @@ def find_command(command: str, path: str | None, cwd: str | None) -> str:
 def command_missing(command: str) -> ToolFailure:
     """The failure of a command that is not there."""
     return unavailable(f"command {command!r} was not found on PATH: install it, or give its full path", retryable=False)
-
-
-def marked_processes(marker: str) -> list[int]:
-    """The processes that carry this mark in their environment; told by Linux alone."""
-    wanted = f"{MARKER}={marker}".encode()
-    found: list[int] = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if wanted in (folder / "environ").read_bytes():
-                found.append(int(folder.name))
-        except OSError:
-            continue
-    return found
 
 
 def _exit_reason(code: int | None) -> str:

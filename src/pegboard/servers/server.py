@@ -79,7 +79,7 @@ class Server:
         self.breaker = Breaker(self._loop.time)
         self._redactor = Redactor.of(spec.secrets)
         self._held: dict[str | None, _Held] = {}
-        self._opening: dict[str | None, asyncio.Task[Connection]] = {}
+        self._opening: dict[str | None, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._supervisor: asyncio.Task[None] | None = None
         self._flaps = 0
@@ -119,20 +119,6 @@ class Server:
     ) -> Message:
         """Send a request, connecting first if need be; an expired session is opened anew, once."""
         key = key if self.spec.instance == "session" else None
-        try:
-            return await self._request(key, method, params, on_progress, capabilities, input_schema)
-        except ToolFailure as exc:
-            raise self._cleaned(exc) from None
-
-    async def _request(
-        self,
-        key: str | None,
-        method: str,
-        params: Params | None,
-        on_progress: Callable[[Params], None] | None,
-        capabilities: Mapping[str, Any] | None,
-        input_schema: Mapping[str, Any] | None,
-    ) -> Message:
         for attempt in (1, 2):
             held = await self._hold(key)
             try:
@@ -165,10 +151,6 @@ class Server:
             held.active -= 1
         self.last_seen = time.time()
         return listing
-
-    async def connect(self) -> Greeting:
-        """Have the shared connection open."""
-        return (await self._hold(None)).connection.greeting
 
     async def leave_session(self, key: str) -> None:
         """A client session ended: its own connection goes with it."""
@@ -233,13 +215,13 @@ class Server:
             raise unavailable(f"server {self.name} went away as soon as it was connected: {self.last_error}")
         return held
 
-    def _opened(self, key: str | None, task: asyncio.Task[Connection]) -> None:
+    def _opened(self, key: str | None, task: asyncio.Task[None]) -> None:
         if self._opening.get(key) is task:
             del self._opening[key]
         if not task.cancelled():
             task.exception()
 
-    async def _open(self, key: str | None) -> Connection:
+    async def _open(self, key: str | None) -> None:
         before = self._state
         if before is not ServerState.LOST:
             self._become(ServerState.CONNECTING)
@@ -265,7 +247,6 @@ class Server:
         logger().info("server.connected", server=self.name, era=self.era, version=connection.greeting.version)
         if before is ServerState.LOST:
             self._watcher.tools_may_have_changed(self)
-        return connection
 
     def _could_not_open(self, exc: Exception) -> ToolFailure:
         reason = self._clean(str(exc) or type(exc).__name__)
@@ -344,6 +325,8 @@ class Server:
         held.active += 1
         try:
             answer = await held.connection.request(method, params, timeout=self.spec.timeout, **options)
+        except ToolFailure as exc:
+            raise self._cleaned(exc) from None
         finally:
             held.active -= 1
             held.last_used = self._loop.time()
