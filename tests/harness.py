@@ -216,7 +216,7 @@ async def connect(
     """A raw client on this wire, greeted and ready."""
     heard: list[RawClient] = []
 
-    def on_notification(method: str, params: Mapping[str, Any]) -> None:
+    def on_notification(method: str, params: Mapping[str, Any], _origin: int | None) -> None:
         if heard:
             heard[0].notifications.append((method, params))
             heard[0].heard.set()

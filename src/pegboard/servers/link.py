@@ -95,7 +95,7 @@ class Wire(Protocol):
         ...
 
 
-OnNotification = Callable[[str, Params], None]
+OnNotification = Callable[[str, Params, int | None], None]
 OnRequest = Callable[[str, Params, int | None], Awaitable[Message]]
 
 
@@ -216,7 +216,7 @@ class Link:
         elif "id" in message:
             self._answer(message, method, origin)
         else:
-            self._heard(method, _params(message))
+            self._heard(method, _params(message), origin)
 
     def waits_for(self, request_id: int) -> bool:
         """Whether this request is still without an answer."""
@@ -237,7 +237,7 @@ class Link:
         else:
             _fail(pending, broken_answer(self.label, "neither a result object nor an error object"))
 
-    def _heard(self, method: str, params: Params) -> None:
+    def _heard(self, method: str, params: Params, origin: int | None) -> None:
         if method == "notifications/progress":
             if pending := self._pending.get(_as_id(params.get("progressToken"))):
                 pending.progressed(params)
@@ -247,7 +247,7 @@ class Link:
             if isinstance(request_id, (str, int)) and (task := self._answering.get(request_id)):
                 task.cancel()
             return
-        self._on_notification(method, params)
+        self._on_notification(method, params, origin)
 
     def _answer(self, message: Message, method: str, origin: int | None) -> None:
         request_id = message["id"]

@@ -315,8 +315,8 @@ class Server:
             raise
         return connection
 
-    def _heard(self, method: str, params: Params) -> None:
-        del params
+    def _heard(self, method: str, params: Params, origin: int | None) -> None:
+        del params, origin
         if method == "notifications/tools/list_changed":
             self._watcher.tools_may_have_changed(self)
 
