@@ -15,6 +15,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("config", "tool", "protocol"),
     ("view", "storage"),
     ("notices", "catalog", "servers"),
+    ("relay",),
     ("toolsets",),
     ("board",),
     ("front",),

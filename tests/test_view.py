@@ -88,8 +88,8 @@ def test_the_same_filter_twice_is_the_same_filter() -> None:
 def test_a_view_lists_definitions_in_order() -> None:
     """A view is its tools in the order they were given."""
     view = View.of(tool(name) for name in TOOLS)
-    assert [definition["name"] for definition in view.definitions()] == TOOLS
-    assert [entry.name for entry in view.tools] == TOOLS
+    assert [definition["name"] for definition in view.definitions] == TOOLS
+    assert [entry.name for entry in view.items] == TOOLS
 
 
 def test_the_same_list_has_the_same_digest() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pegboard.catalog.discovery import Discovery
+from pegboard.catalog.library import Entry, Library, Shelf
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.config import ServerSpec, Settings, locate, read_settings, state_folder
 from pegboard.exactjson import as_object
@@ -18,14 +19,19 @@ from pegboard.log import logger, new_trace_id, trace_id
 from pegboard.metrics import Metrics
 from pegboard.names import nearest, parse
 from pegboard.notices import Notices
-from pegboard.protocol.eras import Era, forwarded_params
+from pegboard.protocol.eras import forwarded_params
+from pegboard.relay.caller import Caller
+from pegboard.relay.parked import ParkedCalls
+from pegboard.relay.relay import Relay
 from pegboard.result import ToolErrorCode, ToolFailure, ToolResult, caught, unavailable
 from pegboard.servers.keeper import Keeper
 from pegboard.servers.link import Message, Params, RpcError
 from pegboard.servers.server import Server, ServerState
 from pegboard.storage import SqliteStorage, Storage, StorageError
 from pegboard.tool import Disposable, RegisteredTool, Tool
-from pegboard.view import EVERYTHING, Filter, View
+from pegboard.view import EVERYTHING, Filter, Listed, View
+
+T = TypeVar("T", bound=Listed)
 
 FIRST_MEETING = 0.4
 
@@ -35,17 +41,6 @@ class UnknownTool(ToolFailure):
 
     def __init__(self, message: str) -> None:
         super().__init__(ToolErrorCode.NOT_FOUND, message, retryable=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who calls: what the relay needs to know of a client."""
-
-    era: Era = "handshake"
-    session: str | None = None
-    filter: Filter = EVERYTHING
-    capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    on_progress: Callable[[Params], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +70,28 @@ class Pegboard:
     def __init__(self, settings: Settings | None = None, *, storage: Storage | None = None) -> None:
         self.settings = settings or Settings()
         self.storage = storage or _storage(self.settings)
-        self.notices = Notices(self.view)
-        self.registry = ToolRegistry(max_name_length=self.settings.max_name_length, on_change=self.notices.changed)
+        self.notices: dict[str, Notices] = {
+            "tools": Notices(self.view),
+            "prompts": Notices(lambda wanted: self.entries("prompts", wanted)),
+            "resources": Notices(self._resources_and_templates),
+        }
         self.metrics = Metrics()
         self.servers: dict[str, Server] = {}
-        self.discovery = Discovery(self.registry, self.storage, lambda: self.servers, may_try=self._may_try)
+        length = self.settings.max_name_length
+        self.registry = ToolRegistry(max_name_length=length, on_change=self._tell)
+        self.library = Library(max_name_length=length, order=lambda: self.servers, on_change=self._tell)
+        self.discovery = Discovery(
+            self.registry, self.storage, lambda: self.servers, may_try=self._may_try, library=self.library
+        )
+        self.relay = Relay(lambda: self.servers, self.discovery, self.library)
         self._keeper = Keeper()
         # Tools of disabled servers: not there for clients, but still to be told about.
         self._shelved: dict[str, tuple[RegisteredTool, ...]] = {}
         # Servers that were taken out of the config while running, and the tools they had.
         self._removed: dict[str, frozenset[str]] = {}
-        self._views: dict[Filter, tuple[int, View]] = {}
+        self._views: dict[tuple[str, Filter], tuple[int, View[Any]]] = {}
         self._epoch = 0
-        self._seen_generation = -1
+        self._seen_generation = (-1, -1)
         self._tasks: set[asyncio.Task[None]] = set()
         self._applying = asyncio.Lock()
 
@@ -121,40 +125,57 @@ class Pegboard:
 
     async def close(self) -> None:
         """Stop everything and leave nothing behind."""
-        self.notices.close()
+        for notices in self.notices.values():
+            notices.close()
+        await self.relay.close()
         await self.discovery.close()
         await asyncio.gather(*(server.close() for server in self.servers.values()), return_exceptions=True)
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.to_thread(self._keeper.close)
         await self.storage.close()
 
+    @property
+    def parked(self) -> ParkedCalls:
+        """Calls that wait for their clients' answers."""
+        return self.relay.parked
+
     def register(self, tool: Tool) -> Disposable:
         """Add a static tool."""
         return self.registry.register_tool(tool.name, tool)
 
-    async def list_tools(self, wanted: Filter = EVERYTHING) -> View:
+    async def list_tools(self, wanted: Filter = EVERYTHING) -> View[RegisteredTool]:
         """The list a client sees now. It never waits for a server in the catalog, and a moment at most for new ones."""
         self.metrics.lists += 1
-        self.discovery.refresh_stale()
-        await self.discovery.meet_unseen(FIRST_MEETING)
+        await self._meet()
         view = self.view(wanted)
-        self.notices.served(wanted, view)
+        self.notices["tools"].served(wanted, view)
         return view
 
-    def view(self, wanted: Filter) -> View:
-        """The list of this filter, made once for each change."""
-        if self._seen_generation != self.registry.generation:
-            self._seen_generation = self.registry.generation
-            self._epoch += 1
-        cached = self._views.get(wanted)
-        if cached is not None and cached[0] == self._epoch:
-            return cached[1]
-        hidden = {name for name, server in self.servers.items() if not _listed(server)}
-        view = View.of(tool for tool in self.registry.all() if tool.server_name not in hidden and wanted.admits(tool))
-        if len(self._views) > 256:
-            self._views.clear()
-        self._views[wanted] = (self._epoch, view)
-        return view
+    async def list_entries(self, kind: str, wanted: Filter = EVERYTHING) -> View[Entry]:
+        """The same for "prompts", "resources" or "templates"."""
+        await self._meet()
+        if kind == "prompts":
+            self.notices[kind].served(wanted, self.entries(kind, wanted))
+        else:
+            self.notices["resources"].served(wanted, self._resources_and_templates(wanted))
+        return self.entries(kind, wanted)
+
+    def view(self, wanted: Filter) -> View[RegisteredTool]:
+        """The tools of this filter, made once for each change."""
+        return self._view(
+            "tools", wanted, lambda shown: (tool for tool in self.registry.all() if shown(tool) and wanted.admits(tool))
+        )
+
+    def entries(self, kind: str, wanted: Filter) -> View[Entry]:
+        """The prompts, resources or templates of this filter, made once for each change."""
+        shelf: Shelf = getattr(self.library, kind)
+
+        def admitted(entry: Entry) -> bool:
+            return wanted.admits(entry) if kind == "prompts" else wanted.admits_server(entry.server_name)
+
+        return self._view(
+            kind, wanted, lambda shown: (entry for entry in shelf.entries.values() if shown(entry) and admitted(entry))
+        )
 
     async def find_tool(self, name: str, wanted: Filter = EVERYTHING) -> RegisteredTool:
         """The tool of this name, met for the first time if need be; else why there is none."""
@@ -244,6 +265,7 @@ class Pegboard:
 
     async def leave_session(self, key: str) -> None:
         """A client session ended; servers that gave it a process of its own end that."""
+        self.relay.leave(key)
         await asyncio.gather(*(server.leave_session(key) for server in self.servers.values()))
 
     def state_changed(self, server: Server) -> None:
@@ -251,10 +273,46 @@ class Pegboard:
         logger().debug("server.state", server=server.name, state=server.state)
         self._changed()
 
-    def tools_may_have_changed(self, server: Server) -> None:
-        """A server said that its list changed."""
+    def lists_may_have_changed(self, server: Server) -> None:
+        """A server said that a list of its changed."""
         if server.spec.enabled:
             self.discovery.soon(server.name)
+
+    def resource_updated(self, server: Server, key: str | None, params: Params) -> None:
+        """A server said that a resource changed."""
+        self.relay.subscriptions.updated(server, key, params)
+
+    def said(self, server: Server, key: str | None, method: str, params: Params) -> None:
+        """A server said something that belongs to no request under way."""
+        self.relay.said(server, key, method, params)
+
+    async def asked(self, server: Server, key: str | None, method: str, params: Params) -> Message:
+        """A server asks something that belongs to no request under way."""
+        return await self.relay.asked(server, key, method, params)
+
+    async def _meet(self) -> None:
+        self.discovery.refresh_stale()
+        await self.discovery.meet_unseen(FIRST_MEETING)
+
+    def _view(self, kind: str, wanted: Filter, choose: Callable[[Callable[[Listed], bool]], Iterable[T]]) -> View[T]:
+        generation = (self.registry.generation, self.library.generation)
+        if self._seen_generation != generation:
+            self._seen_generation = generation
+            self._epoch += 1
+        cached = self._views.get((kind, wanted))
+        if cached is not None and cached[0] == self._epoch:
+            return cached[1]
+        hidden = {name for name, server in self.servers.items() if not _listed(server)}
+        view = View[T].of(choose(lambda entry: entry.server_name not in hidden))
+        if len(self._views) > 1024:
+            self._views.clear()
+        self._views[kind, wanted] = (self._epoch, view)
+        return view
+
+    def _resources_and_templates(self, wanted: Filter) -> View[Entry]:
+        """Both, since one notice tells of both."""
+        resources, templates = self.entries("resources", wanted), self.entries("templates", wanted)
+        return View(resources.items + templates.items, hash((resources.digest, templates.digest)))
 
     async def _call(self, tool: RegisteredTool, params: Params | None, caller: Caller) -> Message:
         if tool.tool is not None:
@@ -266,21 +324,15 @@ class Pegboard:
         self.discovery.refresh_if_stale(server.name)
         forwarded = forwarded_params(params)
         forwarded["name"] = tool.original_name
-        result = await server.request(
+        result = await self.relay.send(
+            server,
             "tools/call",
             forwarded,
-            key=caller.session,
-            on_progress=caller.on_progress,
-            capabilities=caller.capabilities if caller.era == "modern" else {},
+            caller,
+            subject=f"tools/call {tool.original_name}",
             input_schema=tool.definition["inputSchema"] if tool.marked else None,
         )
-        if result.get("resultType") == "input_required" and caller.era != "modern":
-            raise ToolFailure(
-                ToolErrorCode.NOT_IMPLEMENTED,
-                f"{tool.name} asks for input in a way that this client's protocol version does not know",
-                retryable=False,
-            )
-        return result
+        return self.relay.noted(server.name, result, caller)
 
     async def _call_for_python(self, name: str, arguments: Mapping[str, Any] | None) -> Message:
         params: dict[str, Any] = {"name": name, "arguments": dict(arguments or {})}
@@ -364,7 +416,7 @@ class Pegboard:
             return
         if moved:
             server.era = None
-            self.registry.remove_server_tools(name)
+            self.discovery.put_away(name)
         await self._restore(name)
 
     async def _restore(self, name: str) -> None:
@@ -377,7 +429,7 @@ class Pegboard:
     def _shelve(self, name: str) -> None:
         if (known := self.registry.server(name)) is not None:
             self._shelved[name] = tuple(known.tools.values())
-            self.registry.remove_server_tools(name)
+            self.discovery.put_away(name)
 
     def _may_try(self, name: str) -> bool:
         server = self.servers[name]
@@ -385,7 +437,11 @@ class Pegboard:
 
     def _changed(self) -> None:
         self._epoch += 1
-        self.notices.changed()
+        self._tell()
+
+    def _tell(self) -> None:
+        for notices in self.notices.values():
+            notices.changed()
 
     def _own(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

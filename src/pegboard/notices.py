@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from pegboard.log import logger
-from pegboard.view import Filter, View
+from pegboard.view import Filter
 
 PAUSE = 0.05
 
@@ -21,10 +22,17 @@ class _Audience:
     listeners: dict[object, Callable[[], None]] = field(default_factory=dict[object, Callable[[], None]])
 
 
-class Notices:
-    """Watches views on behalf of clients."""
+class Digested(Protocol):
+    """A list, as far as a change of it can be told."""
 
-    def __init__(self, view: Callable[[Filter], View]) -> None:
+    @property
+    def digest(self) -> int: ...
+
+
+class Notices:
+    """Watches the views of one kind on behalf of clients."""
+
+    def __init__(self, view: Callable[[Filter], Digested]) -> None:
         self._view = view
         self._audiences: dict[Filter, _Audience] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -44,7 +52,7 @@ class Notices:
 
         return unsubscribe
 
-    def served(self, wanted: Filter, view: View) -> None:
+    def served(self, wanted: Filter, view: Digested) -> None:
         """A list went out: should it be old by the time of the next look, its reader must hear of it."""
         if (audience := self._audiences.get(wanted)) is not None and view.digest != audience.told:
             audience.given.add(view.digest)

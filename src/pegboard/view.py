@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from functools import cached_property
+from typing import Any, Generic, Protocol, TypeVar, cast
 
-from pegboard.names import fold_server_name
-from pegboard.tool import RegisteredTool
+from pegboard.names import compose, fold_server_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,32 +35,71 @@ class Filter:
             servers = self.servers & other.servers
         return Filter(servers, (*self.prefixes, *(group for group in other.prefixes if group not in self.prefixes)))
 
-    def admits(self, tool: RegisteredTool) -> bool:
-        """Whether a tool passes."""
-        if self.servers is not None and tool.server_name not in self.servers:
+    def admits(self, entry: Listed) -> bool:
+        """Whether a tool or a prompt passes."""
+        if self.servers is not None and entry.server_name not in self.servers:
             return False
-        return all(tool.name.startswith(group) for group in self.prefixes)
+        return all(entry.name.startswith(group) for group in self.prefixes)
+
+    def admits_server(self, name: str) -> bool:
+        """Whether anything of this server can pass; resources have no name of ours to begin with anything."""
+        if self.servers is not None and name not in self.servers:
+            return False
+        beginning = compose(name, "")
+        return all(
+            any(beginning.startswith(prefix) or prefix.startswith(beginning) for prefix in group)
+            for group in self.prefixes
+        )
 
 
 EVERYTHING = Filter()
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """A list of tools at one moment; two views with the same digest are the same list."""
+class Listed(Protocol):
+    """Something that a client finds in a list: a tool, a prompt, a resource."""
 
-    tools: tuple[RegisteredTool, ...]
+    @property
+    def name(self) -> str: ...
+    @property
+    def server_name(self) -> str | None: ...
+    @property
+    def definition(self) -> Mapping[str, Any]: ...
+    @property
+    def digest(self) -> int: ...
+
+
+T = TypeVar("T", bound=Listed)
+
+
+@dataclass(frozen=True)
+class View(Generic[T]):
+    """A list at one moment; two views with the same digest are the same list."""
+
+    items: tuple[T, ...]
     digest: int
 
     @classmethod
-    def of(cls, tools: Iterable[RegisteredTool]) -> View:
-        """The view of these tools."""
-        listed = tuple(tools)
-        return cls(listed, hash(tuple((tool.name, tool.digest) for tool in listed)))
+    def of(cls, items: Iterable[T]) -> View[T]:
+        """The view of these."""
+        listed = tuple(items)
+        return cls(listed, hash(tuple((item.name, item.digest) for item in listed)))
 
+    @cached_property
     def definitions(self) -> list[Mapping[str, Any]]:
-        """The tools as MCP lists them."""
-        return [tool.definition for tool in self.tools]
+        """What is listed, as MCP lists it."""
+        return [item.definition for item in self.items]
+
+    @cached_property
+    def handshake_definitions(self) -> list[Mapping[str, Any]]:
+        """The same for the handshake era, where what a tool puts out can only be an object."""
+        return [_without_odd_output(definition) for definition in self.definitions]
+
+
+def _without_odd_output(definition: Mapping[str, Any]) -> Mapping[str, Any]:
+    schema = definition.get("outputSchema")
+    if not isinstance(schema, dict) or cast("dict[str, Any]", schema).get("type") == "object":
+        return definition
+    return {key: value for key, value in definition.items() if key != "outputSchema"}
 
 
 def _words(value: object) -> list[str]:

@@ -64,6 +64,9 @@ class Source:
         self.gate.set()
         self.on_ask: Callable[[], object] = lambda: None
 
+    async def list_kind(self, method: str, field: str) -> Offer | None:
+        return None
+
     async def list_tools(self) -> Offer:
         self.asked += 1
         self.on_ask()

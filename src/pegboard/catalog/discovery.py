@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, cast
 
+from pegboard.catalog.library import Library, Offer
 from pegboard.catalog.registry import Exposure, ToolRegistry
 from pegboard.config import ServerSpec
 from pegboard.log import logger, new_trace_id, trace_id
@@ -56,6 +57,7 @@ class ToolSource(Protocol):
     @property
     def greeting(self) -> Introduction | None: ...
     async def list_tools(self) -> Offered: ...
+    async def list_kind(self, method: str, field: str) -> Offered | None: ...
 
 
 class Discovery:
@@ -69,8 +71,10 @@ class Discovery:
         *,
         may_try: Callable[[str], bool] = lambda _: True,
         clock: Callable[[], float] = time.monotonic,
+        library: Library | None = None,
     ) -> None:
         self._registry = registry
+        self._library = library or Library()
         self._storage = storage
         self._sources = sources
         # Whether a server that failed lately may be tried again in the background.
@@ -82,6 +86,7 @@ class Discovery:
         self._failures: dict[str, tuple[int, float]] = {}
         self.stale_since: dict[str, float] = {}
         self.instructions: dict[str, str] = {}
+        self.capabilities: dict[str, Mapping[str, Any]] = {}
 
     async def discover_all_tools(self, trace: str | None = None) -> ToolResult[dict[str, int]]:
         """Ask every enabled server whose tools are not fresh, all at once; the first error, if any, is the result."""
@@ -89,7 +94,7 @@ class Discovery:
             sources = self._sources()
             for name in self._registry.servers():
                 if name not in sources or not sources[name].spec.enabled:
-                    self._registry.remove_server_tools(name)
+                    self.put_away(name)
             due = [name for name in self._enabled() if self._registry.is_discovery_stale(name)]
             return await self.refresh(due)
 
@@ -166,16 +171,23 @@ class Discovery:
         if (known := self._registry.server(name)) is not None:
             # Newer than anything on disk; only how it is shown may have changed.
             self._register(source.spec, known.raw, known.ttl, known.discovered_at)
+            self._library.put(name, self._library.offer(name), prefix=source.spec.prefix)
             return
         for record in records:
             if (record.server, record.fingerprint) == (name, source.spec.fingerprint):
                 self._take_over(source.spec, record)
 
+    def put_away(self, name: str) -> None:
+        """Take out of the catalog what a server has, until it is restored or discovered again."""
+        self._registry.remove_server_tools(name)
+        self._library.remove(name)
+
     async def forget(self, spec: ServerSpec) -> None:
         """A server was taken out of the config."""
-        self._registry.remove_server_tools(spec.name)
+        self.put_away(spec.name)
         self._forgive(spec.name)
         self.instructions.pop(spec.name, None)
+        self.capabilities.pop(spec.name, None)
         await self._storage.forget_catalog(spec.name, spec.fingerprint)
 
     async def close(self) -> None:
@@ -229,7 +241,7 @@ class Discovery:
 
     async def _ask(self, source: ToolSource) -> int:
         asked = source.spec.fingerprint
-        offered = await source.list_tools()
+        offered, others = await asyncio.gather(source.list_tools(), self._ask_others(source))
         spec = source.spec
         if self._sources().get(spec.name) is not source or not spec.enabled or spec.fingerprint != asked:
             # Disabled, removed or moved while it was answering: what it said no longer counts.
@@ -241,15 +253,35 @@ class Discovery:
             count = len(known.tools)
         else:
             count = self._register(spec, offered.items, ttl).unwrap()
+        self._library.put(spec.name, others, prefix=spec.prefix)
         greeting = source.greeting
         if greeting is not None:
-            self._heed(spec.name, greeting.instructions)
+            self._heed(spec.name, greeting)
             await self._save(spec, greeting, offered)
         return count
 
-    def _heed(self, name: str, instructions: str | None) -> None:
-        if instructions:
-            self.instructions[name] = instructions
+    async def _ask_others(self, source: ToolSource) -> Offer:
+        """Prompts, resources and templates; a kind that cannot be had now stays as it was."""
+        known = self._library.offer(source.spec.name)
+        kinds = (
+            ("prompts/list", "prompts", known.prompts),
+            ("resources/list", "resources", known.resources),
+            ("resources/templates/list", "resourceTemplates", known.templates),
+        )
+        return Offer(*await asyncio.gather(*(self._ask_kind(source, *kind) for kind in kinds)))
+
+    async def _ask_kind(self, source: ToolSource, method: str, field: str, known: Sequence[Any]) -> Sequence[Any]:
+        result = await caught(source.list_kind(method, field))
+        if result.error is not None:
+            # Many servers that have resources have no templates, and say so in this way.
+            logger().info("catalog.kind.failed", serverName=source.spec.name, kind=field, reason=result.error.message)
+            return known
+        return result.data.items if result.data is not None else ()
+
+    def _heed(self, name: str, said: Introduction | CatalogRecord) -> None:
+        self.capabilities[name] = said.capabilities
+        if said.instructions:
+            self.instructions[name] = said.instructions
         else:
             self.instructions.pop(name, None)
 
@@ -262,10 +294,11 @@ class Discovery:
 
     def _take_over(self, spec: ServerSpec, record: CatalogRecord) -> None:
         self._register(spec, record.tools, record.ttl or spec.ttl, record.discovered_at)
-        self._heed(spec.name, record.instructions)
+        self._library.put(spec.name, Offer(record.prompts, record.resources, record.templates), prefix=spec.prefix)
+        self._heed(spec.name, record)
 
     async def _save(self, spec: ServerSpec, greeting: Introduction, offered: Offered) -> None:
-        known = self._registry.server(spec.name)
+        known, others = self._registry.server(spec.name), self._library.offer(spec.name)
         record = CatalogRecord(
             server=spec.name,
             fingerprint=spec.fingerprint,
@@ -277,6 +310,9 @@ class Discovery:
             tools=known.raw if known else cast("list[dict[str, Any]]", []),
             discovered_at=known.discovered_at if known else time.time(),
             ttl=offered.ttl,
+            prompts=list(others.prompts),
+            resources=list(others.resources),
+            templates=list(others.templates),
         )
         try:
             await self._storage.save_catalog(record)

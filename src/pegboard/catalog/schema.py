@@ -36,7 +36,8 @@ def _schema_problem(key: str, schema: object) -> str | None:
     if not isinstance(schema, dict):
         return f"{key} is not an object"
     schema = cast("dict[str, Any]", schema)
-    if schema.get("type") != "object":
+    # What comes out of a tool may be anything since 2026-07-28; older clients are not told of it.
+    if key == "inputSchema" and schema.get("type") != "object":
         return f'{key} must have "type": "object"'
     try:
         jsonschema_rs.meta.validate(_with_known_draft(schema))

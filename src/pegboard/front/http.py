@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -32,6 +31,7 @@ from pegboard.front.reload import ConfigFile
 from pegboard.front.rest import Rest, error_response
 from pegboard.log import logger
 from pegboard.protocol.gateway import GatewayServer
+from pegboard.protocol.sessions import Sessions
 
 _GRACE = 2
 
@@ -47,7 +47,7 @@ class HttpFront:
         self._sessions = 0
         self.server = GatewayServer(McpFront(board), on_sessions=self._count)
         # Host, Origin and size are the guard's business: one rule for MCP and REST.
-        self._manager = StreamableHTTPSessionManager(self.server)
+        self._manager = Sessions(self.server)
         self.app = self._make_app(host)
 
     def _count(self, sessions: int) -> None:
@@ -78,7 +78,7 @@ class HttpFront:
 class _Mcp:
     """The SDK's session manager as an ASGI app of any method."""
 
-    def __init__(self, manager: StreamableHTTPSessionManager) -> None:
+    def __init__(self, manager: Sessions) -> None:
         self._manager = manager
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

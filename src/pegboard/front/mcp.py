@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import base64
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mcp.shared.exceptions import MCPError
 
 from pegboard import exactjson
-from pegboard.board import Caller, Pegboard, UnknownTool
+from pegboard.board import Pegboard, UnknownTool
+from pegboard.protocol.eras import LOG_LEVELS
 from pegboard.protocol.gateway import INVALID_PARAMS, Client
+from pegboard.protocol.outlet import Refused
+from pegboard.relay.caller import Caller, OnProgress
+from pegboard.relay.guests import Guest
 from pegboard.result import ToolError, ToolFailure, ToolResult
 from pegboard.servers.link import RpcError
 from pegboard.view import Filter
 
+PAGE = 1000
+_SERVER_ERROR = -32000
+_KINDS = {"prompts/list": "prompts", "resources/list": "resources", "resources/templates/list": "templates"}
+_FIELDS = {"prompts": "prompts", "resources": "resources", "templates": "resourceTemplates"}
 _INSTRUCTIONS = (
     "Pegboard joins the tools of many MCP servers; a tool's name tells its server (server__tool). "
     "The list changes while servers come and go, so call a tool by the name that the list gives it now."
@@ -25,45 +34,115 @@ class McpFront:
 
     def __init__(self, board: Pegboard) -> None:
         self._board = board
+        self._relay = board.relay
 
-    async def list_tools(self, client: Client, params: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        """The client's view, narrowed by the filters of this request."""
+    async def list(self, client: Client, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The client's view of one kind, narrowed by the filters of this request."""
         wanted = _address_filter(client).within(_request_filter(params))
-        return (await self._board.list_tools(wanted)).definitions()
+        cursor = params.get("cursor")
+        if method == "tools/list":
+            if cursor is not None:
+                raise MCPError(INVALID_PARAMS, "Invalid cursor: the whole list is on one page")
+            view = await self._board.list_tools(wanted)
+            return {"tools": view.definitions if client.era == "modern" else view.handshake_definitions}
+        kind = _KINDS[method]
+        entries = (await self._board.list_entries(kind, wanted)).items
+        start = _position(cursor, [entry.name for entry in entries])
+        page = entries[start : start + PAGE]
+        listed: dict[str, Any] = {_FIELDS[kind]: [entry.definition for entry in page]}
+        if start + PAGE < len(entries):
+            listed["nextCursor"] = _cursor(start + PAGE, page[-1].name)
+        return listed
 
-    async def call_tool(
-        self, client: Client, params: Mapping[str, Any], on_progress: Callable[[Mapping[str, Any]], None] | None
-    ) -> dict[str, Any]:
-        """Relay a call; a failure of our own is a result, an unknown name and a server's error are errors."""
-        caller = Caller(
-            era=client.era,
-            session=client.session,
-            filter=_address_filter(client),
-            capabilities=client.capabilities,
-            on_progress=on_progress,
-        )
+    async def answer(self, client: Client, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Relay a request; a server's error is an error, and so is a failure of our own, except a tool's."""
+        caller = self._caller(client)
         try:
-            return await self._board.call_tool(params["name"], params, caller)
-        except UnknownTool as exc:
-            raise MCPError(INVALID_PARAMS, str(exc)) from None
+            if method == "tools/call":
+                return await self._call_tool(params, caller)
+            return await self._answer(method, params, caller)
         except RpcError as exc:
             raise MCPError(exc.code, exc.message, exc.data) from None
         except ToolFailure as exc:
+            raise MCPError(_SERVER_ERROR, exc.error.message, exc.error.to_dict()) from None
+
+    async def _answer(self, method: str, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        match method:
+            case "prompts/get":
+                return await self._relay.get_prompt(params, caller)
+            case "resources/read":
+                return await self._relay.read_resource(params, caller)
+            case "completion/complete":
+                return await self._relay.complete(params, caller)
+            case "resources/subscribe":
+                await self._relay.subscribe_session(params.get("uri"), caller)
+            case "resources/unsubscribe":
+                self._relay.unsubscribe_session(params.get("uri"), caller)
+            case "logging/setLevel":
+                if params.get("level") not in LOG_LEVELS:
+                    raise RpcError(INVALID_PARAMS, f"level must be one of {', '.join(LOG_LEVELS)}")
+                await self._relay.set_level(caller.session, params["level"])
+            case _:
+                return await self._relay.pass_on(method, params, caller)
+        return {}
+
+    async def _call_tool(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        if not isinstance(params.get("name"), str):
+            raise RpcError(INVALID_PARAMS, "tools/call needs the name of a tool")
+        if not isinstance(params.get("arguments"), (dict, type(None))):
+            raise RpcError(INVALID_PARAMS, "the arguments of a tool must be an object")
+        try:
+            return await self._board.call_tool(params["name"], params, caller)
+        except UnknownTool as exc:
+            raise RpcError(INVALID_PARAMS, str(exc)) from None
+        except ToolFailure as exc:
             return failed_result(exc.error)
+
+    async def notified(self, client: Client, method: str, params: Mapping[str, Any]) -> None:
+        """A notification that is for a server."""
+        await self._relay.notified(method, params, self._caller(client))
+
+    async def follow(
+        self, client: Client, uris: Sequence[str], tell: Callable[[Mapping[str, Any]], None]
+    ) -> tuple[list[str], Callable[[], None]]:
+        """Have a stream told of changes of these resources; those that can be followed, and what ends it."""
+        followed: dict[str, Callable[[], None]] = {}
+        caller = self._caller(client)
+        for uri in dict.fromkeys(uris):
+            try:
+                followed[uri] = await self._relay.subscribe(uri, caller, tell)
+            except (RpcError, ToolFailure):
+                # What is not acknowledged is not followed: that is how the client learns of it.
+                continue
+
+        def release() -> None:
+            for end in followed.values():
+                end()
+
+        return list(followed), release
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """A tool's schema, for the headers that must agree with its arguments."""
         tool = self._board.registry.get(name)
         return None if tool is None else tool.definition["inputSchema"]
 
-    def watch(self, client: Client, listener: Callable[[], None]) -> Callable[[], None]:
-        """Have a client told when its own view changes."""
+    def watch(self, client: Client, kind: str, listener: Callable[[], None]) -> Callable[[], None]:
+        """Have a client told when its own view of a kind changes."""
 
         def told() -> None:
             self._board.metrics.notices += 1
             listener()
 
-        return self._board.notices.subscribe(_address_filter(client), told)
+        return self._board.notices[kind].subscribe(_address_filter(client), told)
+
+    def session_began(self, client: Client) -> None:
+        """A handshake client can be told things, and asked."""
+        if client.session is not None:
+            self._relay.guests.enter(
+                Guest(
+                    client.session, _address_filter(client), client.outlet.notify, _asking(client), client.capabilities
+                )
+            )
 
     async def session_ended(self, client: Client) -> None:
         """Let go of what this session alone had."""
@@ -74,11 +153,54 @@ class McpFront:
         """What a model should know of all this."""
         return _INSTRUCTIONS
 
+    def capabilities(self, client: Client) -> Mapping[str, Any]:
+        """What the servers behind us can do that we only pass on."""
+        return self._relay.capabilities(_address_filter(client))
+
+    def _caller(self, client: Client) -> Caller:
+        guest = self._relay.guests.get(client.session)
+        return Caller(
+            era=client.era,
+            session=client.session,
+            filter=_address_filter(client),
+            capabilities=client.capabilities,
+            log_level=guest.log_level if guest is not None else client.log_level,
+            on_progress=client.outlet.on_progress,
+            notify=client.outlet.notify,
+            ask=_asking(client) if client.era == "handshake" else None,
+        )
+
 
 def failed_result(error: ToolError) -> dict[str, Any]:
     """A failure of Pegboard's own, as the result of a call."""
     text = exactjson.dump(ToolResult[Any].failed(error).to_dict()).decode()
     return {"content": [{"type": "text", "text": text}], "isError": True}
+
+
+def _asking(client: Client) -> Callable[[str, Mapping[str, Any], OnProgress | None], Any]:
+    async def ask(method: str, params: Mapping[str, Any], on_progress: OnProgress | None) -> dict[str, Any]:
+        try:
+            return await client.outlet.ask(method, params, on_progress)
+        except Refused as exc:
+            raise RpcError(exc.code, exc.message, exc.data) from None
+
+    return ask
+
+
+def _position(cursor: object, names: Sequence[str]) -> int:
+    """Where a page begins: behind the last entry of the one before, wherever that stands by now."""
+    if cursor is None:
+        return 0
+    try:
+        number, _, last = base64.urlsafe_b64decode(str(cursor)).decode().partition(" ")
+        position = int(number)
+    except ValueError:
+        raise MCPError(INVALID_PARAMS, "Invalid cursor") from None
+    return names.index(last) + 1 if last in names else max(position, 0)
+
+
+def _cursor(position: int, last: str) -> str:
+    return base64.urlsafe_b64encode(f"{position} {last}".encode()).decode()
 
 
 def _address_filter(client: Client) -> Filter:

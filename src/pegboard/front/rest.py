@@ -10,13 +10,14 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from pegboard import exactjson
-from pegboard.board import Caller, Pegboard
+from pegboard.board import Pegboard
 from pegboard.config import ConfigError
 from pegboard.front import answers
 from pegboard.front.guard import TooLarge
 from pegboard.front.openapi import document
 from pegboard.front.pages import page
 from pegboard.front.reload import ConfigFile
+from pegboard.relay.caller import Caller
 from pegboard.result import ToolErrorCode, ToolFailure, ToolResult, caught, error_of, invalid
 from pegboard.servers.link import RpcError
 from pegboard.version import VERSION
@@ -64,7 +65,7 @@ class Rest:
 
     async def _metrics(self, _: Request) -> Response:
         states = [(name, server.state.value) for name, server in sorted(self._board.servers.items())]
-        tools = len(self._board.view(Filter()).tools)
+        tools = len(self._board.view(Filter()).items)
         text = self._board.metrics.text(states, tools, self._sessions())
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 

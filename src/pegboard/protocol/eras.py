@@ -26,15 +26,31 @@ LOG_LEVEL_KEY = f"{_PREFIX}logLevel"
 SERVER_INFO_KEY = f"{_PREFIX}serverInfo"
 SUBSCRIPTION_KEY = f"{_PREFIX}subscriptionId"
 
+LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
 # These belong to one hop: the next one writes its own.
 _HOP_KEYS = frozenset(
-    {"progressToken", VERSION_KEY, CLIENT_INFO_KEY, CLIENT_CAPABILITIES_KEY, LOG_LEVEL_KEY, SUBSCRIPTION_KEY}
+    {
+        "progressToken",
+        VERSION_KEY,
+        CLIENT_INFO_KEY,
+        CLIENT_CAPABILITIES_KEY,
+        LOG_LEVEL_KEY,
+        SUBSCRIPTION_KEY,
+        "pegboard/server",
+        "pegboard/prefix",
+    }
 )
 
 
 def era_of(version: str) -> Era:
     """The era a protocol version belongs to."""
     return "modern" if version in MODERN_VERSIONS else "handshake"
+
+
+def severity(level: object) -> int:
+    """How severe a log level is; one that nobody knows counts as the least."""
+    return LOG_LEVELS.index(level) if level in LOG_LEVELS else 0
 
 
 def forwarded_params(params: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -52,7 +68,12 @@ def forwarded_params(params: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def modern_params(
-    params: Mapping[str, Any] | None, *, version: str, client_info: Mapping[str, Any], capabilities: Mapping[str, Any]
+    params: Mapping[str, Any] | None,
+    *,
+    version: str,
+    client_info: Mapping[str, Any],
+    capabilities: Mapping[str, Any],
+    log_level: str | None = None,
 ) -> dict[str, Any]:
     """Params with the envelope that every request of the modern era carries."""
     stamped = dict(params or {})
@@ -60,6 +81,8 @@ def modern_params(
     meta[VERSION_KEY] = version
     meta[CLIENT_INFO_KEY] = dict(client_info)
     meta[CLIENT_CAPABILITIES_KEY] = dict(capabilities)
+    if log_level is not None:
+        meta[LOG_LEVEL_KEY] = log_level
     stamped["_meta"] = meta
     return stamped
 
@@ -77,11 +100,18 @@ def result_for(
     )
     if era == "modern":
         shaped.setdefault("resultType", "complete")
-        shaped.update({key: value for key, value in (cacheable or {}).items() if key not in shaped})
+        if shaped["resultType"] == "complete":
+            shaped.update({key: value for key, value in (cacheable or {}).items() if key not in shaped})
         shaped["_meta"] = {**(own or {}), SERVER_INFO_KEY: dict(server_info)}
         return shaped
     if shaped.get("resultType") == "complete":
         del shaped["resultType"]
+    if not isinstance(shaped.get("structuredContent", {}), dict):
+        # Only an object can stand there before the modern era; the same value stands in the content as text.
+        del shaped["structuredContent"]
+    for key in cacheable or ():
+        # How long something holds is a matter of the modern era.
+        shaped.pop(key, None)
     if own is not None:
         if own or not isinstance(meta, dict) or SERVER_INFO_KEY not in meta:
             shaped["_meta"] = own

@@ -1,13 +1,12 @@
 """The MCP server that clients talk to, on the SDK's low-level server, in both eras.
 
-Its middleware answers what Pegboard relays with plain dicts, which the SDK writes as they are; everything
-else (initialize, ping, unknown methods) goes on to the SDK's own handlers.
+Its middleware answers what Pegboard relays with plain dicts, which the SDK writes as they are; the rest
+(initialize, ping, and what an era does not have) goes on to the SDK's own handlers.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
@@ -16,49 +15,74 @@ from mcp.server.connection import Connection
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
-from mcp_types import ListToolsResult, SubscriptionsListenRequestParams, SubscriptionsListenResult
+from mcp_types import SetLevelRequestParams, SubscriptionsListenRequestParams, SubscriptionsListenResult
+from mcp_types.methods import SPEC_CLIENT_METHODS, SPEC_CLIENT_NOTIFICATION_METHODS
 
-from pegboard.log import logger
-from pegboard.protocol.eras import Era, era_of, result_for
+from pegboard.protocol.eras import CLIENT_CAPABILITIES_KEY, LOG_LEVEL_KEY, SUBSCRIPTION_KEY, Era, era_of, result_for
+from pegboard.protocol.outlet import Outlet, progress_token
 from pegboard.version import SERVER_INFO, VERSION
 
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 _MAX_STREAMS = 1024
-_MAX_PROGRESS = 256
+_MAX_NEWS = 1024
+
+# What a list, or a resource, is good for: nobody can say how long, since the servers behind change it at any moment.
+_CACHEABLE = {"ttlMs": 0, "cacheScope": "private"}
+_LISTS = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+}
+_KINDS = ("tools", "prompts", "resources")
+# What only the handshake era has; in the other the SDK refuses it.
+_HANDSHAKE_ONLY = frozenset({"resources/subscribe", "resources/unsubscribe", "logging/setLevel"})
+_RELAYED = frozenset({*_LISTS, "tools/call", "prompts/get", "resources/read", "completion/complete", *_HANDSHAKE_ONLY})
+_OWN_NOTIFICATIONS = SPEC_CLIENT_NOTIFICATION_METHODS - {"notifications/roots/list_changed"}
 
 _CLIENT_KEY = "pegboard.client"
+_CAPABILITIES_KEY = "pegboard.capabilities"
 _Context = ServerRequestContext[Any, Any]
 
 
 @dataclass(slots=True, eq=False)
 class Client:
-    """A client as the relay sees it: the connection it came on, and the address it used."""
+    """A client as the relay sees it: the address it used, what it can do, and the way to it."""
 
     era: Era
     session: str | None
     query: Mapping[str, str]
+    outlet: Outlet
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    log_level: str | None = None
 
 
 class Backend(Protocol):
-    """Who answers for the tools."""
+    """Who answers."""
 
-    async def list_tools(self, client: Client, params: Mapping[str, Any]) -> list[Mapping[str, Any]]: ...
+    async def list(self, client: Client, method: str, params: Mapping[str, Any]) -> dict[str, Any]: ...
 
-    async def call_tool(
-        self, client: Client, params: Mapping[str, Any], on_progress: Callable[[Mapping[str, Any]], None] | None
-    ) -> dict[str, Any]: ...
+    async def answer(self, client: Client, method: str, params: Mapping[str, Any]) -> dict[str, Any]: ...
+
+    async def notified(self, client: Client, method: str, params: Mapping[str, Any]) -> None: ...
+
+    async def follow(
+        self, client: Client, uris: list[str], tell: Callable[[Mapping[str, Any]], None]
+    ) -> tuple[list[str], Callable[[], None]]: ...
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None: ...
 
-    def watch(self, client: Client, listener: Callable[[], None]) -> Callable[[], None]: ...
+    def watch(self, client: Client, kind: str, listener: Callable[[], None]) -> Callable[[], None]: ...
+
+    def session_began(self, client: Client) -> None: ...
 
     async def session_ended(self, client: Client) -> None: ...
 
     def instructions(self) -> str: ...
+
+    def capabilities(self, client: Client) -> Mapping[str, Any]: ...
 
 
 class GatewayServer(Server[Any]):
@@ -75,9 +99,15 @@ class GatewayServer(Server[Any]):
             version=VERSION,
             instructions=backend.instructions(),
             get_tool_input_schema=backend.input_schema,
+            # What there is a handler for is what the SDK announces; the middleware is there first.
             on_list_tools=_answered_by_the_middleware,
+            on_list_prompts=_answered_by_the_middleware,
+            on_list_resources=_answered_by_the_middleware,
+            on_subscribe_resource=_answered_by_the_middleware,
+            on_completion=_answered_by_the_middleware,
             on_subscriptions_listen=self._listen,
         )
+        self.add_request_handler("logging/setLevel", SetLevelRequestParams, _answered_by_the_middleware)
         self.middleware.append(self._relay)
 
     def create_initialization_options(
@@ -87,58 +117,74 @@ class GatewayServer(Server[Any]):
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
         """The HTTP manager asks without options, which would leave `listChanged` unsaid."""
-        options = notification_options or NotificationOptions(tools_changed=True)
+        options = notification_options or NotificationOptions(
+            tools_changed=True, prompts_changed=True, resources_changed=True
+        )
         return super().create_initialization_options(options, experimental_capabilities, extensions)
 
     async def _relay(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
         if ctx.request_id is None:
+            return await self._notified(ctx, call_next)
+        if ctx.method in {"initialize", "server/discover"}:
+            return self._introduced(ctx, await call_next(ctx))
+        # Before the handshake nothing is relayed; the SDK has the right refusal for it.
+        if not _connection(ctx).initialize_accepted or not self._relays(ctx):
+            return await call_next(ctx)
+        return await self._answered(ctx)
+
+    def _relays(self, ctx: _Context) -> bool:
+        if ctx.method in _RELAYED:
+            return ctx.method not in _HANDSHAKE_ONLY or era_of(ctx.protocol_version) == "handshake"
+        return ctx.method not in SPEC_CLIENT_METHODS and self.get_request_handler(ctx.method) is None
+
+    async def _answered(self, ctx: _Context) -> dict[str, Any]:
+        client, params = _client(ctx), ctx.params or {}
+        ask = self._backend.list if ctx.method in _LISTS else self._backend.answer
+        try:
+            result = await ask(client, ctx.method, params)
+        except BaseException:
+            client.outlet.drop()
+            raise
+        await client.outlet.finish()
+        cacheable = _CACHEABLE if ctx.method in _LISTS or ctx.method == "resources/read" else None
+        return result_for(client.era, result, server_info=SERVER_INFO, cacheable=cacheable)
+
+    def _introduced(self, ctx: _Context, result: HandlerResult) -> HandlerResult:
+        """Our own introduction, with what the servers behind us can do that we only pass on."""
+        if ctx.method == "initialize":
+            capabilities = (ctx.params or {}).get("capabilities")
+            _connection(ctx).state[_CAPABILITIES_KEY] = capabilities if isinstance(capabilities, dict) else {}
+        if not isinstance(result, dict):
+            return result
+        own = cast("dict[str, Any]", result.get("capabilities") or {})
+        return {**result, "capabilities": {**self._backend.capabilities(_client(ctx)), **own}}
+
+    async def _notified(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
+        if ctx.method in _OWN_NOTIFICATIONS or not _connection(ctx).initialize_accepted:
             answer = await call_next(ctx)
             if ctx.method == "notifications/initialized":
                 self._welcome(ctx)
             return answer
-        connection = _connection(ctx)
-        # Before the handshake nothing is relayed; the SDK has the right refusal for it.
-        if connection.initialize_accepted:
-            if ctx.method == "tools/list":
-                return await self._list(ctx)
-            if ctx.method == "tools/call":
-                return await self._call(ctx)
-        return await call_next(ctx)
-
-    async def _list(self, ctx: _Context) -> dict[str, Any]:
-        params = ctx.params or {}
-        if params.get("cursor") is not None:
-            raise MCPError(INVALID_PARAMS, "Invalid cursor: the whole list is on one page")
-        client = _client(ctx)
-        tools = await self._backend.list_tools(client, params)
-        # How long the list holds nobody can say: the servers behind it change it at any moment.
-        cacheable = {"ttlMs": 0, "cacheScope": "private"}
-        return result_for(client.era, {"tools": tools}, server_info=SERVER_INFO, cacheable=cacheable)
-
-    async def _call(self, ctx: _Context) -> dict[str, Any]:
-        params = ctx.params or {}
-        if not isinstance(params.get("name"), str):
-            raise MCPError(INVALID_PARAMS, "tools/call needs the name of a tool")
-        if not isinstance(params.get("arguments"), (dict, type(None))):
-            raise MCPError(INVALID_PARAMS, "the arguments of a tool must be an object")
-        client = _client(ctx)
-        async with _progress(ctx) as on_progress:
-            result = await self._backend.call_tool(client, params, on_progress)
-        return result_for(client.era, result, server_info=SERVER_INFO)
+        await self._backend.notified(_client(ctx), ctx.method, ctx.params or {})
+        return None
 
     def _welcome(self, ctx: _Context) -> None:
         """A handshake client is ready: from now on it hears of changes."""
         connection = _connection(ctx)
         if any(session.connection is connection for session in self._sessions):
             return
-        session = _Session(connection, _client(ctx))
-        session.unwatch = self._backend.watch(session.client, session.tools_changed)
+        client = _client(ctx)
+        # Between requests there is the connection's own channel.
+        client.outlet = Outlet(connection.outbound)
+        session = _Session(connection, client)
+        for kind in _KINDS:
+            session.undo.append(self._backend.watch(client, kind, session.teller(kind)))
+        self._backend.session_began(client)
         self._sessions.add(session)
         self._on_sessions(len(self._sessions))
         connection.exit_stack.push_async_callback(self._farewell, session)
 
     async def _farewell(self, session: _Session) -> None:
-        session.unwatch()
         session.stop()
         self._sessions.discard(session)
         self._on_sessions(len(self._sessions))
@@ -148,45 +194,62 @@ class GatewayServer(Server[Any]):
         """One stream of notices for a client of the modern era, fed by its own view alone."""
         if self._streams >= _MAX_STREAMS:
             raise MCPError(INTERNAL_ERROR, "too many subscription streams are open")
-        bus = InMemorySubscriptionBus()
-        handler = ListenHandler(bus)
+        stream = _Stream(ctx)
+        client, wanted = _client(ctx), params.notifications
+        flags = {
+            "tools": wanted.tools_list_changed,
+            "prompts": wanted.prompts_list_changed,
+            "resources": wanted.resources_list_changed,
+        }
+        kinds = [kind for kind, asked_for in flags.items() if asked_for]
         self._streams += 1
-        tell = _Teller(lambda: bus.publish(ToolsListChanged()))
-        unwatch = self._backend.watch(_client(ctx), tell.tell)
+        undo = [self._backend.watch(client, kind, stream.teller(kind)) for kind in kinds]
         try:
-            return await handler(ctx, params)
+            uris, release = await self._backend.follow(client, wanted.resource_subscriptions or [], stream.updated)
+            undo.append(release)
+            honoured: dict[str, Any] = {f"{kind}ListChanged": True for kind in kinds}
+            if uris:
+                honoured["resourceSubscriptions"] = uris
+            await stream.run(honoured)
         finally:
             self._streams -= 1
-            unwatch()
-            tell.stop()
+            for end in undo:
+                end()
+        return SubscriptionsListenResult(_meta=stream.meta)
 
 
-class _Teller:
-    """Sends one notice at a time without making the teller wait; a second one meanwhile is sent afterwards."""
+class _Stream:
+    """The frames of one listen stream, each with the id of the request that opened it."""
 
-    def __init__(self, send: Callable[[], Any]) -> None:
-        self._send = send
-        self._due = False
-        self._task: asyncio.Task[None] | None = None
+    def __init__(self, ctx: _Context) -> None:
+        self.meta: dict[str, Any] = {SUBSCRIPTION_KEY: ctx.request_id}
+        self._notify = _channel(ctx).notify
+        self._news: asyncio.Queue[tuple[str, Mapping[str, Any]]] = asyncio.Queue()
 
-    def tell(self) -> None:
-        """There is news."""
-        self._due = True
-        if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._run())
+    def teller(self, kind: str) -> Callable[[], None]:
+        """Says that a list of this kind changed."""
+        return lambda: self._put(f"notifications/{kind}/list_changed", {})
 
-    def stop(self) -> None:
-        """Nobody listens any more."""
-        if self._task is not None:
-            self._task.cancel()
+    def updated(self, params: Mapping[str, Any]) -> None:
+        """Says that a resource changed."""
+        self._put("notifications/resources/updated", params)
 
-    async def _run(self) -> None:
-        while self._due:
-            self._due = False
-            try:
-                await self._send()
-            except Exception as exc:
-                logger().debug("notice.not.sent", error=type(exc).__name__)
+    def _put(self, method: str, params: Mapping[str, Any]) -> None:
+        if self._news.qsize() >= _MAX_NEWS:
+            # A client that does not read hears of the newest, not of all.
+            self._news.get_nowait()
+        self._news.put_nowait((method, params))
+
+    async def run(self, honoured: Mapping[str, Any]) -> None:
+        """Acknowledge first, then tell, until the client goes away."""
+        await self._send("notifications/subscriptions/acknowledged", {"notifications": honoured})
+        while True:
+            await self._send(*await self._news.get())
+
+    async def _send(self, method: str, params: Mapping[str, Any]) -> None:
+        given = params.get("_meta")
+        meta = {**cast("dict[str, Any]", given), **self.meta} if isinstance(given, dict) else self.meta
+        await self._notify(method, {**params, "_meta": meta})
 
 
 @dataclass(slots=True, eq=False)
@@ -195,80 +258,52 @@ class _Session:
 
     connection: Connection
     client: Client
-    unwatch: Callable[[], None] = lambda: None
-    _teller: _Teller | None = None
+    undo: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
 
-    def tools_changed(self) -> None:
-        """Send `list_changed`."""
-        if self._teller is None:
-            self._teller = _Teller(self.connection.send_tool_list_changed)
-        self._teller.tell()
+    def teller(self, kind: str) -> Callable[[], None]:
+        """Sends `list_changed` of this kind in its turn."""
+        return lambda: self.client.outlet.notify(f"notifications/{kind}/list_changed", {})
 
     def stop(self) -> None:
         """The session is over."""
-        if self._teller is not None:
-            self._teller.stop()
+        for end in self.undo:
+            end()
+        self.client.outlet.drop()
 
 
-class _progress(contextlib.AbstractAsyncContextManager["Callable[[Mapping[str, Any]], None] | None"]):  # noqa: N801
-    """Carries progress to the client in order, all of it before the answer; `None` where none was asked for."""
-
-    def __init__(self, ctx: _Context) -> None:
-        meta = (ctx.params or {}).get("_meta")
-        token = cast("dict[str, Any]", meta).get("progressToken") if isinstance(meta, dict) else None
-        self._token: object = token if isinstance(token, (str, int)) and not isinstance(token, bool) else None
-        self._notify = ctx.session._request_outbound.notify  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        self._queue: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
-        self._pump: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> Callable[[Mapping[str, Any]], None] | None:
-        if self._token is None:
-            return None
-        self._pump = asyncio.get_running_loop().create_task(self._carry())
-        return self._said
-
-    async def __aexit__(self, kind: object, *_: object) -> None:
-        if self._pump is None:
-            return
-        if kind is None:
-            self._queue.put_nowait(None)
-            await self._pump
-        else:
-            self._pump.cancel()
-
-    def _said(self, params: Mapping[str, Any]) -> None:
-        if self._queue.qsize() >= _MAX_PROGRESS:
-            # A client that does not read gets the newest, not all of it.
-            self._queue.get_nowait()
-        self._queue.put_nowait(params)
-
-    async def _carry(self) -> None:
-        while (params := await self._queue.get()) is not None:
-            with contextlib.suppress(Exception):
-                await self._notify("notifications/progress", {**params, "progressToken": self._token})
-
-
-async def _answered_by_the_middleware(_: _Context, __: Any) -> ListToolsResult:
-    raise AssertionError("the middleware answers tools/list")
+async def _answered_by_the_middleware(_: _Context, __: Any) -> Any:
+    raise AssertionError("the middleware answers this")
 
 
 def _connection(ctx: _Context) -> Connection:
     return ctx.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
+def _channel(ctx: _Context) -> Any:
+    return ctx.session._request_outbound  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+
 def _client(ctx: _Context) -> Client:
+    """The client of this request, with the way to it for as long as the request lasts."""
     connection = _connection(ctx)
-    known = connection.state.get(_CLIENT_KEY)
-    if known is not None:
-        return cast("Client", known)
-    query = dict(ctx.request.query_params) if ctx.request is not None else {}
     era = era_of(ctx.protocol_version)
-    capabilities = connection.client_capabilities
-    client = Client(
+    meta = cast("dict[str, Any]", (ctx.params or {}).get("_meta") or {}) if era == "modern" else {}
+    capabilities = meta.get(CLIENT_CAPABILITIES_KEY) if era == "modern" else connection.state.get(_CAPABILITIES_KEY)
+    level = meta.get(LOG_LEVEL_KEY)
+    declared = cast("dict[str, Any]", capabilities) if isinstance(capabilities, dict) else {}
+    return Client(
         era,
         session=None if era == "modern" else connection.session_id or f"connection-{id(connection)}",
-        query=query,
-        capabilities=capabilities.model_dump(by_alias=True, mode="json", exclude_none=True) if capabilities else {},
+        query=_query(ctx, connection),
+        outlet=Outlet(_channel(ctx), progress_token(ctx.params)),
+        capabilities=declared,
+        log_level=level if isinstance(level, str) else None,
     )
-    connection.state[_CLIENT_KEY] = client
-    return client
+
+
+def _query(ctx: _Context, connection: Connection) -> Mapping[str, str]:
+    """The address's filters; a session keeps those it was opened with."""
+    known = connection.state.get(_CLIENT_KEY)
+    if known is None:
+        known = connection.state[_CLIENT_KEY] = dict(ctx.request.query_params) if ctx.request is not None else {}
+    return cast("Mapping[str, str]", known)

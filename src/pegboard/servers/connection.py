@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+import contextlib
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
+from pegboard.exactjson import as_object
 from pegboard.log import logger
 from pegboard.protocol.eras import modern_params
 from pegboard.protocol.headers import parameter_headers, request_headers
 from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.greeting import Greeting
-from pegboard.servers.link import Link, Message, Params, RpcError, broken_answer
+from pegboard.servers.link import METHOD_NOT_FOUND, Link, Message, Params, Pending, RpcError, broken_answer
+from pegboard.servers.parties import Parties, Presence
+from pegboard.servers.party import Nobody, Party
 from pegboard.servers.wires.client import NeedsAuth, Unreachable, WrongStatus
 from pegboard.servers.wires.http import HttpWire
 from pegboard.servers.wires.sse import SseWire
 from pegboard.version import CLIENT_INFO
 
 HEARTBEAT = 15.0
+_ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 _HEARTBEAT_LIMIT = 5.0
 _RELISTEN_PAUSE = 1.0
 _MAX_PAGES = 1000
@@ -37,31 +42,85 @@ class Listing:
     ttl: float | None = None
 
 
+class Listener(Protocol):
+    """Who wants to know what a server says outside of any request."""
+
+    def lists_changed(self) -> None:
+        """A list of the server's is another one now, or may be."""
+        ...
+
+    def resource_updated(self, params: Params) -> None:
+        """A resource that was subscribed to has changed."""
+        ...
+
+    def said(self, method: str, params: Params) -> None:
+        """Something that belongs to no request under way."""
+        ...
+
+    async def asked(self, method: str, params: Params) -> Message:
+        """A question that belongs to no request under way."""
+        ...
+
+
+_LIST_CHANGES = frozenset(f"notifications/{kind}/list_changed" for kind in ("tools", "prompts", "resources"))
+
+
 class Connection:
     """One live connection to a server."""
 
-    def __init__(self, link: Link, greeting: Greeting) -> None:
+    def __init__(self, link: Link, greeting: Greeting, listener: Listener) -> None:
         self.link = link
         self.greeting = greeting
+        self._listener = listener
         self._tasks: set[asyncio.Task[None]] = set()
+        self._updates: asyncio.Task[None] | None = None
+        self.log_level: str | None = None
         wire = link.wire
+        self._parties = Parties(origins=isinstance(wire, HttpWire))
+        link.on_notification, link.on_request = self._heard, self._asked
         if isinstance(wire, HttpWire):
             wire.modern = greeting.era == "modern"
             wire.version = None if wire.modern else greeting.version
         elif isinstance(wire, SseWire):
             wire.version = greeting.version
 
-    async def begin(self, on_gap: Callable[[], None]) -> None:
-        """Finish the greeting and open the standing streams; `on_gap` is told when notices may have been missed."""
+    async def begin(self) -> None:
+        """Finish the greeting and open the standing streams."""
+        on_gap = self._listener.lists_changed
         if self.greeting.era == "modern":
-            if self._announces_changes():
-                self._spawn(self._listen(on_gap))
+            if wanted := self._announced_changes():
+                self._spawn(self._listen(wanted, on_gap))
         else:
             await self.link.notify("notifications/initialized")
             if isinstance(self.link.wire, HttpWire):
                 self.link.wire.listen(on_gap)
         if isinstance(self.link.wire, HttpWire):
             self._spawn(self._heartbeat())
+
+    def offers(self, capability: str, feature: str | None = None) -> bool:
+        """Whether the server said that it can do this."""
+        declared = self.greeting.capabilities.get(capability)
+        if feature is None or not isinstance(declared, dict):
+            return isinstance(declared, dict)
+        return bool(cast("dict[str, Any]", declared).get(feature))
+
+    async def request_for(
+        self, party: Party, subject: str, method: str, params: Params | None, *, timeout: float, **options: Any
+    ) -> Message:
+        """Send a request on a client's behalf, which hears and answers what the server says and asks meanwhile."""
+        busy = unavailable(f"{self.link.label} timed out: another client's question held it up for {timeout:g} s")
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(timeout):
+                    presence = await stack.enter_async_context(self._parties.admitted(party, subject))
+            except TimeoutError:
+                raise busy from None
+
+            def present(pending: Pending) -> Presence:
+                presence.extend = pending.extend
+                return presence
+
+            return await self.request(method, params, timeout=timeout, present=present, **options)
 
     async def request(
         self,
@@ -71,19 +130,51 @@ class Connection:
         timeout: float | None,
         on_progress: Callable[[Params], None] | None = None,
         capabilities: Mapping[str, Any] | None = None,
+        log_level: str | None = None,
         input_schema: Mapping[str, Any] | None = None,
+        present: Callable[[Pending], object] | None = None,
     ) -> Message:
         """Send a request as the server's era wants it."""
         if self.greeting.era == "handshake":
-            return await self.link.request(method, params, timeout=timeout, on_progress=on_progress)
+            return await self.link.request(method, params, timeout=timeout, on_progress=on_progress, present=present)
         version = self.greeting.version
-        stamped = modern_params(params, version=version, client_info=CLIENT_INFO, capabilities=capabilities or {})
+        stamped = modern_params(
+            params, version=version, client_info=CLIENT_INFO, capabilities=capabilities or {}, log_level=log_level
+        )
         headers: dict[str, str] | None = None
         if isinstance(self.link.wire, HttpWire):
             headers = request_headers(version, method, stamped)
             if input_schema is not None:
                 headers |= parameter_headers(input_schema, stamped.get("arguments"))
-        return await self.link.request(method, stamped, timeout=timeout, headers=headers, on_progress=on_progress)
+        return await self.link.request(
+            method, stamped, timeout=timeout, headers=headers, on_progress=on_progress, present=present
+        )
+
+    async def want_level(self, level: str, timeout: float) -> None:
+        """Have the server log from this level on, if it has to be told."""
+        if self.greeting.era != "handshake" or not self.offers("logging") or self.log_level == level:
+            return
+        self.log_level = level
+        try:
+            await self.request("logging/setLevel", {"level": level}, timeout=timeout)
+        except (RpcError, ToolFailure) as exc:
+            logger().info("server.level.refused", server=self.link.label, level=level, reason=str(exc)[:200])
+
+    async def subscribe(self, uri: str, wanted: Sequence[str], timeout: float) -> None:
+        """Hear of changes of a resource; `wanted` are all that are subscribed to now."""
+        if not self.offers("resources", "subscribe"):
+            raise RpcError(METHOD_NOT_FOUND, f"{self.link.label} does not support subscriptions to resources")
+        if self.greeting.era == "handshake":
+            await self.request("resources/subscribe", {"uri": uri}, timeout=timeout)
+        else:
+            await self._follow(wanted, timeout)
+
+    async def unsubscribe(self, uri: str, wanted: Sequence[str], timeout: float) -> None:
+        """Hear no more of a resource; `wanted` are those that are still subscribed to."""
+        if self.greeting.era == "handshake":
+            await self.request("resources/unsubscribe", {"uri": uri}, timeout=timeout)
+        else:
+            await self._follow(wanted, timeout)
 
     async def list_all(self, method: str, key: str) -> Listing:
         """Every page of a list, in a limited time."""
@@ -121,24 +212,62 @@ class Connection:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.link.close()
 
-    def _announces_changes(self) -> bool:
-        tools = self.greeting.capabilities.get("tools")
-        return isinstance(tools, dict) and bool(cast("dict[str, Any]", tools).get("listChanged"))
+    def _announced_changes(self) -> dict[str, Any]:
+        kinds = ("tools", "prompts", "resources")
+        return {f"{kind}ListChanged": True for kind in kinds if self.offers(kind, "listChanged")}
+
+    def _heard(self, method: str, params: Params, origin: int | None) -> None:
+        if method in _LIST_CHANGES:
+            self._listener.lists_changed()
+            return
+        if method == "notifications/resources/updated":
+            self._listener.resource_updated(params)
+            return
+        hearers = self._parties.hearers(self.link.presence(origin))
+        for party in hearers:
+            party.heard(method, params)
+        if not hearers and method != _ACKNOWLEDGED:
+            self._listener.said(method, params)
+
+    async def _asked(self, method: str, params: Params, origin: int | None) -> Message:
+        presence = await self._parties.owner(self.link.presence(origin))
+        if presence is None:
+            return await self._listener.asked(method, params)
+        task = asyncio.current_task()
+        assert task is not None
+        presence.questions.add(task)
+        # Whoever answers has the call's whole time limit for it, and the server has it again afterwards.
+        presence.extend()
+        token = (as_object(params.get("_meta")) or {}).get("progressToken")
+        try:
+            return await presence.party.asked(method, params, self._progress_of(token))
+        finally:
+            presence.questions.discard(task)
+            presence.extend()
+
+    def _progress_of(self, token: object) -> Callable[[Params], None] | None:
+        """Carries a client's progress with a question to the server that asked."""
+        if token is None:
+            return None
+
+        def told(params: Params) -> None:
+            self._spawn(self.link.notify("notifications/progress", {**params, "progressToken": token}))
+
+        return told
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _listen(self, on_gap: Callable[[], None]) -> None:
+    async def _listen(self, wanted: Mapping[str, Any], on_gap: Callable[[], None]) -> None:
         """Keep a `subscriptions/listen` stream open; whenever it had to be opened anew, something may be missed."""
-        params = {"notifications": {"toolsListChanged": True}}
         pause = _RELISTEN_PAUSE
         loop = asyncio.get_running_loop()
         while not self.link.lost.done():
             opened = loop.time()
             try:
-                await self.request("subscriptions/listen", params, timeout=None)
+                await self.request("subscriptions/listen", {"notifications": dict(wanted)}, timeout=None)
             except (RpcError, NeedsAuth, WrongStatus) as exc:
                 if not (isinstance(exc, WrongStatus) and exc.error.retryable):
                     logger().info("server.listen.refused", server=self.link.label, reason=str(exc)[:200])
@@ -155,6 +284,45 @@ class Connection:
             if lived:
                 on_gap()
 
+    async def _follow(self, uris: Sequence[str], timeout: float) -> None:
+        """A stream of updates for these resources in place of the one before, which ends once the new one stands."""
+        before, self._updates = self._updates, None
+        try:
+            if uris:
+                await self._open_updates(list(uris), timeout)
+        finally:
+            if before is not None:
+                before.cancel()
+
+    async def _open_updates(self, uris: list[str], timeout: float) -> None:
+        acknowledged = _Acknowledged()
+        stream = asyncio.get_running_loop().create_task(self._keep_updates(uris, acknowledged))
+        self._updates = stream
+        self._tasks.add(stream)
+        stream.add_done_callback(self._tasks.discard)
+        waiting = asyncio.get_running_loop().create_task(acknowledged.event.wait())
+        await asyncio.wait({waiting, stream}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        if stream.done() and not stream.cancelled() and (exc := stream.exception()) is not None:
+            raise exc
+
+    async def _keep_updates(self, uris: list[str], acknowledged: _Acknowledged) -> None:
+        wanted = {"notifications": {"resourceSubscriptions": uris}}
+        pause = _RELISTEN_PAUSE
+        while not self.link.lost.done():
+            presence = Presence(acknowledged, "subscriptions/listen")
+            try:
+                await self.request("subscriptions/listen", wanted, timeout=None, present=lambda _, who=presence: who)
+            except (RpcError, ToolFailure) as exc:
+                if not acknowledged.event.is_set():
+                    raise
+                logger().debug("server.updates.ended", server=self.link.label, reason=str(exc)[:200])
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+            # What changed meanwhile cannot be had again: whoever wants it has to look.
+            for uri in uris:
+                self._listener.resource_updated({"uri": uri})
+
     async def _heartbeat(self) -> None:
         """An address has no connection that could break, so it is asked now and then whether it is still there."""
         method = "ping" if self.greeting.era == "handshake" else "server/discover"
@@ -167,6 +335,20 @@ class Connection:
             except (ToolFailure, RpcError) as exc:
                 # It answered, or is slow: it is there.
                 logger().debug("server.heartbeat.odd", server=self.link.label, reason=str(exc)[:200])
+
+
+class _Acknowledged(Nobody):
+    """Waits for the first frame of a stream of updates."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.event = asyncio.Event()
+
+    def heard(self, method: str, params: Params) -> None:
+        """The stream stands."""
+        del params
+        if method == _ACKNOWLEDGED:
+            self.event.set()
 
 
 def _ttl(answer: Message, before: float | None) -> float | None:

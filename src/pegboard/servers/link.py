@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from pegboard import exactjson
 from pegboard.log import logger
+from pegboard.protocol.eras import SUBSCRIPTION_KEY
 from pegboard.result import ToolErrorCode, ToolFailure, unavailable
 
 Message = dict[str, Any]
@@ -55,6 +56,8 @@ class Pending:
     timeout: float | None
     limit: asyncio.Timeout | None = None
     latest: float | None = None
+    # Who it is made for; what that is, is the connection's business.
+    presence: Any = None
     _furthest: float | None = None
 
     def progressed(self, params: Params) -> None:
@@ -62,11 +65,12 @@ class Pending:
         progress = params.get("progress")
         if isinstance(progress, (int, float)) and (self.latest is None or progress > self.latest):
             self.latest = progress
-            self._extend()
+            self.extend()
         if self.on_progress is not None:
             self.on_progress(params)
 
-    def _extend(self) -> None:
+    def extend(self) -> None:
+        """The time limit starts anew, though not for ever."""
         if self.limit is None or self.timeout is None or self.future.done():
             return
         now = asyncio.get_running_loop().time()
@@ -99,6 +103,10 @@ OnNotification = Callable[[str, Params, int | None], None]
 OnRequest = Callable[[str, Params, int | None], Awaitable[Message]]
 
 
+def ignore(method: str, params: Params, origin: int | None) -> None:
+    """What is done about news that nobody waits for."""
+
+
 async def refuse(method: str, params: Params, origin: int | None) -> Message:
     """The answer to a question that nobody here can take."""
     del params, origin
@@ -109,13 +117,14 @@ class Link:
     """One JSON-RPC conversation with a server."""
 
     def __init__(
-        self, wire: Wire, *, label: str, on_notification: OnNotification, on_request: OnRequest = refuse
+        self, wire: Wire, *, label: str, on_notification: OnNotification = ignore, on_request: OnRequest = refuse
     ) -> None:
         self.wire = wire
         self.label = label
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._on_notification = on_notification
-        self._on_request = on_request
+        # Whoever takes over the conversation puts itself in here.
+        self.on_notification = on_notification
+        self.on_request = on_request
         self._pending: dict[int, Pending] = {}
         self._last_id = 0
         self._answering: dict[Any, asyncio.Task[None]] = {}
@@ -129,6 +138,7 @@ class Link:
         headers: Mapping[str, str] | None = None,
         on_progress: Callable[[Params], None] | None = None,
         cancellable: bool = True,
+        present: Callable[[Pending], object] | None = None,
     ) -> Message:
         """Send a request and give its result; raises `RpcError`, or `ToolFailure` for what is not the server's word."""
         if self.lost.done():
@@ -136,6 +146,8 @@ class Link:
         self._last_id += 1
         request_id = self._last_id
         pending = Pending(asyncio.get_running_loop().create_future(), on_progress, timeout)
+        if present is not None:
+            pending.presence = present(pending)
         self._pending[request_id] = pending
         message: Message = {"jsonrpc": "2.0", "id": request_id, "method": method}
         if params is not None or on_progress is not None:
@@ -218,6 +230,11 @@ class Link:
         else:
             self._heard(method, _params(message), origin)
 
+    def presence(self, origin: int | None) -> Any:
+        """Who the request is made for that something came with, if it came with one."""
+        pending = self._pending.get(origin) if origin is not None else None
+        return pending.presence if pending is not None else None
+
     def waits_for(self, request_id: int) -> bool:
         """Whether this request is still without an answer."""
         pending = self._pending.get(request_id)
@@ -247,7 +264,7 @@ class Link:
             if isinstance(request_id, (str, int)) and (task := self._answering.get(request_id)):
                 task.cancel()
             return
-        self._on_notification(method, params, origin)
+        self.on_notification(method, params, _stream_id(params) if origin is None else origin)
 
     def _answer(self, message: Message, method: str, origin: int | None) -> None:
         request_id = message["id"]
@@ -258,7 +275,7 @@ class Link:
     async def _reply(self, request_id: Any, method: str, params: Params, origin: int | None) -> None:
         reply: Message = {"jsonrpc": "2.0", "id": request_id}
         try:
-            reply["result"] = {} if method == "ping" else await self._on_request(method, params, origin)
+            reply["result"] = {} if method == "ping" else await self.on_request(method, params, origin)
         except RpcError as exc:
             reply["error"] = {"code": exc.code, "message": exc.message}
             if exc.data is not None:
@@ -292,6 +309,12 @@ def _with_token(params: Params | None, token: int) -> Params:
 
 def _params(message: Message) -> Params:
     return exactjson.as_object(message.get("params")) or {}
+
+
+def _stream_id(params: Params) -> int | None:
+    """The subscription that a notification names as its own, which is the request that opened it."""
+    given = (exactjson.as_object(params.get("_meta")) or {}).get(SUBSCRIPTION_KEY)
+    return None if given is None else _as_id(given)
 
 
 def _as_id(value: Any) -> int:

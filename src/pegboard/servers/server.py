@@ -11,19 +11,26 @@ from typing import Any, Protocol
 
 from pegboard.config import ServerSpec
 from pegboard.log import Redactor, logger
-from pegboard.protocol.eras import Era
+from pegboard.protocol.eras import Era, severity
 from pegboard.result import ToolFailure, error_of, invalid, unavailable
 from pegboard.servers.breaker import Breaker
 from pegboard.servers.connection import Connection, Listing
 from pegboard.servers.greeting import Greeting, greet
 from pegboard.servers.keeper import Keeper
 from pegboard.servers.link import Link, LinkLost, Message, Params, RpcError
+from pegboard.servers.party import Nobody, Party
 from pegboard.servers.wires.client import NeedsAuth, SessionExpired, Unreachable, WrongStatus
 from pegboard.servers.wires.http import HttpWire
 from pegboard.servers.wires.sse import SseWire
 from pegboard.servers.wires.stdio import StdioWire
 
 _STEADY = 30.0
+# A shared connection serves clients of every kind; which of them can be asked what is told question by question.
+EVERYTHING_ASKABLE: Mapping[str, Any] = {
+    "elicitation": {"form": {}, "url": {}},
+    "sampling": {"tools": {}, "context": {}},
+    "roots": {"listChanged": True},
+}
 _LONGEST_PAUSE = 300.0
 
 
@@ -47,9 +54,42 @@ class Watcher(Protocol):
         """The state is another one now."""
         ...
 
-    def tools_may_have_changed(self, server: Server) -> None:
+    def lists_may_have_changed(self, server: Server) -> None:
         """The server said so, or was away long enough for it."""
         ...
+
+    def resource_updated(self, server: Server, key: str | None, params: Params) -> None:
+        """The server said that a resource has changed."""
+        ...
+
+    def said(self, server: Server, key: str | None, method: str, params: Params) -> None:
+        """The server said something that belongs to no request under way."""
+        ...
+
+    async def asked(self, server: Server, key: str | None, method: str, params: Params) -> Message:
+        """The server asks something that belongs to no request under way."""
+        ...
+
+
+@dataclass(slots=True)
+class _Ear:
+    """Hands on what a connection hears, with the names of both ends."""
+
+    server: Server
+    watcher: Watcher
+    key: str | None
+
+    def lists_changed(self) -> None:
+        self.watcher.lists_may_have_changed(self.server)
+
+    def resource_updated(self, params: Params) -> None:
+        self.watcher.resource_updated(self.server, self.key, params)
+
+    def said(self, method: str, params: Params) -> None:
+        self.watcher.said(self.server, self.key, method, params)
+
+    async def asked(self, method: str, params: Params) -> Message:
+        return await self.watcher.asked(self.server, self.key, method, params)
 
 
 @dataclass(slots=True)
@@ -83,6 +123,9 @@ class Server:
         self._tasks: set[asyncio.Task[None]] = set()
         self._supervisor: asyncio.Task[None] | None = None
         self._flaps = 0
+        self._level: str | None = None
+        # What each connection is to be subscribed to, in the order it was asked for.
+        self._subscribed: dict[str | None, dict[str, None]] = {}
         self._closed = False
         self._state = _first_state(spec)
         self.last_error = spec.problem
@@ -107,23 +150,40 @@ class Server:
         """Seconds until a lost server is tried again."""
         return self.breaker.remaining() if self._state is ServerState.LOST else None
 
+    def key_for(self, session: str | None) -> str | None:
+        """Whose connection a request of this session takes: its own, or the shared one (`None`)."""
+        return session if self.spec.instance == "session" else None
+
     async def request(
         self,
         method: str,
         params: Params | None,
         *,
+        party: Party | None = None,
+        subject: str | None = None,
         key: str | None = None,
         on_progress: Callable[[Params], None] | None = None,
         capabilities: Mapping[str, Any] | None = None,
+        log_level: str | None = None,
         input_schema: Mapping[str, Any] | None = None,
     ) -> Message:
         """Send a request, connecting first if need be; an expired session is opened anew, once."""
-        key = key if self.spec.instance == "session" else None
+        key = self.key_for(key)
         for attempt in (1, 2):
-            held = await self._hold(key)
+            held = await self._hold(key, capabilities)
+            if log_level is not None:
+                await self._heed_level(held.connection, log_level)
             try:
                 return await self._timed(
-                    held, method, params, on_progress=on_progress, capabilities=capabilities, input_schema=input_schema
+                    held,
+                    party or Nobody(),
+                    subject or method,
+                    method,
+                    params,
+                    on_progress=on_progress,
+                    capabilities=capabilities,
+                    log_level=log_level,
+                    input_schema=input_schema,
                 )
             except SessionExpired:
                 # The server has not acted on it: asking again in a new session is safe.
@@ -136,14 +196,62 @@ class Server:
                 raise
         raise AssertionError("unreachable")
 
+    async def meet(self, key: str | None, capabilities: Mapping[str, Any] | None = None) -> Greeting:
+        """What the server says of itself, connecting first if need be."""
+        return (await self._hold(self.key_for(key), capabilities)).connection.greeting
+
+    async def notify(self, key: str | None, method: str, params: Params | None) -> None:
+        """Tell the server something, if a connection is open; nothing is opened for it."""
+        held = self._held.get(self.key_for(key))
+        if held is not None and not held.connection.link.lost.done():
+            await held.connection.link.notify(method, params)
+
+    async def list_kind(self, method: str, field: str) -> Listing | None:
+        """Everything of another kind than tools that the server offers; `None` if it has nothing of that kind."""
+        held = await self._hold(None)
+        if not held.connection.offers(method.partition("/")[0]):
+            return None
+        return await self._listed(held, method, field)
+
+    async def want_level(self, level: str) -> None:
+        """Have the server log from this level on, now and whenever it is connected again."""
+        self._level = level
+        for held in list(self._held.values()):
+            await held.connection.want_level(level, self.spec.timeout)
+
+    async def subscribe(self, key: str | None, uri: str) -> None:
+        """Hear of changes of a resource until `unsubscribe`, also after the server had to be connected again."""
+        key = self.key_for(key)
+        held = await self._hold(key)
+        wanted = self._subscribed.setdefault(key, {})
+        wanted[uri] = None
+        try:
+            await held.connection.subscribe(uri, list(wanted), self.spec.timeout)
+        except BaseException:
+            wanted.pop(uri, None)
+            raise
+
+    async def unsubscribe(self, key: str | None, uri: str) -> None:
+        """Hear no more of it."""
+        key = self.key_for(key)
+        wanted = self._subscribed.get(key, {})
+        if wanted.pop(uri, uri) is None and (held := self._held.get(key)) is not None:
+            await held.connection.unsubscribe(uri, list(wanted), self.spec.timeout)
+
     async def list_tools(self) -> Listing:
         """Every tool the server offers now."""
         held = await self._hold(None)
+        if not held.connection.offers("tools") and any(map(held.connection.offers, ("prompts", "resources"))):
+            # It has something else to offer, and said so.
+            return Listing([])
+        return await self._listed(held, "tools/list", "tools")
+
+    async def _listed(self, held: _Held, method: str, field: str) -> Listing:
         held.active += 1
         try:
-            listing = await held.connection.list_all("tools/list", "tools")
+            listing = await held.connection.list_all(method, field)
         except RpcError as exc:
-            raise unavailable(self._clean(f"{self.name} answered tools/list with error {exc.code}: {exc}")) from None
+            raise unavailable(self._clean(f"{self.name} answered {method} with error {exc.code}: {exc}")) from None
         except ToolFailure as exc:
             raise self._cleaned(exc) from None
         finally:
@@ -154,6 +262,7 @@ class Server:
 
     async def leave_session(self, key: str) -> None:
         """A client session ended: its own connection goes with it."""
+        self._subscribed.pop(key, None)
         if opening := self._opening.pop(key, None):
             opening.cancel()
         if held := self._held.get(key):
@@ -193,7 +302,12 @@ class Server:
             return unavailable(f"server {self.name} is unavailable ({self.breaker.reason}); next try in {wait:.0f} s")
         return None
 
-    async def _hold(self, key: str | None) -> _Held:
+    async def _heed_level(self, connection: Connection, level: str) -> None:
+        """A request wants log lines from this level on; a server that says less has to be told."""
+        if connection.log_level is None or severity(level) < severity(connection.log_level):
+            await connection.want_level(level, self.spec.timeout)
+
+    async def _hold(self, key: str | None, capabilities: Mapping[str, Any] | None = None) -> _Held:
         """The connection for this key: the one that is there, or a new one, however many ask for it."""
         held = self._held.get(key)
         if held is not None and not held.connection.link.lost.done():
@@ -202,7 +316,7 @@ class Server:
             raise failure
         opening = self._opening.get(key)
         if opening is None:
-            opening = self._loop.create_task(self._open(key))
+            opening = self._loop.create_task(self._open(key, capabilities))
             self._opening[key] = opening
             opening.add_done_callback(lambda task: self._opened(key, task))
         # One caller who gives up must not take the connection from the others.
@@ -221,12 +335,12 @@ class Server:
         if not task.cancelled():
             task.exception()
 
-    async def _open(self, key: str | None) -> None:
+    async def _open(self, key: str | None, capabilities: Mapping[str, Any] | None) -> None:
         before = self._state
         if before is not ServerState.LOST:
             self._become(ServerState.CONNECTING)
         try:
-            connection = await self._within_limit()
+            connection = await self._within_limit(key, capabilities)
         except asyncio.CancelledError:
             if self._state is ServerState.CONNECTING:
                 self._become(ServerState.CONNECTED if self._held else before)
@@ -246,7 +360,19 @@ class Server:
         self._become(ServerState.CONNECTED)
         logger().info("server.connected", server=self.name, era=self.era, version=connection.greeting.version)
         if before is ServerState.LOST:
-            self._watcher.tools_may_have_changed(self)
+            self._watcher.lists_may_have_changed(self)
+        await self._take_up(key, connection)
+
+    async def _take_up(self, key: str | None, connection: Connection) -> None:
+        """Tell a new connection what the one before had been told."""
+        if self._level is not None:
+            await connection.want_level(self._level, self.spec.timeout)
+        wanted = list(self._subscribed.get(key, {}))
+        for uri in wanted if connection.greeting.era == "handshake" else wanted[:1]:
+            try:
+                await connection.subscribe(uri, wanted, self.spec.timeout)
+            except (RpcError, ToolFailure) as exc:
+                logger().info("server.subscription.lost", server=self.name, reason=self._clean(str(exc))[:200])
 
     def _could_not_open(self, exc: Exception) -> ToolFailure:
         reason = self._clean(str(exc) or type(exc).__name__)
@@ -273,26 +399,28 @@ class Server:
             error.code, f"server {self.name} could not be connected: {reason}", retryable=error.retryable
         )
 
-    async def _within_limit(self) -> Connection:
+    async def _within_limit(self, key: str | None, capabilities: Mapping[str, Any] | None) -> Connection:
+        # A session's own process is told what its client can do; a shared one, what any client might.
+        announced = EVERYTHING_ASKABLE if key is None else capabilities or {}
         limit = self.spec.start_timeout if self.spec.transport == "stdio" else self.spec.connect_timeout
         started = self._loop.time()
         try:
             async with asyncio.timeout(limit):
-                connection = await self._reach()
+                connection = await self._reach(_Ear(self, self._watcher, key), announced)
         except TimeoutError:
             raise unavailable(f"timed out: no answer within {limit:g} s") from None
         self.latency = self._loop.time() - started
         return connection
 
-    async def _reach(self) -> Connection:
+    async def _reach(self, ear: _Ear, announced: Mapping[str, Any]) -> Connection:
         """One try; two where the first shows that this server must be spoken to differently."""
         try:
-            return await self._greeted(self.spec, self.era)
+            return await self._greeted(self.spec, self.era, ear, announced)
         except LinkLost:
             # Some older servers end at a question they do not know, the one for the era included.
             if self.era is not None or self.spec.transport != "stdio":
                 raise
-            return await self._greeted(self.spec, "handshake")
+            return await self._greeted(self.spec, "handshake", ear, announced)
         except WrongStatus as exc:
             if (
                 not self.spec.transport_guessed
@@ -300,31 +428,30 @@ class Server:
                 or exc.status not in {400, 404, 405, 406}
             ):
                 raise
-            return await self._greeted(replace(self.spec, transport="sse"), "handshake")
+            return await self._greeted(replace(self.spec, transport="sse"), "handshake", ear, announced)
 
-    async def _greeted(self, spec: ServerSpec, era: Era | None) -> Connection:
+    async def _greeted(self, spec: ServerSpec, era: Era | None, ear: _Ear, announced: Mapping[str, Any]) -> Connection:
         wire = _wire(spec, self._keeper)
-        link = Link(wire, label=self.name, on_notification=self._heard)
+        link = Link(wire, label=self.name)
         try:
             await wire.start(link)
-            greeting = await greet(link, era, duplex=spec.transport != "http", capabilities={})
-            connection = Connection(link, greeting)
-            await connection.begin(lambda: self._watcher.tools_may_have_changed(self))
+            greeting = await greet(link, era, duplex=spec.transport != "http", capabilities=announced)
+            connection = Connection(link, greeting, ear)
+            await connection.begin()
         except BaseException:
             await asyncio.shield(self._own(link.close()))
             raise
         return connection
 
-    def _heard(self, method: str, params: Params, origin: int | None) -> None:
-        del params, origin
-        if method == "notifications/tools/list_changed":
-            self._watcher.tools_may_have_changed(self)
-
-    async def _timed(self, held: _Held, method: str, params: Params | None, **options: Any) -> Message:
+    async def _timed(
+        self, held: _Held, party: Party, subject: str, method: str, params: Params | None, **options: Any
+    ) -> Message:
         started = self._loop.time()
         held.active += 1
         try:
-            answer = await held.connection.request(method, params, timeout=self.spec.timeout, **options)
+            answer = await held.connection.request_for(
+                party, subject, method, params, timeout=self.spec.timeout, **options
+            )
         except ToolFailure as exc:
             raise self._cleaned(exc) from None
         finally:
@@ -343,8 +470,10 @@ class Server:
     def _idle_due(self, key: str | None, held: _Held) -> None:
         if self._held.get(key) is not held:
             return
-        if held.active or self._loop.time() < held.last_used + self.spec.idle_timeout:
-            if held.active:
+        # Whoever subscribed to something wants to hear of it: that is a use.
+        active = held.active or bool(self._subscribed.get(key))
+        if active or self._loop.time() < held.last_used + self.spec.idle_timeout:
+            if active:
                 held.last_used = self._loop.time()
             self._watch_idle(key, held)
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 
@@ -24,6 +24,9 @@ class CatalogRecord:
     tools: list[dict[str, Any]]
     discovered_at: float
     ttl: float | None
+    prompts: list[Any] = field(default_factory=list[Any])
+    resources: list[Any] = field(default_factory=list[Any])
+    templates: list[Any] = field(default_factory=list[Any])
 
 
 class Storage(Protocol):

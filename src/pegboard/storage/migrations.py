@@ -19,4 +19,10 @@ SQLITE: tuple[str, ...] = (
         PRIMARY KEY (server, fingerprint)
     ) STRICT;
     """,
+    # 2: prompts, resources and templates beside the tools
+    """
+    ALTER TABLE catalog ADD COLUMN prompts TEXT NOT NULL DEFAULT '[]';
+    ALTER TABLE catalog ADD COLUMN resources TEXT NOT NULL DEFAULT '[]';
+    ALTER TABLE catalog ADD COLUMN templates TEXT NOT NULL DEFAULT '[]';
+    """,
 )

@@ -42,7 +42,7 @@ class SqliteStorage:
         def load(db: sqlite3.Connection) -> list[CatalogRecord]:
             rows = db.execute(
                 "SELECT server, fingerprint, era, version, capabilities, server_info, instructions, tools,"
-                " discovered_at, ttl FROM catalog ORDER BY server, discovered_at"
+                " discovered_at, ttl, prompts, resources, templates FROM catalog ORDER BY server, discovered_at"
             )
             return [record for row in rows if (record := _record(row)) is not None]
 
@@ -61,8 +61,12 @@ class SqliteStorage:
             _text(record.tools),
             record.discovered_at,
             record.ttl,
+            _text(record.prompts),
+            _text(record.resources),
+            _text(record.templates),
         )
-        await self._do(lambda db: db.execute(f"INSERT OR REPLACE INTO catalog VALUES ({','.join('?' * 10)})", values))  # noqa: S608
+        statement = f"INSERT OR REPLACE INTO catalog VALUES ({','.join('?' * len(values))})"  # noqa: S608
+        await self._do(lambda db: db.execute(statement, values))
 
     async def forget_catalog(self, server: str, fingerprint: str) -> None:
         """Take a server's record out."""
@@ -156,7 +160,8 @@ def _statements(script: str) -> Iterator[str]:
 
 
 def _record(row: tuple[Any, ...]) -> CatalogRecord | None:
-    server, fingerprint, era, version, capabilities, server_info, instructions, tools, discovered_at, ttl = row
+    server, fingerprint, era, version, capabilities, server_info, instructions, tools, discovered_at, ttl, *more = row
+    prompts, resources, templates = more
     try:
         return CatalogRecord(
             server=server,
@@ -169,6 +174,9 @@ def _record(row: tuple[Any, ...]) -> CatalogRecord | None:
             tools=_list(tools),
             discovered_at=discovered_at,
             ttl=ttl,
+            prompts=_list(prompts),
+            resources=_list(resources),
+            templates=_list(templates),
         )
     except exactjson.NotJson as exc:
         logger().warning("catalog.record.unreadable", serverName=server, reason=str(exc))

@@ -1,0 +1,105 @@
+"""An outlet: the way from the relay to a client while one of its requests is under way."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, cast
+
+from mcp.shared.dispatcher import CallOptions
+from mcp.shared.exceptions import MCPError, NoBackChannelError
+
+_MAX_WAITING = 1024
+METHOD_NOT_FOUND = -32601
+
+Params = Mapping[str, Any]
+
+
+class Channel(Protocol):
+    """The SDK's channel to a client: of one request, or of the whole connection."""
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]: ...
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None: ...
+
+
+class Refused(Exception):  # noqa: N818  it names an answer
+    """The client's own error, as the answer to a question."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.data = code, message, data
+
+
+class Outlet:
+    """Sends notifications in order, all of them before the answer, without making the teller wait; and asks."""
+
+    def __init__(self, channel: Channel, progress_token: object = None) -> None:
+        self._channel = channel
+        self._token = progress_token
+        self._queue: asyncio.Queue[tuple[str, Params] | None] | None = None
+        self._pump: asyncio.Task[None] | None = None
+
+    @property
+    def on_progress(self) -> Callable[[Params], None] | None:
+        """Takes progress, if the client asked for it."""
+        return self._progressed if self._token is not None else None
+
+    def notify(self, method: str, params: Params) -> None:
+        """Send a notification in its turn."""
+        if self._queue is None:
+            self._queue = asyncio.Queue()
+            self._pump = asyncio.get_running_loop().create_task(self._carry(self._queue))
+        if self._queue.qsize() >= _MAX_WAITING:
+            # A client that does not read gets the newest, not all of it.
+            self._queue.get_nowait()
+        self._queue.put_nowait((method, params))
+
+    async def ask(self, method: str, params: Params, on_progress: Callable[[Params], None] | None) -> dict[str, Any]:
+        """Put a question to the client; its result, or `Refused`."""
+        options: CallOptions = {}
+        if on_progress is not None:
+            options["on_progress"] = _plain(on_progress)
+        try:
+            return await self._channel.send_raw_request(method, params, options)
+        except NoBackChannelError:
+            raise Refused(METHOD_NOT_FOUND, f"{method}: this client cannot be asked anything") from None
+        except MCPError as exc:
+            raise Refused(exc.error.code, exc.error.message, exc.error.data) from None
+
+    async def finish(self) -> None:
+        """Send all that is waiting."""
+        if self._queue is not None and self._pump is not None:
+            self._queue.put_nowait(None)
+            await self._pump
+
+    def drop(self) -> None:
+        """Nobody listens any more."""
+        if self._pump is not None:
+            self._pump.cancel()
+
+    def _progressed(self, params: Params) -> None:
+        self.notify("notifications/progress", {**params, "progressToken": self._token})
+
+    async def _carry(self, queue: asyncio.Queue[tuple[str, Params] | None]) -> None:
+        while (item := await queue.get()) is not None:
+            with contextlib.suppress(Exception):
+                await self._channel.notify(*item)
+
+
+def progress_token(params: Mapping[str, Any] | None) -> object:
+    """The token under which a client wants to hear of progress, if it does."""
+    meta = (params or {}).get("_meta")
+    token = cast("dict[str, Any]", meta).get("progressToken") if isinstance(meta, dict) else None
+    return token if isinstance(token, (str, int)) and not isinstance(token, bool) else None
+
+
+def _plain(on_progress: Callable[[Params], None]) -> Any:
+    async def told(progress: float, total: float | None, message: str | None) -> None:
+        said = {"progress": progress, "total": total, "message": message}
+        on_progress({key: value for key, value in said.items() if value is not None})
+
+    return told

@@ -1,0 +1,149 @@
+"""HTTP sessions of the handshake era: each remembers what it sent, and answers to whoever opened it alone.
+
+Built on inner parts of the SDK 2.3, all named here: of `StreamableHTTPSessionManager`, `_admit_session`,
+`_serve_opening_request`, `_handle_stateful_request`, `_server_instances` and `_session_owners`; of
+`StreamableHTTPServerTransport`, `_create_event_data` and `_create_error_response`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from http import HTTPStatus
+from typing import Any
+from uuid import uuid4
+
+from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http import (
+    GET_STREAM_KEY,
+    LAST_EVENT_ID_HEADER,
+    MCP_SESSION_ID_HEADER,
+    EventMessage,
+    StreamableHTTPServerTransport,
+)
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp_types import DEFAULT_NEGOTIATED_VERSION
+from mcp_types.version import is_version_at_least
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from pegboard.log import logger
+from pegboard.protocol.replay import TOTAL_BYTES, Replay, Shelf
+
+IDLE_LIMIT = 30 * 60.0
+# Milliseconds until a client comes back for a stream whose connection ended early.
+RETRY = 1000
+# Clients of older versions cannot read an event without data.
+_FIRST_PRIMED = "2025-11-25"
+
+
+class Sessions(StreamableHTTPSessionManager):
+    """The SDK's sessions with a memory of their own and bound to the principal that opened them."""
+
+    def __init__(self, server: Server[Any], *, idle_limit: float = IDLE_LIMIT) -> None:
+        super().__init__(server, session_idle_timeout=idle_limit, retry_interval=RETRY)
+        self.shelf = Shelf(max_bytes=TOTAL_BYTES)
+        # What is kept of a credential is of no use outside this process.
+        self._secret = secrets.token_bytes(32)
+
+    def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
+        if self.max_sessions is not None and len(self._server_instances) >= self.max_sessions:
+            return None
+        session_id = uuid4().hex
+        session = _Session(session_id, Replay(self.shelf), self.session_idle_timeout)
+        if requestor is not None:
+            self._session_owners[session_id] = requestor
+        self._server_instances[session_id] = session
+        return session
+
+    async def _serve_opening_request(
+        self, http_transport: StreamableHTTPServerTransport, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        if isinstance(http_transport, _Session):
+            http_transport.principal = self._principal(scope)
+        await super()._serve_opening_request(http_transport, scope, receive, send)
+
+    async def _handle_stateful_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        session = self._server_instances.get(Headers(scope=scope).get(MCP_SESSION_ID_HEADER, ""))
+        if isinstance(session, _Session) and not hmac.compare_digest(session.principal, self._principal(scope)):
+            logger().warning("session.of.another")
+            # The SDK answers as it does for any session that does not exist.
+            scope = _with_header(scope, MCP_SESSION_ID_HEADER, "none")
+        await super()._handle_stateful_request(scope, receive, send)
+
+    def _principal(self, scope: Scope) -> bytes:
+        """Who sends this, as far as we can tell: the same credential is the same principal, and none is one, too."""
+        credentials = [value for name, value in scope["headers"] if name == b"authorization"]
+        return hashlib.blake2b(b"\n".join(credentials), key=self._secret).digest()
+
+
+class _Session(StreamableHTTPServerTransport):
+    """One session's streams. Every GET reads from the session's memory; the SDK's own way knows one reader a stream
+    and turns a client away (409), or leaves it without what comes next, while the dead connection is not noticed."""
+
+    def __init__(self, session_id: str, replay: Replay, idle_limit: float | None) -> None:
+        super().__init__(session_id, event_store=replay, retry_interval=RETRY, idle_timeout=idle_limit)
+        self.principal = b""
+        self._replay = replay
+
+    async def handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["method"] == "GET" and not self.is_terminated:
+            await self._read(scope, receive, send)
+        else:
+            await super().handle_request(scope, receive, send)
+
+    async def terminate(self) -> None:
+        """End the session and everything that is kept for it."""
+        self._replay.close()
+        await super().terminate()
+
+    async def _read(self, scope: Scope, receive: Receive, send: Send) -> None:
+        place = Headers(scope=scope).get(LAST_EVENT_ID_HEADER)
+        if not place:
+            # A new standing stream is the old one read on from now.
+            place = self._replay.mark(GET_STREAM_KEY)
+            scope = _with_header(scope, LAST_EVENT_ID_HEADER, place)
+        elif self._replay.is_answer(place):
+            # An empty stream would be asked for again and again; this is how SSE says that there is no more.
+            await Response(status_code=HTTPStatus.NO_CONTENT)(scope, receive, send)
+            return
+        elif not self._replay.knows(place):
+            refusal = self._create_error_response("Unknown or forgotten Last-Event-ID", HTTPStatus.BAD_REQUEST)
+            await refusal(scope, receive, send)
+            return
+        if (stream := self._replay.running(place)) is not None:
+            # The connection that the request came on may be dead without our knowing.
+            self.close_sse_stream(stream)
+        await super().handle_request(scope, receive, _primed(scope, place, send))
+
+    def _create_event_data(self, event_message: EventMessage) -> dict[str, Any]:
+        text = self._replay.hand_out(event_message.event_id)
+        if text is None:
+            return super()._create_event_data(event_message)
+        return {"event": "message", "data": text, "id": event_message.event_id}
+
+
+def _primed(scope: Scope, place: str, send: Send) -> Send:
+    """Begins a stream with its place, so that a client can read on even if nothing else ever came."""
+    version = Headers(scope=scope).get(MCP_PROTOCOL_VERSION_HEADER, DEFAULT_NEGOTIATED_VERSION)
+    if not is_version_at_least(version, _FIRST_PRIMED):
+        return send
+    event = f"id: {place}\r\nretry: {RETRY}\r\ndata: \r\n\r\n".encode()
+
+    async def priming(message: Message) -> None:
+        await send(message)
+        if message["type"] == "http.response.start" and message["status"] == HTTPStatus.OK:
+            await send({"type": "http.response.body", "body": event, "more_body": True})
+
+    return priming
+
+
+def _with_header(scope: Scope, name: str, value: str) -> Scope:
+    key = name.encode("latin-1")
+    others = [header for header in scope["headers"] if header[0] != key]
+    return {**scope, "headers": [*others, (key, value.encode("latin-1"))]}

@@ -1,0 +1,1 @@
+"""The relay: carries what clients ask to servers, and what servers ask to clients, across both eras."""

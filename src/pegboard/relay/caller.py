@@ -1,0 +1,66 @@
+"""A caller: the client that a request came from, as far as the relay needs to know it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pegboard.protocol.eras import Era, forwarded_params, severity
+from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
+from pegboard.servers.party import inability
+from pegboard.view import EVERYTHING, Filter
+
+OnProgress = Callable[[Params], None]
+Ask = Callable[[str, Params, "OnProgress | None"], Awaitable[Message]]
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Caller:
+    """Who calls, and how it can be reached while its request is under way."""
+
+    era: Era = "handshake"
+    session: str | None = None
+    filter: Filter = EVERYTHING
+    capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    log_level: str | None = None
+    on_progress: OnProgress | None = None
+    notify: Callable[[str, Params], None] | None = None
+    ask: Ask | None = None
+    # Of the modern era nothing says which requests come from one client: each stands for itself.
+    number: int = field(default_factory=lambda: next(_numbers))
+
+    @property
+    def identity(self) -> str:
+        """The same for all requests of one client, as far as that is known."""
+        return self.session or f"request-{self.number}"
+
+    @property
+    def wanted_level(self) -> str | None:
+        """From which level on a server is to log for this caller."""
+        if self.log_level is not None or self.era == "modern" or self.notify is None:
+            return self.log_level
+        # A handshake client that never set a level is told what a server would tell by itself.
+        return "info"
+
+    def heard(self, method: str, params: Params) -> None:
+        """Something that the server said during this request."""
+        if self.notify is None or (method == "notifications/message" and not self._wants(params.get("level"))):
+            return
+        self.notify(method, forwarded_params(params))
+
+    async def asked(self, method: str, params: Params, on_progress: OnProgress | None) -> Message:
+        """A question of the server; a client that cannot be asked this is not bothered with it."""
+        if self.ask is None:
+            raise RpcError(METHOD_NOT_FOUND, f"{method}: this call was made in a way that allows no questions")
+        if refusal := inability(self.capabilities, method, params):
+            raise refusal
+        return await self.ask(method, forwarded_params(params), on_progress)
+
+    def _wants(self, level: object) -> bool:
+        if self.log_level is None:
+            return self.era == "handshake"
+        return severity(level) >= severity(self.log_level)

@@ -1,0 +1,73 @@
+"""Guests: the clients of the handshake era that are here now, and can be told things between their requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pegboard.protocol.eras import LOG_LEVELS, severity
+from pegboard.relay.caller import Ask, Caller
+from pegboard.servers.link import Params
+from pegboard.view import Filter
+
+
+@dataclass(slots=True, eq=False)
+class Guest:
+    """One client session."""
+
+    session: str
+    filter: Filter
+    notify: Callable[[str, Params], None]
+    ask: Ask
+    capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    log_level: str | None = None
+
+    def caller(self) -> Caller:
+        """The guest as whoever a question is for that no request of anybody caused."""
+        return Caller(
+            session=self.session,
+            filter=self.filter,
+            capabilities=self.capabilities,
+            log_level=self.log_level,
+            notify=self.notify,
+            ask=self.ask,
+        )
+
+
+class Guests:
+    """Everyone who is here."""
+
+    def __init__(self) -> None:
+        self._guests: dict[str, Guest] = {}
+
+    def enter(self, guest: Guest) -> None:
+        """A client is ready to be told things."""
+        self._guests[guest.session] = guest
+
+    def leave(self, session: str) -> None:
+        """A client is gone."""
+        self._guests.pop(session, None)
+
+    def get(self, session: str | None) -> Guest | None:
+        """The guest of this session."""
+        return self._guests.get(session) if session is not None else None
+
+    def lowest_level(self) -> str | None:
+        """The level from which on at least one guest wants to be told."""
+        levels = [severity(guest.log_level) for guest in self._guests.values() if guest.log_level is not None]
+        return LOG_LEVELS[min(levels)] if levels else None
+
+    def of(self, server: str, key: str | None) -> list[Guest]:
+        """Whom a server's own words concern: the session that has it for itself, or all who can see it."""
+        if key is not None:
+            guest = self._guests.get(key)
+            return [guest] if guest is not None else []
+        return [guest for guest in self._guests.values() if guest.filter.admits_server(server)]
+
+    def only(self, server: str, key: str | None) -> Guest | None:
+        """The one guest there is; with two, it could not be told whom a question is for."""
+        if key is None and len(self._guests) != 1:
+            return None
+        guests = self.of(server, key)
+        return guests[0] if guests else None

@@ -1,0 +1,234 @@
+"""Parked calls: a handshake server waits for an answer that its client, of the modern era, gives with a later request.
+
+The call goes on here while nobody is connected. What the client holds of it is a sealed token; its retry
+brings the answers, picks the call up, and either ends it or parks it again. A call whose client never comes
+back ends with its own time limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import secrets
+from collections import OrderedDict, deque
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pegboard import exactjson
+from pegboard.protocol.eras import forwarded_params
+from pegboard.relay.caller import Caller, OnProgress
+from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
+from pegboard.servers.party import Party, inability
+
+MAX_PARKED = 4096
+# How long the outcome of a call is kept that came to its end while it was parked.
+_KEPT = 60.0
+# Questions asked at the same time go out together.
+_TOGETHER = 0.02
+_MAX_BACKLOG = 256
+_INVALID_PARAMS = -32602
+_ASKABLE = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
+ROUND_KEYS = frozenset({"inputResponses", "requestState"})
+
+Start = Callable[[Party, OnProgress | None], Coroutine[Any, Any, Message]]
+
+
+@dataclass(slots=True)
+class _Question:
+    method: str
+    params: Params
+    answer: asyncio.Future[Message]
+
+
+class _ParkedCall:
+    """One call, and the request of its client that waits for it, if one does."""
+
+    def __init__(self, subject: bytes, caller: Caller) -> None:
+        self.key = secrets.token_bytes(16)
+        self.subject = subject
+        self.identity = caller.identity
+        self.caller: Caller | None = caller
+        self.capabilities = caller.capabilities
+        self.task: asyncio.Task[Message] | None = None
+        self._questions: dict[str, _Question] = {}
+        self._asked = 0
+        self._news = asyncio.Event()
+        self._backlog: deque[tuple[str, Params]] = deque(maxlen=_MAX_BACKLOG)
+
+    def heard(self, method: str, params: Params) -> None:
+        """What the server says waits for the next request, if none is there."""
+        if self.caller is not None:
+            self.caller.heard(method, params)
+        else:
+            self._backlog.append((method, params))
+
+    def progressed(self, params: Params) -> None:
+        """Progress is news only to a request that is there."""
+        if self.caller is not None and self.caller.on_progress is not None:
+            self.caller.on_progress(params)
+
+    async def asked(self, method: str, params: Params, on_progress: OnProgress | None) -> Message:
+        """Hold a question until a request of the client answers it."""
+        del on_progress
+        if method not in _ASKABLE:
+            raise RpcError(METHOD_NOT_FOUND, f"{method} is nothing that a client of 2026-07-28 can be asked")
+        if refusal := inability(self.capabilities, method, params):
+            raise refusal
+        self._asked += 1
+        key = f"question-{self._asked}"
+        question = _Question(method, forwarded_params(params), asyncio.get_running_loop().create_future())
+        self._questions[key] = question
+        self._news.set()
+        try:
+            return await question.answer
+        finally:
+            del self._questions[key]
+
+    def attach(self, caller: Caller, responses: Mapping[str, Any]) -> None:
+        """A request of the client is here, with answers."""
+        self.caller = caller
+        while self._backlog:
+            caller.heard(*self._backlog.popleft())
+        for key, answer in responses.items():
+            if key in self._questions and not self._questions[key].answer.done():
+                self._questions[key].answer.set_result(answer)
+
+    def open_questions(self) -> dict[str, Any]:
+        """What still has to be answered, as the client is asked for it."""
+        return {
+            key: {"method": question.method, "params": question.params}
+            for key, question in self._questions.items()
+            if not question.answer.done()
+        }
+
+    async def outcome(self) -> Message | None:
+        """The call's result, or `None` as soon as it needs an answer."""
+        assert self.task is not None
+        while not self.task.done():
+            if self.open_questions():
+                await asyncio.wait({self.task}, timeout=_TOGETHER)
+                if self.open_questions() and not self.task.done():
+                    return None
+                continue
+            self._news.clear()
+            news = asyncio.get_running_loop().create_task(self._news.wait())
+            try:
+                await asyncio.wait({self.task, news}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                news.cancel()
+        return self.task.result()
+
+
+class ParkedCalls:
+    """Every call of a modern client to a handshake server that could ask something."""
+
+    def __init__(self) -> None:
+        self._secret = secrets.token_bytes(32)
+        self._calls: OrderedDict[bytes, _ParkedCall] = OrderedDict()
+        self._ended: dict[bytes, asyncio.TimerHandle] = {}
+
+    @property
+    def count(self) -> int:
+        """How many calls are parked."""
+        return len(self._calls)
+
+    async def call(self, method: str, params: Params, caller: Caller, start: Start) -> Message:
+        """Begin a call, or go on with a parked one; the result, or a wish for input."""
+        subject = _subject(method, params)
+        state = params.get("requestState")
+        if state is None:
+            call = _ParkedCall(subject, caller)
+            progress = call.progressed if caller.on_progress is not None else None
+            call.task = asyncio.get_running_loop().create_task(start(call, progress))
+            call.task.add_done_callback(lambda task: self._over(call, task))
+        else:
+            call = self._resumed(state, subject, params, caller)
+        return await self._attended(call)
+
+    async def close(self) -> None:
+        """Let go of everything."""
+        for handle in self._ended.values():
+            handle.cancel()
+        calls, self._calls = list(self._calls.values()), OrderedDict()
+        tasks = [call.task for call in calls if call.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _attended(self, call: _ParkedCall) -> Message:
+        assert call.task is not None
+        try:
+            result = await call.outcome()
+        except BaseException:
+            # The client has gone away in the middle of a request, or the call failed: it is over.
+            call.task.cancel()
+            raise
+        return self._parked(call) if result is None else result
+
+    def _parked(self, call: _ParkedCall) -> Message:
+        call.caller = None
+        self._calls[call.key] = call
+        while len(self._calls) > MAX_PARKED:
+            _, oldest = self._calls.popitem(last=False)
+            if oldest.task is not None:
+                oldest.task.cancel()
+        return {
+            "resultType": "input_required",
+            "inputRequests": call.open_questions(),
+            "requestState": self._sealed(call.key),
+        }
+
+    def _over(self, call: _ParkedCall, task: asyncio.Task[Message]) -> None:
+        """A call ended while its client was away: a result is kept for a while, a failure is forgotten at once."""
+        if call.caller is not None or self._calls.get(call.key) is not call:
+            return
+        if task.cancelled() or task.exception() is not None:
+            del self._calls[call.key]
+            return
+        self._ended[call.key] = asyncio.get_running_loop().call_later(_KEPT, self._forget, call.key)
+
+    def _forget(self, key: bytes) -> None:
+        self._ended.pop(key, None)
+        self._calls.pop(key, None)
+
+    def _resumed(self, state: Any, subject: bytes, params: Params, caller: Caller) -> _ParkedCall:
+        key = self._unsealed(state)
+        call = self._calls.get(key)
+        if call is None:
+            raise RpcError(_INVALID_PARAMS, "requestState: this call is no longer waiting for an answer")
+        if not hmac.compare_digest(call.subject, subject):
+            raise RpcError(_INVALID_PARAMS, "requestState belongs to another request than this one")
+        responses = params.get("inputResponses")
+        answers = {} if responses is None else exactjson.as_object(responses)
+        if answers is None or not all(isinstance(answer, dict) for answer in answers.values()):
+            raise RpcError(_INVALID_PARAMS, "inputResponses must be an object of objects")
+        del self._calls[key]
+        if handle := self._ended.pop(key, None):
+            handle.cancel()
+        call.attach(caller, answers)
+        return call
+
+    def _sealed(self, key: bytes) -> str:
+        return base64.urlsafe_b64encode(key + self._seal(key)).decode()
+
+    def _unsealed(self, state: Any) -> bytes:
+        try:
+            raw = base64.b64decode(state, altchars=b"-_", validate=True)
+        except (ValueError, TypeError):
+            raw = b""
+        key, seal = raw[:16], raw[16:]
+        if not hmac.compare_digest(seal, self._seal(key)):
+            raise RpcError(_INVALID_PARAMS, "requestState is not one that was given out here")
+        return key
+
+    def _seal(self, key: bytes) -> bytes:
+        return hmac.digest(self._secret, key, "sha256")
+
+
+def _subject(method: str, params: Params) -> bytes:
+    """What a request asks for; a retry has to ask for the same."""
+    asked = {key: value for key, value in params.items() if key not in ROUND_KEYS and key != "_meta"}
+    return hashlib.sha256(method.encode() + b"\0" + exactjson.dump(asked)).digest()

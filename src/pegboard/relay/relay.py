@@ -1,0 +1,322 @@
+"""The relay itself: one request to one server, whatever the eras of its two ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from pegboard.catalog.discovery import Discovery
+from pegboard.catalog.library import Entry, Library
+from pegboard.exactjson import as_list, as_object
+from pegboard.log import logger
+from pegboard.names import nearest, parse
+from pegboard.protocol.eras import forwarded_params
+from pegboard.relay.caller import Caller, OnProgress
+from pegboard.relay.guests import Guests
+from pegboard.relay.parked import ROUND_KEYS, ParkedCalls
+from pegboard.relay.rounds import answered, wants_input
+from pegboard.relay.routes import Routes
+from pegboard.relay.subscriptions import Listener, Subscriptions
+from pegboard.result import ToolFailure, unavailable
+from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
+from pegboard.servers.party import Party
+from pegboard.servers.server import Server
+from pegboard.view import Filter
+
+INVALID_PARAMS = -32602
+RESOURCE_NOT_FOUND = -32002
+_LINKS = frozenset({"resource", "resource_link"})
+_ROOTS_CHANGED = "notifications/roots/list_changed"
+
+
+class Relay:
+    """Finds the server that a request belongs to, and carries both ends of the conversation."""
+
+    def __init__(self, servers: Callable[[], Mapping[str, Server]], discovery: Discovery, library: Library) -> None:
+        self._servers = servers
+        self._discovery = discovery
+        self._library = library
+        self._routes = Routes()
+        self.guests = Guests()
+        self.parked = ParkedCalls()
+        self.subscriptions = Subscriptions()
+        self._subscribed: dict[tuple[str, str], Callable[[], None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def close(self) -> None:
+        """End whatever is under way."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.parked.close()
+        await self.subscriptions.close()
+
+    async def send(
+        self,
+        server: Server,
+        method: str,
+        params: Mapping[str, Any],
+        caller: Caller,
+        *,
+        subject: str,
+        input_schema: Mapping[str, Any] | None = None,
+    ) -> Message:
+        """Send a request whose params are already the server's own, and give its result."""
+
+        async def exchange(party: Party, on_progress: OnProgress | None, more: Mapping[str, Any]) -> Message:
+            return await server.request(
+                method,
+                {**asked, **more},
+                party=party,
+                subject=subject,
+                key=caller.session,
+                on_progress=on_progress,
+                capabilities=caller.capabilities,
+                log_level=caller.wanted_level,
+                input_schema=input_schema,
+            )
+
+        asked = params
+        if caller.era == "modern" and (await self._era(server, caller)) == "handshake":
+            # What belongs to the rounds of the modern era is between us and the client.
+            asked = {key: value for key, value in params.items() if key not in ROUND_KEYS}
+            return await self.parked.call(method, params, caller, lambda party, told: exchange(party, told, {}))
+        result = await exchange(caller, caller.on_progress, {})
+        if wants_input(result) and caller.era == "handshake":
+            result = await answered(
+                result, lambda more: exchange(caller, caller.on_progress, more), caller, server.name
+            )
+        return result
+
+    def noted(self, server: str, result: Message, caller: Caller) -> Message:
+        """Keep in mind what a result refers to, and name resources as clients have to."""
+        self._routes.learn(caller.session or "", server, result)
+        for key in ("content", "messages", "contents"):
+            items = as_list(result.get(key))
+            if items and (named := [self._named(server, item) for item in items]) != items:
+                result = {**result, key: named}
+        return result
+
+    async def get_prompt(self, params: Params, caller: Caller) -> Message:
+        """`prompts/get`, by the name that clients use."""
+        entry = await self._prompt(params.get("name"), caller.filter)
+        forwarded = {**forwarded_params(params), "name": entry.original_name}
+        server = self._server(entry.server_name)
+        result = await self.send(server, "prompts/get", forwarded, caller, subject=f"prompts/get {entry.original_name}")
+        return self.noted(server.name, result, caller)
+
+    async def read_resource(self, params: Params, caller: Caller) -> Message:
+        """`resources/read`, by the URI that clients use."""
+        uri = params.get("uri")
+        server, own = await self._resource(uri, caller)
+        forwarded = {**forwarded_params(params), "uri": own}
+        result = await self.send(server, "resources/read", forwarded, caller, subject="resources/read")
+        if own != uri:
+            result = _renamed_contents(result, own, uri)
+        return self.noted(server.name, result, caller)
+
+    async def complete(self, params: Params, caller: Caller) -> Message:
+        """`completion/complete` for an argument of a prompt or of a resource template."""
+        ref = as_object(params.get("ref")) or {}
+        if isinstance(ref.get("name"), str):
+            entry = await self._prompt(ref["name"], caller.filter)
+            server, own = self._server(entry.server_name), {"name": entry.original_name}
+        else:
+            template = self._library.templates.entries.get(str(ref.get("uri")))
+            if template is not None and caller.filter.admits_server(template.server_name):
+                server, own = self._server(template.server_name), {"uri": template.original_name}
+            else:
+                server, uri = await self._resource(ref.get("uri"), caller)
+                own = {"uri": uri}
+        forwarded = {**forwarded_params(params), "ref": {**ref, **own}}
+        return await self.send(server, "completion/complete", forwarded, caller, subject="completion/complete")
+
+    async def pass_on(self, method: str, params: Params, caller: Caller) -> Message:
+        """A request that Pegboard does not know, to the one server it belongs to."""
+        server = self._server(self._owner(method, params, caller))
+        result = await self.send(server, method, forwarded_params(params), caller, subject=method)
+        self._routes.learn(caller.session or "", server.name, result)
+        return result
+
+    async def notified(self, method: str, params: Params, caller: Caller) -> None:
+        """A notification of a client that is not about Pegboard itself."""
+        if method == _ROOTS_CHANGED:
+            for server in list(self._servers().values()):
+                if server.key_for(caller.session) is not None or self.guests.only(server.name, None) is not None:
+                    await server.notify(caller.session, method, forwarded_params(params) or None)
+            return
+        try:
+            server = self._server(self._owner(method, params, caller))
+            await server.notify(caller.session, method, forwarded_params(params))
+        except (RpcError, ToolFailure) as exc:
+            logger().debug("client.notification.dropped", method=method, reason=str(exc)[:200])
+
+    async def subscribe(self, uri: object, caller: Caller, listener: Listener) -> Callable[[], None]:
+        """Have a client told of changes of a resource; gives back what ends it."""
+        server, own = await self._resource(uri, caller)
+        return await self.subscriptions.add(server, caller.session, own, str(uri), listener)
+
+    async def subscribe_session(self, uri: object, caller: Caller) -> None:
+        """The same for as long as a session lasts, or until it unsubscribes."""
+        guest = self.guests.get(caller.session)
+        if guest is None or (guest.session, str(uri)) in self._subscribed:
+            return
+        release = await self.subscribe(
+            uri, caller, lambda params: guest.notify("notifications/resources/updated", forwarded_params(params))
+        )
+        if self.guests.get(guest.session) is not guest or (guest.session, str(uri)) in self._subscribed:
+            release()
+            return
+        self._subscribed[guest.session, str(uri)] = release
+
+    def unsubscribe_session(self, uri: object, caller: Caller) -> None:
+        """End it; unsubscribing from what was never subscribed to changes nothing."""
+        if release := self._subscribed.pop((caller.session or "", str(uri)), None):
+            release()
+
+    async def set_level(self, session: str | None, level: str) -> None:
+        """A session wants log lines from this level on; servers are told the lowest that anybody wants."""
+        guest = self.guests.get(session)
+        if guest is None:
+            return
+        guest.log_level = level
+        self._tell_level()
+
+    def leave(self, session: str) -> None:
+        """A session is over."""
+        self.guests.leave(session)
+        for place in [place for place in self._subscribed if place[0] == session]:
+            self._subscribed.pop(place)()
+
+    def said(self, server: Server, key: str | None, method: str, params: Params) -> None:
+        """What a server says by itself goes to everyone it concerns."""
+        for guest in self.guests.of(server.name, key):
+            guest.caller().heard(method, params)
+
+    async def asked(self, server: Server, key: str | None, method: str, params: Params) -> Message:
+        """What a server asks by itself can only be put to a client if there is no doubt which."""
+        guest = self.guests.only(server.name, key)
+        if guest is None:
+            raise RpcError(METHOD_NOT_FOUND, f"{method}: no client's request is under way that this could belong to")
+        return await guest.caller().asked(method, params, None)
+
+    def capabilities(self, wanted: Filter) -> dict[str, Any]:
+        """What servers can do that Pegboard knows nothing of: announced, since it is passed on."""
+        merged: dict[str, Any] = {}
+        for name in self._seen(wanted):
+            for key, value in self._discovery.capabilities.get(name, {}).items():
+                if key not in {"tools", "prompts", "resources", "logging", "completions"}:
+                    merged[key] = _merged(merged.get(key), value)
+        return merged
+
+    async def _era(self, server: Server, caller: Caller) -> str:
+        greeting = server.greeting if server.connected else None
+        return (greeting or await server.meet(caller.session, caller.capabilities)).era
+
+    def _server(self, name: str) -> Server:
+        server = self._servers().get(name)
+        if server is None:
+            raise unavailable(f"server {name} was removed from the config", retryable=False)
+        self._discovery.refresh_if_stale(name)
+        return server
+
+    def _seen(self, wanted: Filter) -> list[str]:
+        return [name for name, server in self._servers().items() if server.spec.enabled and wanted.admits_server(name)]
+
+    def _owner(self, method: str, params: Params, caller: Caller) -> str:
+        seen = self._seen(caller.filter)
+        return self._routes.owner(caller.session or "", method, params, seen, self._discovery.capabilities)
+
+    async def _prompt(self, name: object, wanted: Filter) -> Entry:
+        if not isinstance(name, str):
+            raise RpcError(INVALID_PARAMS, "a prompt's name must be a text")
+        prompts = self._library.prompts
+        if name not in prompts.entries:
+            parts = parse(name)
+            named = self._servers().get(parts[0]) if parts is not None else None
+            unprefixed = [server for server in self._servers().values() if not server.spec.prefix]
+            await self._meet([*([named] if named else []), *unprefixed], wanted)
+        entry = self._library.prompts.entries.get(name)
+        if entry is None or not wanted.admits(entry):
+            known = [each.name for each in self._library.prompts.entries.values() if wanted.admits(each)]
+            close = nearest(name, known)
+            hint = f" Did you mean {', '.join(close)}?" if close else ""
+            raise RpcError(INVALID_PARAMS, f'Unknown prompt "{name}".{hint}')
+        return entry
+
+    async def _resource(self, uri: object, caller: Caller) -> tuple[Server, str]:
+        if not isinstance(uri, str):
+            raise RpcError(INVALID_PARAMS, "a resource's uri must be a text")
+        found = self._library.owner(uri)
+        if found is None:
+            await self._meet(list(self._servers().values()), caller.filter)
+            found = self._library.owner(uri) or self._only_keeper(uri, caller.filter)
+        if found is None or not caller.filter.admits_server(found[0]):
+            code = RESOURCE_NOT_FOUND if caller.era == "handshake" else INVALID_PARAMS
+            raise RpcError(code, f"Resource not found: {uri}", {"uri": uri})
+        return self._server(found[0]), found[1]
+
+    def _only_keeper(self, uri: str, wanted: Filter) -> tuple[str, str] | None:
+        """Where just one server has resources, an unlisted one can only be its own; it is the judge of that."""
+        keepers = [name for name in self._seen(wanted) if "resources" in self._discovery.capabilities.get(name, {})]
+        return (keepers[0], uri) if len(keepers) == 1 else None
+
+    async def _meet(self, servers: list[Server], wanted: Filter) -> None:
+        """Servers that were never asked may have what is asked for."""
+        unseen = [
+            server.name
+            for server in servers
+            if server.spec.enabled
+            and not server.spec.problem
+            and wanted.admits_server(server.name)
+            and server.name not in self._discovery.capabilities
+        ]
+        if unseen:
+            await asyncio.gather(*(self._discovery.discover(name) for name in unseen))
+
+    def _named(self, server: str, item: Any) -> Any:
+        """An item of content; a link in it leads clients to where the resource can be read here."""
+        content = as_object(item)
+        if content is None:
+            return item
+        if isinstance(inner := content.get("content"), dict):
+            return {**content, "content": self._named(server, inner)}
+        if content.get("type") not in _LINKS:
+            return content
+        holder = as_object(content.get("resource")) if content["type"] == "resource" else content
+        uri = (holder or {}).get("uri")
+        if not isinstance(uri, str) or holder is None:
+            return content
+        name = self._library.name_of(server, uri)
+        if name == uri:
+            self._library.learn(server, uri)
+            return content
+        return {**content, "resource": {**holder, "uri": name}} if holder is not content else {**content, "uri": name}
+
+    def _tell_level(self) -> None:
+        level = self.guests.lowest_level()
+        if level is not None:
+            for server in self._servers().values():
+                self._own(server.want_level(level))
+
+    def _own(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _renamed_contents(result: Message, own: str, name: object) -> Message:
+    contents = as_list(result.get("contents"))
+    if contents is None:
+        return result
+    renamed = [{**item, "uri": name} if (as_object(item) or {}).get("uri") == own else item for item in contents]
+    return {**result, "contents": renamed}
+
+
+def _merged(first: Any, second: Any) -> Any:
+    """Two servers' words on one capability: everything that either of them says."""
+    before, after = as_object(first), as_object(second)
+    if before is None or after is None:
+        return second if first is None else first
+    return {**before, **{key: _merged(before.get(key), value) for key, value in after.items()}}

@@ -1,0 +1,73 @@
+"""Rounds: a modern server's wish for input, put to a client of the handshake era as questions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from pegboard.exactjson import as_object
+from pegboard.relay.caller import Caller
+from pegboard.result import ToolErrorCode, ToolFailure
+from pegboard.servers.link import Message, RpcError, broken_answer
+
+_MAX_ROUNDS = 32
+_FIRST_PAUSE = 0.05
+_LONGEST_PAUSE = 1.0
+
+Send = Callable[[dict[str, Any]], Awaitable[Message]]
+
+
+def wants_input(result: Message) -> bool:
+    """Whether a result is no result yet."""
+    return result.get("resultType") == "input_required"
+
+
+async def answered(first: Message, send: Send, caller: Caller, label: str) -> Message:
+    """Put every wish for input to the caller, send its answers, and give the result that ends it."""
+    result, pause = first, _FIRST_PAUSE
+    for _ in range(_MAX_ROUNDS):
+        if not wants_input(result):
+            return result
+        questions = as_object(result.get("inputRequests")) or {}
+        more: dict[str, Any] = {}
+        if questions:
+            more["inputResponses"] = await _answers(questions, caller, label)
+            pause = _FIRST_PAUSE
+        else:
+            # It wants to be asked again, not to ask.
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+        if "requestState" in result:
+            more["requestState"] = result["requestState"]
+        result = await send(more)
+    raise broken_answer(label, f"it asked for input more than {_MAX_ROUNDS} times")
+
+
+async def _answers(questions: dict[str, Any], caller: Caller, label: str) -> dict[str, Any]:
+    if caller.ask is None:
+        raise ToolFailure(
+            ToolErrorCode.NOT_IMPLEMENTED,
+            f"{label} asks for input, which this way of calling cannot give: call it through an MCP client",
+            retryable=False,
+        )
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = {key: group.create_task(_answer(question, caller, label)) for key, question in questions.items()}
+    except BaseExceptionGroup as group_error:
+        # The first refusal is the outcome: nothing in this era carries an error to the server.
+        raise group_error.exceptions[0] from None
+    return {key: task.result() for key, task in tasks.items()}
+
+
+async def _answer(question: Any, caller: Caller, label: str) -> Message:
+    asked = as_object(question) or {}
+    method = asked.get("method")
+    if not isinstance(method, str):
+        raise broken_answer(label, "a wish for input without a method")
+    try:
+        return await caller.asked(method, as_object(asked.get("params")) or {}, None)
+    except RpcError as exc:
+        raise RpcError(
+            exc.code, f"{label} asked for input ({method}), and the client refused: {exc.message}", exc.data
+        ) from None

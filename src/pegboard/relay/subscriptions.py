@@ -1,0 +1,92 @@
+"""Subscriptions: which clients want to hear of which resources; a server sees one of each, however many want it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pegboard.log import logger
+from pegboard.result import ToolFailure
+from pegboard.servers.link import Params, RpcError
+from pegboard.servers.server import Server
+
+Listener = Callable[[Params], None]
+
+
+@dataclass(slots=True, eq=False)
+class _Subscribed:
+    """A resource of a server, and who wants to hear of it under which name."""
+
+    server: Server
+    key: str | None
+    uri: str
+    listeners: dict[object, tuple[str, Listener]] = field(default_factory=dict[object, tuple[str, Listener]])
+
+
+class Subscriptions:
+    """All of them."""
+
+    def __init__(self) -> None:
+        self._subscribed: dict[tuple[str, str | None, str], _Subscribed] = {}
+        # One at a time for each server: two changes at once could end in the wrong order.
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def add(
+        self, server: Server, session: str | None, uri: str, name: str, listener: Listener
+    ) -> Callable[[], None]:
+        """Have `listener` told of a resource, which its client calls `name`; gives back what ends it."""
+        key = server.key_for(session)
+        place = (server.name, key, uri)
+        token = object()
+        async with self._locks[server.name]:
+            subscribed = self._subscribed.get(place)
+            if subscribed is None or subscribed.server is not server:
+                await server.subscribe(key, uri)
+                subscribed = self._subscribed[place] = _Subscribed(server, key, uri)
+            subscribed.listeners[token] = (name, listener)
+
+        def release() -> None:
+            if subscribed.listeners.pop(token, None) is not None and not subscribed.listeners:
+                self._own(self._end(place, subscribed))
+
+        return release
+
+    def updated(self, server: Server, key: str | None, params: Params) -> None:
+        """A server said that a resource has changed: it may be a part of the one that was subscribed to."""
+        uri = params.get("uri")
+        if not isinstance(uri, str):
+            return
+        for subscribed in list(self._subscribed.values()):
+            if subscribed.server is server and subscribed.key == key and _within(uri, subscribed.uri):
+                for name, listener in list(subscribed.listeners.values()):
+                    told = name if uri == subscribed.uri else uri
+                    listener({**params, "uri": told})
+
+    async def close(self) -> None:
+        """No more of it."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _end(self, place: tuple[str, str | None, str], subscribed: _Subscribed) -> None:
+        async with self._locks[subscribed.server.name]:
+            if subscribed.listeners or self._subscribed.get(place) is not subscribed:
+                return
+            del self._subscribed[place]
+            try:
+                await subscribed.server.unsubscribe(subscribed.key, subscribed.uri)
+            except (RpcError, ToolFailure) as exc:
+                logger().debug("server.unsubscribe.failed", server=subscribed.server.name, reason=str(exc)[:200])
+
+    def _own(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _within(uri: str, subscribed: str) -> bool:
+    return uri == subscribed or uri.startswith(subscribed.rstrip("/") + "/")

@@ -1,0 +1,67 @@
+"""A party: whoever a request is made for. It hears what the server says meanwhile, and answers what it asks."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from pegboard.exactjson import as_object
+from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
+
+_numbers = itertools.count(1)
+
+
+class Party(Protocol):
+    """One client, as far as a server's conversation concerns it."""
+
+    @property
+    def identity(self) -> str:
+        """The same for all requests of one client; questions of two identities must never be mixed up."""
+        ...
+
+    def heard(self, method: str, params: Params) -> None:
+        """The server said something that belongs to this request."""
+        ...
+
+    async def asked(self, method: str, params: Params, on_progress: Callable[[Params], None] | None) -> Message:
+        """The server asks; the answer, or `RpcError`."""
+        ...
+
+
+class Nobody:
+    """A request without a client that could be told or asked anything: from Python, REST, or Pegboard itself."""
+
+    def __init__(self) -> None:
+        self.identity = f"nobody-{next(_numbers)}"
+
+    def heard(self, method: str, params: Params) -> None:
+        """Nobody listens."""
+
+    async def asked(self, method: str, params: Params, on_progress: Callable[[Params], None] | None) -> Message:
+        """Nobody can answer."""
+        del params, on_progress
+        raise RpcError(METHOD_NOT_FOUND, f"{method}: this call was made without a client that could be asked")
+
+
+def inability(capabilities: Mapping[str, Any], method: str, params: Params) -> RpcError | None:
+    """Why a client with these capabilities cannot be asked this, or `None`; methods nobody knows are its own affair."""
+    needed = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
+    capability = needed.get(method)
+    if capability is None:
+        return None
+    declared = as_object(capabilities.get(capability))
+    if declared is None:
+        return RpcError(METHOD_NOT_FOUND, f"the client does not support {capability} ({method})")
+    if capability == "elicitation":
+        # A client that names no mode means forms; that is how it was before there were others.
+        modes = declared or {"form": {}}
+        mode = params.get("mode", "form")
+        if mode not in modes:
+            return RpcError(_INVALID_PARAMS, f"the client does not support elicitation in {mode} mode")
+    if capability == "sampling" and ("tools" in params or "toolChoice" in params) and "tools" not in declared:
+        return RpcError(_INVALID_PARAMS, "the client does not support tools in sampling")
+    return None
+
+
+_INVALID_PARAMS = -32602
