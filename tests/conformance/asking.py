@@ -1,6 +1,7 @@
 """One way to ask the client something in either era: a request over the back channel after a handshake,
 an `input_required` result answered by the client's retry in the modern era."""
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -57,7 +58,8 @@ class Call:
         """
         require_capabilities([request for request in requests.values() if not self.supports(request)])
         if not is_modern(self.ctx):
-            return {key: await self._ask_now(request) for key, request in requests.items()}
+            answers = await asyncio.gather(*(self._ask_now(request) for request in requests.values()))
+            return dict(zip(requests, answers, strict=True))
         self.known |= json.loads(self.params.request_state or "{}")
         self.known |= self._answered_now(requests, stateful=stateful)
         missing = {key: request for key, request in requests.items() if key not in self.known}

@@ -32,6 +32,8 @@ RUNS = (
     Run("0.1.16", STABLE, None, "handshake"),
     Run("2025-11-25", NEXT, "2025-11-25", "handshake"),
     Run("2026-07-28", NEXT, "2026-07-28", "modern"),
+    Run("modern-client-handshake-server", NEXT, "2026-07-28", "handshake"),
+    Run("handshake-client-modern-server", NEXT, "2025-11-25", "modern"),
 )
 
 

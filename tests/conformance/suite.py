@@ -28,6 +28,15 @@ class Check(NamedTuple):
     status: str
     message: str | None
 
+    @property
+    def title(self) -> str:
+        return f"{self.scenario}: {self.name}"
+
+
+def failures(checks: Iterable[Check]) -> set[str]:
+    """The titles of the checks that failed."""
+    return {check.title for check in checks if check.status == "FAILURE"}
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:

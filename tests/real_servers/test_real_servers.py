@@ -62,7 +62,8 @@ def real_servers(tmp_path: Path) -> dict[str, Entry]:
     }
 
 
-COUNTS = {"everything": 13, "filesystem": 14, "memory": 9, "time": 2, "git": 12, "fetch": 1}
+# server-everything has six more for a client that can be asked things, which the gateway is.
+COUNTS = {"everything": 19, "filesystem": 14, "memory": 9, "time": 2, "git": 12, "fetch": 1}
 
 
 async def use_each(call: Any, tmp_path: Path) -> None:
@@ -102,11 +103,13 @@ async def test_real_tools_are_listed_exactly_as_their_servers_list_them(tmp_path
     from harness import connect
     from pegboard.config import ServerSpec
     from pegboard.servers.keeper import Keeper
+    from pegboard.servers.server import EVERYTHING_ASKABLE
     from pegboard.servers.wires.stdio import StdioWire
 
     keeper = Keeper()
     spec = ServerSpec(name="x", given_name="x", command=entry["command"], args=tuple(entry["args"]))
-    async with connect(StdioWire(spec, keeper), "2025-11-25") as alone:
+    async with connect(StdioWire(spec, keeper), "2025-11-25", capabilities=EVERYTHING_ASKABLE) as alone:
+        await alone.until_listed(lambda names: len(names) == COUNTS["everything"])
         direct = {tool["name"]: tool for tool in await alone.tools()}
     keeper.close()
     async with open_gateway(tmp_path, {"everything": entry}) as gateway, http_client(gateway.mcp) as client:
@@ -149,7 +152,7 @@ async def test_server_everything_over_its_http_transports(tmp_path: Path, transp
     async with everything_over(transport) as url:
         entry = {"type": "sse" if transport == "sse" else "http", "url": url}
         async with open_gateway(tmp_path, {"every": entry}) as gateway, http_client(gateway.mcp) as client:
-            assert len(await client.until_listed(lambda names: len(names) == 13)) == 13
+            assert len(await client.until_listed(lambda names: len(names) == 19)) == 19
             assert "Echo: hi" in await client.text("every__echo", {"message": "hi"})
             assert "5" in await client.text("every__get-sum", {"a": 2, "b": 3})
             image = await client.call("every__get-tiny-image", {})

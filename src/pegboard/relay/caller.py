@@ -58,9 +58,18 @@ class Caller:
             raise RpcError(METHOD_NOT_FOUND, f"{method}: this call was made in a way that allows no questions")
         if refusal := inability(self.capabilities, method, params):
             raise refusal
-        return await self.ask(method, forwarded_params(params), on_progress)
+        return await self.ask(method, question_for(self.capabilities, params), on_progress)
 
     def _wants(self, level: object) -> bool:
         if self.log_level is None:
             return self.era == "handshake"
         return severity(level) >= severity(self.log_level)
+
+
+def question_for(capabilities: Mapping[str, Any], params: Params) -> dict[str, Any]:
+    """A question's params as a client with these capabilities understands them."""
+    forwarded = forwarded_params(params)
+    if "tasks" not in capabilities:
+        # A shared server was told of tasks; a client that knows none answers at once, which is allowed.
+        forwarded.pop("task", None)
+    return forwarded

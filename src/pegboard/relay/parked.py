@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pegboard import exactjson
-from pegboard.protocol.eras import forwarded_params
-from pegboard.relay.caller import Caller, OnProgress
+from pegboard.relay.caller import Caller, OnProgress, question_for
 from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
 from pegboard.servers.party import Party, inability
 
@@ -79,7 +78,9 @@ class _ParkedCall:
             raise refusal
         self._asked += 1
         key = f"question-{self._asked}"
-        question = _Question(method, forwarded_params(params), asyncio.get_running_loop().create_future())
+        question = _Question(
+            method, question_for(self.capabilities, params), asyncio.get_running_loop().create_future()
+        )
         self._questions[key] = question
         self._news.set()
         try:
@@ -170,6 +171,8 @@ class ParkedCalls:
 
     def _parked(self, call: _ParkedCall) -> Message:
         call.caller = None
+        # Each round has a token of its own: one that has been used is worth nothing.
+        call.key = secrets.token_bytes(16)
         self._calls[call.key] = call
         while len(self._calls) > MAX_PARKED:
             _, oldest = self._calls.popitem(last=False)

@@ -111,7 +111,13 @@ class Relay:
         uri = params.get("uri")
         server, own = await self._resource(uri, caller)
         forwarded = {**forwarded_params(params), "uri": own}
-        result = await self.send(server, "resources/read", forwarded, caller, subject="resources/read")
+        try:
+            result = await self.send(server, "resources/read", forwarded, caller, subject="resources/read")
+        except RpcError as exc:
+            # Each era has its own code for a resource that is not there.
+            if exc.code in {RESOURCE_NOT_FOUND, INVALID_PARAMS} and "uri" in (as_object(exc.data) or {}):
+                raise RpcError(_not_found(caller), exc.message, {**exc.data, "uri": uri}) from None
+            raise
         if own != uri:
             result = _renamed_contents(result, own, uri)
         return self.noted(server.name, result, caller)
@@ -253,8 +259,7 @@ class Relay:
             await self._meet(list(self._servers().values()), caller.filter)
             found = self._library.owner(uri) or self._only_keeper(uri, caller.filter)
         if found is None or not caller.filter.admits_server(found[0]):
-            code = RESOURCE_NOT_FOUND if caller.era == "handshake" else INVALID_PARAMS
-            raise RpcError(code, f"Resource not found: {uri}", {"uri": uri})
+            raise RpcError(_not_found(caller), f"Resource not found: {uri}", {"uri": uri})
         return self._server(found[0]), found[1]
 
     def _only_keeper(self, uri: str, wanted: Filter) -> tuple[str, str] | None:
@@ -304,6 +309,10 @@ class Relay:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _not_found(caller: Caller) -> int:
+    return RESOURCE_NOT_FOUND if caller.era == "handshake" else INVALID_PARAMS
 
 
 def _renamed_contents(result: Message, own: str, name: object) -> Message:

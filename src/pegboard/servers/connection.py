@@ -223,26 +223,28 @@ class Connection:
         if method == "notifications/resources/updated":
             self._listener.resource_updated(params)
             return
-        hearers = self._parties.hearers(self.link.presence(origin))
+        presence: Presence | None = self.link.presence(origin)
+        if method == _ACKNOWLEDGED and presence is None:
+            return
+        hearers = self._parties.hearers(presence)
         for party in hearers:
             party.heard(method, params)
-        if not hearers and method != _ACKNOWLEDGED:
+        if not hearers:
             self._listener.said(method, params)
 
     async def _asked(self, method: str, params: Params, origin: int | None) -> Message:
-        presence = await self._parties.owner(self.link.presence(origin))
+        question = asyncio.current_task()
+        assert question is not None
+        presence = await self._parties.owner(self.link.presence(origin), question)
         if presence is None:
             return await self._listener.asked(method, params)
-        task = asyncio.current_task()
-        assert task is not None
-        presence.questions.add(task)
         # Whoever answers has the call's whole time limit for it, and the server has it again afterwards.
         presence.extend()
         token = (as_object(params.get("_meta")) or {}).get("progressToken")
         try:
             return await presence.party.asked(method, params, self._progress_of(token))
         finally:
-            presence.questions.discard(task)
+            self._parties.answered(presence, question)
             presence.extend()
 
     def _progress_of(self, token: object) -> Callable[[Params], None] | None:

@@ -2,8 +2,8 @@
 
 Over HTTP a question comes with the request it belongs to. Over a pipe it does not, so two clients could be
 mixed up there. What has never asked anything runs side by side; what asks, or has not shown yet that it does
-not, is leased to one client at a time. A question that still cannot be placed waits until it can, and is
-refused where that will never be: it is never put to the wrong client.
+not, is leased to one client at a time, until its question is out: whoever waits for an answer asks nothing
+else. A question that still cannot be placed waits until it can, and is refused where that will never be.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ from pegboard.servers.party import Party
 
 # How long the first use of something waits for another client's first use of something.
 FIRST_USE = 5.0
+# Whoever has waited this long for an answer has asked all it wanted to ask for now; those that are known to
+# ask on before they have an answer are given more time for it.
+SETTLED = 2.0
+SETTLED_ASKING_ON = 5.0
 _CANNOT_TELL = -32000
 
 
@@ -30,7 +34,8 @@ class Presence:
     asked: bool = False
     # Gives the request its whole time limit again.
     extend: Callable[[], None] = lambda: None
-    questions: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    # The open questions, and since when they are open.
+    questions: dict[asyncio.Task[None], float] = field(default_factory=dict[asyncio.Task[None], float])
 
 
 class Parties:
@@ -42,6 +47,8 @@ class Parties:
         self._present: dict[Presence, None] = {}
         self._quiet: set[str] = set()
         self._asking: set[str] = set()
+        # What has asked a second question before the first was answered.
+        self._asking_on: set[str] = set()
         self._unplaced = 0
         self._waiting: list[asyncio.Future[None]] = []
 
@@ -61,14 +68,23 @@ class Parties:
                 question.cancel()
             self._wake()
 
-    async def owner(self, origin: Presence | None) -> Presence | None:
+    async def owner(self, origin: Presence | None, question: asyncio.Task[None]) -> Presence | None:
         """Whose question this is; `None` if nobody is present. Raises `RpcError` where it cannot be told."""
         presence = origin or await self._placed()
         if presence is not None:
             presence.asked = True
+            if presence.questions:
+                self._asking_on.add(presence.subject)
+            presence.questions[question] = _now()
             self._quiet.discard(presence.subject)
             self._asking.add(presence.subject)
+        self._wake()
         return presence
+
+    def answered(self, presence: Presence, question: asyncio.Task[None]) -> None:
+        """A question is open no longer."""
+        presence.questions.pop(question, None)
+        self._wake()
 
     def hearers(self, origin: Presence | None) -> list[Party]:
         """Who is to be told what the server says: the one it belongs to, or else everyone who is present."""
@@ -77,56 +93,65 @@ class Parties:
         return list({presence.party.identity: presence.party for presence in self._present}.values())
 
     async def _turn(self, identity: str, subject: str) -> None:
-        first = asyncio.get_running_loop().time()
-        while True:
-            patience = first + FIRST_USE - asyncio.get_running_loop().time()
-            wait = self._obstacle(identity, subject, patient=patience > 0)
-            if wait is None:
-                return
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(patience if wait == "first use" else None):
-                    await self._change()
+        started = _now()
+        while (wait := self._obstacle(identity, subject, started)) is not None:
+            await self._change(wait)
 
-    def _obstacle(self, identity: str, subject: str, *, patient: bool) -> str | None:
+    def _obstacle(self, identity: str, subject: str, started: float) -> float | None:
+        """How long at most to wait for a change before it is worth another look; `None` to go on."""
         others = [presence for presence in self._present if presence.party.identity != identity]
         if not others:
             return None
         if self._unplaced and len(others) == len(self._present):
             # A question waits until only one client is left: nobody may join meanwhile.
-            return "question"
+            return SETTLED
         if self._origins or subject in self._quiet:
             return None
-        loud = [presence for presence in others if presence.subject not in self._quiet]
-        if any(presence.asked or presence.subject in self._asking or subject in self._asking for presence in loud):
-            return "question"
-        return "first use" if loud and patient else None
+        # Whoever has its question out is no obstacle: the next one can be placed as soon as that has settled.
+        loud = [each for each in others if each.subject not in self._quiet and not each.questions]
+        if any(each.subject in self._asking or subject in self._asking for each in loud):
+            return SETTLED
+        patience = started + FIRST_USE - _now()
+        return patience if loud and patience > 0 else None
+
+    def _settled(self, presence: Presence) -> bool:
+        """Whether this one waits for an answer, and does nothing else."""
+        if not presence.questions:
+            return False
+        silence = _now() - max(presence.questions.values())
+        return silence >= (SETTLED_ASKING_ON if presence.subject in self._asking_on else SETTLED)
 
     async def _placed(self) -> Presence | None:
         self._unplaced += 1
         try:
-            while len(identities := {presence.party.identity for presence in self._present}) > 1:
-                if self._unplaced >= len(identities):
-                    # Everyone may be waiting for an answer: nobody would ever be left alone.
+            while True:
+                candidates = [presence for presence in self._present if not self._settled(presence)]
+                identities = {presence.party.identity for presence in candidates or self._present}
+                if len(identities) <= 1:
+                    return self._likeliest(candidates or list(self._present))
+                silent = {each.party.identity for each in candidates if not each.questions}
+                if len(silent) > 1 and self._unplaced >= len(silent):
+                    # All of them may be waiting for an answer: nobody would ever be left alone.
                     raise RpcError(_CANNOT_TELL, "it cannot be told which client this question belongs to")
-                await self._change()
-            return self._likeliest()
+                await self._change(SETTLED)
         finally:
             self._unplaced -= 1
             self._wake()
 
-    def _likeliest(self) -> Presence | None:
+    def _likeliest(self, candidates: list[Presence]) -> Presence | None:
         """Of one client's requests, the one most likely to have asked: known to ask, else not known to be quiet."""
         rank: Callable[[Presence], tuple[bool, bool]] = lambda presence: (  # noqa: E731
             presence.subject in self._asking,
             presence.subject not in self._quiet,
         )
-        return max(reversed(list(self._present)), key=rank, default=None)
+        return max(reversed(candidates), key=rank, default=None)
 
-    async def _change(self) -> None:
+    async def _change(self, limit: float) -> None:
+        """Wait until somebody came, left or asked, or until the time is over."""
         change: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(change)
         try:
-            await change
+            await asyncio.wait({change}, timeout=limit)
         finally:
             if change in self._waiting:
                 self._waiting.remove(change)
@@ -136,3 +161,7 @@ class Parties:
         for change in waiting:
             if not change.done():
                 change.set_result(None)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

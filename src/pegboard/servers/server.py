@@ -30,6 +30,11 @@ EVERYTHING_ASKABLE: Mapping[str, Any] = {
     "elicitation": {"form": {}, "url": {}},
     "sampling": {"tools": {}, "context": {}},
     "roots": {"listChanged": True},
+    "tasks": {
+        "list": {},
+        "cancel": {},
+        "requests": {"elicitation": {"create": {}}, "sampling": {"createMessage": {}}},
+    },
 }
 _LONGEST_PAUSE = 300.0
 
