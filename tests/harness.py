@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import json
 import os
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,11 @@ from pegboard.front.http import HttpFront, uvicorn_config
 from pegboard.protocol.eras import MODERN_VERSIONS, modern_params
 from pegboard.protocol.headers import request_headers
 from pegboard.servers.keeper import Keeper
-from pegboard.servers.link import Link, Wire
+from pegboard.servers.link import Link, RpcError, Wire
 from pegboard.servers.wires.http import HttpWire
 from pegboard.servers.wires.stdio import StdioWire
+from servers.toy import Settings
+from servers.toy_http import Manners, http_toy
 
 HERE = Path(__file__).parent
 TOY = HERE / "servers" / "toy.py"
@@ -32,14 +35,45 @@ HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"
 ALL_VERSIONS = (*HANDSHAKE_VERSIONS, MODERN)
 LIMIT = 10.0
+ROUNDS = 10
+LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel"
+SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
+
+# One server of each kind: its transport, then its era or the way it answers.
+SERVERS = ("stdio_handshake", "stdio_modern", "http_handshake", "http_stream", "http_modern", "sse_handshake")
+# The lists of the protocol: the method, the result's key, and what tells one item from another.
+LISTS = {
+    "tools": ("tools/list", "tools", "name"),
+    "prompts": ("prompts/list", "prompts", "name"),
+    "resources": ("resources/list", "resources", "uri"),
+    "templates": ("resources/templates/list", "resourceTemplates", "uriTemplate"),
+}
 
 Entry = dict[str, Any]
+# How a client answers a question: the result, an awaitable of it, or an RpcError that is raised.
+Answer = Callable[[Mapping[str, Any]], Any]
 
 
 def toy(entry: Entry | None = None, **settings: Any) -> Entry:
     """A config entry for a toy over stdio; the interpreter starts in a moment without site packages."""
     args = ["-I", "-S", str(TOY), json.dumps(settings)]
     return {"command": sys.executable, "args": args, **(entry or {})}
+
+
+@contextlib.contextmanager
+def every_server(names: Sequence[str] = SERVERS, **settings: Any) -> Generator[dict[str, Entry]]:
+    """A toy of each kind, by the name of its kind, which is its own name as well."""
+    with contextlib.ExitStack() as stack:
+        entries: dict[str, Entry] = {}
+        for name in names:
+            transport, _, kind = name.partition("_")
+            own: dict[str, Any] = {"name": name, "era": "modern" if kind == "modern" else "handshake", **settings}
+            if transport == "stdio":
+                entries[name] = toy(**own)
+                continue
+            listening = stack.enter_context(http_toy(Settings(**own), Manners(stream=kind == "stream")))
+            entries[name] = {"type": transport, "url": listening.sse_url if transport == "sse" else listening.url}
+        yield entries
 
 
 def write_config(path: Path, servers: Mapping[str, Entry], **own: Any) -> Path:
@@ -129,14 +163,28 @@ class RawClient:
 
     link: Link
     version: str
+    capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    # How questions are answered, by their method; what was asked stands in `questions`, in order.
+    answers: Mapping[str, Answer] = field(default_factory=dict[str, Answer])
+    questions: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list[tuple[str, Mapping[str, Any]]])
+    # Questions that were taken back before they were answered.
+    withdrawn: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list[tuple[str, Mapping[str, Any]]])
+    # Every `input_required` result that `request_through` went through.
+    rounds: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    log_level: str | None = None
     notifications: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list[tuple[str, Mapping[str, Any]]])
     heard: asyncio.Event = field(default_factory=asyncio.Event)
     greeting: dict[str, Any] = field(default_factory=dict[str, Any])
-    listening: asyncio.Task[Any] | None = None
+    streams: list[asyncio.Task[Any]] = field(default_factory=list[asyncio.Task[Any]])
 
     @property
     def modern(self) -> bool:
         return self.version in MODERN_VERSIONS
+
+    @property
+    def can_notify(self) -> bool:
+        """Over HTTP the modern era has no notifications from clients: they are accepted and dropped."""
+        return not (self.modern and isinstance(self.link.wire, HttpWire))
 
     async def request(
         self,
@@ -147,12 +195,75 @@ class RawClient:
         on_progress: Callable[[Mapping[str, Any]], None] | None = None,
     ) -> dict[str, Any]:
         """One request, stamped as the version wants it."""
-        headers = None
-        if self.modern:
-            info = {"name": "raw", "version": "0"}
-            params = modern_params(params, version=self.version, client_info=info, capabilities={})
-            headers = request_headers(self.version, method, params)
+        params, headers = self._stamped(method, params)
         return await self.link.request(method, params, timeout=timeout, headers=headers, on_progress=on_progress)
+
+    async def request_through(
+        self, method: str, params: Mapping[str, Any] | None = None, *, timeout: float = LIMIT
+    ) -> dict[str, Any]:
+        """One request with all that it asks: in the modern era, retried with the answers until it is complete."""
+        retry: Mapping[str, Any] = params or {}
+        for _ in range(ROUNDS):
+            result = await self.request(method, retry, timeout=timeout)
+            if result.get("resultType") != "input_required":
+                return result
+            retry = {**(params or {}), **await self.answered(result)}
+        raise AssertionError(f"{method} still asks after {ROUNDS} rounds")
+
+    async def answered(self, result: dict[str, Any]) -> dict[str, Any]:
+        """What a retry carries: the answers to an `input_required` result, and its state."""
+        self.rounds.append(result)
+        asked: dict[str, dict[str, Any]] = result.get("inputRequests") or {}
+        carried: dict[str, Any] = {
+            "inputResponses": {
+                key: await self.answer(question["method"], question.get("params") or {})
+                for key, question in asked.items()
+            }
+        }
+        if "requestState" in result:
+            carried["requestState"] = result["requestState"]
+        return carried
+
+    async def answer(self, method: str, params: Mapping[str, Any], _origin: int | None = None) -> Any:
+        """Answer a question, and remember it."""
+        self.questions.append((method, params))
+        self.heard.set()
+        if method not in self.answers:
+            raise RpcError(-32601, f"{method} is not supported by this client")
+        answer = self.answers[method](params)
+        try:
+            return await answer if inspect.isawaitable(answer) else answer
+        except asyncio.CancelledError:
+            self.withdrawn.append((method, params))
+            self.heard.set()
+            raise
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+        """One notification, stamped as the version wants it."""
+        stamped, headers = self._stamped(method, params)
+        message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+        await self.link.wire.send(message | ({} if stamped is None else {"params": stamped}), headers)
+
+    async def give_up(self) -> None:
+        """Say that the latest request is no longer wanted, without leaving its stream."""
+        params = {"requestId": self.link._last_id, "reason": "never mind"}
+        await self.notify("notifications/cancelled", params)
+
+    def _stamped(
+        self, method: str, params: Mapping[str, Any] | None
+    ) -> tuple[Mapping[str, Any] | None, dict[str, str] | None]:
+        if not self.modern:
+            return params, None
+        if self.log_level is not None:
+            params = {**(params or {}), "_meta": {LOG_LEVEL_KEY: self.log_level, **((params or {}).get("_meta") or {})}}
+        info = {"name": "raw", "version": "0"}
+        params = modern_params(params, version=self.version, client_info=info, capabilities=self.capabilities)
+        return params, request_headers(self.version, method, params)
+
+    async def listed(self, kind: str, params: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
+        """Everything of a list by its name or URI: `tools`, `prompts`, `resources` or `templates`."""
+        method, key, identity = LISTS[kind]
+        return {item[identity]: item for item in (await self.request(method, params))[key]}
 
     async def tools(self, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         return (await self.request("tools/list", params))["tools"]
@@ -166,6 +277,10 @@ class RawClient:
             params["arguments"] = arguments
         return await self.request("tools/call", params, **rest)
 
+    async def call_through(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """A call with all that it asks."""
+        return await self.request_through("tools/call", {"name": name, "arguments": arguments or {}})
+
     async def text(self, name: str, arguments: Mapping[str, Any] | None = None) -> str:
         """The text of a call's first content."""
         return (await self.call(name, arguments))["content"][0]["text"]
@@ -176,10 +291,30 @@ class RawClient:
 
     async def until_changes(self, count: int) -> None:
         """Wait for the next notices."""
+        await self.until_heard("notifications/tools/list_changed", count)
+
+    def said(self, method: str) -> list[Mapping[str, Any]]:
+        """The params of each notification of this kind so far."""
+        return [params for heard, params in self.notifications if heard == method]
+
+    async def until_heard(self, method: str, count: int = 1) -> list[Mapping[str, Any]]:
+        """Wait for so many notifications of a kind."""
+        await self.until(lambda: len(self.said(method)) >= count)
+        return self.said(method)
+
+    async def until(self, check: Callable[[], object]) -> None:
+        """Wait until something holds, looking again whenever a notification or a question came."""
         async with asyncio.timeout(LIMIT):
-            while self.changes() < count:
+            while not check():
                 self.heard.clear()
                 await self.heard.wait()
+
+    async def until_in(self, kind: str, item: str) -> dict[str, dict[str, Any]]:
+        """Wait until a list holds something, looking now and then."""
+        async with asyncio.timeout(LIMIT):
+            while item not in (listed := await self.listed(kind)):
+                await asyncio.sleep(0.05)
+        return listed
 
     async def until_listed(self, wanted: Callable[[set[str]], bool], limit: float = LIMIT) -> set[str]:
         """Wait until the list is as wanted, looking again at each notice and now and then."""
@@ -193,27 +328,35 @@ class RawClient:
                     async with asyncio.timeout(0.2):
                         await self.heard.wait()
 
-    async def listen(self) -> None:
-        """Open the modern era's stream of notices and wait until it is acknowledged."""
-        wanted = {"notifications": {"toolsListChanged": True}}
-        self.listening = asyncio.create_task(self.request("subscriptions/listen", wanted, timeout=600))
-        async with asyncio.timeout(LIMIT):
-            while not any(method == "notifications/subscriptions/acknowledged" for method, _ in self.notifications):
-                self.heard.clear()
-                await self.heard.wait()
+    async def listen(self, wanted: Mapping[str, Any] | None = None) -> asyncio.Task[Any]:
+        """Open the modern era's stream of notices and wait until it is acknowledged; cancelled, it is closed."""
+        before = len(self.said("notifications/subscriptions/acknowledged"))
+        params = {"notifications": wanted or {"toolsListChanged": True}}
+        stream = asyncio.create_task(self.request("subscriptions/listen", params, timeout=600))
+        self.streams.append(stream)
+        await self.until(lambda: stream.done() or len(self.said("notifications/subscriptions/acknowledged")) > before)
+        if stream.done():
+            await stream
+        return stream
 
     async def close(self) -> None:
-        if self.listening is not None:
-            self.listening.cancel()
-            await asyncio.gather(self.listening, return_exceptions=True)
+        for stream in self.streams:
+            stream.cancel()
+        await asyncio.gather(*self.streams, return_exceptions=True)
         await self.link.close()
 
 
 @contextlib.asynccontextmanager
 async def connect(
-    wire: Wire, version: str = "2025-11-25", *, listen: bool = True, capabilities: Mapping[str, Any] | None = None
+    wire: Wire,
+    version: str = "2025-11-25",
+    *,
+    listen: bool | Mapping[str, Any] = True,
+    capabilities: Mapping[str, Any] | None = None,
+    answers: Mapping[str, Answer] | None = None,
+    log_level: str | None = None,
 ) -> AsyncGenerator[RawClient]:
-    """A raw client on this wire, greeted and ready."""
+    """A raw client on this wire, greeted and ready; `listen` may be what a modern client listens to."""
     heard: list[RawClient] = []
 
     def on_notification(method: str, params: Mapping[str, Any], _origin: int | None) -> None:
@@ -221,8 +364,11 @@ async def connect(
             heard[0].notifications.append((method, params))
             heard[0].heard.set()
 
-    link = Link(wire, label="gateway", on_notification=on_notification)
-    client = RawClient(link, version)
+    async def on_request(method: str, params: Mapping[str, Any], _origin: int | None) -> Any:
+        return await heard[0].answer(method, params)
+
+    link = Link(wire, label="gateway", on_notification=on_notification, on_request=on_request)
+    client = RawClient(link, version, capabilities or {}, answers or {}, log_level=log_level)
     heard.append(client)
     await wire.start(link)
     try:
@@ -231,11 +377,11 @@ async def connect(
                 wire.modern = True
             client.greeting = await client.request("server/discover")
             if listen:
-                await client.listen()
+                await client.listen(None if listen is True else listen)
         else:
             params = {
                 "protocolVersion": version,
-                "capabilities": dict(capabilities or {}),
+                "capabilities": dict(client.capabilities),
                 "clientInfo": {"name": "raw", "version": "0"},
             }
             client.greeting = await client.request("initialize", params)
@@ -251,6 +397,17 @@ async def connect(
         await client.close()
 
 
+def unstamped(result: Mapping[str, Any], raw: RawClient) -> dict[str, Any]:
+    """A result without what the modern era adds on this hop."""
+    if not raw.modern:
+        return dict(result)
+    assert result["resultType"] == "complete"
+    assert result["_meta"][SERVER_INFO_KEY]["name"] == "pegboard"
+    meta = {key: value for key, value in result["_meta"].items() if key != SERVER_INFO_KEY}
+    rest = {key: value for key, value in result.items() if key not in {"resultType", "_meta"}}
+    return rest | ({"_meta": meta} if meta else {})
+
+
 def http_client(url: str, version: str = "2025-11-25", **options: Any) -> Any:
     """A raw client over HTTP."""
     return connect(
@@ -259,11 +416,21 @@ def http_client(url: str, version: str = "2025-11-25", **options: Any) -> Any:
 
 
 @contextlib.asynccontextmanager
+async def process_client(spec: ServerSpec, version: str, **options: Any) -> AsyncGenerator[RawClient]:
+    """A raw client of a process of its own."""
+    keeper = Keeper()
+    try:
+        async with connect(StdioWire(spec, keeper), version, **options) as client:
+            yield client
+    finally:
+        await asyncio.to_thread(keeper.close)
+
+
+@contextlib.asynccontextmanager
 async def stdio_client(
     config: Path, version: str = "2025-11-25", env: Mapping[str, str] | None = None, **options: Any
 ) -> AsyncGenerator[RawClient]:
     """A raw client of `pegboard stdio` as a process of its own."""
-    keeper = Keeper()
     environment = {name: value for name, value in os.environ.items() if name.startswith("PEGBOARD_")}
     spec = ServerSpec(
         name="gateway",
@@ -272,11 +439,21 @@ async def stdio_client(
         args=("-m", "pegboard", "stdio", "--config", str(config)),
         env={**environment, **(env or {})},
     )
-    try:
-        async with connect(StdioWire(spec, keeper), version, **options) as client:
-            yield client
-    finally:
-        await asyncio.to_thread(keeper.close)
+    async with process_client(spec, version, **options) as client:
+        yield client
+
+
+async def seen(raw: RawClient, server: str) -> dict[str, Any]:
+    """What a toy behind the gateway noticed."""
+    return (await raw.call(f"{server}__seen"))["structuredContent"]
+
+
+async def until_seen(raw: RawClient, server: str, wanted: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    """Wait until a toy behind the gateway noticed something."""
+    async with asyncio.timeout(LIMIT):
+        while not wanted(now := await seen(raw, server)):
+            await asyncio.sleep(0.02)
+    return now
 
 
 async def eventually(check: Callable[[], object], limit: float = LIMIT) -> None:

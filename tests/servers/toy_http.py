@@ -51,6 +51,8 @@ class HttpToy:
     resumed: list[str] = field(default_factory=list)
     parked: dict[str, Message] = field(default_factory=dict)
     standing: list[queue.Queue[Message | None]] = field(default_factory=list)
+    # The streams of the older transport, each with its own answers.
+    old_streams: dict[str, queue.Queue[Message | None]] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -139,7 +141,7 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(30)
         while True:
             answer = answered.get(timeout=60)
-            if answer.get("id") == message["id"]:
+            if _answers(answer, message):
                 break
         status = 200
         if "error" in answer and is_modern(message.get("params") or {}):
@@ -183,7 +185,7 @@ class Handler(BaseHTTPRequestHandler):
                 return
             if answer is None:
                 continue
-            if answer.get("id") == message["id"] or self.toy.manners.cut_after_first:
+            if _answers(answer, message) or self.toy.manners.cut_after_first:
                 break
         self.end_stream()
 
@@ -198,15 +200,16 @@ class Handler(BaseHTTPRequestHandler):
         elif toy.manners.sessions and self.headers.get("mcp-session-id") not in toy.sessions:
             self.plain(404, b"")
         else:
-            self.standing({})
+            self.standing()
 
-    def standing(self, extra: dict[str, str], first: bytes = b"") -> None:
+    def standing(self, old: str | None = None) -> None:
         waiting: queue.Queue[Message | None] = queue.Queue()
         self.toy.standing.append(waiting)
-        self.begin_stream(extra)
+        self.begin_stream({})
         try:
-            if first:
-                self.chunk(first)
+            if old is not None:
+                self.toy.old_streams[old] = waiting
+                self.chunk(f"event: endpoint\ndata: /messages?session={old}\n\n".encode())
             while True:
                 try:
                     message = waiting.get(timeout=0.2)
@@ -223,15 +226,12 @@ class Handler(BaseHTTPRequestHandler):
             self.toy.standing.remove(waiting)
 
     def old_stream(self) -> None:
-        key = uuid.uuid4().hex
-        self.standing({}, f"event: endpoint\ndata: /messages?session={key}\n\n".encode())
+        self.standing(uuid.uuid4().hex)
 
     def old_message(self, message: Message) -> None:
         self.plain(202, b"Accepted")
 
-        def send(answer: Message) -> None:
-            for waiting in list(self.toy.standing):
-                waiting.put(answer)
+        send = self.toy.old_streams[self.path.partition("session=")[2]].put
 
         def work() -> None:
             try:
@@ -284,9 +284,16 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _wants_stream(message: Message) -> bool:
-    """A call with progress can only be answered on a stream, and so can one that takes long."""
+    """A call that says something before its answer can only be answered on a stream, and so can one that takes long."""
     params = message.get("params") or {}
-    return "progressToken" in (params.get("_meta") or {}) or params.get("name") == "sleep"
+    name = str(params.get("name") or params.get("uri") or "")
+    talks = name in {"sleep", "log", "whisper"} or name.startswith("ask") or name.endswith("/asking")
+    return talks or "progressToken" in (params.get("_meta") or {})
+
+
+def _answers(answer: Message, message: Message) -> bool:
+    """Whether this is the answer to the message, and not a question that happens to have the same id."""
+    return "method" not in answer and answer.get("id") == message["id"]
 
 
 class _Server(ThreadingHTTPServer):

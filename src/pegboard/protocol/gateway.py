@@ -143,7 +143,7 @@ class GatewayServer(Server[Any]):
         try:
             result = await ask(client, ctx.method, params)
         except BaseException:
-            client.outlet.drop()
+            await client.outlet.abandon()
             raise
         await client.outlet.finish()
         cacheable = _CACHEABLE if ctx.method in _LISTS or ctx.method == "resources/read" else None

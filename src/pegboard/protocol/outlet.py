@@ -7,10 +7,12 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, cast
 
+import anyio
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 
 _MAX_WAITING = 1024
+_WITHDRAWING = 2.0
 METHOD_NOT_FOUND = -32601
 
 Params = Mapping[str, Any]
@@ -42,6 +44,7 @@ class Outlet:
         self._token = progress_token
         self._queue: asyncio.Queue[tuple[str, Params] | None] | None = None
         self._pump: asyncio.Task[None] | None = None
+        self._asking: set[asyncio.Task[Any]] = set()
 
     @property
     def on_progress(self) -> Callable[[Params], None] | None:
@@ -63,23 +66,40 @@ class Outlet:
         options: CallOptions = {}
         if on_progress is not None:
             options["on_progress"] = _plain(on_progress)
+        task = asyncio.current_task()
+        assert task is not None
+        self._asking.add(task)
         try:
             return await self._channel.send_raw_request(method, params, options)
         except NoBackChannelError:
             raise Refused(METHOD_NOT_FOUND, f"{method}: this client cannot be asked anything") from None
         except MCPError as exc:
             raise Refused(exc.error.code, exc.error.message, exc.error.data) from None
+        finally:
+            self._asking.discard(task)
 
     async def finish(self) -> None:
         """Send all that is waiting."""
+        await self._withdraw()
         if self._queue is not None and self._pump is not None:
             self._queue.put_nowait(None)
             await self._pump
+
+    async def abandon(self) -> None:
+        """Nobody waits for the answer any more; whoever is still being asked is told so."""
+        await self._withdraw()
+        self.drop()
 
     def drop(self) -> None:
         """Nobody listens any more."""
         if self._pump is not None:
             self._pump.cancel()
+
+    async def _withdraw(self) -> None:
+        """Questions end with their request; the word of it goes out on the request's own stream, so it goes first."""
+        if self._asking:
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait(self._asking, timeout=_WITHDRAWING)
 
     def _progressed(self, params: Params) -> None:
         self.notify("notifications/progress", {**params, "progressToken": self._token})

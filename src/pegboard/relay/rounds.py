@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
+from uuid import uuid4
 
 from pegboard.exactjson import as_object
 from pegboard.relay.caller import Caller
@@ -65,8 +66,12 @@ async def _answer(question: Any, caller: Caller, label: str) -> Message:
     method = asked.get("method")
     if not isinstance(method, str):
         raise broken_answer(label, "a wish for input without a method")
+    params = as_object(asked.get("params")) or {}
+    if method == "elicitation/create" and params.get("mode") == "url":
+        # Before the modern era a question that sends the user elsewhere has an id.
+        params = {"elicitationId": uuid4().hex, **params}
     try:
-        return await caller.asked(method, as_object(asked.get("params")) or {}, None)
+        return await caller.asked(method, params, None)
     except RpcError as exc:
         raise RpcError(
             exc.code, f"{label} asked for input ({method}), and the client refused: {exc.message}", exc.data

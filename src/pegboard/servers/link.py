@@ -261,7 +261,8 @@ class Link:
             return
         if method == "notifications/cancelled":
             request_id = params.get("requestId")
-            if isinstance(request_id, (str, int)) and (task := self._answering.get(request_id)):
+            task = self._answering.get(request_id) if isinstance(request_id, (str, int)) else None
+            if task is not None and not task.cancelling():
                 task.cancel()
             return
         self.on_notification(method, params, _stream_id(params) if origin is None else origin)

@@ -65,7 +65,9 @@ class Parties:
         finally:
             del self._present[presence]
             for question in presence.questions:
-                question.cancel()
+                # One that is being withdrawn already must not be disturbed while it tells its client so.
+                if not question.cancelling():
+                    question.cancel()
             self._wake()
 
     async def owner(self, origin: Presence | None, question: asyncio.Task[None]) -> Presence | None:
