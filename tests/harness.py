@@ -7,7 +7,6 @@ import contextlib
 import inspect
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
@@ -19,7 +18,7 @@ import uvicorn
 
 from pegboard.board import Pegboard
 from pegboard.config import ServerSpec, read_settings
-from pegboard.front.http import HttpFront, uvicorn_config
+from pegboard.front.http import HttpFront, listen_on, uvicorn_config
 from pegboard.protocol.eras import MODERN_VERSIONS, modern_params
 from pegboard.protocol.headers import request_headers
 from pegboard.servers.keeper import Keeper
@@ -120,7 +119,7 @@ async def open_gateway(tmp_path: Path, servers: Mapping[str, Entry], **own: Any)
     front = HttpFront(Pegboard(read_settings(path, os.environ)), path, "127.0.0.1")
     server = uvicorn.Server(uvicorn_config(front.app))
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = listen_on("127.0.0.1", 0)
     async with front.board:
         async with front.running():
             serving = asyncio.create_task(server.serve(sockets=[listener]))

@@ -58,6 +58,7 @@ def test_nothing_happened_yet() -> None:
         ("pegboard_sessions", ()): 0,
         ("pegboard_lists_total", ()): 0,
         ("pegboard_notices_total", ()): 0,
+        ("pegboard_parked_calls", ()): 0,
     }
 
 
@@ -70,7 +71,7 @@ def test_what_happened_is_counted() -> None:
     metrics.called("docs", "cancelled", 0.0)
     metrics.lists += 4
     metrics.notices += 2
-    samples = read(metrics.text([("git", "connected"), ("docs", "idle")], tools=7, sessions=3))
+    samples = read(metrics.text([("git", "connected"), ("docs", "idle")], tools=7, sessions=3, parked=5))
     assert samples == {
         ("pegboard_calls_total", (("server", "docs"), ("outcome", "cancelled"))): 1,
         ("pegboard_calls_total", (("server", "git"), ("outcome", "failed"))): 1,
@@ -83,6 +84,7 @@ def test_what_happened_is_counted() -> None:
         ("pegboard_sessions", ()): 3,
         ("pegboard_lists_total", ()): 4,
         ("pegboard_notices_total", ()): 2,
+        ("pegboard_parked_calls", ()): 5,
     }
 
 

@@ -21,7 +21,7 @@ class Metrics:
         self.calls[server, outcome] += 1
         self.seconds[server] += seconds
 
-    def text(self, states: Iterable[tuple[str, str]], tools: int, sessions: int) -> str:
+    def text(self, states: Iterable[tuple[str, str]], tools: int, sessions: int, parked: int = 0) -> str:
         """Everything, as Prometheus wants it."""
         lines = ["# HELP pegboard_calls_total Tool calls by server and outcome.", "# TYPE pegboard_calls_total counter"]
         lines += [
@@ -43,6 +43,7 @@ class Metrics:
         for name, kind, value, text in (
             ("pegboard_tools", "gauge", tools, "Tools that are listed now."),
             ("pegboard_sessions", "gauge", sessions, "Client sessions that are open now."),
+            ("pegboard_parked_calls", "gauge", parked, "Calls that wait for an answer of a client that is away."),
             ("pegboard_lists_total", "counter", self.lists, "Answered tools/list requests."),
             ("pegboard_notices_total", "counter", self.notices, "list_changed notices sent."),
         ):

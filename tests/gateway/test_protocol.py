@@ -267,7 +267,7 @@ async def carries_the_unheard_of(raw: RawClient, server: str) -> None:
     assert (sent["a"], sent["big"]) == ([None], 2**80)
     assert {key: value for key, value in sent["_meta"].items() if key != "pegboard/server"} == TRACE
     await raw.notify("notifications/toy/whisper", {"for": server, "_meta": {"pegboard/server": server}})
-    if raw.can_notify and server != "http_modern":
+    if raw.can_notify:
         told = ["notifications/toy/whisper", server]
         await until_seen(raw, server, lambda now: told in [[note[0], note[1].get("for")] for note in now["notes"]])
     await raw.call(f"{server}__whisper", {"who": server})

@@ -121,6 +121,7 @@ class Core:
         # Questions without an answer: which request each belongs to, and who waits.
         self.waiting: dict[Any, tuple[Any, queue.Queue[Message | None]]] = {}
         self.going_on = threading.Event()
+        self.visits = 0
         self.stop_listening = threading.Event()
 
     def finished(self, result: Message, params: Message) -> Message:
@@ -288,6 +289,14 @@ class Asking(Core):
     def tool_go_on(self, *_: Any) -> Message:
         self.going_on.set()
         return {"content": []}
+
+    def tool_behind_a_page(self, *_: Any) -> Message:
+        """Refused until its user has been to a page; the second time it is taken for granted that they were."""
+        self.visits += 1
+        if self.visits % 2:
+            page = {"mode": "url", "message": "Sign in", "url": "https://example.com/in", "elicitationId": "page-1"}
+            raise RpcError(-32042, "sign in first", {"elicitations": [page]})
+        return {"content": [{"type": "text", "text": "inside"}]}
 
 
 class Resources(Asking):

@@ -95,7 +95,7 @@ class _Uvicorn(uvicorn.Server):
 
 async def serve(board: Pegboard, config_path: Path, host: str, port: int, ready: Callable[[str], None]) -> None:
     """Serve until a signal says stop."""
-    listener = _listen(host, port)
+    listener = listen_on(host, port)
     front = HttpFront(board, config_path, host)
     stopping = asyncio.Event()
     with _signals(stopping.set, front.config.reload_soon):
@@ -159,9 +159,11 @@ def _signals(stop: Callable[[], None], reload: Callable[[], None]) -> Generator[
             loop.remove_signal_handler(number)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen_on(host: str, port: int) -> socket.socket:
+    """A socket that clients can connect to; `OSError` says why not."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # Without the protocol's number asyncio does not know it for TCP, and leaves small answers waiting for an ACK.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))

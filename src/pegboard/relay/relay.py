@@ -15,7 +15,7 @@ from pegboard.protocol.eras import forwarded_params
 from pegboard.relay.caller import Caller, OnProgress
 from pegboard.relay.guests import Guests
 from pegboard.relay.parked import ROUND_KEYS, ParkedCalls
-from pegboard.relay.rounds import answered, wants_input
+from pegboard.relay.rounds import answered, wants_input, with_pages_visited
 from pegboard.relay.routes import Routes
 from pegboard.relay.subscriptions import Listener, Subscriptions
 from pegboard.result import ToolFailure, unavailable
@@ -81,7 +81,12 @@ class Relay:
         if caller.era == "modern" and (await self._era(server, caller)) == "handshake":
             # What belongs to the rounds of the modern era is between us and the client.
             asked = {key: value for key, value in params.items() if key not in ROUND_KEYS}
-            return await self.parked.call(method, params, caller, lambda party, told: exchange(party, told, {}))
+            return await self.parked.call(
+                method,
+                params,
+                caller,
+                lambda party, told: with_pages_visited(lambda: exchange(party, told, {}), party),
+            )
         result = await exchange(caller, caller.on_progress, {})
         if wants_input(result) and caller.era == "handshake":
             result = await answered(

@@ -7,12 +7,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import uuid4
 
-from pegboard.exactjson import as_object
+from pegboard.exactjson import as_list, as_object
 from pegboard.relay.caller import Caller
 from pegboard.result import ToolErrorCode, ToolFailure
 from pegboard.servers.link import Message, RpcError, broken_answer
+from pegboard.servers.party import Party
 
+PAGES_WANTED = -32042
 _MAX_ROUNDS = 32
+_MAX_VISITS = 3
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
 
@@ -43,6 +46,28 @@ async def answered(first: Message, send: Send, caller: Caller, label: str) -> Me
             more["requestState"] = result["requestState"]
         result = await send(more)
     raise broken_answer(label, f"it asked for input more than {_MAX_ROUNDS} times")
+
+
+async def with_pages_visited(send: Callable[[], Awaitable[Message]], party: Party) -> Message:
+    """A handshake server may refuse a request until its user has been to some pages (-32042), which the modern era
+    has no word for: there it is put to the client as questions, and the request is sent again."""
+    for _ in range(_MAX_VISITS):
+        try:
+            return await send()
+        except RpcError as exc:
+            pages = as_list((as_object(exc.data) or {}).get("elicitations")) if exc.code == PAGES_WANTED else None
+            if not pages or not await _visited(pages, party):
+                raise
+    return await send()
+
+
+async def _visited(pages: list[Any], party: Party) -> bool:
+    asked = [{"mode": "url", **(as_object(page) or {})} for page in pages]
+    try:
+        answers = await asyncio.gather(*(party.asked("elicitation/create", params, None) for params in asked))
+    except RpcError:
+        return False
+    return all(answer.get("action") == "accept" for answer in answers)
 
 
 async def _answers(questions: dict[str, Any], caller: Caller, label: str) -> dict[str, Any]:

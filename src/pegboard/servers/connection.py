@@ -150,6 +150,15 @@ class Connection:
             method, stamped, timeout=timeout, headers=headers, on_progress=on_progress, present=present
         )
 
+    async def notify(self, method: str, params: Params | None, capabilities: Mapping[str, Any] | None = None) -> None:
+        """Send a notification as the server's era wants it."""
+        if self.greeting.era == "handshake":
+            await self.link.notify(method, params)
+            return
+        version = self.greeting.version
+        stamped = modern_params(params, version=version, client_info=CLIENT_INFO, capabilities=capabilities or {})
+        await self.link.notify(method, stamped, request_headers(version, method, stamped))
+
     async def want_level(self, level: str, timeout: float) -> None:
         """Have the server log from this level on, if it has to be told."""
         if self.greeting.era != "handshake" or not self.offers("logging") or self.log_level == level:

@@ -170,12 +170,12 @@ class Link:
             if pending.future.done() and not pending.future.cancelled():
                 pending.future.exception()
 
-    async def notify(self, method: str, params: Params | None = None) -> None:
+    async def notify(self, method: str, params: Params | None = None, headers: Mapping[str, str] | None = None) -> None:
         """Send a notification."""
         message: Message = {"jsonrpc": "2.0", "method": method}
         if params is not None:
             message["params"] = params
-        await self.wire.send(message, None)
+        await self.wire.send(message, headers)
 
     async def close(self) -> None:
         """End the conversation; whoever still waits is told."""

@@ -3,13 +3,14 @@
 Over HTTP a question comes with the request it belongs to. Over a pipe it does not, so two clients could be
 mixed up there. What has never asked anything runs side by side; what asks, or has not shown yet that it does
 not, is leased to one client at a time, until its question is out: whoever waits for an answer asks nothing
-else. A question that still cannot be placed waits until it can, and is refused where that will never be.
+else. A question that still cannot be placed waits a while until it can, and is refused otherwise.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 
@@ -20,9 +21,15 @@ from pegboard.servers.party import Party
 FIRST_USE = 5.0
 # Whoever has waited this long for an answer has asked all it wanted to ask for now; those that are known to
 # ask on before they have an answer are given more time for it.
-SETTLED = 2.0
+SETTLED = 0.1
 SETTLED_ASKING_ON = 5.0
+# A question that cannot be placed within this time is refused: it must not hold up everyone else.
+PLACING = 10.0
 _CANNOT_TELL = -32000
+_WHOSE = (
+    "it cannot be told which of several clients this question belongs to; "
+    'with "instance": "session" in its config each client has this server to itself'
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -45,6 +52,9 @@ class Parties:
         # Whether the wire itself tells which request a question belongs to.
         self._origins = origins
         self._present: dict[Presence, None] = {}
+        # Those of them without an open question, and how many requests each client has: there may be many present.
+        self._silent: dict[Presence, None] = {}
+        self._requests: Counter[str] = Counter()
         self._quiet: set[str] = set()
         self._asking: set[str] = set()
         # What has asked a second question before the first was answered.
@@ -57,13 +67,18 @@ class Parties:
         """Be present, once that mixes up nobody."""
         await self._turn(party.identity, subject)
         presence = Presence(party, subject)
-        self._present[presence] = None
+        self._present[presence] = self._silent[presence] = None
+        self._requests[party.identity] += 1
         try:
             yield presence
             if not presence.asked and subject not in self._asking:
                 self._quiet.add(subject)
         finally:
             del self._present[presence]
+            self._silent.pop(presence, None)
+            self._requests[party.identity] -= 1
+            if not self._requests[party.identity]:
+                del self._requests[party.identity]
             for question in presence.questions:
                 # One that is being withdrawn already must not be disturbed while it tells its client so.
                 if not question.cancelling():
@@ -78,6 +93,7 @@ class Parties:
             if presence.questions:
                 self._asking_on.add(presence.subject)
             presence.questions[question] = _now()
+            self._silent.pop(presence, None)
             self._quiet.discard(presence.subject)
             self._asking.add(presence.subject)
         self._wake()
@@ -86,6 +102,8 @@ class Parties:
     def answered(self, presence: Presence, question: asyncio.Task[None]) -> None:
         """A question is open no longer."""
         presence.questions.pop(question, None)
+        if not presence.questions and presence in self._present:
+            self._silent[presence] = None
         self._wake()
 
     def hearers(self, origin: Presence | None) -> list[Party]:
@@ -101,16 +119,15 @@ class Parties:
 
     def _obstacle(self, identity: str, subject: str, started: float) -> float | None:
         """How long at most to wait for a change before it is worth another look; `None` to go on."""
-        others = [presence for presence in self._present if presence.party.identity != identity]
-        if not others:
+        if self._requests[identity] == len(self._present):
             return None
-        if self._unplaced and len(others) == len(self._present):
+        if self._unplaced and not self._requests[identity]:
             # A question waits until only one client is left: nobody may join meanwhile.
             return SETTLED
         if self._origins or subject in self._quiet:
             return None
         # Whoever has its question out is no obstacle: the next one can be placed as soon as that has settled.
-        loud = [each for each in others if each.subject not in self._quiet and not each.questions]
+        loud = [each for each in self._silent if each.subject not in self._quiet and each.party.identity != identity]
         if any(each.subject in self._asking or subject in self._asking for each in loud):
             return SETTLED
         patience = started + FIRST_USE - _now()
@@ -124,6 +141,7 @@ class Parties:
         return silence >= (SETTLED_ASKING_ON if presence.subject in self._asking_on else SETTLED)
 
     async def _placed(self) -> Presence | None:
+        deadline = _now() + PLACING
         self._unplaced += 1
         try:
             while True:
@@ -131,10 +149,10 @@ class Parties:
                 identities = {presence.party.identity for presence in candidates or self._present}
                 if len(identities) <= 1:
                     return self._likeliest(candidates or list(self._present))
-                silent = {each.party.identity for each in candidates if not each.questions}
-                if len(silent) > 1 and self._unplaced >= len(silent):
-                    # All of them may be waiting for an answer: nobody would ever be left alone.
-                    raise RpcError(_CANNOT_TELL, "it cannot be told which client this question belongs to")
+                silent = {presence.party.identity for presence in self._silent}
+                # Where all of them may be waiting for an answer, nobody would ever be left alone.
+                if (len(silent) > 1 and self._unplaced >= len(silent)) or _now() > deadline:
+                    raise RpcError(_CANNOT_TELL, _WHOSE)
                 await self._change(SETTLED)
         finally:
             self._unplaced -= 1

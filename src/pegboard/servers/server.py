@@ -209,7 +209,7 @@ class Server:
         """Tell the server something, if a connection is open; nothing is opened for it."""
         held = self._held.get(self.key_for(key))
         if held is not None and not held.connection.link.lost.done():
-            await held.connection.link.notify(method, params)
+            await held.connection.notify(method, params)
 
     async def list_kind(self, method: str, field: str) -> Listing | None:
         """Everything of another kind than tools that the server offers; `None` if it has nothing of that kind."""
