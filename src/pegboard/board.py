@@ -154,6 +154,7 @@ class Pegboard:
     async def list_entries(self, kind: str, wanted: Filter = EVERYTHING) -> View[Entry]:
         """The same for "prompts", "resources" or "templates"."""
         await self._meet()
+        await self.discovery.meet_others(FIRST_MEETING)
         if kind == "prompts":
             self.notices[kind].served(wanted, self.entries(kind, wanted))
         else:
@@ -286,9 +287,9 @@ class Pegboard:
         """A server said something that belongs to no request under way."""
         self.relay.said(server, key, method, params)
 
-    async def asked(self, server: Server, key: str | None, method: str, params: Params) -> Message:
+    async def asked(self, server: Server, key: str | None, method: str, params: Params, only: str | None) -> Message:
         """A server asks something that belongs to no request under way."""
-        return await self.relay.asked(server, key, method, params)
+        return await self.relay.asked(server, key, method, params, only)
 
     async def _meet(self) -> None:
         self.discovery.refresh_stale()
@@ -396,6 +397,7 @@ class Pegboard:
 
     async def _remove(self, name: str) -> None:
         server = self.servers.pop(name)
+        self.relay.forget(name)
         self._own(server.close())
         known = self.registry.server(name)
         self._removed[name] = frozenset(known.tools if known else ())

@@ -16,6 +16,7 @@ from pegboard.result import ToolError, ToolResult, caught
 from pegboard.storage import CatalogRecord, Storage, StorageError
 
 _LONGEST_PAUSE = 300.0
+_OTHERS = 1.0
 
 
 class Offered(Protocol):
@@ -87,6 +88,10 @@ class Discovery:
         self.stale_since: dict[str, float] = {}
         self.instructions: dict[str, str] = {}
         self.capabilities: dict[str, Mapping[str, Any]] = {}
+        # Servers that an older Pegboard has seen, which asked for nothing but tools.
+        self._unasked: set[str] = set()
+        self._own_ttl: dict[str, float | None] = {}
+        self._asking: dict[asyncio.Task[None], str] = {}
 
     async def discover_all_tools(self, trace: str | None = None) -> ToolResult[dict[str, int]]:
         """Ask every enabled server whose tools are not fresh, all at once; the first error, if any, is the result."""
@@ -141,11 +146,17 @@ class Discovery:
 
     async def meet_unseen(self, limit: float) -> None:
         """Give servers never seen before a moment to introduce themselves; the rest goes on in the background."""
-        unseen = [name for name in self._enabled() if self._registry.server(name) is None]
+        unseen = [name for name in self._enabled() if self._registry.server(name) is None or name in self._unasked]
         for name in unseen:
             if self._due(name):
                 self.soon(name)
         waiting = [self._running[name] for name in unseen if name in self._running]
+        if waiting:
+            await asyncio.wait(waiting, timeout=limit)
+
+    async def meet_others(self, limit: float) -> None:
+        """The same for prompts, resources and templates of servers whose tools are known already."""
+        waiting = [task for task, name in self._asking.items() if not self._library.knows(name)]
         if waiting:
             await asyncio.wait(waiting, timeout=limit)
 
@@ -193,7 +204,7 @@ class Discovery:
     async def close(self) -> None:
         """End whatever is under way."""
         self._again.clear()
-        tasks = list(self._running.values())
+        tasks: list[asyncio.Task[Any]] = [*self._running.values(), *self._asking]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -241,10 +252,12 @@ class Discovery:
 
     async def _ask(self, source: ToolSource) -> int:
         asked = source.spec.fingerprint
-        offered, others = await asyncio.gather(source.list_tools(), self._ask_others(source))
+        others = asyncio.get_running_loop().create_task(self._ask_others(source, asked))
+        self._asking[others] = source.spec.name
+        others.add_done_callback(lambda task: self._asking.pop(task, None))
+        offered = await source.list_tools()
         spec = source.spec
-        if self._sources().get(spec.name) is not source or not spec.enabled or spec.fingerprint != asked:
-            # Disabled, removed or moved while it was answering: what it said no longer counts.
+        if not self._counts(source, asked):
             return 0
         known = self._registry.server(spec.name)
         ttl = offered.ttl or spec.ttl
@@ -253,14 +266,21 @@ class Discovery:
             count = len(known.tools)
         else:
             count = self._register(spec, offered.items, ttl).unwrap()
-        self._library.put(spec.name, others, prefix=spec.prefix)
         greeting = source.greeting
         if greeting is not None:
             self._heed(spec.name, greeting)
-            await self._save(spec, greeting, offered)
+            # Most servers answer all at once; one that is slow with its prompts has its tools all the same.
+            await asyncio.wait({others}, timeout=_OTHERS)
+            self._own_ttl[spec.name] = offered.ttl
+            await self._save(spec, greeting)
         return count
 
-    async def _ask_others(self, source: ToolSource) -> Offer:
+    def _counts(self, source: ToolSource, asked: str) -> bool:
+        """Whether what a server said still matters: it may have been disabled, removed or moved meanwhile."""
+        spec = source.spec
+        return self._sources().get(spec.name) is source and spec.enabled and spec.fingerprint == asked
+
+    async def _ask_others(self, source: ToolSource, asked: str) -> None:
         """Prompts, resources and templates; a kind that cannot be had now stays as it was."""
         known = self._library.offer(source.spec.name)
         kinds = (
@@ -268,7 +288,13 @@ class Discovery:
             ("resources/list", "resources", known.resources),
             ("resources/templates/list", "resourceTemplates", known.templates),
         )
-        return Offer(*await asyncio.gather(*(self._ask_kind(source, *kind) for kind in kinds)))
+        offer = Offer(*await asyncio.gather(*(self._ask_kind(source, *kind) for kind in kinds)))
+        if not self._counts(source, asked) or source.greeting is None:
+            return
+        self._library.put(source.spec.name, offer, prefix=source.spec.prefix)
+        self._unasked.discard(source.spec.name)
+        if self._registry.server(source.spec.name) is not None:
+            await self._save(source.spec, source.greeting)
 
     async def _ask_kind(self, source: ToolSource, method: str, field: str, known: Sequence[Any]) -> Sequence[Any]:
         result = await caught(source.list_kind(method, field))
@@ -294,10 +320,15 @@ class Discovery:
 
     def _take_over(self, spec: ServerSpec, record: CatalogRecord) -> None:
         self._register(spec, record.tools, record.ttl or spec.ttl, record.discovered_at)
-        self._library.put(spec.name, Offer(record.prompts, record.resources, record.templates), prefix=spec.prefix)
+        self._own_ttl[spec.name] = record.ttl
+        if record.prompts is None:
+            self._unasked.add(spec.name)
+        else:
+            offer = Offer(record.prompts, record.resources, record.templates)
+            self._library.put(spec.name, offer, prefix=spec.prefix)
         self._heed(spec.name, record)
 
-    async def _save(self, spec: ServerSpec, greeting: Introduction, offered: Offered) -> None:
+    async def _save(self, spec: ServerSpec, greeting: Introduction) -> None:
         known, others = self._registry.server(spec.name), self._library.offer(spec.name)
         record = CatalogRecord(
             server=spec.name,
@@ -309,8 +340,8 @@ class Discovery:
             instructions=greeting.instructions,
             tools=known.raw if known else cast("list[dict[str, Any]]", []),
             discovered_at=known.discovered_at if known else time.time(),
-            ttl=offered.ttl,
-            prompts=list(others.prompts),
+            ttl=self._own_ttl.get(spec.name),
+            prompts=None if spec.name in self._unasked else list(others.prompts),
             resources=list(others.resources),
             templates=list(others.templates),
         )

@@ -63,7 +63,7 @@ class Library:
         self._offers: dict[str, tuple[Offer, bool]] = {}
         self.prompts, self.resources, self.templates = Shelf(), Shelf(), Shelf()
         self._patterns: list[tuple[Template, Entry]] = []
-        self._learned: OrderedDict[str, str] = OrderedDict()
+        self._learned: OrderedDict[tuple[str, str], str] = OrderedDict()
         self.generation = 0
 
     def put(self, server: str, offer: Offer, *, prefix: bool = True) -> None:
@@ -77,38 +77,45 @@ class Library:
         if self._offers.pop(server, None) is not None:
             self._arrange()
 
+    def knows(self, server: str) -> bool:
+        """Whether a server ever said what it offers."""
+        return server in self._offers
+
     def offer(self, server: str) -> Offer:
         """What a server offered last."""
         return self._offers.get(server, (Offer(), True))[0]
 
-    def learn(self, server: str, uri: str) -> None:
-        """A server's answer linked to this resource, which no list may ever name."""
-        if uri in self.resources.entries:
-            return
-        self._learned[uri] = server
-        self._learned.move_to_end(uri)
-        while len(self._learned) > _MAX_LEARNED:
-            self._learned.popitem(last=False)
+    def linked(self, server: str, uri: str, scope: str = "") -> str:
+        """What clients are to call a resource that a server's answer linked to, listed or not."""
+        owner = self._claimed(uri, _everybody)
+        if owner is None:
+            # Only whoever got the link is led back by it.
+            self._learned[scope, uri] = server
+            self._learned.move_to_end((scope, uri))
+            while len(self._learned) > _MAX_LEARNED:
+                self._learned.popitem(last=False)
+        return uri if owner is None or owner == (server, uri) else alias_of(server, uri)
 
-    def owner(self, uri: str) -> tuple[str, str] | None:
-        """Server and own URI of a resource, listed or not; `None` where it cannot be told."""
-        if entry := self.resources.entries.get(uri):
+    def owner(self, uri: str, admits: Callable[[str], bool] | None = None, scope: str = "") -> tuple[str, str] | None:
+        """Server and own URI of a resource, listed or not, among the admitted; `None` where it cannot be told."""
+        admits = admits or _everybody
+        if claimed := self._claimed(uri, admits):
+            return claimed
+        learned = self._learned.get((scope, uri))
+        return (learned, uri) if learned is not None and learned in self._order() and admits(learned) else None
+
+    def _claimed(self, uri: str, admits: Callable[[str], bool]) -> tuple[str, str] | None:
+        """Who has said by itself that a resource is its own."""
+        entry = self.resources.entries.get(uri)
+        if entry is not None and admits(entry.server_name):
             return entry.server_name, entry.original_name
         if uri.startswith(ALIAS):
             server, _, own = uri.removeprefix(ALIAS).partition("/")
-            if server in self._order() and own:
+            if own and server in self._order() and admits(server):
                 return server, own
-        if learned := self._learned.get(uri):
-            return learned, uri
-        found = max((pair for pair in self._patterns if pair[0].matches(uri)), key=_weight, default=None)
+        fitting = (pair for pair in self._patterns if admits(pair[1].server_name) and pair[0].matches(uri))
+        found = max(fitting, key=_weight, default=None)
         return None if found is None else (found[1].server_name, uri)
-
-    def name_of(self, server: str, uri: str) -> str:
-        """What clients call a server's resource."""
-        if (alias := self.resources.aliases.get((server, uri))) is not None:
-            return alias
-        entry = self.resources.entries.get(uri)
-        return uri if entry is None or entry.server_name == server else alias_of(server, uri)
 
     def _arrange(self) -> None:
         """Lay out everything anew; where two servers have the same, the earlier one in the config keeps it."""
@@ -135,6 +142,10 @@ class Library:
         _add(self.prompts, _entry(name, server, own, {**raw, "name": name}))
 
 
+def _everybody(_: str) -> bool:
+    return True
+
+
 def alias_of(server: str, uri: str) -> str:
     """What clients call a resource whose URI another server has, too."""
     return f"{ALIAS}{server}/{uri}"
@@ -146,7 +157,9 @@ def _add_uri(shelf: Shelf, server: str, raw: Any, key: str) -> None:
         logger().error("catalog.entry.invalid", serverName=server, reason=f"a resource without {key}")
         return
     holder = shelf.entries.get(own)
-    name = own if holder is None or holder.server_name == server else alias_of(server, own)
+    # A name that looks like an alias could be taken for another server's.
+    free = (holder is None or holder.server_name == server) and not own.startswith(ALIAS)
+    name = own if free else alias_of(server, own)
     _add(shelf, _entry(name, server, own, raw if name == own else {**raw, key: name}))
 
 

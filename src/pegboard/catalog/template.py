@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from urllib.parse import quote
 
 _EXPRESSION = re.compile(r"\{([^{}]*)\}")
-# What an expression may stand for, by its operator: characters it cannot contain, and what it begins with.
+# What an expression cannot stand for, by its operator.
 _OPERATORS = {"": "/?#", "+": "", "#": "", ".": "/?#", "/": "?#", ";": "?#", "?": "#", "&": "#"}
-_LONGEST = 8192
+# What may stand in a URI as it is; anything else in a template's own text is written with percent signs there.
+_SAFE = "!#$%&'()*+,/:;=?@[]~"
+_LONGEST = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A template as the texts that must be there, and what may stand between them."""
+    """A template as the texts that must be there, and what must not stand between them."""
 
     literals: tuple[str, ...]
     forbidden: tuple[str, ...]
@@ -38,20 +41,33 @@ class Template:
         return sum(map(len, self.literals))
 
     def matches(self, uri: str) -> bool:
-        """Whether this URI could have come from the template, in one pass over it."""
-        if len(uri) > _LONGEST or not uri.startswith(self.literals[0]):
+        """Whether this URI could have come from the template; every way to read it is followed at once."""
+        if len(uri) > _LONGEST:
             return False
-        if not self.forbidden:
-            return uri == self.literals[0]
-        position = len(self.literals[0])
-        for literal, forbidden in zip(self.literals[1:-1], self.forbidden[:-1], strict=True):
-            found = uri.find(literal, position) if literal else position
-            if found < 0 or not _clean(uri[position:found], forbidden):
+        places = _after(uri, {0}, self.literals[0])
+        for literal, forbidden in zip(self.literals[1:], self.forbidden, strict=True):
+            if not places:
                 return False
-            position = found + len(literal)
-        last = len(uri) - len(self.literals[-1])
-        return last >= position and uri.endswith(self.literals[-1]) and _clean(uri[position:last], self.forbidden[-1])
+            places = _after(uri, _reached(uri, places, forbidden), literal)
+        return len(uri) in places
 
 
-def _clean(text: str, forbidden: str) -> bool:
-    return not any(character in text for character in forbidden)
+def _after(uri: str, places: set[int], literal: str) -> set[int]:
+    """Where one can be behind a text, coming from these places."""
+    if not literal:
+        return places
+    forms = {literal, quote(literal, safe=_SAFE)}
+    return {place + len(form) for place in places for form in forms if uri.startswith(form, place)}
+
+
+def _reached(uri: str, places: set[int], forbidden: str) -> set[int]:
+    """Where one can be behind an expression, coming from these places."""
+    reached: set[int] = set()
+    going = False
+    for place in range(min(places), len(uri) + 1):
+        going = going or place in places
+        if going:
+            reached.add(place)
+            # The character here can be part of what the expression stands for, or ends it.
+            going = place < len(uri) and uri[place] not in forbidden
+    return reached

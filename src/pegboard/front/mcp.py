@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +22,7 @@ from pegboard.servers.link import RpcError
 from pegboard.view import Filter
 
 PAGE = 1000
+_FOLLOWING = 3.0
 _SERVER_ERROR = -32000
 _KINDS = {"prompts/list": "prompts", "resources/list": "resources", "resources/templates/list": "templates"}
 _FIELDS = {"prompts": "prompts", "resources": "resources", "templates": "resourceTemplates"}
@@ -106,20 +109,36 @@ class McpFront:
         self, client: Client, uris: Sequence[str], tell: Callable[[Mapping[str, Any]], None]
     ) -> tuple[list[str], Callable[[], None]]:
         """Have a stream told of changes of these resources; those that can be followed, and what ends it."""
-        followed: dict[str, Callable[[], None]] = {}
         caller = self._caller(client)
-        for uri in dict.fromkeys(uris):
-            try:
-                followed[uri] = await self._relay.subscribe(uri, caller, tell)
-            except (RpcError, ToolFailure):
-                # What is not acknowledged is not followed: that is how the client learns of it.
-                continue
+        followed: dict[str, Callable[[], None]] = {}
+        over = False
+
+        async def take(uri: str) -> None:
+            # What is not acknowledged is not followed: that is how the client learns of it.
+            with contextlib.suppress(RpcError, ToolFailure):
+                end = await self._relay.subscribe(uri, caller, tell)
+                if over:
+                    end()
+                else:
+                    followed[uri] = end
 
         def release() -> None:
+            nonlocal over
+            over = True
             for end in followed.values():
                 end()
 
-        return list(followed), release
+        tasks = [asyncio.get_running_loop().create_task(take(uri)) for uri in dict.fromkeys(uris)]
+        try:
+            if tasks:
+                await asyncio.wait(tasks, timeout=_FOLLOWING)
+        except BaseException:
+            release()
+            raise
+        finally:
+            for task in tasks:
+                task.cancel()
+        return [uri for uri in dict.fromkeys(uris) if uri in followed], release
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """A tool's schema, for the headers that must agree with its arguments."""
@@ -164,11 +183,16 @@ class McpFront:
             session=client.session,
             filter=_address_filter(client),
             capabilities=client.capabilities,
-            log_level=guest.log_level if guest is not None else client.log_level,
+            log_level=self._level(guest) if guest is not None else client.log_level,
             on_progress=client.outlet.on_progress,
             notify=client.outlet.notify,
             ask=_asking(client) if client.era == "handshake" else None,
+            principal=client.principal,
         )
+
+    def _level(self, guest: Guest) -> str | None:
+        """From which level on a session hears; one that said nothing hears no more because another one wants it."""
+        return guest.log_level or ("info" if self._relay.guests.lowest_level() is not None else None)
 
 
 def failed_result(error: ToolError) -> dict[str, Any]:

@@ -59,8 +59,8 @@ def forwarded_params(params: Mapping[str, Any] | None) -> dict[str, Any]:
     meta = forwarded.get("_meta")
     if isinstance(meta, dict):
         kept = {key: value for key, value in cast("dict[str, Any]", meta).items() if key not in _HOP_KEYS}
-        # A `_meta` that was given stays, even when nothing is left in it but what the client wrote.
-        if kept:
+        # An empty one that the client wrote stays; one that had nothing but keys of this hop goes with them.
+        if kept or not meta:
             forwarded["_meta"] = kept
         else:
             del forwarded["_meta"]

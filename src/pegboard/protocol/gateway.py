@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, Protocol, cast
 
 from mcp.server.connection import Connection
@@ -19,7 +20,15 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import SetLevelRequestParams, SubscriptionsListenRequestParams, SubscriptionsListenResult
 from mcp_types.methods import SPEC_CLIENT_METHODS, SPEC_CLIENT_NOTIFICATION_METHODS
 
-from pegboard.protocol.eras import CLIENT_CAPABILITIES_KEY, LOG_LEVEL_KEY, SUBSCRIPTION_KEY, Era, era_of, result_for
+from pegboard.protocol.eras import (
+    CLIENT_CAPABILITIES_KEY,
+    CLIENT_INFO_KEY,
+    LOG_LEVEL_KEY,
+    SUBSCRIPTION_KEY,
+    Era,
+    era_of,
+    result_for,
+)
 from pegboard.protocol.outlet import Outlet, progress_token
 from pegboard.version import SERVER_INFO, VERSION
 
@@ -57,6 +66,7 @@ class Client:
     outlet: Outlet
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
     log_level: str | None = None
+    principal: str = ""
 
 
 class Backend(Protocol):
@@ -138,7 +148,10 @@ class GatewayServer(Server[Any]):
         return ctx.method not in SPEC_CLIENT_METHODS and self.get_request_handler(ctx.method) is None
 
     async def _answered(self, ctx: _Context) -> dict[str, Any]:
-        client, params = _client(ctx), ctx.params or {}
+        params = ctx.params or {}
+        if not isinstance(params.get("_meta", {}), dict):
+            raise MCPError(INVALID_PARAMS, "_meta must be an object")
+        client = _client(ctx)
         ask = self._backend.list if ctx.method in _LISTS else self._backend.answer
         try:
             result = await ask(client, ctx.method, params)
@@ -287,7 +300,8 @@ def _client(ctx: _Context) -> Client:
     """The client of this request, with the way to it for as long as the request lasts."""
     connection = _connection(ctx)
     era = era_of(ctx.protocol_version)
-    meta = cast("dict[str, Any]", (ctx.params or {}).get("_meta") or {}) if era == "modern" else {}
+    given = (ctx.params or {}).get("_meta") if era == "modern" else None
+    meta = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
     capabilities = meta.get(CLIENT_CAPABILITIES_KEY) if era == "modern" else connection.state.get(_CAPABILITIES_KEY)
     level = meta.get(LOG_LEVEL_KEY)
     declared = cast("dict[str, Any]", capabilities) if isinstance(capabilities, dict) else {}
@@ -298,7 +312,14 @@ def _client(ctx: _Context) -> Client:
         outlet=Outlet(_channel(ctx), progress_token(ctx.params)),
         capabilities=declared,
         log_level=level if isinstance(level, str) else None,
+        principal=_principal(ctx, meta),
     )
+
+
+def _principal(ctx: _Context, meta: Mapping[str, Any]) -> str:
+    """Who sends this, as far as its credentials and its words about itself tell; no secret can be read from it."""
+    credentials = ctx.request.headers.get("authorization", "") if ctx.request is not None else ""
+    return sha256(f"{credentials} {meta.get(CLIENT_INFO_KEY)}".encode("utf-8", "replace")).hexdigest()
 
 
 def _query(ctx: _Context, connection: Connection) -> Mapping[str, str]:

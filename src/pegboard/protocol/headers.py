@@ -21,6 +21,9 @@ def parameter_headers(input_schema: Mapping[str, Any], arguments: object) -> dic
     """The `Mcp-Param-*` headers of a call: one for each argument that the tool's schema marks with `x-mcp-header`."""
     if not isinstance(arguments, dict):
         return {}
-    from mcp.shared.inbound import mcp_param_headers, x_mcp_header_map
+    from mcp.shared.inbound import find_invalid_x_mcp_header, mcp_param_headers, x_mcp_header_map
 
+    if find_invalid_x_mcp_header(dict(input_schema)) is not None:
+        # What cannot be the name of a header must not be sent as one; the server sees the argument in the body.
+        return {}
     return mcp_param_headers(x_mcp_header_map(dict(input_schema)), cast("dict[str, Any]", arguments))

@@ -45,6 +45,7 @@ class Outlet:
         self._queue: asyncio.Queue[tuple[str, Params] | None] | None = None
         self._pump: asyncio.Task[None] | None = None
         self._asking: set[asyncio.Task[Any]] = set()
+        self._finishing = False
 
     @property
     def on_progress(self) -> Callable[[Params], None] | None:
@@ -53,6 +54,8 @@ class Outlet:
 
     def notify(self, method: str, params: Params) -> None:
         """Send a notification in its turn."""
+        if self._finishing:
+            return
         if self._queue is None:
             self._queue = asyncio.Queue()
             self._pump = asyncio.get_running_loop().create_task(self._carry(self._queue))
@@ -81,6 +84,7 @@ class Outlet:
     async def finish(self) -> None:
         """Send all that is waiting."""
         await self._withdraw()
+        self._finishing = True
         if self._queue is not None and self._pump is not None:
             self._queue.put_nowait(None)
             await self._pump
@@ -97,9 +101,10 @@ class Outlet:
 
     async def _withdraw(self) -> None:
         """Questions end with their request; the word of it goes out on the request's own stream, so it goes first."""
-        if self._asking:
+        leaving = {task for task in self._asking if task.cancelling()}
+        if leaving:
             with anyio.CancelScope(shield=True):
-                await asyncio.wait(self._asking, timeout=_WITHDRAWING)
+                await asyncio.wait(leaving, timeout=_WITHDRAWING)
 
     def _progressed(self, params: Params) -> None:
         self.notify("notifications/progress", {**params, "progressToken": self._token})

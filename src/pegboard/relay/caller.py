@@ -30,13 +30,23 @@ class Caller:
     on_progress: OnProgress | None = None
     notify: Callable[[str, Params], None] | None = None
     ask: Ask | None = None
+    # Who is behind it, as far as its credentials and its words about itself tell.
+    principal: str = ""
     # Of the modern era nothing says which requests come from one client: each stands for itself.
     number: int = field(default_factory=lambda: next(_numbers))
 
     @property
     def identity(self) -> str:
         """The same for all requests of one client, as far as that is known."""
+        if self.session is None and self.era == "handshake":
+            # From Python or REST: it cannot be asked anything, so it cannot be mixed up with anybody.
+            return "nobody"
         return self.session or f"request-{self.number}"
+
+    @property
+    def kin(self) -> str:
+        """The same for requests that are likely to be one person's."""
+        return self.session or (f"of {self.principal}" if self.principal else self.identity)
 
     @property
     def wanted_level(self) -> str | None:

@@ -54,9 +54,12 @@ class Guests:
         return self._guests.get(session) if session is not None else None
 
     def lowest_level(self) -> str | None:
-        """The level from which on at least one guest wants to be told."""
-        levels = [severity(guest.log_level) for guest in self._guests.values() if guest.log_level is not None]
-        return LOG_LEVELS[min(levels)] if levels else None
+        """The level from which on at least one guest wants to be told, if any of them said so."""
+        levels = [guest.log_level for guest in self._guests.values()]
+        if all(level is None for level in levels):
+            return None
+        # Whoever said nothing is not to hear less because another one spoke up.
+        return LOG_LEVELS[min(severity(level or "info") for level in levels)]
 
     def of(self, server: str, key: str | None) -> list[Guest]:
         """Whom a server's own words concern: the session that has it for itself, or all who can see it."""

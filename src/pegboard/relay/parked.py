@@ -11,6 +11,7 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import json
 import secrets
 from collections import OrderedDict, deque
 from collections.abc import Callable, Coroutine, Mapping
@@ -28,6 +29,7 @@ _KEPT = 60.0
 # Questions asked at the same time go out together.
 _TOGETHER = 0.02
 _MAX_BACKLOG = 256
+_MAX_REASONS = 1024
 _INVALID_PARAMS = -32602
 _ASKABLE = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 ROUND_KEYS = frozenset({"inputResponses", "requestState"})
@@ -48,7 +50,7 @@ class _ParkedCall:
     def __init__(self, subject: bytes, caller: Caller) -> None:
         self.key = secrets.token_bytes(16)
         self.subject = subject
-        self.identity = caller.identity
+        self.identity, self.kin = caller.identity, caller.kin
         self.caller: Caller | None = caller
         self.capabilities = caller.capabilities
         self.task: asyncio.Task[Message] | None = None
@@ -129,6 +131,10 @@ class ParkedCalls:
     def __init__(self) -> None:
         self._secret = secrets.token_bytes(32)
         self._calls: OrderedDict[bytes, _ParkedCall] = OrderedDict()
+        self._tasks: set[asyncio.Task[Message]] = set()
+        # Why calls ended that nobody waited for, for whoever comes back too late.
+        self._reasons: OrderedDict[bytes, str] = OrderedDict()
+        self._closed = False
         self._ended: dict[bytes, asyncio.TimerHandle] = {}
 
     @property
@@ -138,12 +144,13 @@ class ParkedCalls:
 
     async def call(self, method: str, params: Params, caller: Caller, start: Start) -> Message:
         """Begin a call, or go on with a parked one; the result, or a wish for input."""
-        subject = _subject(method, params)
+        subject = _subject(method, params, caller.principal)
         state = params.get("requestState")
         if state is None:
             call = _ParkedCall(subject, caller)
             progress = call.progressed if caller.on_progress is not None else None
             call.task = asyncio.get_running_loop().create_task(start(call, progress))
+            self._tasks.add(call.task)
             call.task.add_done_callback(lambda task: self._over(call, task))
         else:
             call = self._resumed(state, subject, params, caller)
@@ -151,13 +158,13 @@ class ParkedCalls:
 
     async def close(self) -> None:
         """Let go of everything."""
+        self._closed = True
         for handle in self._ended.values():
             handle.cancel()
-        calls, self._calls = list(self._calls.values()), OrderedDict()
-        tasks = [call.task for call in calls if call.task is not None]
-        for task in tasks:
+        self._calls.clear()
+        for task in list(self._tasks):
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _attended(self, call: _ParkedCall) -> Message:
         assert call.task is not None
@@ -170,6 +177,9 @@ class ParkedCalls:
         return self._parked(call) if result is None else result
 
     def _parked(self, call: _ParkedCall) -> Message:
+        if self._closed and call.task is not None:
+            call.task.cancel()
+            raise RpcError(_INVALID_PARAMS, "the gateway is going down")
         call.caller = None
         # Each round has a token of its own: one that has been used is worth nothing.
         call.key = secrets.token_bytes(16)
@@ -186,10 +196,15 @@ class ParkedCalls:
 
     def _over(self, call: _ParkedCall, task: asyncio.Task[Message]) -> None:
         """A call ended while its client was away: a result is kept for a while, a failure is forgotten at once."""
+        self._tasks.discard(task)
+        failed = task.cancelled() or task.exception() is not None
         if call.caller is not None or self._calls.get(call.key) is not call:
             return
-        if task.cancelled() or task.exception() is not None:
+        if failed:
             del self._calls[call.key]
+            self._reasons[call.key] = "it was cancelled" if task.cancelled() else str(task.exception())
+            while len(self._reasons) > _MAX_REASONS:
+                self._reasons.popitem(last=False)
             return
         self._ended[call.key] = asyncio.get_running_loop().call_later(_KEPT, self._forget, call.key)
 
@@ -201,7 +216,8 @@ class ParkedCalls:
         key = self._unsealed(state)
         call = self._calls.get(key)
         if call is None:
-            raise RpcError(_INVALID_PARAMS, "requestState: this call is no longer waiting for an answer")
+            why = f": {self._reasons[key]}" if key in self._reasons else ""
+            raise RpcError(_INVALID_PARAMS, f"requestState: this call is no longer waiting for an answer{why}")
         if not hmac.compare_digest(call.subject, subject):
             raise RpcError(_INVALID_PARAMS, "requestState belongs to another request than this one")
         responses = params.get("inputResponses")
@@ -231,7 +247,8 @@ class ParkedCalls:
         return hmac.digest(self._secret, key, "sha256")
 
 
-def _subject(method: str, params: Params) -> bytes:
-    """What a request asks for; a retry has to ask for the same."""
+def _subject(method: str, params: Params, principal: str) -> bytes:
+    """What a request asks for, and who asks; a retry has to be the same."""
     asked = {key: value for key, value in params.items() if key not in ROUND_KEYS and key != "_meta"}
-    return hashlib.sha256(method.encode() + b"\0" + exactjson.dump(asked)).digest()
+    # Not every client keeps the order of an object's keys.
+    return hashlib.sha256(f"{method} {principal} {json.dumps(asked, sort_keys=True)}".encode()).digest()

@@ -26,6 +26,7 @@ from pegboard.view import Filter
 
 INVALID_PARAMS = -32602
 RESOURCE_NOT_FOUND = -32002
+FIRST_MEETING = 0.4
 _LINKS = frozenset({"resource", "resource_link"})
 _ROOTS_CHANGED = "notifications/roots/list_changed"
 
@@ -42,6 +43,7 @@ class Relay:
         self.parked = ParkedCalls()
         self.subscriptions = Subscriptions()
         self._subscribed: dict[tuple[str, str], Callable[[], None]] = {}
+        self._told_level: str | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
@@ -65,7 +67,7 @@ class Relay:
         """Send a request whose params are already the server's own, and give its result."""
 
         async def exchange(party: Party, on_progress: OnProgress | None, more: Mapping[str, Any]) -> Message:
-            return await server.request(
+            result = await server.request(
                 method,
                 {**asked, **more},
                 party=party,
@@ -73,12 +75,18 @@ class Relay:
                 key=caller.session,
                 on_progress=on_progress,
                 capabilities=caller.capabilities,
-                log_level=caller.wanted_level,
+                # Only a modern server has to be told with each request.
+                log_level=caller.wanted_level if era == "modern" else caller.log_level,
                 input_schema=input_schema,
             )
+            if era == "handshake" and wants_input(result):
+                # That era has no such result: there it is a word without a meaning.
+                result = {key: value for key, value in result.items() if key != "resultType"}
+            return result
 
         asked = params
-        if caller.era == "modern" and (await self._era(server, caller)) == "handshake":
+        era = await self._era(server, caller)
+        if caller.era == "modern" and era == "handshake":
             # What belongs to the rounds of the modern era is between us and the client.
             asked = {key: value for key, value in params.items() if key not in ROUND_KEYS}
             return await self.parked.call(
@@ -90,7 +98,11 @@ class Relay:
         result = await exchange(caller, caller.on_progress, {})
         if wants_input(result) and caller.era == "handshake":
             result = await answered(
-                result, lambda more: exchange(caller, caller.on_progress, more), caller, server.name
+                result,
+                lambda more: exchange(caller, caller.on_progress, more),
+                caller,
+                server.name,
+                server.spec.timeout,
             )
         return result
 
@@ -99,7 +111,7 @@ class Relay:
         self._routes.learn(caller.session or "", server, result)
         for key in ("content", "messages", "contents"):
             items = as_list(result.get(key))
-            if items and (named := [self._named(server, item) for item in items]) != items:
+            if items and (named := [self._named(server, item, caller) for item in items]) != items:
                 result = {**result, key: named}
         return result
 
@@ -117,11 +129,12 @@ class Relay:
         server, own = await self._resource(uri, caller)
         forwarded = {**forwarded_params(params), "uri": own}
         try:
-            result = await self.send(server, "resources/read", forwarded, caller, subject="resources/read")
+            result = await self.send(server, "resources/read", forwarded, caller, subject=f"resources/read {own}")
         except RpcError as exc:
             # Each era has its own code for a resource that is not there.
-            if exc.code in {RESOURCE_NOT_FOUND, INVALID_PARAMS} and "uri" in (as_object(exc.data) or {}):
-                raise RpcError(_not_found(caller), exc.message, {**exc.data, "uri": uri}) from None
+            data = as_object(exc.data) or {}
+            if exc.code == RESOURCE_NOT_FOUND or (exc.code == INVALID_PARAMS and "uri" in data):
+                raise RpcError(_not_found(caller), exc.message, {**data, "uri": uri}) from None
             raise
         if own != uri:
             result = _renamed_contents(result, own, uri)
@@ -130,7 +143,7 @@ class Relay:
     async def complete(self, params: Params, caller: Caller) -> Message:
         """`completion/complete` for an argument of a prompt or of a resource template."""
         ref = as_object(params.get("ref")) or {}
-        if isinstance(ref.get("name"), str):
+        if ref.get("type") != "ref/resource":
             entry = await self._prompt(ref["name"], caller.filter)
             server, own = self._server(entry.server_name), {"name": entry.original_name}
         else:
@@ -155,18 +168,25 @@ class Relay:
         if method == _ROOTS_CHANGED:
             for server in list(self._servers().values()):
                 if server.key_for(caller.session) is not None or self.guests.only(server.name, None) is not None:
-                    await server.notify(caller.session, method, forwarded_params(params) or None)
+                    self._own(self._tell(server, caller, method, forwarded_params(params) or None))
             return
         try:
             server = self._server(self._owner(method, params, caller))
-            await server.notify(caller.session, method, forwarded_params(params))
         except (RpcError, ToolFailure) as exc:
+            logger().debug("client.notification.dropped", method=method, reason=str(exc)[:200])
+            return
+        await self._tell(server, caller, method, forwarded_params(params))
+
+    async def _tell(self, server: Server, caller: Caller, method: str, params: Params | None) -> None:
+        try:
+            await server.notify(caller.session, method, params)
+        except ToolFailure as exc:
             logger().debug("client.notification.dropped", method=method, reason=str(exc)[:200])
 
     async def subscribe(self, uri: object, caller: Caller, listener: Listener) -> Callable[[], None]:
         """Have a client told of changes of a resource; gives back what ends it."""
         server, own = await self._resource(uri, caller)
-        return await self.subscriptions.add(server, caller.session, own, str(uri), listener)
+        return await self.subscriptions.add(server, caller, own, str(uri), listener)
 
     async def subscribe_session(self, uri: object, caller: Caller) -> None:
         """The same for as long as a session lasts, or until it unsubscribes."""
@@ -197,18 +217,25 @@ class Relay:
     def leave(self, session: str) -> None:
         """A session is over."""
         self.guests.leave(session)
+        self._tell_level()
         for place in [place for place in self._subscribed if place[0] == session]:
             self._subscribed.pop(place)()
+
+    def forget(self, server: str) -> None:
+        """A server was taken out: nobody hears of its resources any more, and all can subscribe to others anew."""
+        for place in self.subscriptions.drop(server):
+            for session_place in [each for each in self._subscribed if each[1] == place]:
+                del self._subscribed[session_place]
 
     def said(self, server: Server, key: str | None, method: str, params: Params) -> None:
         """What a server says by itself goes to everyone it concerns."""
         for guest in self.guests.of(server.name, key):
             guest.caller().heard(method, params)
 
-    async def asked(self, server: Server, key: str | None, method: str, params: Params) -> Message:
+    async def asked(self, server: Server, key: str | None, method: str, params: Params, only: str | None) -> Message:
         """What a server asks by itself can only be put to a client if there is no doubt which."""
         guest = self.guests.only(server.name, key)
-        if guest is None:
+        if guest is None or only not in {None, guest.session}:
             raise RpcError(METHOD_NOT_FOUND, f"{method}: no client's request is under way that this could belong to")
         return await guest.caller().asked(method, params, None)
 
@@ -259,11 +286,13 @@ class Relay:
     async def _resource(self, uri: object, caller: Caller) -> tuple[Server, str]:
         if not isinstance(uri, str):
             raise RpcError(INVALID_PARAMS, "a resource's uri must be a text")
-        found = self._library.owner(uri)
+        admits = caller.filter.admits_server
+        scope = caller.session or ""
+        found = self._library.owner(uri, admits, scope)
         if found is None:
-            await self._meet(list(self._servers().values()), caller.filter)
-            found = self._library.owner(uri) or self._only_keeper(uri, caller.filter)
-        if found is None or not caller.filter.admits_server(found[0]):
+            await self._discovery.meet_unseen(FIRST_MEETING)
+            found = self._library.owner(uri, admits, scope) or self._only_keeper(uri, caller.filter)
+        if found is None:
             raise RpcError(_not_found(caller), f"Resource not found: {uri}", {"uri": uri})
         return self._server(found[0]), found[1]
 
@@ -285,28 +314,29 @@ class Relay:
         if unseen:
             await asyncio.gather(*(self._discovery.discover(name) for name in unseen))
 
-    def _named(self, server: str, item: Any) -> Any:
+    def _named(self, server: str, item: Any, caller: Caller) -> Any:
         """An item of content; a link in it leads clients to where the resource can be read here."""
         content = as_object(item)
         if content is None:
             return item
         if isinstance(inner := content.get("content"), dict):
-            return {**content, "content": self._named(server, inner)}
-        if content.get("type") not in _LINKS:
+            return {**content, "content": self._named(server, inner, caller)}
+        kind = content.get("type")
+        if not isinstance(kind, str) or kind not in _LINKS:
             return content
-        holder = as_object(content.get("resource")) if content["type"] == "resource" else content
+        holder = as_object(content.get("resource")) if kind == "resource" else content
         uri = (holder or {}).get("uri")
         if not isinstance(uri, str) or holder is None:
             return content
-        name = self._library.name_of(server, uri)
+        name = self._library.linked(server, uri, caller.session or "")
         if name == uri:
-            self._library.learn(server, uri)
             return content
         return {**content, "resource": {**holder, "uri": name}} if holder is not content else {**content, "uri": name}
 
     def _tell_level(self) -> None:
-        level = self.guests.lowest_level()
-        if level is not None:
+        level = self.guests.lowest_level() or ("info" if self._told_level is not None else None)
+        if level is not None and level != self._told_level:
+            self._told_level = level
             for server in self._servers().values():
                 self._own(server.want_level(level))
 

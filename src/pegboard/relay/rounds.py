@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from pegboard.exactjson import as_list, as_object
 from pegboard.relay.caller import Caller
-from pegboard.result import ToolErrorCode, ToolFailure
+from pegboard.result import ToolErrorCode, ToolFailure, unavailable
 from pegboard.servers.link import Message, RpcError, broken_answer
 from pegboard.servers.party import Party
 
@@ -27,25 +27,30 @@ def wants_input(result: Message) -> bool:
     return result.get("resultType") == "input_required"
 
 
-async def answered(first: Message, send: Send, caller: Caller, label: str) -> Message:
+async def answered(first: Message, send: Send, caller: Caller, label: str, patience: float) -> Message:
     """Put every wish for input to the caller, send its answers, and give the result that ends it."""
     result, pause = first, _FIRST_PAUSE
-    for _ in range(_MAX_ROUNDS):
-        if not wants_input(result):
-            return result
-        questions = as_object(result.get("inputRequests")) or {}
+    deadline = asyncio.get_running_loop().time() + patience
+    rounds = 0
+    while wants_input(result):
+        questions = _questions(result, label)
         more: dict[str, Any] = {}
         if questions:
-            more["inputResponses"] = await _answers(questions, caller, label)
+            rounds += 1
+            if rounds > _MAX_ROUNDS:
+                raise broken_answer(label, f"it asked for input more than {_MAX_ROUNDS} times")
+            more["inputResponses"] = await _in_time(_answers(questions, caller, label), label, patience)
             pause = _FIRST_PAUSE
         else:
-            # It wants to be asked again, not to ask.
+            # It wants to be asked again, not to ask: for as long as the call may take.
+            if asyncio.get_running_loop().time() > deadline:
+                raise unavailable(f"{label} timed out: no result within {patience:g} s")
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
         if "requestState" in result:
             more["requestState"] = result["requestState"]
         result = await send(more)
-    raise broken_answer(label, f"it asked for input more than {_MAX_ROUNDS} times")
+    return result
 
 
 async def with_pages_visited(send: Callable[[], Awaitable[Message]], party: Party) -> Message:
@@ -63,11 +68,33 @@ async def with_pages_visited(send: Callable[[], Awaitable[Message]], party: Part
 
 async def _visited(pages: list[Any], party: Party) -> bool:
     asked = [{"mode": "url", **(as_object(page) or {})} for page in pages]
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_visit(party, params)) for params in asked]
+    return all(task.result() for task in tasks)
+
+
+async def _visit(party: Party, params: dict[str, Any]) -> bool:
     try:
-        answers = await asyncio.gather(*(party.asked("elicitation/create", params, None) for params in asked))
+        return (await party.asked("elicitation/create", params, None)).get("action") == "accept"
     except RpcError:
         return False
-    return all(answer.get("action") == "accept" for answer in answers)
+
+
+def _questions(result: Message, label: str) -> dict[str, Any]:
+    asked = result.get("inputRequests")
+    questions = {} if asked is None else as_object(asked)
+    if questions is None:
+        raise broken_answer(label, "a wish for input that is no object of questions")
+    return questions
+
+
+async def _in_time(answers: Awaitable[dict[str, Any]], label: str, patience: float) -> dict[str, Any]:
+    """Whoever answers has the call's whole time limit for it."""
+    try:
+        async with asyncio.timeout(patience):
+            return await answers
+    except TimeoutError:
+        raise unavailable(f"{label} timed out: nobody answered its question within {patience:g} s") from None
 
 
 async def _answers(questions: dict[str, Any], caller: Caller, label: str) -> dict[str, Any]:

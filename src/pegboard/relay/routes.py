@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pegboard.exactjson import as_object
+from pegboard.names import fold_server_name
 from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
 
 _MAX_TASKS = 10_000
@@ -39,8 +40,8 @@ class Routes:
         """The one server this belongs to, of those that the client sees; `RpcError` where that cannot be told."""
         named = (as_object(params.get("_meta")) or {}).get(SERVER_KEY)
         if isinstance(named, str):
-            if named in seen:
-                return named
+            if (folded := fold_server_name(named)) in seen:
+                return folded
             raise RpcError(METHOD_NOT_FOUND, f"{method}: there is no server {named!r} here")
         task = params.get("taskId")
         if isinstance(task, str):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pegboard.log import logger
+from pegboard.relay.caller import Caller
 from pegboard.result import ToolFailure
 from pegboard.servers.link import Params, RpcError
 from pegboard.servers.server import Server
@@ -35,17 +36,15 @@ class Subscriptions:
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def add(
-        self, server: Server, session: str | None, uri: str, name: str, listener: Listener
-    ) -> Callable[[], None]:
+    async def add(self, server: Server, caller: Caller, uri: str, name: str, listener: Listener) -> Callable[[], None]:
         """Have `listener` told of a resource, which its client calls `name`; gives back what ends it."""
-        key = server.key_for(session)
+        key = server.key_for(caller.session)
         place = (server.name, key, uri)
         token = object()
         async with self._locks[server.name]:
             subscribed = self._subscribed.get(place)
             if subscribed is None or subscribed.server is not server:
-                await server.subscribe(key, uri)
+                await server.subscribe(key, uri, caller.capabilities)
                 subscribed = self._subscribed[place] = _Subscribed(server, key, uri)
             subscribed.listeners[token] = (name, listener)
 
@@ -63,8 +62,14 @@ class Subscriptions:
         for subscribed in list(self._subscribed.values()):
             if subscribed.server is server and subscribed.key == key and _within(uri, subscribed.uri):
                 for name, listener in list(subscribed.listeners.values()):
-                    told = name if uri == subscribed.uri else uri
-                    listener({**params, "uri": told})
+                    listener({**params, "uri": name + uri[len(subscribed.uri) :]})
+
+    def drop(self, server: str) -> set[str]:
+        """A server is gone; gives back what its resources were called by whoever subscribed to them."""
+        names: set[str] = set()
+        for place in [place for place in self._subscribed if place[0] == server]:
+            names |= {name for name, _ in self._subscribed.pop(place).listeners.values()}
+        return names
 
     async def close(self) -> None:
         """No more of it."""

@@ -57,8 +57,8 @@ class Listener(Protocol):
         """Something that belongs to no request under way."""
         ...
 
-    async def asked(self, method: str, params: Params) -> Message:
-        """A question that belongs to no request under way."""
+    async def asked(self, method: str, params: Params, only: str | None) -> Message:
+        """A question that belongs to no request under way; `only` is the one client that ever made any."""
         ...
 
 
@@ -76,7 +76,8 @@ class Connection:
         self._updates: asyncio.Task[None] | None = None
         self.log_level: str | None = None
         wire = link.wire
-        self._parties = Parties(origins=isinstance(wire, HttpWire))
+        # A modern server asks nothing; over HTTP it is told which request a question belongs to.
+        self._parties = Parties(origins=isinstance(wire, HttpWire) or greeting.era == "modern")
         link.on_notification, link.on_request = self._heard, self._asked
         if isinstance(wire, HttpWire):
             wire.modern = greeting.era == "modern"
@@ -120,7 +121,13 @@ class Connection:
                 presence.extend = pending.extend
                 return presence
 
-            return await self.request(method, params, timeout=timeout, present=present, **options)
+            try:
+                result = await self.request(method, params, timeout=timeout, present=present, **options)
+            except RpcError:
+                presence.answered = True
+                raise
+            presence.answered = True
+            return result
 
     async def request(
         self,
@@ -233,28 +240,36 @@ class Connection:
             self._listener.resource_updated(params)
             return
         presence: Presence | None = self.link.presence(origin)
-        if method == _ACKNOWLEDGED and presence is None:
+        if presence is None and origin is not None:
+            # With a request of our own, or with one that is over: it concerns no client's request.
+            if method != _ACKNOWLEDGED and self.link.waits_for(origin):
+                self._listener.said(method, params)
             return
         hearers = self._parties.hearers(presence)
         for party in hearers:
             party.heard(method, params)
-        if not hearers:
+        if not self._parties.occupied:
             self._listener.said(method, params)
 
     async def _asked(self, method: str, params: Params, origin: int | None) -> Message:
         question = asyncio.current_task()
         assert question is not None
-        presence = await self._parties.owner(self.link.presence(origin), question)
+        presence: Presence | None = self.link.presence(origin)
+        if presence is None and origin is not None:
+            raise RpcError(METHOD_NOT_FOUND, f"{method}: no client's request is under way that this could belong to")
+        presence = await self._parties.owner(presence, question)
         if presence is None:
-            return await self._listener.asked(method, params)
+            if self._parties.shared:
+                raise RpcError(METHOD_NOT_FOUND, f"{method}: it cannot be told which client's question this is")
+            return await self._listener.asked(method, params, self._parties.only)
         # Whoever answers has the call's whole time limit for it, and the server has it again afterwards.
-        presence.extend()
+        self._parties.extend(question)
         token = (as_object(params.get("_meta")) or {}).get("progressToken")
         try:
             return await presence.party.asked(method, params, self._progress_of(token))
         finally:
-            self._parties.answered(presence, question)
-            presence.extend()
+            self._parties.extend(question)
+            self._parties.answered(question)
 
     def _progress_of(self, token: object) -> Callable[[Params], None] | None:
         """Carries a client's progress with a question to the server that asked."""
@@ -297,42 +312,46 @@ class Connection:
 
     async def _follow(self, uris: Sequence[str], timeout: float) -> None:
         """A stream of updates for these resources in place of the one before, which ends once the new one stands."""
-        before, self._updates = self._updates, None
-        try:
-            if uris:
-                await self._open_updates(list(uris), timeout)
-        finally:
-            if before is not None:
-                before.cancel()
+        before = self._updates
+        self._updates = await self._open_updates(list(uris), timeout) if uris else None
+        if before is not None:
+            before.cancel()
 
-    async def _open_updates(self, uris: list[str], timeout: float) -> None:
+    async def _open_updates(self, uris: list[str], timeout: float) -> asyncio.Task[None]:
         acknowledged = _Acknowledged()
         stream = asyncio.get_running_loop().create_task(self._keep_updates(uris, acknowledged))
-        self._updates = stream
         self._tasks.add(stream)
         stream.add_done_callback(self._tasks.discard)
         waiting = asyncio.get_running_loop().create_task(acknowledged.event.wait())
-        await asyncio.wait({waiting, stream}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        waiting.cancel()
+        try:
+            await asyncio.wait({waiting, stream}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+            if not acknowledged.event.is_set():
+                stream.cancel()
+        if acknowledged.event.is_set():
+            return stream
         if stream.done() and not stream.cancelled() and (exc := stream.exception()) is not None:
             raise exc
+        raise unavailable(f"{self.link.label} timed out: it did not confirm a subscription within {timeout:g} s")
 
     async def _keep_updates(self, uris: list[str], acknowledged: _Acknowledged) -> None:
         wanted = {"notifications": {"resourceSubscriptions": uris}}
         pause = _RELISTEN_PAUSE
+        loop = asyncio.get_running_loop()
+        presence = Presence(acknowledged, "subscriptions/listen")
         while not self.link.lost.done():
-            presence = Presence(acknowledged, "subscriptions/listen")
+            opened = loop.time()
             try:
                 await self.request("subscriptions/listen", wanted, timeout=None, present=lambda _, who=presence: who)
             except (RpcError, ToolFailure) as exc:
                 if not acknowledged.event.is_set():
                     raise
                 logger().debug("server.updates.ended", server=self.link.label, reason=str(exc)[:200])
+            pause = _RELISTEN_PAUSE if loop.time() - opened > _STREAM_WORTH_TELLING else min(pause * 2, _LONGEST_PAUSE)
             await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
-            # What changed meanwhile cannot be had again: whoever wants it has to look.
-            for uri in uris:
-                self._listener.resource_updated({"uri": uri})
+            # What changed meanwhile cannot be had again: whoever wants it has to look, once the stream stands.
+            acknowledged.then = lambda: [self._listener.resource_updated({"uri": uri}) for uri in uris]
 
     async def _heartbeat(self) -> None:
         """An address has no connection that could break, so it is asked now and then whether it is still there."""
@@ -352,14 +371,15 @@ class _Acknowledged(Nobody):
     """Waits for the first frame of a stream of updates."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.event = asyncio.Event()
+        self.then: Callable[[], object] = lambda: None
 
     def heard(self, method: str, params: Params) -> None:
         """The stream stands."""
         del params
         if method == _ACKNOWLEDGED:
             self.event.set()
+            self.then()
 
 
 def _ttl(answer: Message, before: float | None) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -22,8 +23,10 @@ Params = Mapping[str, Any]
 
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 METHOD_NOT_FOUND = -32601
+REQUEST_CANCELLED = -32800
 # Progress can make a call last this many times its time limit.
 _LONGEST = 10
+_MAX_GIVEN_UP = 1000
 INTERNAL_ERROR = -32603
 
 _ID_FIRST = re.compile(rb'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*"?(\d+)')
@@ -71,7 +74,7 @@ class Pending:
 
     def extend(self) -> None:
         """The time limit starts anew, though not for ever."""
-        if self.limit is None or self.timeout is None or self.future.done():
+        if self.limit is None or self.limit.expired() or self.timeout is None or self.future.done():
             return
         now = asyncio.get_running_loop().time()
         if self._furthest is None:
@@ -128,6 +131,8 @@ class Link:
         self._pending: dict[int, Pending] = {}
         self._last_id = 0
         self._answering: dict[Any, asyncio.Task[None]] = {}
+        # Requests that were given up, for whoever still wants to know whether they were answered.
+        self._given_up: OrderedDict[int, Any] = OrderedDict()
 
     async def request(
         self,
@@ -167,6 +172,10 @@ class Link:
             raise
         finally:
             del self._pending[request_id]
+            if pending.presence is not None and (not pending.future.done() or pending.future.cancelled()):
+                self._given_up[request_id] = pending.presence
+                while len(self._given_up) > _MAX_GIVEN_UP:
+                    self._given_up.popitem(last=False)
             if pending.future.done() and not pending.future.cancelled():
                 pending.future.exception()
 
@@ -244,6 +253,9 @@ class Link:
         pending = self._pending.get(_as_id(message.get("id")))
         if pending is None or pending.future.done():
             # Late, twice, or for an id nobody asked with: the call it was meant for has its outcome.
+            late = self._given_up.pop(_as_id(message.get("id")), None)
+            if late is not None:
+                late.answered = True
             logger().debug("server.answer.unmatched", server=self.label)
             return
         result, error = exactjson.as_object(message.get("result")), exactjson.as_object(message.get("error"))
@@ -281,6 +293,11 @@ class Link:
             reply["error"] = {"code": exc.code, "message": exc.message}
             if exc.data is not None:
                 reply["error"]["data"] = exc.data
+        except asyncio.CancelledError:
+            # Taken back by the server, or over with its request; a server that still waits has to know.
+            if self.lost.done():
+                raise
+            reply["error"] = {"code": REQUEST_CANCELLED, "message": "the request that asked is over"}
         except Exception as exc:
             logger().warning("server.question.failed", server=self.label, method=method, error=type(exc).__name__)
             reply["error"] = {"code": INTERNAL_ERROR, "message": "the client could not answer"}

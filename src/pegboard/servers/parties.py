@@ -2,15 +2,15 @@
 
 Over HTTP a question comes with the request it belongs to. Over a pipe it does not, so two clients could be
 mixed up there. What has never asked anything runs side by side; what asks, or has not shown yet that it does
-not, is leased to one client at a time, until its question is out: whoever waits for an answer asks nothing
-else. A question that still cannot be placed waits a while until it can, and is refused otherwise.
+not, is leased to one client at a time, until its question is out. A question belongs to one of the requests
+that were under way when it came: one after the other they are ruled out by the server's answer to them, or
+because they wait for an answer themselves. What cannot be placed in time is refused.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 
@@ -23,13 +23,17 @@ FIRST_USE = 5.0
 # ask on before they have an answer are given more time for it.
 SETTLED = 0.1
 SETTLED_ASKING_ON = 5.0
-# A question that cannot be placed within this time is refused: it must not hold up everyone else.
+# A question that cannot be placed within this time is refused.
 PLACING = 10.0
+# A server may go on with a request that was given up, and ask: so long it counts as one that could have asked.
+HAUNTING = 3.0
+_MAX_SUBJECTS = 20_000
 _CANNOT_TELL = -32000
 _WHOSE = (
     "it cannot be told which of several clients this question belongs to; "
     'with "instance": "session" in its config each client has this server to itself'
 )
+_GIVEN_UP = "the request that this question belongs to was given up"
 
 
 @dataclass(slots=True, eq=False)
@@ -39,6 +43,9 @@ class Presence:
     party: Party
     subject: str
     asked: bool = False
+    # Whether the server has answered the request: from then on it asks nothing for it.
+    answered: bool = False
+    left: bool = False
     # Gives the request its whole time limit again.
     extend: Callable[[], None] = lambda: None
     # The open questions, and since when they are open.
@@ -52,9 +59,15 @@ class Parties:
         # Whether the wire itself tells which request a question belongs to.
         self._origins = origins
         self._present: dict[Presence, None] = {}
-        # Those of them without an open question, and how many requests each client has: there may be many present.
+        # Those of them without an open question, and each client's own: there may be many present.
         self._silent: dict[Presence, None] = {}
-        self._requests: Counter[str] = Counter()
+        self._requests: dict[str, dict[Presence, None]] = {}
+        # The only client that ever used this connection, as long as there is just one.
+        self.only: str | None = None
+        self._several = False
+        # Requests that were given up without an answer a moment ago.
+        self._ghosts: dict[Presence, None] = {}
+        self._owners: dict[asyncio.Task[None], Presence] = {}
         self._quiet: set[str] = set()
         self._asking: set[str] = set()
         # What has asked a second question before the first was answered.
@@ -67,23 +80,14 @@ class Parties:
         """Be present, once that mixes up nobody."""
         await self._turn(party.identity, subject)
         presence = Presence(party, subject)
+        self._several = self._several or self.only not in {None, party.identity}
+        self.only = None if self._several else party.identity
         self._present[presence] = self._silent[presence] = None
-        self._requests[party.identity] += 1
+        self._requests.setdefault(party.identity, {})[presence] = None
         try:
             yield presence
-            if not presence.asked and subject not in self._asking:
-                self._quiet.add(subject)
         finally:
-            del self._present[presence]
-            self._silent.pop(presence, None)
-            self._requests[party.identity] -= 1
-            if not self._requests[party.identity]:
-                del self._requests[party.identity]
-            for question in presence.questions:
-                # One that is being withdrawn already must not be disturbed while it tells its client so.
-                if not question.cancelling():
-                    question.cancel()
-            self._wake()
+            self._leave(presence)
 
     async def owner(self, origin: Presence | None, question: asyncio.Task[None]) -> Presence | None:
         """Whose question this is; `None` if nobody is present. Raises `RpcError` where it cannot be told."""
@@ -92,25 +96,83 @@ class Parties:
             presence.asked = True
             if presence.questions:
                 self._asking_on.add(presence.subject)
-            presence.questions[question] = _now()
-            self._silent.pop(presence, None)
             self._quiet.discard(presence.subject)
             self._asking.add(presence.subject)
+            self._book(question, presence, _now())
         self._wake()
         return presence
 
-    def answered(self, presence: Presence, question: asyncio.Task[None]) -> None:
+    @property
+    def shared(self) -> bool:
+        """Whether more than one client has used this connection."""
+        return self._several
+
+    def extend(self, question: asyncio.Task[None]) -> None:
+        """Give whatever waits for the answer its whole time limit again; of parallel requests, all that it could be."""
+        if (owner := self._owners.get(question)) is not None:
+            for presence in self._requests.get(owner.party.identity, ()):
+                presence.extend()
+
+    def answered(self, question: asyncio.Task[None]) -> None:
         """A question is open no longer."""
-        presence.questions.pop(question, None)
-        if not presence.questions and presence in self._present:
-            self._silent[presence] = None
+        presence = self._owners.pop(question, None)
+        if presence is not None:
+            presence.questions.pop(question, None)
+            if not presence.questions and presence in self._present:
+                self._silent[presence] = None
         self._wake()
 
     def hearers(self, origin: Presence | None) -> list[Party]:
-        """Who is to be told what the server says: the one it belongs to, or else everyone who is present."""
+        """Who is to be told what the server says: the one it belongs to, or the only one who is present."""
         if origin is not None:
             return [origin.party]
-        return list({presence.party.identity: presence.party for presence in self._present}.values())
+        # One client's line must not reach another one: of several, nobody can say whose it is.
+        return [next(iter(self._present)).party] if len(self._requests) == 1 else []
+
+    @property
+    def occupied(self) -> bool:
+        """Whether anybody is present."""
+        return bool(self._present)
+
+    def _leave(self, presence: Presence) -> None:
+        presence.left = True
+        identity, subject = presence.party.identity, presence.subject
+        del self._present[presence]
+        self._silent.pop(presence, None)
+        del self._requests[identity][presence]
+        if not self._requests[identity]:
+            del self._requests[identity]
+        if (
+            presence.answered
+            and not presence.asked
+            and subject not in self._asking
+            and len(self._quiet) < _MAX_SUBJECTS
+        ):
+            self._quiet.add(subject)
+        if not presence.answered and not presence.questions and not self._origins and subject not in self._quiet:
+            self._haunt(presence)
+        self._settle_questions(presence)
+        self._wake()
+
+    def _haunt(self, presence: Presence) -> None:
+        self._ghosts[presence] = None
+        asyncio.get_running_loop().call_later(HAUNTING, self._ghosts.pop, presence, None)
+
+    def _settle_questions(self, presence: Presence) -> None:
+        """What is left open of a request that is over was another one's of the same client, or is open no longer."""
+        sibling = next(iter(self._requests.get(presence.party.identity, ())), None)
+        for question, since in list(presence.questions.items()):
+            if presence.answered and sibling is not None and not self._origins:
+                del presence.questions[question]
+                self._book(question, sibling, since)
+            # One that is being withdrawn already must not be disturbed while it tells its client so.
+            elif not question.cancelling():
+                question.cancel()
+
+    def _book(self, question: asyncio.Task[None], presence: Presence, since: float) -> None:
+        presence.questions[question] = since
+        self._owners[question] = presence
+        self._silent.pop(presence, None)
 
     async def _turn(self, identity: str, subject: str) -> None:
         started = _now()
@@ -119,19 +181,40 @@ class Parties:
 
     def _obstacle(self, identity: str, subject: str, started: float) -> float | None:
         """How long at most to wait for a change before it is worth another look; `None` to go on."""
-        if self._requests[identity] == len(self._present):
-            return None
-        if self._unplaced and not self._requests[identity]:
-            # A question waits until only one client is left: nobody may join meanwhile.
-            return SETTLED
-        if self._origins or subject in self._quiet:
+        if len(self._requests.get(identity, ())) == len(self._present) or self._origins or subject in self._quiet:
             return None
         # Whoever has its question out is no obstacle: the next one can be placed as soon as that has settled.
         loud = [each for each in self._silent if each.subject not in self._quiet and each.party.identity != identity]
         if any(each.subject in self._asking or subject in self._asking for each in loud):
-            return SETTLED
+            return PLACING
         patience = started + FIRST_USE - _now()
         return patience if loud and patience > 0 else None
+
+    async def _placed(self) -> Presence | None:
+        # It can only belong to what was under way when it came.
+        kin = {each.party.kin for each in self._present}
+        candidates = [*self._present, *(ghost for ghost in self._ghosts if ghost.party.kin not in kin)]
+        if not candidates:
+            return None
+        deadline = _now() + PLACING
+        self._unplaced += 1
+        try:
+            while True:
+                candidates = [each for each in candidates if not each.answered]
+                likely = self._without_settled(candidates)
+                if len({each.party.identity for each in likely}) <= 1:
+                    return self._likeliest(likely)
+                if self._unplaceable(likely) or _now() > deadline:
+                    raise RpcError(_CANNOT_TELL, _WHOSE)
+                await self._change(SETTLED)
+        finally:
+            self._unplaced -= 1
+            self._wake()
+
+    def _without_settled(self, candidates: list[Presence]) -> list[Presence]:
+        """Those that do not wait for an answer themselves, if it is plausible that one of them asks."""
+        others = [each for each in candidates if not self._settled(each)]
+        return others if any(each.subject not in self._quiet for each in others) else candidates
 
     def _settled(self, presence: Presence) -> bool:
         """Whether this one waits for an answer, and does nothing else."""
@@ -140,31 +223,17 @@ class Parties:
         silence = _now() - max(presence.questions.values())
         return silence >= (SETTLED_ASKING_ON if presence.subject in self._asking_on else SETTLED)
 
-    async def _placed(self) -> Presence | None:
-        deadline = _now() + PLACING
-        self._unplaced += 1
-        try:
-            while True:
-                candidates = [presence for presence in self._present if not self._settled(presence)]
-                identities = {presence.party.identity for presence in candidates or self._present}
-                if len(identities) <= 1:
-                    return self._likeliest(candidates or list(self._present))
-                silent = {presence.party.identity for presence in self._silent}
-                # Where all of them may be waiting for an answer, nobody would ever be left alone.
-                if (len(silent) > 1 and self._unplaced >= len(silent)) or _now() > deadline:
-                    raise RpcError(_CANNOT_TELL, _WHOSE)
-                await self._change(SETTLED)
-        finally:
-            self._unplaced -= 1
-            self._wake()
+    def _unplaceable(self, candidates: list[Presence]) -> bool:
+        """Whether waiting is of no use: all of them may be waiting for an answer."""
+        silent = {each.party.identity for each in candidates if not each.questions and not each.left}
+        return len(silent) > 1 and self._unplaced >= len(silent)
 
-    def _likeliest(self, candidates: list[Presence]) -> Presence | None:
+    def _likeliest(self, candidates: list[Presence]) -> Presence:
         """Of one client's requests, the one most likely to have asked: known to ask, else not known to be quiet."""
-        rank: Callable[[Presence], tuple[bool, bool]] = lambda presence: (  # noqa: E731
-            presence.subject in self._asking,
-            presence.subject not in self._quiet,
-        )
-        return max(reversed(candidates), key=rank, default=None)
+        present = [each for each in candidates if not each.left]
+        if not present:
+            raise RpcError(_CANNOT_TELL, _GIVEN_UP)
+        return max(reversed(present), key=lambda each: (each.subject in self._asking, each.subject not in self._quiet))
 
     async def _change(self, limit: float) -> None:
         """Wait until somebody came, left or asked, or until the time is over."""

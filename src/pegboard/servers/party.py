@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from pegboard.exactjson import as_object
 from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
-
-_numbers = itertools.count(1)
 
 
 class Party(Protocol):
@@ -18,6 +15,11 @@ class Party(Protocol):
     @property
     def identity(self) -> str:
         """The same for all requests of one client; questions of two identities must never be mixed up."""
+        ...
+
+    @property
+    def kin(self) -> str:
+        """The same for requests that are likely to be one person's: a stray question of theirs harms nobody."""
         ...
 
     def heard(self, method: str, params: Params) -> None:
@@ -32,8 +34,8 @@ class Party(Protocol):
 class Nobody:
     """A request without a client that could be told or asked anything: from Python, REST, or Pegboard itself."""
 
-    def __init__(self) -> None:
-        self.identity = f"nobody-{next(_numbers)}"
+    # None of them can be asked anything, so none of them can be mixed up.
+    identity = kin = "nobody"
 
     def heard(self, method: str, params: Params) -> None:
         """Nobody listens."""
@@ -57,7 +59,7 @@ def inability(capabilities: Mapping[str, Any], method: str, params: Params) -> R
         # A client that names no mode means forms; that is how it was before there were others.
         modes = declared or {"form": {}}
         mode = params.get("mode", "form")
-        if mode not in modes:
+        if not isinstance(mode, str) or mode not in modes:
             return RpcError(_INVALID_PARAMS, f"the client does not support elicitation in {mode} mode")
     if capability == "sampling" and ("tools" in params or "toolChoice" in params) and "tools" not in declared:
         return RpcError(_INVALID_PARAMS, "the client does not support tools in sampling")

@@ -25,6 +25,7 @@ from pegboard.servers.wires.sse import SseWire
 from pegboard.servers.wires.stdio import StdioWire
 
 _STEADY = 30.0
+_LEVEL_PATIENCE = 1.0
 # A shared connection serves clients of every kind; which of them can be asked what is told question by question.
 EVERYTHING_ASKABLE: Mapping[str, Any] = {
     "elicitation": {"form": {}, "url": {}},
@@ -71,8 +72,8 @@ class Watcher(Protocol):
         """The server said something that belongs to no request under way."""
         ...
 
-    async def asked(self, server: Server, key: str | None, method: str, params: Params) -> Message:
-        """The server asks something that belongs to no request under way."""
+    async def asked(self, server: Server, key: str | None, method: str, params: Params, only: str | None) -> Message:
+        """The server asks something that belongs to no request under way; `only` is the one client it ever had."""
         ...
 
 
@@ -93,8 +94,8 @@ class _Ear:
     def said(self, method: str, params: Params) -> None:
         self.watcher.said(self.server, self.key, method, params)
 
-    async def asked(self, method: str, params: Params) -> Message:
-        return await self.watcher.asked(self.server, self.key, method, params)
+    async def asked(self, method: str, params: Params, only: str | None) -> Message:
+        return await self.watcher.asked(self.server, self.key, method, params, only)
 
 
 @dataclass(slots=True)
@@ -221,13 +222,13 @@ class Server:
     async def want_level(self, level: str) -> None:
         """Have the server log from this level on, now and whenever it is connected again."""
         self._level = level
-        for held in list(self._held.values()):
-            await held.connection.want_level(level, self.spec.timeout)
+        held = list(self._held.values())
+        await asyncio.gather(*(each.connection.want_level(level, self.spec.timeout) for each in held))
 
-    async def subscribe(self, key: str | None, uri: str) -> None:
+    async def subscribe(self, key: str | None, uri: str, capabilities: Mapping[str, Any] | None = None) -> None:
         """Hear of changes of a resource until `unsubscribe`, also after the server had to be connected again."""
         key = self.key_for(key)
-        held = await self._hold(key)
+        held = await self._hold(key, capabilities)
         wanted = self._subscribed.setdefault(key, {})
         wanted[uri] = None
         try:
@@ -286,6 +287,8 @@ class Server:
         self.last_error = spec.problem
         self._become(_first_state(spec))
         await self._drop_all()
+        for key in [key for key, wanted in self._subscribed.items() if wanted]:
+            self._reopen(key)
 
     async def close(self) -> None:
         """Leave nothing behind."""
@@ -310,7 +313,8 @@ class Server:
     async def _heed_level(self, connection: Connection, level: str) -> None:
         """A request wants log lines from this level on; a server that says less has to be told."""
         if connection.log_level is None or severity(level) < severity(connection.log_level):
-            await connection.want_level(level, self.spec.timeout)
+            # One that does not answer this must not keep calls waiting.
+            await asyncio.wait({self._own(connection.want_level(level, self.spec.timeout))}, timeout=_LEVEL_PATIENCE)
 
     async def _hold(self, key: str | None, capabilities: Mapping[str, Any] | None = None) -> _Held:
         """The connection for this key: the one that is there, or a new one, however many ask for it."""
@@ -509,6 +513,8 @@ class Server:
             # A session's own process: the next call of that session starts another.
             if not self._held:
                 self._become(ServerState.IDLE)
+            if self._subscribed.get(key):
+                self._reopen(key)
             return
         lived = self._loop.time() - held.opened
         self._flaps = 0 if lived >= _STEADY else self._flaps + 1
@@ -517,6 +523,17 @@ class Server:
         self.breaker.retry_at = self._loop.time() + pause * (1 + 0.2 * self.breaker.chance())
         self._become(ServerState.LOST)
         self._supervise()
+
+    def _reopen(self, key: str | None) -> None:
+        """Somebody wants to hear of what happens there, so it is not left until the next call."""
+        if self._wanted():
+            self._own(self._opened_again(key))
+
+    async def _opened_again(self, key: str | None) -> None:
+        try:
+            await self._hold(key)
+        except ToolFailure as exc:
+            logger().info("server.subscription.waits", server=self.name, reason=self._clean(str(exc))[:200])
 
     def _supervise(self) -> None:
         if self._supervisor is None or self._supervisor.done():

@@ -24,7 +24,8 @@ class CatalogRecord:
     tools: list[dict[str, Any]]
     discovered_at: float
     ttl: float | None
-    prompts: list[Any] = field(default_factory=list[Any])
+    # `None`: nobody ever asked.
+    prompts: list[Any] | None = field(default_factory=list[Any])
     resources: list[Any] = field(default_factory=list[Any])
     templates: list[Any] = field(default_factory=list[Any])
 

@@ -21,7 +21,7 @@ SQLITE: tuple[str, ...] = (
     """,
     # 2: prompts, resources and templates beside the tools
     """
-    ALTER TABLE catalog ADD COLUMN prompts TEXT NOT NULL DEFAULT '[]';
+    ALTER TABLE catalog ADD COLUMN prompts TEXT;
     ALTER TABLE catalog ADD COLUMN resources TEXT NOT NULL DEFAULT '[]';
     ALTER TABLE catalog ADD COLUMN templates TEXT NOT NULL DEFAULT '[]';
     """,

@@ -61,7 +61,7 @@ class SqliteStorage:
             _text(record.tools),
             record.discovered_at,
             record.ttl,
-            _text(record.prompts),
+            None if record.prompts is None else _text(record.prompts),
             _text(record.resources),
             _text(record.templates),
         )
@@ -174,7 +174,7 @@ def _record(row: tuple[Any, ...]) -> CatalogRecord | None:
             tools=_list(tools),
             discovered_at=discovered_at,
             ttl=ttl,
-            prompts=_list(prompts),
+            prompts=None if prompts is None else _list(prompts),
             resources=_list(resources),
             templates=_list(templates),
         )
