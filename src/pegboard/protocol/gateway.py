@@ -20,6 +20,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import SetLevelRequestParams, SubscriptionsListenRequestParams, SubscriptionsListenResult
 from mcp_types.methods import SPEC_CLIENT_METHODS, SPEC_CLIENT_NOTIFICATION_METHODS
 
+from pegboard.log import logger
 from pegboard.protocol.eras import (
     CLIENT_CAPABILITIES_KEY,
     CLIENT_INFO_KEY,
@@ -155,9 +156,13 @@ class GatewayServer(Server[Any]):
         ask = self._backend.list if ctx.method in _LISTS else self._backend.answer
         try:
             result = await ask(client, ctx.method, params)
-        except BaseException:
+        except BaseException as exc:
             await client.outlet.abandon()
-            raise
+            if isinstance(exc, MCPError) or not isinstance(exc, Exception):
+                raise
+            # The SDK would tell the client what Python said.
+            logger().error("request.failed", method=ctx.method, error=f"{type(exc).__name__}: {exc}"[:300])
+            raise MCPError(INTERNAL_ERROR, "Pegboard could not answer this; its log says why") from None
         await client.outlet.finish()
         cacheable = _CACHEABLE if ctx.method in _LISTS or ctx.method == "resources/read" else None
         return result_for(client.era, result, server_info=SERVER_INFO, cacheable=cacheable)

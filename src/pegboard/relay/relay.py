@@ -144,7 +144,7 @@ class Relay:
         """`completion/complete` for an argument of a prompt or of a resource template."""
         ref = as_object(params.get("ref")) or {}
         if ref.get("type") != "ref/resource":
-            entry = await self._prompt(ref["name"], caller.filter)
+            entry = await self._prompt(ref.get("name"), caller.filter)
             server, own = self._server(entry.server_name), {"name": entry.original_name}
         else:
             template = self._library.templates.entries.get(str(ref.get("uri")))
