@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import Any
 
 import anyio
 import pytest
@@ -27,7 +28,7 @@ class Board:
         self.notices = Notices(self.view)
         self.registry = ToolRegistry(on_change=self.notices.changed)
 
-    def view(self, wanted: Filter) -> View:
+    def view(self, wanted: Filter) -> View[Any]:
         self.looks += 1
         return View.of(tool for tool in self.registry.all() if wanted.admits(tool))
 

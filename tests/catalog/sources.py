@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 
 from pegboard.catalog.discovery import Discovery
+from pegboard.catalog.library import Library
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.config import ServerSpec
 from pegboard.storage import Storage
@@ -63,9 +64,16 @@ class Source:
         self.gate = asyncio.Event()
         self.gate.set()
         self.on_ask: Callable[[], object] = lambda: None
+        self.others: dict[str, list[Any] | Exception] = {}
+        self.others_gate = asyncio.Event()
+        self.others_gate.set()
 
     async def list_kind(self, method: str, field: str) -> Offer | None:
-        return None
+        """What it has besides tools, as soon as the gate of the others is open."""
+        await self.others_gate.wait()
+        if isinstance(items := self.others.get(field), Exception):
+            raise items
+        return None if items is None else Offer(list(items))
 
     async def list_tools(self) -> Offer:
         self.asked += 1
@@ -88,6 +96,7 @@ class House:
         self.storage = storage
         self.sources = {source.spec.name: source for source in sources}
         self.registry = ToolRegistry(clock=self.clock)
+        self.library = Library(order=lambda: self.sources)
         self.refused: set[str] = set()
         self.discovery = Discovery(
             self.registry,
@@ -95,6 +104,7 @@ class House:
             lambda: self.sources,
             may_try=lambda name: name not in self.refused,
             clock=self.clock,
+            library=self.library,
         )
 
     def names(self) -> list[str]:
@@ -103,6 +113,6 @@ class House:
     async def settle(self) -> None:
         """Wait until nobody is being asked."""
         with anyio.fail_after(10):
-            while running := list(self.discovery._running.values()):
+            while running := [*self.discovery._running.values(), *self.discovery._asking]:
                 await asyncio.wait(running)
                 await asyncio.sleep(0)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from catalog.sources import Clock, Hello, House, Source, tool
+from pegboard.catalog import discovery as module
 from pegboard.log import _add_trace_id, trace_id
 from pegboard.result import ToolErrorCode, ToolResult, unavailable
 from pegboard.storage import SqliteStorage, StorageError
@@ -642,9 +644,191 @@ async def test_a_storage_that_fails_does_not_fail_discovery(house: Build, storag
         result = await here.discovery.discover_all_tools()
     assert result.data == {"registered": 1}
     assert here.names() == ["git__log"]
-    assert events(logs, "catalog.save.failed") == [{"serverName": "git", "reason": "the storage is closed"}]
+    told = events(logs, "catalog.save.failed")
+    assert told[0] == {"serverName": "git", "reason": "the storage is closed"}
+    assert all(each == told[0] for each in told)
     with pytest.raises(StorageError):
         await here.discovery.load()
+
+
+# Prompts, resources and templates
+
+
+OTHERS: dict[str, list[Any] | Exception] = {
+    "prompts": [{"name": "greet"}],
+    "resources": [{"uri": "x://1"}],
+    "resourceTemplates": [{"uriTemplate": "x://{a}"}],
+}
+
+
+def shelves(here: House) -> list[list[str]]:
+    library = here.library
+    return [list(shelf.entries) for shelf in (library.prompts, library.resources, library.templates)]
+
+
+async def test_what_a_server_has_besides_tools_is_there_with_them(house: Build, storage: SqliteStorage) -> None:
+    """Most servers answer all at once: whoever waited for the tools has everything, and so has the next start."""
+    source = Source("git", "log")
+    source.others = dict(OTHERS)
+    here = house(source)
+    await here.discovery.discover("git")
+    assert shelves(here) == [["git__greet"], ["x://1"], ["x://{a}"]]
+    (record,) = await storage.load_catalog()
+    assert [record.prompts, record.resources, record.templates] == list(OTHERS.values())
+    after = house(Source("git"))
+    await after.discovery.load()
+    assert shelves(after) == shelves(here)
+
+
+@pytest.fixture
+def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tools do not wait for the others at all."""
+    monkeypatch.setattr(module, "_OTHERS", 0.0)
+
+
+@pytest.mark.usefixtures("no_patience")
+async def test_a_server_that_is_slow_with_its_prompts_has_its_tools(house: Build, storage: SqliteStorage) -> None:
+    """The others follow on their own, are kept as well, and need not be asked for again."""
+    source = Source("git", "log")
+    source.others = dict(OTHERS)
+    source.others_gate.clear()
+    here = house(source)
+    with anyio.fail_after(5):
+        assert (await here.discovery.discover("git")).data == 1
+    assert (here.names(), shelves(here)) == (["git__log"], [[], [], []])
+    source.others_gate.set()
+    await here.settle()
+    assert shelves(here) == [["git__greet"], ["x://1"], ["x://{a}"]]
+    (record,) = await storage.load_catalog()
+    assert (record.prompts, len(record.tools)) == (OTHERS["prompts"], 1)
+    assert source.asked == 1
+
+
+async def test_tools_are_there_before_the_others_are_waited_for(house: Build) -> None:
+    """Whoever looks meanwhile sees them."""
+    source = Source("git", "log")
+    source.others_gate.clear()
+    here = house(source)
+    discovering = asyncio.create_task(here.discovery.discover("git"))
+    with anyio.fail_after(5):
+        while not here.names():
+            await asyncio.sleep(0)
+    source.others_gate.set()
+    assert (await discovering).data == 1
+
+
+async def test_a_server_whose_tools_fail_has_its_prompts(house: Build) -> None:
+    """One kind does not depend on another."""
+    source = Source("git", "log")
+    source.others = dict(OTHERS)
+    source.error = unavailable("no tools today")
+    here = house(source)
+    assert not (await here.discovery.discover("git")).success
+    await here.settle()
+    assert shelves(here) == [["git__greet"], ["x://1"], ["x://{a}"]]
+
+
+async def test_a_kind_that_cannot_be_had_now_stays_as_it_was(house: Build) -> None:
+    """The others are replaced by what the server says now."""
+    source = Source("git", "log")
+    source.others = dict(OTHERS)
+    here = house(source)
+    await here.discovery.discover("git")
+    source.others = {"prompts": unavailable("broken"), "resources": [{"uri": "x://2"}]}
+    await here.discovery.discover("git")
+    assert shelves(here) == [["git__greet"], ["x://2"], []]
+
+
+@pytest.mark.usefixtures("no_patience")
+@pytest.mark.parametrize("how", ["disabled", "removed", "moved"])
+async def test_prompts_that_come_too_late_do_not_count(house: Build, how: str) -> None:
+    """What a server says of them after it was disabled, removed or sent elsewhere is not taken."""
+    source = Source("git", "log")
+    source.others = dict(OTHERS)
+    source.others_gate.clear()
+    here = house(source)
+    await here.discovery.discover("git")
+    match how:
+        case "disabled":
+            source.change(enabled=False)
+        case "removed":
+            del here.sources["git"]
+        case _:
+            source.change(command="another")
+    source.others_gate.set()
+    await here.settle()
+    assert shelves(here) == [[], [], []]
+
+
+@pytest.mark.parametrize("how", ["disabled", "removed"])
+async def test_a_server_that_goes_while_its_prompts_are_awaited_is_not_kept_without_its_tools(
+    house: Build, storage: SqliteStorage, how: str
+) -> None:
+    """Of one that was disabled its tools are still on disk for its return, of one that was removed nothing is."""
+    source = Source("git", "log")
+    here = house(source)
+    await here.discovery.discover("git")
+    source.others_gate.clear()
+    asking = asyncio.create_task(here.discovery.discover("git"))
+    while source.asked < 2:
+        await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    spec = source.spec
+    if how == "disabled":
+        source.change(enabled=False)
+        here.discovery.put_away("git")
+    else:
+        del here.sources["git"]
+        await here.discovery.forget(spec)
+    source.others_gate.set()
+    await asking
+    await here.settle()
+    kept = await storage.load_catalog()
+    assert [len(record.tools) for record in kept] == ([1] if how == "disabled" else [])
+
+
+@pytest.mark.usefixtures("no_patience")
+async def test_prompts_that_never_came_are_not_kept_as_none(house: Build, storage: SqliteStorage) -> None:
+    """A gateway that ends before they were there asks for them at its next start."""
+    source = Source("git", "log")
+    source.others_gate.clear()
+    here = house(source)
+    await here.discovery.discover("git")
+    await here.discovery.close()
+    (record,) = await storage.load_catalog()
+    assert record.prompts is None
+
+
+async def test_a_server_that_was_never_asked_for_prompts_is_met_again(house: Build, storage: SqliteStorage) -> None:
+    """An older Pegboard kept only its tools: they are there at once, and the rest after the first need, once."""
+    before = house(Source("git", "log"))
+    await before.discovery.discover("git")
+    (record,) = await storage.load_catalog()
+    await storage.save_catalog(replace(record, prompts=None))
+
+    source = Source("git", "log")
+    source.others = dict(OTHERS)
+    after = house(source)
+    await after.discovery.load()
+    assert (after.names(), shelves(after), source.asked) == (["git__log"], [[], [], []], 0)
+    for _ in range(2):
+        await after.discovery.meet_unseen(5)
+    assert (shelves(after), source.asked) == ([["git__greet"], ["x://1"], ["x://{a}"]], 1)
+    (record,) = await storage.load_catalog()
+    assert record.prompts == OTHERS["prompts"]
+
+
+@pytest.mark.usefixtures("no_patience")
+async def test_closing_ends_what_is_asked_for_in_the_background(house: Build) -> None:
+    """A server that never answers leaves no task behind."""
+    source = Source("git", "log")
+    source.others_gate.clear()
+    here = house(source)
+    await here.discovery.discover("git")
+    asking = list(here.discovery._asking)
+    assert len(asking) == 1
+    await here.discovery.close()
+    assert all(task.cancelled() for task in asking)
 
 
 # Events

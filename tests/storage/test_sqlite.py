@@ -120,6 +120,26 @@ async def test_an_older_file_gets_only_the_missing_steps(path: Path, monkeypatch
     db.close()
 
 
+async def test_a_file_that_knew_only_tools_has_no_word_of_prompts(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That nobody ever asked is not the same as that there are none; once asked, an empty list is one."""
+    monkeypatch.setattr(module, "SQLITE", SQLITE[:1])
+    storage = SqliteStorage(path)
+    await storage.open()
+    await storage.close()
+    with sqlite3.connect(path) as db:
+        old = ("git", "f1", "modern", "2026-07-28", "{}", "{}", None, "[]", 1.0, None)
+        db.execute(f"INSERT INTO catalog VALUES ({','.join('?' * len(old))})", old)
+    db.close()
+    monkeypatch.undo()
+    (record,) = await kept(path)
+    assert (record.prompts, record.resources, record.templates) == (None, [], [])
+    await storage.open()
+    await storage.save_catalog(replace(record, prompts=[]))
+    await storage.close()
+    (record,) = await kept(path)
+    assert record.prompts == []
+
+
 async def test_a_step_that_fails_leaves_the_file_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a migration that breaks half-way nothing stays, and the message names the file."""
     await kept(path)
@@ -222,7 +242,9 @@ async def test_a_record_comes_back_as_it_was(path: Path) -> None:
         ],
         server_info={"n": -(10**40), "title": "日本語"},
     )
-    bare = replace(RECORD, server="docs", instructions=None, ttl=None, tools=[], capabilities={}, server_info={})
+    bare = replace(
+        RECORD, server="docs", instructions=None, ttl=None, tools=[], capabilities={}, server_info={}, prompts=None
+    )
     storage = SqliteStorage(path)
     await storage.open()
     await storage.save_catalog(rich)
@@ -285,7 +307,7 @@ async def test_saving_again_replaces(path: Path) -> None:
     await storage.close()
 
 
-@pytest.mark.parametrize("column", ["tools", "capabilities", "server_info"])
+@pytest.mark.parametrize("column", ["tools", "capabilities", "server_info", "prompts", "resources", "templates"])
 @pytest.mark.parametrize("garbage", ["{", "5", "null", '"text"'])
 async def test_a_record_that_cannot_be_read_is_as_good_as_none(path: Path, column: str, garbage: str) -> None:
     """One bad record is logged and passed over; the others are there."""

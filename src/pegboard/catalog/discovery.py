@@ -92,6 +92,7 @@ class Discovery:
         self._unasked: set[str] = set()
         self._own_ttl: dict[str, float | None] = {}
         self._asking: dict[asyncio.Task[None], str] = {}
+        self._latest: dict[str, asyncio.Task[None]] = {}
 
     async def discover_all_tools(self, trace: str | None = None) -> ToolResult[dict[str, int]]:
         """Ask every enabled server whose tools are not fresh, all at once; the first error, if any, is the result."""
@@ -254,6 +255,7 @@ class Discovery:
         asked = source.spec.fingerprint
         others = asyncio.get_running_loop().create_task(self._ask_others(source, asked))
         self._asking[others] = source.spec.name
+        self._latest[source.spec.name] = others
         others.add_done_callback(lambda task: self._asking.pop(task, None))
         offered = await source.list_tools()
         spec = source.spec
@@ -271,6 +273,8 @@ class Discovery:
             self._heed(spec.name, greeting)
             # Most servers answer all at once; one that is slow with its prompts has its tools all the same.
             await asyncio.wait({others}, timeout=_OTHERS)
+            if not self._counts(source, asked):
+                return count
             self._own_ttl[spec.name] = offered.ttl
             await self._save(spec, greeting)
         return count
@@ -291,9 +295,13 @@ class Discovery:
         offer = Offer(*await asyncio.gather(*(self._ask_kind(source, *kind) for kind in kinds)))
         if not self._counts(source, asked) or source.greeting is None:
             return
+        if asyncio.current_task() is not self._latest.get(source.spec.name):
+            # It was asked again since, and that answer is the newer one.
+            return
         self._library.put(source.spec.name, offer, prefix=source.spec.prefix)
         self._unasked.discard(source.spec.name)
-        if self._registry.server(source.spec.name) is not None:
+        if self._registry.server(source.spec.name) is not None and source.spec.name not in self._running:
+            # Otherwise whoever waits for this saves all of it at once.
             await self._save(source.spec, source.greeting)
 
     async def _ask_kind(self, source: ToolSource, method: str, field: str, known: Sequence[Any]) -> Sequence[Any]:
@@ -341,7 +349,7 @@ class Discovery:
             tools=known.raw if known else cast("list[dict[str, Any]]", []),
             discovered_at=known.discovered_at if known else time.time(),
             ttl=self._own_ttl.get(spec.name),
-            prompts=None if spec.name in self._unasked else list(others.prompts),
+            prompts=list(others.prompts) if self._library.knows(spec.name) else None,
             resources=list(others.resources),
             templates=list(others.templates),
         )

@@ -87,6 +87,8 @@ class Library:
 
     def linked(self, server: str, uri: str, scope: str = "") -> str:
         """What clients are to call a resource that a server's answer linked to, listed or not."""
+        if uri.startswith(ALIAS):
+            return alias_of(server, uri)
         owner = self._claimed(uri, _everybody)
         if owner is None:
             # Only whoever got the link is led back by it.

@@ -12,6 +12,7 @@ _OPERATORS = {"": "/?#", "+": "", "#": "", ".": "/?#", "/": "?#", ";": "?#", "?"
 # What may stand in a URI as it is; anything else in a template's own text is written with percent signs there.
 _SAFE = "!#$%&'()*+,/:;=?@[]~"
 _LONGEST = 4096
+_MAX_EXPRESSIONS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,9 @@ class Template:
         literals: list[str] = []
         forbidden: list[str] = []
         end = 0
+        if len(text) > _LONGEST or text.count("{") > _MAX_EXPRESSIONS:
+            # Nobody means that; it matches itself and nothing else.
+            return cls((text,), ())
         for match in _EXPRESSION.finditer(text):
             operator = match[1][:1] if match[1][:1] in _OPERATORS else ""
             literals.append(text[end : match.start()])
@@ -56,7 +60,7 @@ def _after(uri: str, places: set[int], literal: str) -> set[int]:
     """Where one can be behind a text, coming from these places."""
     if not literal:
         return places
-    forms = {literal, quote(literal, safe=_SAFE)}
+    forms = {literal, quote(literal, safe=_SAFE, errors="replace")}
     return {place + len(form) for place in places for form in forms if uri.startswith(form, place)}
 
 

@@ -133,7 +133,7 @@ class ParkedCalls:
         self._calls: OrderedDict[bytes, _ParkedCall] = OrderedDict()
         self._tasks: set[asyncio.Task[Message]] = set()
         # Why calls ended that nobody waited for, for whoever comes back too late.
-        self._reasons: OrderedDict[bytes, str] = OrderedDict()
+        self._reasons: OrderedDict[bytes, tuple[bytes, str]] = OrderedDict()
         self._closed = False
         self._ended: dict[bytes, asyncio.TimerHandle] = {}
 
@@ -202,7 +202,8 @@ class ParkedCalls:
             return
         if failed:
             del self._calls[call.key]
-            self._reasons[call.key] = "it was cancelled" if task.cancelled() else str(task.exception())
+            reason = "it was cancelled" if task.cancelled() else str(task.exception())
+            self._reasons[call.key] = (call.subject, reason)
             while len(self._reasons) > _MAX_REASONS:
                 self._reasons.popitem(last=False)
             return
@@ -216,7 +217,8 @@ class ParkedCalls:
         key = self._unsealed(state)
         call = self._calls.get(key)
         if call is None:
-            why = f": {self._reasons[key]}" if key in self._reasons else ""
+            ended = self._reasons.get(key)
+            why = f": {ended[1]}" if ended is not None and hmac.compare_digest(ended[0], subject) else ""
             raise RpcError(_INVALID_PARAMS, f"requestState: this call is no longer waiting for an answer{why}")
         if not hmac.compare_digest(call.subject, subject):
             raise RpcError(_INVALID_PARAMS, "requestState belongs to another request than this one")

@@ -41,6 +41,7 @@ async def answered(first: Message, send: Send, caller: Caller, label: str, patie
                 raise broken_answer(label, f"it asked for input more than {_MAX_ROUNDS} times")
             more["inputResponses"] = await _in_time(_answers(questions, caller, label), label, patience)
             pause = _FIRST_PAUSE
+            deadline = asyncio.get_running_loop().time() + patience
         else:
             # It wants to be asked again, not to ask: for as long as the call may take.
             if asyncio.get_running_loop().time() > deadline:

@@ -52,6 +52,13 @@ class Presence:
     questions: dict[asyncio.Task[None], float] = field(default_factory=dict[asyncio.Task[None], float])
 
 
+@dataclass(slots=True, eq=False)
+class _Unplaced:
+    """A question of which it cannot be told yet whose it is, and the clients that it may be of."""
+
+    clients: frozenset[str] = frozenset()
+
+
 class Parties:
     """Everyone on one connection."""
 
@@ -72,7 +79,7 @@ class Parties:
         self._asking: set[str] = set()
         # What has asked a second question before the first was answered.
         self._asking_on: set[str] = set()
-        self._unplaced = 0
+        self._unplaced: dict[_Unplaced, None] = {}
         self._waiting: list[asyncio.Future[None]] = []
 
     @contextlib.asynccontextmanager
@@ -98,9 +105,19 @@ class Parties:
                 self._asking_on.add(presence.subject)
             self._quiet.discard(presence.subject)
             self._asking.add(presence.subject)
-            self._book(question, presence, _now())
+            self._book(question, presence, self._since(presence, placed=origin is None))
         self._wake()
         return presence
+
+    def _since(self, presence: Presence, *, placed: bool) -> float:
+        """When a question began to keep its request waiting; never, where another request may have asked it."""
+        if not placed:
+            return _now()
+        identity = presence.party.identity
+        rivals = [*self._requests[identity], *(each for each in self._ghosts if each.party.identity == identity)]
+        for each in rivals:
+            each.asked = True
+        return _now() if len(rivals) == 1 else float("inf")
 
     @property
     def shared(self) -> bool:
@@ -149,7 +166,7 @@ class Parties:
             and len(self._quiet) < _MAX_SUBJECTS
         ):
             self._quiet.add(subject)
-        if not presence.answered and not presence.questions and not self._origins and subject not in self._quiet:
+        if not presence.answered and not self._origins:
             self._haunt(presence)
         self._settle_questions(presence)
         self._wake()
@@ -192,23 +209,24 @@ class Parties:
 
     async def _placed(self) -> Presence | None:
         # It can only belong to what was under way when it came.
-        kin = {each.party.kin for each in self._present}
-        candidates = [*self._present, *(ghost for ghost in self._ghosts if ghost.party.kin not in kin)]
+        candidates = [*self._present, *self._ghosts]
         if not candidates:
             return None
         deadline = _now() + PLACING
-        self._unplaced += 1
+        waiting = _Unplaced()
+        self._unplaced[waiting] = None
         try:
             while True:
                 candidates = [each for each in candidates if not each.answered]
                 likely = self._without_settled(candidates)
-                if len({each.party.identity for each in likely}) <= 1:
+                waiting.clients = frozenset(each.party.identity for each in likely)
+                if len(_rivals(likely)) <= 1:
                     return self._likeliest(likely)
-                if self._unplaceable(likely) or _now() > deadline:
+                if self._unplaceable(waiting, likely) or _now() > deadline:
                     raise RpcError(_CANNOT_TELL, _WHOSE)
                 await self._change(SETTLED)
         finally:
-            self._unplaced -= 1
+            del self._unplaced[waiting]
             self._wake()
 
     def _without_settled(self, candidates: list[Presence]) -> list[Presence]:
@@ -223,10 +241,11 @@ class Parties:
         silence = _now() - max(presence.questions.values())
         return silence >= (SETTLED_ASKING_ON if presence.subject in self._asking_on else SETTLED)
 
-    def _unplaceable(self, candidates: list[Presence]) -> bool:
-        """Whether waiting is of no use: all of them may be waiting for an answer."""
+    def _unplaceable(self, question: _Unplaced, candidates: list[Presence]) -> bool:
+        """Whether waiting is of no use: each of the clients may be waiting for an answer, since as many ask."""
         silent = {each.party.identity for each in candidates if not each.questions and not each.left}
-        return len(silent) > 1 and self._unplaced >= len(silent)
+        asking = sum(1 for other in self._unplaced if other.clients <= question.clients)
+        return len(silent) > 1 and asking >= len(silent)
 
     def _likeliest(self, candidates: list[Presence]) -> Presence:
         """Of one client's requests, the one most likely to have asked: known to ask, else not known to be quiet."""
@@ -250,6 +269,12 @@ class Parties:
         for change in waiting:
             if not change.done():
                 change.set_result(None)
+
+
+def _rivals(candidates: list[Presence]) -> set[str]:
+    """The clients among whom it has to be told; a request that was given up counts only if its kin are not here."""
+    here = {each.party.kin for each in candidates if not each.left}
+    return {each.party.identity for each in candidates if not each.left or each.party.kin not in here}
 
 
 def _now() -> float:

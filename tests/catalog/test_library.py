@@ -1,0 +1,435 @@
+"""The library: prompts, resources and templates of many servers under one roof."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+
+from pegboard.catalog import library as module
+from pegboard.catalog.library import ALIAS, Library, Offer, alias_of
+
+ORDER = ("git", "docs", "db")
+
+
+def prompt(name: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "description": f"Says {name}.", **more}
+
+
+def resource(uri: str, **more: Any) -> dict[str, Any]:
+    return {"uri": uri, "name": uri, **more}
+
+
+def template(uri: str, **more: Any) -> dict[str, Any]:
+    return {"uriTemplate": uri, "name": uri, **more}
+
+
+def library(**offers: Offer) -> Library:
+    """A library of servers in the order of the config, whatever order they were found in."""
+    built = Library(order=lambda: ORDER)
+    for server, offer in offers.items():
+        built.put(server, offer)
+    return built
+
+
+def events(logs: list[Any]) -> list[tuple[str, str]]:
+    return [(entry["event"], entry["serverName"]) for entry in logs if entry["log_level"] == "error"]
+
+
+# Prompts
+
+
+def test_a_prompt_is_called_server_and_prompt() -> None:
+    """Its definition is the server's own but for the name, and the entry knows whose it is."""
+    entries = library(
+        git=Offer(prompts=[prompt("commit", arguments=[{"name": "x"}], _meta={"y": 2**70})])
+    ).prompts.entries
+    (entry,) = entries.values()
+    assert (entry.name, entry.server_name, entry.original_name) == ("git__commit", "git", "commit")
+    assert entry.definition == prompt("commit", arguments=[{"name": "x"}], _meta={"y": 2**70}) | {"name": "git__commit"}
+    assert list(entries) == ["git__commit"]
+
+
+def test_a_server_without_prefix_keeps_its_names() -> None:
+    """Of two with the same name, the earlier in the config keeps it; the other is left out and logged."""
+    built = Library(order=lambda: ORDER)
+    with capture_logs() as logs:
+        built.put("docs", Offer(prompts=[prompt("ask"), prompt("tell")]), prefix=False)
+        built.put("git", Offer(prompts=[prompt("ask")]), prefix=False)
+    assert {name: entry.server_name for name, entry in built.prompts.entries.items()} == {"ask": "git", "tell": "docs"}
+    assert events(logs) == [("catalog.entry.duplicate", "docs")]
+
+
+def test_the_prefix_can_be_taken_away_and_given_back() -> None:
+    """The same offer under another setting is a change."""
+    built = library(git=Offer(prompts=[prompt("a")]))
+    built.put("git", built.offer("git"), prefix=False)
+    assert list(built.prompts.entries) == ["a"]
+    built.put("git", built.offer("git"))
+    assert list(built.prompts.entries) == ["git__a"]
+
+
+def test_a_prompts_name_fits_what_providers_take() -> None:
+    """Too long or with odd characters it is cut and marked, and its own name is still known."""
+    long, odd = "x" * 200, "what is this?"
+    built = Library(max_name_length=32)
+    built.put("git", Offer(prompts=[prompt(long), prompt(odd)]))
+    names = list(built.prompts.entries)
+    assert [built.prompts.entries[name].original_name for name in names] == [long, odd]
+    assert all(len(name) <= 32 for name in names)
+    assert built.prompts.aliases == {("git", long): names[0], ("git", odd): names[1]}
+
+
+# Resources
+
+
+def test_a_resource_keeps_its_uri_and_its_definition() -> None:
+    """Where nobody else has it, it is passed on untouched, the very same object."""
+    given = resource("file:///a", size=2**70, extra=None)
+    (entry,) = library(git=Offer(resources=[given])).resources.entries.values()
+    assert (entry.name, entry.original_name) == ("file:///a", "file:///a")
+    assert entry.definition is given
+
+
+def test_of_two_with_the_same_uri_the_later_in_the_config_is_aliased() -> None:
+    """Whichever of them was found first; each is found under its name, and named by its server's own URI."""
+    uri = "file:///a"
+    for found in (("docs", "git"), ("git", "docs")):
+        built = library(**{server: Offer(resources=[resource(uri, title=server)]) for server in found})
+        alias = alias_of("docs", uri)
+        assert alias == f"{ALIAS}docs/{uri}"
+        assert list(built.resources.entries) == [uri, alias]
+        assert built.resources.entries[alias].definition == resource(uri, title="docs") | {"uri": alias}
+        assert (built.owner(uri), built.owner(alias)) == (("git", uri), ("docs", uri))
+        assert (built.linked("git", uri), built.linked("docs", uri)) == (uri, alias)
+
+
+def test_three_with_the_same_uri_are_three_resources() -> None:
+    """Every later one has an alias of its own, in the order of the config."""
+    offer = Offer(resources=[resource("x://1")])
+    built = library(db=offer, docs=offer, git=offer)
+    assert list(built.resources.entries) == ["x://1", "pegboard://docs/x://1", "pegboard://db/x://1"]
+
+
+def test_when_the_first_goes_the_next_has_the_uri() -> None:
+    """Names depend on who is there, and on nothing that was before."""
+    offer = Offer(resources=[resource("x://1")])
+    built = library(git=offer, docs=offer)
+    built.remove("git")
+    assert {name: entry.server_name for name, entry in built.resources.entries.items()} == {"x://1": "docs"}
+    built.put("git", offer)
+    assert built.owner("x://1") == ("git", "x://1")
+
+
+def test_a_servers_unlisted_resource_is_named_so_that_it_can_be_read() -> None:
+    """Its own URI, unless another server has listed that one."""
+    built = library(git=Offer(resources=[resource("x://1")]))
+    assert built.linked("docs", "x://2") == "x://2"
+    assert built.linked("docs", "x://1") == "pegboard://docs/x://1"
+    assert built.owner("pegboard://docs/x://1") == ("docs", "x://1")
+
+
+@pytest.mark.parametrize("uri", ["pegboard://", "pegboard://docs", "pegboard://docs/", "pegboard://nobody/x://1"])
+def test_an_alias_of_nobody_or_nothing_has_no_owner(uri: str) -> None:
+    """Only a server of the config and a URI of it make one."""
+    assert library(git=Offer()).owner(uri) is None
+
+
+def test_the_order_of_lists_is_the_order_of_the_config() -> None:
+    """Servers as the config has them, their entries as they sent them; one that the config lacks comes last."""
+    built = library(
+        stray=Offer(resources=[resource("x://stray")], prompts=[prompt("s")]),
+        db=Offer(resources=[resource("x://b"), resource("x://a")], prompts=[prompt("z"), prompt("a")]),
+        git=Offer(resources=[resource("x://c")], prompts=[prompt("m")]),
+    )
+    assert list(built.resources.entries) == ["x://c", "x://b", "x://a", "x://stray"]
+    assert list(built.prompts.entries) == ["git__m", "db__z", "db__a", "stray__s"]
+
+
+# What cannot be listed
+
+
+def test_duplicates_of_one_server_are_logged_and_left_out() -> None:
+    """The first of them stays, whatever the kind."""
+    with capture_logs() as logs:
+        built = library(
+            git=Offer(
+                prompts=[prompt("a", x=1), prompt("a", x=2)],
+                resources=[resource("x://1", x=1), resource("x://1", x=2)],
+                templates=[template("x://{a}", x=1), template("x://{a}", x=2)],
+            )
+        )
+    shelves = (built.prompts, built.resources, built.templates)
+    assert [[entry.definition["x"] for entry in shelf.entries.values()] for shelf in shelves] == [[1], [1], [1]]
+    assert events(logs) == [("catalog.entry.duplicate", "git")] * 3
+
+
+def test_a_duplicate_of_an_aliased_resource_is_left_out_too() -> None:
+    """A second one under the alias is no other resource."""
+    built = library(git=Offer(resources=[resource("x://1")]))
+    with capture_logs() as logs:
+        built.put("docs", Offer(resources=[resource("x://1"), resource("x://1")]))
+    assert list(built.resources.entries) == ["x://1", "pegboard://docs/x://1"]
+    assert events(logs) == [("catalog.entry.duplicate", "docs")]
+
+
+@pytest.mark.parametrize(
+    "garbage", [None, 5, "x", [], {}, {"name": 5, "uri": 5, "uriTemplate": 5}, {"name": "", "uri": ""}]
+)
+def test_malformed_entries_are_logged_and_left_out(garbage: Any) -> None:
+    """The good ones beside them are there."""
+    with capture_logs() as logs:
+        built = library(
+            git=Offer(
+                prompts=[garbage, prompt("good")],
+                resources=[garbage, resource("x://good")],
+                templates=[garbage, template("x://{good}")],
+            )
+        )
+    listed = [list(shelf.entries) for shelf in (built.prompts, built.resources, built.templates)]
+    assert listed == [["git__good"], ["x://good"], ["x://{good}"]]
+    assert events(logs) == [("catalog.entry.invalid", "git")] * 3
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+keys = st.sampled_from(["name", "uri", "uriTemplate", "title"])
+values = st.sampled_from(["a", "x://1", "x://{a}", "pegboard://git/x://1", "pegboard://docs/a", "\ud800"]) | json_values
+entries = st.lists(st.dictionaries(keys, values) | json_values, max_size=5)
+offers = st.builds(Offer, entries, entries, entries)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.tuples(st.sampled_from([*ORDER, "stray"]), offers, st.booleans()), max_size=5))
+def test_no_garbage_makes_the_library_raise(found: list[tuple[str, Offer, bool]]) -> None:
+    """Whatever servers send, every entry is listed under the name it has, and leads to the server that sent it."""
+    built = Library(order=lambda: ORDER)
+    for server, offer, prefix in found:
+        built.put(server, offer, prefix=prefix)
+    for shelf in (built.prompts, built.resources, built.templates):
+        assert all(name == entry.name for name, entry in shelf.entries.items())
+    for name, entry in built.resources.entries.items():
+        assert built.owner(name) == (entry.server_name, entry.original_name)
+        assert built.linked(entry.server_name, entry.original_name) == name
+    for server, _, _ in found:
+        built.remove(server)
+    assert all(shelf.entries == {} for shelf in (built.prompts, built.resources, built.templates))
+
+
+# Templates
+
+
+def test_a_uri_belongs_to_the_heaviest_template_that_matches() -> None:
+    """The one that says most about it, whatever the order; a listed resource goes before all of them."""
+    built = library(
+        git=Offer(templates=[template("file:///{+path}")], resources=[resource("file:///logs/listed")]),
+        docs=Offer(templates=[template("file:///logs/{name}"), template("{+everything}")]),
+    )
+    assert built.owner("file:///a/b") == ("git", "file:///a/b")
+    assert built.owner("file:///logs/today") == ("docs", "file:///logs/today")
+    assert built.owner("file:///logs/old/today") == ("git", "file:///logs/old/today")
+    assert built.owner("anything:else") == ("docs", "anything:else")
+    assert built.owner("file:///logs/listed") == ("git", "file:///logs/listed")
+
+
+def test_of_templates_that_weigh_the_same_the_earlier_in_the_config_is_meant() -> None:
+    """And the same template of a later server is reached by its alias."""
+    uri = "x://{a}"
+    built = library(docs=Offer(templates=[template(uri)]), git=Offer(templates=[template(uri), template("x://{+b}")]))
+    assert list(built.templates.entries) == [uri, "x://{+b}", f"pegboard://docs/{uri}"]
+    assert built.templates.entries[f"pegboard://docs/{uri}"].original_name == uri
+    assert built.owner("x://1") == ("git", "x://1")
+    assert built.owner("pegboard://docs/x://1") == ("docs", "x://1")
+
+
+def test_a_uri_that_fits_nothing_has_no_owner() -> None:
+    """Nobody can say whose it is."""
+    assert library(git=Offer(templates=[template("x://{a}")])).owner("y://1") is None
+    assert Library().owner("x://1") is None
+
+
+def test_templates_of_a_server_that_left_match_no_more() -> None:
+    """What is not offered any more is nobody's."""
+    built = library(git=Offer(templates=[template("x://{a}")]))
+    built.remove("git")
+    assert built.owner("x://1") is None
+
+
+def test_a_template_is_looked_for_among_the_admitted() -> None:
+    """A heavier one of a server that the client does not see must not hide the one it does."""
+    built = library(git=Offer(templates=[template("db://{+x}")]), docs=Offer(templates=[template("db://tables/{t}")]))
+    uri = "db://tables/5"
+    assert built.owner(uri) == ("docs", uri)
+    assert built.owner(uri, lambda server: server == "git") == ("git", uri)
+    assert built.owner(uri, lambda server: server == "db") is None
+
+
+# Names that look like an alias
+
+
+def test_a_name_that_looks_like_an_alias_is_aliased() -> None:
+    """Listed by another server, it could be taken for the resource of the one that it names."""
+    hijack = "pegboard://docs/x://1"
+    built = library(
+        git=Offer(resources=[resource(hijack), resource("x://1")], templates=[template("pegboard://docs/{a}")]),
+        docs=Offer(resources=[resource("x://1")]),
+    )
+    assert list(built.resources.entries) == [f"pegboard://git/{hijack}", "x://1", hijack]
+    assert built.owner(hijack) == ("docs", "x://1")
+    assert built.owner(f"pegboard://git/{hijack}") == ("git", hijack)
+    assert list(built.templates.entries) == ["pegboard://git/pegboard://docs/{a}"]
+    assert built.linked("git", hijack) == f"pegboard://git/{hijack}"
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "pegboard://docs/x://2",
+        "pegboard://nobody/x://1",
+        "pegboard://docs/",
+        "pegboard://",
+    ],
+)
+def test_a_link_that_looks_like_an_alias_is_aliased(uri: str) -> None:
+    """Whoever is named by it, now or in a config to come: it leads to the server that gave it."""
+    built = library(git=Offer())
+    assert built.linked("git", uri) == f"pegboard://git/{uri}"
+    assert built.owner(f"pegboard://git/{uri}") == ("git", uri)
+
+
+# Links
+
+
+def test_a_link_that_a_server_gave_leads_back_to_it() -> None:
+    """No list names it, but whoever was given it can read it; of two servers, the one that gave it last is meant."""
+    built = library()
+    for server in ("docs", "git"):
+        assert built.linked(server, "x://linked") == "x://linked"
+        assert built.owner("x://linked") == (server, "x://linked")
+
+
+def test_a_link_leads_only_whoever_was_given_it() -> None:
+    """What one client was given says nothing about what another one means by the same."""
+    built = library()
+    assert built.linked("docs", "x://1", "ada") == built.linked("git", "x://1", "bob") == "x://1"
+    assert built.owner("x://1", scope="ada") == ("docs", "x://1")
+    assert built.owner("x://1", scope="bob") == ("git", "x://1")
+    assert built.owner("x://1") is None
+    assert built.owner("x://1", lambda server: server == "git", "ada") is None
+
+
+def test_what_a_server_ever_offered_is_told_from_what_nobody_asked_for() -> None:
+    """An empty offer is one."""
+    built = library(git=Offer())
+    assert (built.knows("git"), built.knows("docs")) == (True, False)
+    built.remove("git")
+    assert not built.knows("git")
+
+
+def test_a_listed_resource_cannot_be_taken_over_by_a_link() -> None:
+    """Whoever lists it has it, before and after."""
+    built = library(git=Offer(resources=[resource("x://1")]))
+    assert built.linked("docs", "x://1") == "pegboard://docs/x://1"
+    assert built.owner("x://1") == ("git", "x://1")
+    assert built.linked("docs", "x://2") == "x://2"
+    built.put("git", Offer(resources=[resource("x://2")]))
+    assert built.owner("x://2") == ("git", "x://2")
+    assert built.linked("docs", "x://2") == "pegboard://docs/x://2"
+
+
+def test_what_a_template_describes_cannot_be_taken_over_by_a_link() -> None:
+    """Whoever has the template has the resource, before and after; its own links keep their names."""
+    uri = "file:///docs/a"
+    built = library(docs=Offer(templates=[template("file:///docs/{name}")]))
+    assert built.linked("git", uri) == f"pegboard://git/{uri}"
+    assert built.linked("docs", uri) == uri
+    assert built.owner(uri) == ("docs", uri)
+    built = library()
+    assert built.linked("git", uri) == uri
+    built.put("docs", Offer(templates=[template("file:///docs/{name}")]))
+    assert built.owner(uri) == ("docs", uri)
+
+
+def test_a_link_of_a_server_that_is_gone_leads_nowhere() -> None:
+    """Another server's link to the same is that one's."""
+    order = ["git", "docs"]
+    built = Library(order=lambda: order)
+    assert built.linked("git", "x://1") == "x://1"
+    order.remove("git")
+    assert built.owner("x://1") is None
+    assert built.linked("docs", "x://1") == "x://1"
+    assert built.owner("x://1") == ("docs", "x://1")
+
+
+def test_whose_a_uri_is_goes_by_a_fixed_order() -> None:
+    """Listed, then an alias, then a template, then a link, each among the servers that the client sees."""
+    uri = "pegboard://db/x://1"
+    built = library(git=Offer(templates=[template("x://{a}")]))
+    assert built.owner(uri) == ("db", "x://1")
+    assert built.owner(uri, lambda server: server != "db") is None
+    built.linked("docs", "y://1")
+    assert built.owner("y://1", lambda server: server == "docs") == ("docs", "y://1")
+    assert built.owner("y://1", lambda server: server != "docs") is None
+    built.put("git", Offer(resources=[resource("y://1")]))
+    assert built.owner("y://1") == ("git", "y://1")
+    assert built.owner("y://1", lambda server: server == "docs") == ("docs", "y://1")
+
+
+def test_what_is_learned_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of too many links the oldest is forgotten."""
+    monkeypatch.setattr(module, "_MAX_LEARNED", 3)
+    built = library()
+    for number in range(1, 6):
+        built.linked("git", f"x://{number}")
+    assert [number for number in range(1, 6) if built.owner(f"x://{number}")] == [3, 4, 5]
+
+
+def test_a_link_that_came_again_is_young_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a server links to all the time is not forgotten for what it linked to once."""
+    monkeypatch.setattr(module, "_MAX_LEARNED", 3)
+    built = library()
+    for number in (1, 2, 3, 1, 4, 5):
+        built.linked("git", f"x://{number}")
+    assert [number for number in range(1, 6) if built.owner(f"x://{number}")] == [1, 4, 5]
+
+
+# Changes
+
+
+def test_every_change_is_counted_and_told_and_nothing_else() -> None:
+    """The same offer again, or the removal of nobody, is no change."""
+    seen: list[int] = []
+    built = Library(on_change=lambda: seen.append(built.generation))
+    offer = Offer(prompts=[prompt("a")])
+    built.put("git", offer)
+    built.put("git", Offer(prompts=[prompt("a")]))
+    built.put("git", Offer(prompts=[prompt("b")]))
+    built.remove("docs")
+    built.remove("git")
+    built.remove("git")
+    assert seen == [1, 2, 3]
+
+
+def test_what_a_server_offered_last_is_known() -> None:
+    """As it sent it; of one that offered nothing, nothing."""
+    offer = Offer(prompts=[prompt("a")], resources=[None])
+    built = library(git=offer)
+    assert built.offer("git") is offer
+    assert built.offer("docs") == Offer()
+
+
+def test_two_entries_that_differ_have_different_digests() -> None:
+    """So that whoever holds a list can be told of any change in it; the same has the same."""
+    variants = [{}, {"title": "a"}, {"title": "b"}, {"title": None}, {"size": 2**70}, {"size": 2**70 + 1}]
+    digests = [
+        library(git=Offer(resources=[resource("x://1", **more)])).resources.entries["x://1"].digest
+        for more in (*variants, *variants)
+    ]
+    assert len(set(digests)) == len(variants)
+    assert digests[: len(variants)] == digests[len(variants) :]

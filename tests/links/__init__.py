@@ -1,0 +1,1 @@
+"""Tests of links: one server, its conversation, and whoever takes part in it."""

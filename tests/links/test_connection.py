@@ -1,0 +1,331 @@
+"""A connection: what a server says and asks on it, and whom that reaches."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+import pytest
+
+from links.leaping import LeapingLoop
+from pegboard.protocol.eras import Era
+from pegboard.result import ToolFailure
+from pegboard.servers import parties as parties_module
+from pegboard.servers.connection import Connection
+from pegboard.servers.greeting import Greeting
+from pegboard.servers.link import METHOD_NOT_FOUND, REQUEST_CANCELLED, Link, Message, Params, RpcError
+from pegboard.servers.parties import Parties
+from pegboard.servers.party import Nobody
+
+pytestmark = pytest.mark.anyio
+
+ASK = "elicitation/create"
+SAY = "notifications/message"
+
+
+@pytest.fixture
+def anyio_backend() -> tuple[str, dict[str, Any]]:
+    """All of this happens in leaping time."""
+    return "asyncio", {"loop_factory": LeapingLoop}
+
+
+class Wire:
+    """Keeps what is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[Message] = []
+        self.given_up: list[int] = []
+
+    async def start(self, link: Link) -> None:
+        """Nothing to begin."""
+
+    async def send(self, message: Message, headers: Mapping[str, str] | None) -> None:
+        self.sent.append(message)
+
+    def cancelled(self, request_id: int, reason: str) -> None:
+        self.given_up.append(request_id)
+
+    async def close(self) -> None:
+        """Nothing to end."""
+
+
+class Ear:
+    """What the server says and asks by itself."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self.asked_for: list[str | None] = []
+
+    def lists_changed(self) -> None:
+        """Not here."""
+
+    def resource_updated(self, params: Params) -> None:
+        """Not here."""
+
+    def said(self, method: str, params: Params) -> None:
+        self.heard.append(params["data"])
+
+    async def asked(self, method: str, params: Params, only: str | None) -> Message:
+        self.asked_for.append(only)
+        return {"by": "listener"}
+
+
+class Client(Nobody):
+    """A client that thinks about what it is asked until it is told to answer."""
+
+    def __init__(self, name: str) -> None:
+        self.identity = self.kin = name
+        self.asked_for: list[str] = []
+        self.heard_of: list[str] = []
+        self.answer = asyncio.Event()
+
+    def heard(self, method: str, params: Params) -> None:
+        self.heard_of.append(params["data"])
+
+    async def asked(self, method: str, params: Params, on_progress: object) -> Message:
+        self.asked_for.append(params["message"])
+        await self.answer.wait()
+        return {"by": self.identity}
+
+
+class Stage:
+    """A server at the other end of a pipe, played by the test."""
+
+    def __init__(self, era: Era = "handshake", *, origins: bool = False) -> None:
+        self.wire, self.ear = Wire(), Ear()
+        self.link = Link(self.wire, label="toy")
+        self.connection = Connection(self.link, Greeting(era, "2025-11-25"), self.ear)
+        if origins:
+            self.connection._parties = Parties(origins=True)
+        self.tasks: list[asyncio.Task[Message]] = []
+
+    async def call(
+        self, client: Client, subject: str = "x", timeout: float = 60.0
+    ) -> tuple[int, asyncio.Task[Message]]:
+        """A client's call: the id that the server sees, and what becomes of it."""
+        work = self.connection.request_for(client, subject, "tools/call", {}, timeout=timeout)
+        self.tasks.append(asyncio.create_task(work))
+        await settle()
+        return self.link._last_id, self.tasks[-1]
+
+    async def hush(self, subject: str = "x") -> None:
+        """Show that this asks nothing."""
+        number, task = await self.call(Client("first"), subject)
+        self.answer(number)
+        await task
+
+    def answer(self, number: int, **result: Any) -> None:
+        self.link.deliver({"jsonrpc": "2.0", "id": number, "result": result})
+
+    async def ask(self, number: object, message: str = "?", origin: int | None = None) -> None:
+        self.link.deliver({"jsonrpc": "2.0", "id": number, "method": ASK, "params": {"message": message}}, origin)
+        await settle()
+
+    def say(self, data: str, origin: int | None = None) -> None:
+        self.link.deliver({"jsonrpc": "2.0", "method": SAY, "params": {"data": data}}, origin)
+
+    def reply(self, number: object) -> Message | None:
+        """What the server was answered."""
+        return next((each for each in self.wire.sent if each.get("id") == number and "method" not in each), None)
+
+    def refusal(self, number: object) -> int | None:
+        return ((self.reply(number) or {}).get("error") or {}).get("code")
+
+
+async def settle() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+@contextlib.asynccontextmanager
+async def opened(era: Era = "handshake", *, origins: bool = False) -> AsyncGenerator[Stage]:
+    stage = Stage(era, origins=origins)
+    yield stage
+    for task in stage.tasks:
+        task.cancel()
+    await asyncio.gather(*stage.tasks, return_exceptions=True)
+    await stage.connection.close()
+    await settle()
+    assert not stage.link._answering
+
+
+@pytest.fixture
+async def stage() -> AsyncGenerator[Stage]:
+    """A pipe, and in the end no question is left."""
+    async with opened() as stage:
+        yield stage
+
+
+# Whom a question reaches
+
+
+async def test_a_question_and_its_answer_pass_through(stage: Stage) -> None:
+    """To the client of the call, and back under the server's own id."""
+    a = Client("a")
+    number, task = await stage.call(a)
+    await stage.ask("q1", "who?")
+    a.answer.set()
+    await settle()
+    assert (a.asked_for, stage.reply("q1")) == (["who?"], {"jsonrpc": "2.0", "id": "q1", "result": {"by": "a"}})
+    stage.answer(number, ok=1)
+    assert await task == {"ok": 1}
+
+
+async def test_a_question_of_a_call_that_timed_out_reaches_nobody_else(stage: Stage) -> None:
+    """It waited because two clients were there; that one of them has given up does not make it the other's."""
+    await stage.hush()
+    a, b = Client("a"), Client("b")
+    _, timed_out = await stage.call(a, timeout=1)
+    await stage.call(b)
+    await stage.ask("q1", "a's secret")
+    with pytest.raises(ToolFailure):
+        await timed_out
+    await asyncio.sleep(parties_module.PLACING + 1)
+    assert (a.asked_for, b.asked_for) == ([], [])
+    assert stage.refusal("q1") == -32000
+
+
+@pytest.mark.parametrize("how", ["result", "error"])
+async def test_a_late_answer_frees_the_others(stage: Stage, how: str) -> None:
+    """The server has answered what was given up, so that its question can only be the other client's."""
+    await stage.hush()
+    a, b = Client("a"), Client("b")
+    number, given_up = await stage.call(a)
+    await stage.call(b)
+    await stage.ask("q1", "b's")
+    given_up.cancel()
+    await settle()
+    assert stage.wire.given_up == [number]
+    assert b.asked_for == []
+    stage.link.deliver({"jsonrpc": "2.0", "id": number, how: {"code": -1, "message": "no"}})
+    await asyncio.sleep(parties_module.SETTLED * 2)
+    assert b.asked_for == ["b's"]
+
+
+async def test_an_error_is_an_answer_too(stage: Stage) -> None:
+    """A call that the server refused asks nothing any more, and has shown that it does not ask."""
+    number, task = await stage.call(Client("a"))
+    stage.link.deliver({"jsonrpc": "2.0", "id": number, "error": {"code": -1, "message": "no"}})
+    with pytest.raises(RpcError):
+        await task
+    b, c = Client("b"), Client("c")
+    await stage.call(b)
+    await stage.call(c)
+    assert stage.connection._parties._quiet == {"x"}
+    assert len([each for each in stage.wire.sent if each["method"] == "tools/call"]) == 3
+
+
+async def test_a_question_of_a_call_that_is_over_is_answered(stage: Stage) -> None:
+    """The server may wait for it: it is told that nobody will answer."""
+    _, task = await stage.call(Client("a"))
+    await stage.ask("q1")
+    task.cancel()
+    await settle()
+    assert stage.refusal("q1") == REQUEST_CANCELLED
+
+
+async def test_a_question_that_the_server_takes_back_is_answered(stage: Stage) -> None:
+    """In the same way, and the call goes on."""
+    _, task = await stage.call(Client("a"))
+    await stage.ask("q1")
+    stage.link.deliver({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "q1"}})
+    await settle()
+    assert stage.refusal("q1") == REQUEST_CANCELLED
+    assert not task.done()
+
+
+async def test_a_question_of_a_lost_server_is_not_answered(stage: Stage) -> None:
+    """There is nobody to answer."""
+    await stage.call(Client("a"))
+    await stage.ask("q1")
+    await stage.connection.close()
+    await settle()
+    assert stage.reply("q1") is None
+
+
+async def test_two_questions_of_one_id_both_end_with_the_link() -> None:
+    """A server that uses an id twice at once leaves nothing behind here."""
+    async with opened() as stage:
+        a = Client("a")
+        await stage.call(a)
+        before = asyncio.all_tasks()
+        for _ in range(2):
+            await stage.ask("q1")
+        questions = asyncio.all_tasks() - before
+        assert len(questions) == 2
+        await stage.connection.close()
+        await settle()
+        assert all(task.done() for task in questions)
+
+
+async def test_what_is_given_up_is_remembered_within_bounds(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that never answers late costs a bounded amount."""
+    monkeypatch.setattr("pegboard.servers.link._MAX_GIVEN_UP", 3)
+    for _ in range(5):
+        _, task = await stage.call(Client("a"))
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert len(stage.link._given_up) == 3
+
+
+# What belongs to no request
+
+
+async def test_a_question_with_nobody_there_is_put_to_the_listener(stage: Stage) -> None:
+    """With the only client that ever used the connection, if there was one."""
+    await stage.ask("q1")
+    number, task = await stage.call(Client("a"))
+    stage.answer(number)
+    await task
+    await stage.ask("q2")
+    assert stage.ear.asked_for == [None, "a"]
+    assert stage.reply("q2") == {"jsonrpc": "2.0", "id": "q2", "result": {"by": "listener"}}
+
+
+async def test_a_question_on_a_connection_that_was_shared_is_refused(stage: Stage) -> None:
+    """Whose it is cannot be told, whoever is still around."""
+    for name in ("a", "b"):
+        number, task = await stage.call(Client(name))
+        stage.answer(number)
+        await task
+    await stage.ask("q1")
+    assert (stage.refusal("q1"), stage.ear.asked_for) == (METHOD_NOT_FOUND, [])
+
+
+async def test_a_question_that_names_what_is_over_is_refused() -> None:
+    """Over HTTP it came with a request: nobody else's is meant, and no guest's either."""
+    async with opened(origins=True) as stage:
+        a, b = Client("a"), Client("b")
+        number, task = await stage.call(a)
+        await stage.call(b)
+        task.cancel()
+        await settle()
+        await stage.ask("q1", "a's secret", number)
+        stage.say("a's line", number)
+        assert (stage.refusal("q1"), b.asked_for, b.heard_of) == (METHOD_NOT_FOUND, [], [])
+        assert (stage.ear.asked_for, stage.ear.heard) == ([], [])
+
+
+async def test_a_line_reaches_the_only_client_or_nobody(stage: Stage) -> None:
+    """One client's line must not reach another; with nobody there it is the server's own."""
+    await stage.hush()
+    a, b = Client("a"), Client("b")
+    stage.say("own")
+    number, task = await stage.call(a)
+    stage.say("a's")
+    await stage.call(b)
+    stage.say("whose?")
+    stage.answer(number)
+    await task
+    stage.say("b's")
+    assert (a.heard_of, b.heard_of, stage.ear.heard) == (["a's"], ["b's"], ["own"])
+
+
+async def test_a_modern_server_keeps_nobody_waiting() -> None:
+    """It asks nothing by itself, so that first uses of several clients run side by side."""
+    async with opened("modern") as stage:
+        for name in "abc":
+            await stage.call(Client(name), subject=name)
+        assert len(stage.wire.sent) == 3

@@ -1,0 +1,238 @@
+"""Callers: what each is told, at which level, and what it can be asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pegboard.protocol.eras import (
+    CLIENT_CAPABILITIES_KEY,
+    CLIENT_INFO_KEY,
+    LOG_LEVEL_KEY,
+    LOG_LEVELS,
+    SUBSCRIPTION_KEY,
+    VERSION_KEY,
+    Era,
+)
+from pegboard.relay.caller import Caller, OnProgress, question_for
+from pegboard.servers.link import Message, Params, RpcError
+from pegboard.servers.party import Nobody, inability
+
+pytestmark = pytest.mark.anyio
+
+INVALID_PARAMS = -32602
+METHOD_NOT_FOUND = -32601
+MESSAGE = "notifications/message"
+
+
+class Client:
+    """Hears, and answers what it is asked."""
+
+    def __init__(self, **caller: Any) -> None:
+        self.heard: list[tuple[str, Params]] = []
+        self.asked: list[tuple[str, Params, OnProgress | None]] = []
+        self.caller = Caller(notify=lambda *said: self.heard.append(said), ask=self._ask, **caller)
+
+    async def _ask(self, method: str, params: Params, on_progress: OnProgress | None) -> Message:
+        self.asked.append((method, params, on_progress))
+        return {"answer": 1}
+
+    def levels(self) -> list[object]:
+        """The levels of everything it heard, of one line at each level and of some odd ones."""
+        for level in (*LOG_LEVELS, "loud", None, 5):
+            self.caller.heard(MESSAGE, {"level": level, "data": "x"})
+        return [params["level"] for _, params in self.heard]
+
+
+# Who it is
+
+
+def test_requests_of_one_session_are_of_one_client() -> None:
+    """In the modern era nothing says so: each request is somebody of its own."""
+    assert Caller(session="a").identity == Caller(session="a").identity == "a"
+    assert Caller(session="a").identity != Caller(session="b").identity
+    strangers = {Caller(era="modern").identity for _ in range(100)}
+    assert len(strangers) == 100
+    caller = Caller(era="modern")
+    assert caller.identity == caller.identity
+
+
+def test_whoever_cannot_be_asked_is_nobody() -> None:
+    """Calls from Python, over REST and of Pegboard's own cannot be mixed up, so they never wait for each other."""
+    assert Caller().identity == Caller().identity == Nobody().identity == "nobody"
+    assert Caller().kin == Nobody().kin == "nobody"
+    assert Caller(era="modern").identity != "nobody"
+
+
+def test_requests_with_the_same_credentials_are_of_one_kin() -> None:
+    """Of the modern era they are likely to be one person's; a session is only its own."""
+    ada, bob = Caller(era="modern", principal="ada"), Caller(era="modern", principal="bob")
+    assert ada.kin == Caller(era="modern", principal="ada").kin
+    assert ada.kin != bob.kin
+    assert ada.identity != Caller(era="modern", principal="ada").identity
+    assert Caller(session="a", principal="ada").kin == "a"
+    assert Caller(era="modern").kin != Caller(era="modern").kin
+
+
+# What it hears
+
+
+def test_a_handshake_client_without_a_level_hears_everything() -> None:
+    """Until it sets one, a server says what it would say by itself."""
+    assert Client(session="a").levels() == [*LOG_LEVELS, "loud", None, 5]
+
+
+def test_a_modern_client_without_a_level_hears_no_log() -> None:
+    """There a request has to ask for it; everything else it hears all the same."""
+    client = Client(era="modern")
+    assert client.levels() == []
+    client.caller.heard("notifications/custom", {"x": 1})
+    assert client.heard == [("notifications/custom", {"x": 1})]
+
+
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+@pytest.mark.parametrize("level", LOG_LEVELS)
+def test_a_level_leaves_what_is_at_least_as_severe(era: Era, level: str) -> None:
+    """In both eras alike; a level that nobody knows counts as the least."""
+    odd = ["loud", None, 5] if level == "debug" else []
+    assert Client(era=era, log_level=level).levels() == [*LOG_LEVELS[LOG_LEVELS.index(level) :], *odd]
+
+
+@pytest.mark.parametrize(
+    ("era", "level", "told", "wanted"),
+    [
+        ("handshake", None, True, "info"),
+        ("handshake", "error", True, "error"),
+        ("handshake", None, False, None),
+        ("handshake", "debug", False, "debug"),
+        ("modern", None, True, None),
+        ("modern", "debug", True, "debug"),
+        ("modern", None, False, None),
+    ],
+)
+def test_what_a_server_is_told_of_the_level(era: Era, level: str | None, told: bool, wanted: str | None) -> None:
+    """What the client said; for a handshake client that said nothing, what servers do by themselves."""
+    caller = Caller(era=era, log_level=level, notify=(lambda *_: None) if told else None)
+    assert caller.wanted_level == wanted
+
+
+def test_whoever_cannot_be_told_is_not() -> None:
+    """A call over REST hears nothing, and that is no fault."""
+    Caller().heard(MESSAGE, {"level": "error"})
+    Nobody().heard(MESSAGE, {"level": "error"})
+
+
+HOP = {
+    "progressToken": 7,
+    VERSION_KEY: "2026-07-28",
+    CLIENT_INFO_KEY: {},
+    CLIENT_CAPABILITIES_KEY: {},
+    LOG_LEVEL_KEY: "debug",
+    SUBSCRIPTION_KEY: 3,
+    "pegboard/server": "git",
+    "pegboard/prefix": "git__",
+}
+
+
+def test_what_belongs_to_the_servers_hop_is_not_passed_on() -> None:
+    """Neither in a notice nor in a question; what else stands in `_meta` stays, as does an empty one that was given."""
+    client = Client(session="a")
+    said = {"x": 1, "_meta": {**HOP, "own": 2}}
+    client.caller.heard("notifications/custom", said)
+    client.caller.heard("notifications/custom", {"x": 1, "_meta": dict(HOP)})
+    client.caller.heard("notifications/custom", {"x": 1, "_meta": {}})
+    assert [params for _, params in client.heard] == [{"x": 1, "_meta": {"own": 2}}, {"x": 1}, {"x": 1, "_meta": {}}]
+    assert said == {"x": 1, "_meta": {**HOP, "own": 2}}
+    assert question_for({}, said) == {"x": 1, "_meta": {"own": 2}}
+
+
+# What it is asked
+
+
+async def test_a_question_is_passed_on_with_its_progress() -> None:
+    """Its answer is the client's own."""
+    told: list[Params] = []
+    client = Client(capabilities={"elicitation": {}})
+    assert await client.caller.asked("elicitation/create", {"message": "?"}, told.append) == {"answer": 1}
+    method, params, on_progress = client.asked[0]
+    assert (method, params) == ("elicitation/create", {"message": "?"})
+    assert on_progress is not None
+    on_progress({"progress": 1})
+    assert told == [{"progress": 1}]
+
+
+@pytest.mark.parametrize("party", [Caller(capabilities={"elicitation": {}}), Nobody()])
+async def test_whoever_cannot_be_asked_refuses(party: Caller | Nobody) -> None:
+    """Whatever it declared: there is no way to it."""
+    with pytest.raises(RpcError) as refused:
+        await party.asked("elicitation/create", {}, None)
+    assert refused.value.code == METHOD_NOT_FOUND
+
+
+async def test_a_client_is_not_bothered_with_what_it_cannot_do() -> None:
+    """It is refused in its name."""
+    client = Client(capabilities={})
+    with pytest.raises(RpcError):
+        await client.caller.asked("roots/list", {}, None)
+    assert client.asked == []
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "kept"), [({}, False), ({"tasks": {}}, True), ({"tasks": {"requests": {}}, "roots": {}}, True)]
+)
+async def test_a_client_without_tasks_is_asked_without_one(capabilities: dict[str, Any], kept: bool) -> None:
+    """A shared server was told of tasks; a client that knows none answers at once."""
+    client = Client(capabilities={"elicitation": {}, **capabilities})
+    asked = {"message": "?", "task": {"ttl": 60000}}
+    await client.caller.asked("elicitation/create", asked, None)
+    assert client.asked[0][1] == (asked if kept else {"message": "?"})
+    assert "task" in asked
+
+
+BOTH = {"elicitation": {"form": {}, "url": {}}}
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "method", "params", "code"),
+    [
+        ({}, "elicitation/create", {}, METHOD_NOT_FOUND),
+        ({}, "sampling/createMessage", {}, METHOD_NOT_FOUND),
+        ({}, "roots/list", {}, METHOD_NOT_FOUND),
+        ({"elicitation": None}, "elicitation/create", {}, METHOD_NOT_FOUND),
+        ({"elicitation": True}, "elicitation/create", {}, METHOD_NOT_FOUND),
+        ({"sampling": []}, "sampling/createMessage", {}, METHOD_NOT_FOUND),
+        ({"roots": {}}, "elicitation/create", {}, METHOD_NOT_FOUND),
+        ({"roots": {}}, "roots/list", {}, None),
+        ({"roots": {"listChanged": True}}, "roots/list", {}, None),
+        # A client that names no mode means forms.
+        ({"elicitation": {}}, "elicitation/create", {}, None),
+        ({"elicitation": {}}, "elicitation/create", {"mode": "form"}, None),
+        ({"elicitation": {}}, "elicitation/create", {"mode": "url"}, INVALID_PARAMS),
+        ({"elicitation": {"form": {}}}, "elicitation/create", {"mode": "url"}, INVALID_PARAMS),
+        ({"elicitation": {"url": {}}}, "elicitation/create", {}, INVALID_PARAMS),
+        ({"elicitation": {"url": {}}}, "elicitation/create", {"mode": "form"}, INVALID_PARAMS),
+        ({"elicitation": {"url": {}}}, "elicitation/create", {"mode": "url"}, None),
+        (BOTH, "elicitation/create", {"mode": "form"}, None),
+        (BOTH, "elicitation/create", {"mode": "url"}, None),
+        (BOTH, "elicitation/create", {"mode": "smell"}, INVALID_PARAMS),
+        (BOTH, "elicitation/create", {"mode": None}, INVALID_PARAMS),
+        (BOTH, "elicitation/create", {"mode": []}, INVALID_PARAMS),
+        (BOTH, "elicitation/create", {"mode": {"form": 1}}, INVALID_PARAMS),
+        # Tools in sampling have to be declared.
+        ({"sampling": {}}, "sampling/createMessage", {"messages": []}, None),
+        ({"sampling": {}}, "sampling/createMessage", {"tools": []}, INVALID_PARAMS),
+        ({"sampling": {}}, "sampling/createMessage", {"toolChoice": {}}, INVALID_PARAMS),
+        ({"sampling": {"tools": {}}}, "sampling/createMessage", {"tools": [], "toolChoice": {}}, None),
+        # What nobody knows is the client's own affair.
+        ({}, "custom/question", {}, None),
+        ({}, "tasks/get", {"taskId": "t"}, None),
+        ({}, "", {}, None),
+    ],
+)
+def test_what_a_client_cannot_be_asked(
+    capabilities: dict[str, Any], method: str, params: dict[str, Any], code: int | None
+) -> None:
+    """By what it declared: not at all, not in this mode, not with tools."""
+    refusal = inability(capabilities, method, params)
+    assert (refusal.code if refusal is not None else None) == code

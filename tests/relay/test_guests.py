@@ -1,0 +1,124 @@
+"""Guests: who is here, who hears what, and who can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from pegboard.protocol.eras import LOG_LEVELS
+from pegboard.relay.caller import OnProgress
+from pegboard.relay.guests import Guest, Guests
+from pegboard.servers.link import Message, Params, RpcError
+from pegboard.view import EVERYTHING, Filter
+
+pytestmark = pytest.mark.anyio
+
+
+def guest(
+    session: str, wanted: Filter = EVERYTHING, capabilities: Mapping[str, Any] | None = None, level: str | None = None
+) -> Guest:
+    """A client that echoes what it is asked."""
+
+    async def ask(method: str, params: Params, on_progress: OnProgress | None) -> Message:
+        del on_progress
+        return {"asked": method, **params}
+
+    return Guest(session, wanted, lambda *_: None, ask, capabilities or {}, level)
+
+
+def of(*guests: Guest) -> Guests:
+    everyone = Guests()
+    for each in guests:
+        everyone.enter(each)
+    return everyone
+
+
+def sessions(guests: list[Guest]) -> list[str]:
+    return [each.session for each in guests]
+
+
+def test_who_entered_is_here_until_it_leaves() -> None:
+    """Leaving twice, or without having been here, is harmless; no session is nobody."""
+    a = guest("a")
+    guests = of(a, guest("b"))
+    assert guests.get("a") is a
+    assert (guests.get(None), guests.get("c"), guests.get("")) == (None, None, None)
+    for session in ("a", "a", "never"):
+        guests.leave(session)
+    assert guests.get("a") is None
+    assert sessions(guests.of("git", None)) == ["b"]
+
+
+def test_what_a_shared_server_says_concerns_all_who_can_see_it() -> None:
+    """A filter on other servers keeps its words away; one on a prefix of its tools does not."""
+    guests = of(
+        guest("all"),
+        guest("git", Filter.of("git")),
+        guest("docs", Filter.of("docs")),
+        guest("prefix", Filter.of(None, "git__s")),
+        guest("other", Filter.of(None, "docs__")),
+    )
+    assert sessions(guests.of("git", None)) == ["all", "git", "prefix"]
+    assert sessions(guests.of("unseen", None)) == ["all"]
+
+
+def test_what_a_sessions_own_server_says_concerns_that_session_alone() -> None:
+    """Nobody else, even if everybody sees the server; and nobody at all once it has left."""
+    guests = of(guest("a"), guest("b"))
+    assert sessions(guests.of("git", "b")) == ["b"]
+    guests.leave("b")
+    assert guests.of("git", "b") == []
+    assert guests.only("git", "b") is None
+
+
+def test_a_question_of_a_shared_server_finds_only_a_single_guest() -> None:
+    """With two there is a doubt, even where one of them cannot see the server: the request may have been anyone's."""
+    a, b = guest("a"), guest("b", Filter.of("docs"))
+    guests = Guests()
+    assert guests.only("git", None) is None
+    guests.enter(a)
+    assert guests.only("git", None) is a
+    guests.enter(b)
+    assert guests.only("git", None) is None
+    guests.leave("a")
+    assert guests.only("git", None) is None
+    assert guests.only("docs", None) is b
+
+
+def test_a_question_of_a_sessions_own_server_finds_that_session() -> None:
+    """However many others are here."""
+    b = guest("b")
+    assert of(guest("a"), b, guest("c")).only("git", "b") is b
+
+
+@pytest.mark.parametrize(
+    ("levels", "lowest"),
+    [
+        ([], None),
+        ([None, None], None),
+        (["error"], "error"),
+        (["error", None, "info"], "info"),
+        (["error", None], "info"),
+        ([None, "debug"], "debug"),
+        (["emergency", None, None], "info"),
+        (["emergency", "alert"], "alert"),
+        (list(LOG_LEVELS), "debug"),
+    ],
+)
+def test_the_lowest_level_that_anybody_wants(levels: list[str | None], lowest: str | None) -> None:
+    """Once anybody set one, those who never did count as info: they are not to hear less because of it."""
+    guests = of(*(guest(str(number), level=level) for number, level in enumerate(levels)))
+    assert guests.lowest_level() == lowest
+
+
+async def test_a_guest_is_asked_as_the_caller_it_would_be() -> None:
+    """With its own session, filter, capabilities and level, in its own era."""
+    wanted = Filter.of("git")
+    caller = guest("a", wanted, {"elicitation": {}}, "error").caller()
+    assert (caller.era, caller.session, caller.identity, caller.filter) == ("handshake", "a", "a", wanted)
+    assert caller.wanted_level == "error"
+    assert await caller.asked("elicitation/create", {"x": 1}, None) == {"asked": "elicitation/create", "x": 1}
+    with pytest.raises(RpcError):
+        await caller.asked("sampling/createMessage", {}, None)
