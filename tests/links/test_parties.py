@@ -150,7 +150,7 @@ def residue(parties: Parties) -> tuple[int, int, int]:
     assert set(parties._owners.values()) <= set(parties._present)
     assert {each for own in parties._requests.values() for each in own} == set(parties._present)
     assert all(parties._requests.values())
-    return len(parties._present), parties._unplaced, len(parties._waiting)
+    return len(parties._present), len(parties._unplaced), len(parties._waiting)
 
 
 async def settle() -> None:
@@ -681,13 +681,13 @@ async def test_where_the_wire_tells_the_origin_nothing_haunts() -> None:
     await stage.clear()
 
 
-async def test_a_call_given_up_with_its_question_open_may_still_ask(stage: Stage) -> None:
-    """The server hears that nobody answers, and may ask another one before it hears that nobody waits."""
+async def test_a_call_given_up_with_its_question_open_is_over(stage: Stage) -> None:
+    """The server hears of both ends, so the next question is not taken for its own."""
     first = await stage.call("a", "asks")
     await stage.ask()
     second = await stage.call("b", "asks")
     await first.cancel()
-    assert (await stage.ask()).owner is not second.presence
+    assert (await stage.ask()).owner is second.presence
 
 
 async def test_a_quiet_call_that_was_given_up_may_still_ask(stage: Stage) -> None:
@@ -833,6 +833,12 @@ class History:
             work = group.create_task(self._work(group, client, steps))
             await asyncio.wait({work}, timeout=gives_up[0] if gives_up is not None else None)
             presence.answered = work.done()
+            told_twice = (
+                bool(presence.questions) or asyncio.get_running_loop().time() - presence.closed < module._JUST_NOW
+            )
+        if told_twice:
+            # It heard that its question and its call are over: a server that asks on all the same is beyond help.
+            work.cancel()
         if gives_up is not None and not work.done():
             await asyncio.wait({work}, timeout=gives_up[1])
             presence.answered = work.done()

@@ -27,6 +27,7 @@ SETTLED_ASKING_ON = 5.0
 PLACING = 10.0
 # A server may go on with a request that was given up, and ask: so long it counts as one that could have asked.
 HAUNTING = 3.0
+_JUST_NOW = 1.0
 _MAX_SUBJECTS = 20_000
 _CANNOT_TELL = -32000
 _WHOSE = (
@@ -46,6 +47,8 @@ class Presence:
     # Whether the server has answered the request: from then on it asks nothing for it.
     answered: bool = False
     left: bool = False
+    # When the last of its questions was closed.
+    closed: float = float("-inf")
     # Gives the request its whole time limit again.
     extend: Callable[[], None] = lambda: None
     # The open questions, and since when they are open.
@@ -135,6 +138,7 @@ class Parties:
         presence = self._owners.pop(question, None)
         if presence is not None:
             presence.questions.pop(question, None)
+            presence.closed = _now()
             if not presence.questions and presence in self._present:
                 self._silent[presence] = None
         self._wake()
@@ -166,7 +170,9 @@ class Parties:
             and len(self._quiet) < _MAX_SUBJECTS
         ):
             self._quiet.add(subject)
-        if not presence.answered and not self._origins:
+        # One whose question ends with it has been told so twice: it asks no more than one that waits for an answer.
+        asking = presence.questions or _now() - presence.closed < _JUST_NOW
+        if not presence.answered and not self._origins and not asking:
             self._haunt(presence)
         self._settle_questions(presence)
         self._wake()
