@@ -203,7 +203,10 @@ class Asking(Core):
 
     def outcome(self, question_id: Any) -> Message:
         """The client's result as it came, or `{"error": …}`."""
-        answer = self.waiting[question_id][1].get(timeout=120)
+        try:
+            answer = self.waiting[question_id][1].get(timeout=120)
+        except queue.Empty:
+            raise Withdrawn from None
         if answer is None:
             raise Withdrawn
         return answer["result"] if "result" in answer else {"error": answer["error"]}

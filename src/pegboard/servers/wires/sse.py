@@ -101,5 +101,5 @@ class SseWire:
 
     async def _tell(self, message: Message) -> None:
         with contextlib.suppress(Exception):
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 await self.send(message, None)
