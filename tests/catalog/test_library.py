@@ -80,7 +80,6 @@ def test_a_prompts_name_fits_what_providers_take() -> None:
     names = list(built.prompts.entries)
     assert [built.prompts.entries[name].original_name for name in names] == [long, odd]
     assert all(len(name) <= 32 for name in names)
-    assert built.prompts.aliases == {("git", long): names[0], ("git", odd): names[1]}
 
 
 # Resources

@@ -839,7 +839,7 @@ class History:
         if told_twice:
             # It heard that its question and its call are over: a server that asks on all the same is beyond help.
             work.cancel()
-        if gives_up is not None and not work.done():
+        elif gives_up is not None and not work.done():
             await asyncio.wait({work}, timeout=gives_up[1])
             presence.answered = work.done()
             work.cancel()

@@ -42,8 +42,6 @@ class Shelf:
     """All entries of one kind, by the name that clients use, in the order they are listed."""
 
     entries: dict[str, Entry] = field(default_factory=dict[str, Entry])
-    # (server, own name) → name, where the two differ.
-    aliases: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
 
 
 class Library:
@@ -170,8 +168,6 @@ def _add(shelf: Shelf, entry: Entry) -> None:
         logger().error("catalog.entry.duplicate", serverName=entry.server_name, entry=entry.original_name)
         return
     shelf.entries[entry.name] = entry
-    if entry.name != entry.original_name:
-        shelf.aliases[entry.server_name, entry.original_name] = entry.name
 
 
 def _entry(name: str, server: str, own: str, definition: Mapping[str, Any]) -> Entry:

@@ -192,7 +192,7 @@ class McpFront:
 
     def _level(self, guest: Guest) -> str | None:
         """From which level on a session hears; one that said nothing hears no more because another one wants it."""
-        return guest.log_level or ("info" if self._relay.guests.lowest_level() is not None else None)
+        return guest.log_level or ("info" if self._relay.told_level is not None else None)
 
 
 def failed_result(error: ToolError) -> dict[str, Any]:

@@ -40,12 +40,7 @@ _MAX_NEWS = 1024
 
 # What a list, or a resource, is good for: nobody can say how long, since the servers behind change it at any moment.
 _CACHEABLE = {"ttlMs": 0, "cacheScope": "private"}
-_LISTS = {
-    "tools/list": "tools",
-    "prompts/list": "prompts",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-}
+_LISTS = frozenset({"tools/list", "prompts/list", "resources/list", "resources/templates/list"})
 _KINDS = ("tools", "prompts", "resources")
 # What only the handshake era has; in the other the SDK refuses it.
 _HANDSHAKE_ONLY = frozenset({"resources/subscribe", "resources/unsubscribe", "logging/setLevel"})
@@ -317,7 +312,8 @@ def _client(ctx: _Context) -> Client:
         outlet=Outlet(_channel(ctx), progress_token(ctx.params)),
         capabilities=declared,
         log_level=level if isinstance(level, str) else None,
-        principal=_principal(ctx, meta),
+        # A session is bound to its own by whoever keeps the sessions.
+        principal=_principal(ctx, meta) if era == "modern" else "",
     )
 
 

@@ -43,7 +43,8 @@ class Relay:
         self.parked = ParkedCalls()
         self.subscriptions = Subscriptions()
         self._subscribed: dict[tuple[str, str], Callable[[], None]] = {}
-        self._told_level: str | None = None
+        # The level that servers were told to log from on, once anybody wanted one.
+        self.told_level: str | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
@@ -334,9 +335,9 @@ class Relay:
         return {**content, "resource": {**holder, "uri": name}} if holder is not content else {**content, "uri": name}
 
     def _tell_level(self) -> None:
-        level = self.guests.lowest_level() or ("info" if self._told_level is not None else None)
-        if level is not None and level != self._told_level:
-            self._told_level = level
+        level = self.guests.lowest_level() or ("info" if self.told_level is not None else None)
+        if level is not None and level != self.told_level:
+            self.told_level = level
             for server in self._servers().values():
                 self._own(server.want_level(level))
 
