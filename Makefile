@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help serve test test-long quick lint types check conformance clean
+.PHONY: help serve test test-long quick lint types check conformance bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -45,6 +45,10 @@ types: $(VENV)/dev.stamp
 
 conformance: $(VENV)/node.stamp
 	$(BIN)/python -m tests.conformance
+
+bench: $(VENV)/dev.stamp
+	$(PIP) --group bench
+	$(BIN)/python -m benchmarks.search $(ARGS)
 
 clean:
 	rm -rf $(VENV) tests/node/node_modules

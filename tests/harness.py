@@ -76,9 +76,10 @@ def every_server(names: Sequence[str] = SERVERS, **settings: Any) -> Generator[d
 
 
 def write_config(path: Path, servers: Mapping[str, Entry], **own: Any) -> Path:
-    """A config file with these servers."""
+    """A config file with these servers; every tool is listed, and none of Pegboard's own, unless a test says so."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"mcpServers": dict(servers), "pegboard": {"expose": "all", **own}}), "utf-8")
+    settings = {"expose": "all", "toolsets": [], **own}
+    path.write_text(json.dumps({"mcpServers": dict(servers), "pegboard": settings}), "utf-8")
     return path
 
 
@@ -427,7 +428,11 @@ async def process_client(spec: ServerSpec, version: str, **options: Any) -> Asyn
 
 @contextlib.asynccontextmanager
 async def stdio_client(
-    config: Path, version: str = "2025-11-25", env: Mapping[str, str] | None = None, **options: Any
+    config: Path,
+    version: str = "2025-11-25",
+    env: Mapping[str, str] | None = None,
+    args: tuple[str, ...] = (),
+    **options: Any,
 ) -> AsyncGenerator[RawClient]:
     """A raw client of `pegboard stdio` as a process of its own."""
     environment = {name: value for name, value in os.environ.items() if name.startswith("PEGBOARD_")}
@@ -435,7 +440,7 @@ async def stdio_client(
         name="gateway",
         given_name="gateway",
         command=sys.executable,
-        args=("-m", "pegboard", "stdio", "--config", str(config)),
+        args=("-m", "pegboard", "stdio", "--config", str(config), *args),
         env={**environment, **(env or {})},
     )
     async with process_client(spec, version, **options) as client:

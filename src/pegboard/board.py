@@ -5,22 +5,24 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pegboard.catalog.discovery import Discovery
-from pegboard.catalog.library import Entry, Library, Shelf
+from pegboard.catalog.finder import Finder, Hit, category
+from pegboard.catalog.library import Entry, Library
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.config import ServerSpec, Settings, locate, read_settings, state_folder
 from pegboard.exactjson import as_object
+from pegboard.lists import Lists
+from pegboard.loaded import LoadedTools
 from pegboard.log import logger, new_trace_id, trace_id
 from pegboard.metrics import Metrics
-from pegboard.names import nearest, parse
-from pegboard.notices import Notices
+from pegboard.names import FORMER_NAMES, nearest, parse
 from pegboard.protocol.eras import forwarded_params
-from pegboard.relay.caller import Caller
+from pegboard.relay.caller import Caller, current
 from pegboard.relay.parked import ParkedCalls
 from pegboard.relay.relay import Relay
 from pegboard.result import ToolErrorCode, ToolFailure, ToolResult, caught, unavailable
@@ -28,12 +30,13 @@ from pegboard.servers.keeper import Keeper
 from pegboard.servers.link import Message, Params, RpcError
 from pegboard.servers.server import Server, ServerState
 from pegboard.storage import SqliteStorage, Storage, StorageError
-from pegboard.tool import Disposable, RegisteredTool, Tool
-from pegboard.view import EVERYTHING, Filter, Listed, View
-
-T = TypeVar("T", bound=Listed)
+from pegboard.tool import Disposable, RegisteredTool, RelayingTool, Tool
+from pegboard.toolsets.discovery import discovery_tools
+from pegboard.view import EVERYTHING, Filter, Sight, View
 
 FIRST_MEETING = 0.4
+# Names that an unknown one is compared with, one by one.
+_COMPARED = 300
 
 
 class UnknownTool(ToolFailure):
@@ -70,28 +73,28 @@ class Pegboard:
     def __init__(self, settings: Settings | None = None, *, storage: Storage | None = None) -> None:
         self.settings = settings or Settings()
         self.storage = storage or _storage(self.settings)
-        self.notices: dict[str, Notices] = {
-            "tools": Notices(self.view),
-            "prompts": Notices(lambda wanted: self.entries("prompts", wanted)),
-            "resources": Notices(self._resources_and_templates),
-        }
         self.metrics = Metrics()
         self.servers: dict[str, Server] = {}
         length = self.settings.max_name_length
         self.registry = ToolRegistry(max_name_length=length, on_change=self._tell)
         self.library = Library(max_name_length=length, order=lambda: self.servers, on_change=self._tell)
+        self.loaded = LoadedTools(self.storage, on_change=self._changed)
+        self.lists = Lists(
+            self.registry, self.library, self.loaded, hidden=self._hidden, settings=lambda: self.settings
+        )
+        self.finder = Finder(self.registry, self._configured_keywords)
         self.discovery = Discovery(
             self.registry, self.storage, lambda: self.servers, may_try=self._may_try, library=self.library
         )
         self.relay = Relay(lambda: self.servers, self.discovery, self.library)
+        if "discovery" in self.settings.toolsets:
+            for tool in discovery_tools(self):
+                self.register(tool)
         self._keeper = Keeper()
         # Tools of disabled servers: not there for clients, but still to be told about.
         self._shelved: dict[str, tuple[RegisteredTool, ...]] = {}
         # Servers that were taken out of the config while running, and the tools they had.
         self._removed: dict[str, frozenset[str]] = {}
-        self._views: dict[tuple[str, Filter], tuple[int, View[Any]]] = {}
-        self._epoch = 0
-        self._seen_generation = (-1, -1)
         self._tasks: set[asyncio.Task[None]] = set()
         self._applying = asyncio.Lock()
 
@@ -113,6 +116,7 @@ class Pegboard:
     async def open(self) -> None:
         """Register every server and take over the catalog; nothing is connected."""
         await self.storage.open()
+        await self.loaded.open()
         for remark in self.settings.remarks:
             logger().warning("config.remark", remark=remark)
         for spec in self.settings.servers.values():
@@ -122,11 +126,11 @@ class Pegboard:
             server.era = "modern" if record.era == "modern" else "handshake"
             if not server.spec.enabled:
                 self._shelve(name)
+        self.finder.keep_up()
 
     async def close(self) -> None:
         """Stop everything and leave nothing behind."""
-        for notices in self.notices.values():
-            notices.close()
+        self.lists.close()
         await self.relay.close()
         await self.discovery.close()
         await asyncio.gather(*(server.close() for server in self.servers.values()), return_exceptions=True)
@@ -143,12 +147,13 @@ class Pegboard:
         """Add a static tool."""
         return self.registry.register_tool(tool.name, tool)
 
-    async def list_tools(self, wanted: Filter = EVERYTHING) -> View[RegisteredTool]:
+    async def list_tools(self, sight: Sight | None = None) -> View[RegisteredTool]:
         """The list a client sees now. It never waits for a server in the catalog, and a moment at most for new ones."""
         self.metrics.lists += 1
         await self._meet()
-        view = self.view(wanted)
-        self.notices["tools"].served(wanted, view)
+        sight = sight or Sight()
+        view = self.lists.listed(sight)
+        self.lists.tools.served(sight, view)
         return view
 
     async def list_entries(self, kind: str, wanted: Filter = EVERYTHING) -> View[Entry]:
@@ -156,27 +161,43 @@ class Pegboard:
         await self._meet()
         await self.discovery.meet_others(FIRST_MEETING)
         if kind == "prompts":
-            self.notices[kind].served(wanted, self.entries(kind, wanted))
+            self.lists.prompts.served(wanted, self.lists.entries(kind, wanted))
         else:
-            self.notices["resources"].served(wanted, self._resources_and_templates(wanted))
-        return self.entries(kind, wanted)
+            self.lists.resources.served(wanted, self.lists.resources_and_templates(wanted))
+        return self.lists.entries(kind, wanted)
 
-    def view(self, wanted: Filter) -> View[RegisteredTool]:
-        """The tools of this filter, made once for each change."""
-        return self._view(
-            "tools", wanted, lambda shown: (tool for tool in self.registry.all() if shown(tool) and wanted.admits(tool))
-        )
+    async def find(self, query: str, limit: int = 10, wanted: Filter = EVERYTHING) -> tuple[list[Hit], int]:
+        """The tools that fit a query best, and how many fit at all."""
+        await self._meet()
+        return self.finder.find(query, limit, wanted.admits)
 
-    def entries(self, kind: str, wanted: Filter) -> View[Entry]:
-        """The prompts, resources or templates of this filter, made once for each change."""
-        shelf: Shelf = getattr(self.library, kind)
+    def is_listed(self, name: str, sight: Sight) -> bool:
+        """Whether a client has this tool in its list."""
+        return self.lists.is_listed(name, sight)
 
-        def admitted(entry: Entry) -> bool:
-            return wanted.admits(entry) if kind == "prompts" else wanted.admits_server(entry.server_name)
+    def loaded_on(self, board: str | None) -> tuple[str, ...]:
+        """The tools that are loaded on a board."""
+        return self.loaded.on(board)
 
-        return self._view(
-            kind, wanted, lambda shown: (entry for entry in shelf.entries.values() if shown(entry) and admitted(entry))
-        )
+    async def load_on(self, board: str, names: Iterable[str]) -> None:
+        """Load tools on a board."""
+        await self.loaded.add(board, names)
+
+    async def unload_from(self, board: str, names: Iterable[str]) -> list[str]:
+        """Unload tools from a board; gives those that were loaded."""
+        return await self.loaded.remove(board, names)
+
+    def described(self, tool: RegisteredTool) -> dict[str, Any]:
+        """One tool in full: everything its server says of it, and everything we know."""
+        row = dict(tool.definition)
+        row["server"] = tool.server_name
+        row["originalName"] = tool.original_name
+        row["availability"] = self.availability(tool).to_dict()
+        row["category"] = category(tool)
+        row["keywords"] = list(self.finder.keywords(tool))
+        if tool.server_name is not None and (said := self.discovery.instructions.get(tool.server_name)):
+            row["serverInstructions"] = said
+        return row
 
     async def find_tool(self, name: str, wanted: Filter = EVERYTHING) -> RegisteredTool:
         """The tool of this name, met for the first time if need be; else why there is none."""
@@ -262,11 +283,13 @@ class Pegboard:
                     work.append(self._replace(name, spec))
             # All at once: one process that is slow to end must not keep the others' tools in the list.
             await asyncio.gather(*work)
+            self.finder.reconfigured()
             self._changed()
 
     async def leave_session(self, key: str) -> None:
         """A client session ended; servers that gave it a process of its own end that."""
         self.relay.leave(key)
+        self.loaded.leave(key)
         await asyncio.gather(*(server.leave_session(key) for server in self.servers.values()))
 
     def state_changed(self, server: Server) -> None:
@@ -295,29 +318,18 @@ class Pegboard:
         self.discovery.refresh_stale()
         await self.discovery.meet_unseen(FIRST_MEETING)
 
-    def _view(self, kind: str, wanted: Filter, choose: Callable[[Callable[[Listed], bool]], Iterable[T]]) -> View[T]:
-        generation = (self.registry.generation, self.library.generation)
-        if self._seen_generation != generation:
-            self._seen_generation = generation
-            self._epoch += 1
-        cached = self._views.get((kind, wanted))
-        if cached is not None and cached[0] == self._epoch:
-            return cached[1]
-        hidden = {name for name, server in self.servers.items() if not _listed(server)}
-        view = View[T].of(choose(lambda entry: entry.server_name not in hidden))
-        if len(self._views) > 1024:
-            self._views.clear()
-        self._views[kind, wanted] = (self._epoch, view)
-        return view
+    def _hidden(self) -> set[str]:
+        return {name for name, server in self.servers.items() if not _listed(server)}
 
-    def _resources_and_templates(self, wanted: Filter) -> View[Entry]:
-        """Both, since one notice tells of both."""
-        resources, templates = self.entries("resources", wanted), self.entries("templates", wanted)
-        return View(resources.items + templates.items, hash((resources.digest, templates.digest)))
+    def _configured_keywords(self, tool: RegisteredTool) -> Sequence[str]:
+        spec = self.settings.servers.get(tool.server_name or "")
+        return () if spec is None else spec.keywords.get(tool.original_name) or spec.keywords.get(tool.name) or ()
 
     async def _call(self, tool: RegisteredTool, params: Params | None, caller: Caller) -> Message:
+        if isinstance(tool.tool, RelayingTool):
+            return await self._call_through(tool.tool, params, caller)
         if tool.tool is not None:
-            return await _call_static(tool.tool, params)
+            return await _call_static(tool.tool, params, caller)
         assert tool.server_name is not None
         server = self.servers.get(tool.server_name)
         if server is None:
@@ -334,6 +346,17 @@ class Pegboard:
             input_schema=tool.definition["inputSchema"] if tool.marked else None,
         )
         return self.relay.noted(server.name, result, caller)
+
+    async def _call_through(self, tool: RelayingTool, params: Params | None, caller: Caller) -> Message:
+        """A call of another tool; what is wrong with it is said to the model, not to its client."""
+        arguments = as_object((params or {}).get("arguments")) or {}
+        tool.check(arguments)
+        name, inner = tool.target(arguments)
+        try:
+            found = await self.find_tool(name, caller.filter)
+        except UnknownTool as exc:
+            raise ToolFailure(ToolErrorCode.NOT_FOUND, str(exc), retryable=False) from None
+        return await self._call(found, {**(params or {}), "name": name, "arguments": inner}, caller)
 
     async def _call_for_python(self, name: str, arguments: Mapping[str, Any] | None) -> Message:
         params: dict[str, Any] = {"name": name, "arguments": dict(arguments or {})}
@@ -367,13 +390,20 @@ class Pegboard:
         return [server for server in owners if wanted.servers is None or server.name in wanted.servers]
 
     def _unknown(self, name: str, wanted: Filter) -> UnknownTool:
-        if renamed := self.settings.renamed.get(name):
+        if renamed := self.settings.renamed.get(name) or FORMER_NAMES.get(name):
             there = "" if self.registry.get(renamed) else ", which is not installed here"
             return UnknownTool(f'Unknown tool "{name}": it is called "{renamed}" now{there}.')
-        known = [tool.name for tool in self.registry.all() if wanted.admits(tool)]
-        close = nearest(name, known)
+        close = nearest(name, self._candidates(name, wanted))
         hint = f" Did you mean {', '.join(close)}?" if close else ""
         return UnknownTool(f'Unknown tool "{name}".{hint} Use tool_find to search for tools.')
+
+    def _candidates(self, name: str, wanted: Filter) -> list[str]:
+        """Names that may come close: all of them, or where there are many those that the index finds alike."""
+        known = [tool.name for tool in self.registry.all() if wanted.admits(tool)]
+        if len(known) <= _COMPARED:
+            return known
+        alike = set(self.finder.like(name, _COMPARED))
+        return [each for each in known if each in alike]
 
     def _server_availability(self, server: Server) -> Availability:
         stale = self.discovery.stale_since.get(server.name)
@@ -438,12 +468,10 @@ class Pegboard:
         return not server.breaker.waiting and server.state not in {ServerState.INVALID, ServerState.NEEDS_AUTH}
 
     def _changed(self) -> None:
-        self._epoch += 1
-        self._tell()
+        self.lists.changed()
 
     def _tell(self) -> None:
-        for notices in self.notices.values():
-            notices.changed()
+        self.lists.tell()
 
     def _own(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -451,8 +479,12 @@ class Pegboard:
         task.add_done_callback(self._tasks.discard)
 
 
-async def _call_static(tool: Tool, params: Params | None) -> Message:
-    answer = await tool.invoke(as_object((params or {}).get("arguments")))
+async def _call_static(tool: Tool, params: Params | None, caller: Caller) -> Message:
+    token = current.set(caller)
+    try:
+        answer = await tool.invoke(as_object((params or {}).get("arguments")))
+    finally:
+        current.reset(token)
     result: Message = {"content": [{"type": "text", "text": part.value} for part in answer.content]}
     if answer.data is not None:
         result["structuredContent"] = dict(answer.data)

@@ -77,3 +77,13 @@ def _likeness(a: str, b: str) -> float:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
+
+
+_SHORTENED = """
+    spec_init spec_create spec_update spec_delete spec_list spec_show spec_validate spec_archive
+    registry_init registry_list registry_next registry_update registry_sync registry_deps
+    workflow_start workflow_approve workflow_status loop_start loop_cancel loop_get loop_set
+    generate generate_component generate_from_spec list_archetypes agent_execute
+"""
+# Tools of a former release, whose names were longer by a prefix.
+FORMER_NAMES = {f"go_ent_{name}": name for name in _SHORTENED.split()}

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from pegboard.log import logger
-from pegboard.view import Filter
 
+K = TypeVar("K", bound=Hashable)
 PAUSE = 0.05
 
 
 @dataclass(slots=True)
 class _Audience:
-    """Everyone with the same filter, what they were last told of, and what they were given since."""
+    """Everyone with the same view, what they were last told of, and what they were given since."""
 
     told: int
     given: set[int] = field(default_factory=set[int])
@@ -29,15 +29,15 @@ class Digested(Protocol):
     def digest(self) -> int: ...
 
 
-class Notices:
-    """Watches the views of one kind on behalf of clients."""
+class Notices(Generic[K]):
+    """Watches the views of one kind on behalf of clients; whoever has the same key has the same view."""
 
-    def __init__(self, view: Callable[[Filter], Digested]) -> None:
+    def __init__(self, view: Callable[[K], Digested]) -> None:
         self._view = view
-        self._audiences: dict[Filter, _Audience] = {}
+        self._audiences: dict[K, _Audience] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def subscribe(self, wanted: Filter, listener: Callable[[], None]) -> Callable[[], None]:
+    def subscribe(self, wanted: K, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` after each change of this view; gives back what ends it."""
         audience = self._audiences.get(wanted)
         if audience is None:
@@ -52,7 +52,7 @@ class Notices:
 
         return unsubscribe
 
-    def served(self, wanted: Filter, view: Digested) -> None:
+    def served(self, wanted: K, view: Digested) -> None:
         """A list went out: should it be old by the time of the next look, its reader must hear of it."""
         if (audience := self._audiences.get(wanted)) is not None and view.digest != audience.told:
             audience.given.add(view.digest)

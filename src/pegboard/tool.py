@@ -64,6 +64,9 @@ class Tool(ABC):
     output_schema: ClassVar[Mapping[str, Any] | None] = None
     annotations: ClassVar[Mapping[str, Any] | None] = None
     meta: ClassVar[Mapping[str, Any] | None] = None
+    # What else it may be found by.
+    category: ClassVar[str | None] = None
+    keywords: ClassVar[Sequence[str]] = ()
 
     @abstractmethod
     async def call(self, arguments: Mapping[str, Any]) -> Any:
@@ -128,6 +131,18 @@ class ResultTool(Tool):
     def failed(self, exc: Exception) -> LanguageModelToolResult:
         """The exception as `{"success": false, "error": …}`."""
         return _wrapped(ToolResult[Any].failed(error_of(exc)))
+
+
+class RelayingTool(Tool):
+    """A static tool that stands for a call of another tool, whose result is its own, exactly."""
+
+    @abstractmethod
+    def target(self, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The name of the other tool, and its arguments."""
+
+    async def call(self, arguments: Mapping[str, Any]) -> Any:
+        """Nothing by itself: whoever has the other tools makes the call."""
+        raise NotImplementedError(f"{self.name} is answered by the board")
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,14 @@ class Filter:
 EVERYTHING = Filter()
 
 
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Whose list it is: what they filter by, and where the tools are that they loaded."""
+
+    filter: Filter = EVERYTHING
+    board: str | None = None
+
+
 class Listed(Protocol):
     """Something that a client finds in a list: a tool, a prompt, a resource."""
 
@@ -83,6 +91,11 @@ class View(Generic[T]):
         """The view of these."""
         listed = tuple(items)
         return cls(listed, hash(tuple((item.name, item.digest) for item in listed)))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of what is listed."""
+        return frozenset(item.name for item in self.items)
 
     @cached_property
     def definitions(self) -> list[Mapping[str, Any]]:

@@ -105,18 +105,18 @@ async def test_an_older_file_gets_only_the_missing_steps(path: Path, monkeypatch
     await storage.save_catalog(RECORD)
     await storage.close()
     step = """
-        CREATE TABLE boards (name TEXT, loads INTEGER DEFAULT 0) STRICT;
-        CREATE TRIGGER counted AFTER INSERT ON boards BEGIN
-            UPDATE boards SET loads = loads + 1; UPDATE boards SET loads = loads + 1;
+        CREATE TABLE later (name TEXT, loads INTEGER DEFAULT 0) STRICT;
+        CREATE TRIGGER counted AFTER INSERT ON later BEGIN
+            UPDATE later SET loads = loads + 1; UPDATE later SET loads = loads + 1;
         END;
-        INSERT INTO boards (name) VALUES ('a;b');
+        INSERT INTO later (name) VALUES ('a;b');
     """
     monkeypatch.setattr(module, "SQLITE", (*SQLITE, step))
     for _ in range(2):
         assert await kept(path) == [RECORD]
     assert schema_version(path) == len(SQLITE) + 1
     with sqlite3.connect(path) as db:
-        assert db.execute("SELECT name, loads FROM boards").fetchall() == [("a;b", 2)]
+        assert db.execute("SELECT name, loads FROM later").fetchall() == [("a;b", 2)]
     db.close()
 
 

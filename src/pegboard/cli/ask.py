@@ -24,6 +24,7 @@ class Answerer(Protocol):
 
     def servers(self) -> Answer: ...
     def tools(self, server: str | None, prefix: str | None, status: str | None) -> Answer: ...
+    def find(self, query: str, limit: int) -> Answer: ...
     def describe(self, name: str) -> Answer: ...
     def call(self, name: str, arguments: Mapping[str, Any]) -> Answer: ...
     def refresh(self, names: Sequence[str], done: Callable[[str], None]) -> dict[str, Answer]: ...
@@ -68,6 +69,10 @@ class Running:
         query = {"server": server, "prefix": prefix, "status": status}
         given = urlencode({key: value for key, value in query.items() if value})
         return self._ask("GET", f"/api/tools?{given}")
+
+    def find(self, query: str, limit: int) -> Answer:
+        """The tools that fit best."""
+        return self._ask("GET", f"/api/tools/search?{urlencode({'q': query, 'limit': limit})}")
 
     def describe(self, name: str) -> Answer:
         """One tool in full."""
@@ -119,12 +124,21 @@ class Alone:
 
         return self._with_board(work)
 
-    def describe(self, name: str) -> Answer:
-        """One tool in full."""
+    def find(self, query: str, limit: int) -> Answer:
+        """The tools that fit best; servers never seen before are met first, however long that takes."""
         from pegboard.front import answers
 
         async def work(board: Pegboard) -> object:
-            return answers.described(board, await board.find_tool(name))
+            await board.discovery.meet_unseen(limit=90)
+            return await answers.found(board, query, limit)
+
+        return self._with_board(work)
+
+    def describe(self, name: str) -> Answer:
+        """One tool in full."""
+
+        async def work(board: Pegboard) -> object:
+            return board.described(await board.find_tool(name))
 
         return self._with_board(work)
 

@@ -1,4 +1,4 @@
-"""`servers`, `tools`, `describe`, `call`: what there is, and using it."""
+"""`servers`, `tools`, `find`, `describe`, `call`: what there is, and using it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def add_to(app: typer.Typer) -> None:
     """Add this group's commands."""
     app.command()(servers)
     app.command()(tools)
+    app.command()(find)
     app.command()(describe)
     app.command()(call)
 
@@ -38,6 +39,16 @@ def tools(
         stop(f"--status must be available or unavailable, found {status!r}", WRONG_CALL)
     answer = answerer(find_config(config)).tools(server, prefix, status)
     finish(answer, as_json=as_json, show=_show_tools)
+
+
+def find(
+    query: Annotated[str, typer.Argument(help="What the tool should do, in plain words.")],
+    limit: Annotated[int, typer.Option(help="How many at most.", min=1, max=50)] = 10,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find tools by what they do, as an agent does with tool_find."""
+    finish(answerer(find_config(config)).find(query, limit), as_json=as_json, show=_show_found)
 
 
 def describe(tool: str, config: ConfigOption = None, as_json: JsonOption = False) -> None:
@@ -103,6 +114,14 @@ def _show_tools(data: dict[str, Any]) -> None:
         table.add_row(row["name"], _coloured(row["status"]), first[0] if first else "")
     _print(table)
     print(f"{data['total']} tools")
+
+
+def _show_found(data: dict[str, Any]) -> None:
+    table = _table("tool", "score", "status", "description")
+    for row in data["tools"]:
+        table.add_row(row["name"], f"{row['score']:.2f}", _coloured(row["availability"]["status"]), row["description"])
+    _print(table)
+    print(f"{len(data['tools'])} of {data['total']} that fit")
 
 
 def _show_tool(data: dict[str, Any]) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pegboard.cli.common import FAILED, ConfigOption, find_config, load_settings, stop
+from pegboard.cli.common import FAILED, WRONG_CALL, ConfigOption, find_config, load_settings, stop
 
 _HOST, _PORT = "127.0.0.1", 7420
+# As the addresses have it; written here again so that nothing has to be imported for `--help`.
+_BOARD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -49,14 +52,19 @@ def serve(
         stop(str(exc.strerror if isinstance(exc, OSError) and exc.strerror else exc), FAILED)
 
 
-def stdio(config: ConfigOption = None) -> None:
+def stdio(
+    board: Annotated[str | None, typer.Option(help="Keep the tools that are loaded on the board of this name.")] = None,
+    config: ConfigOption = None,
+) -> None:
     """Run the gateway over stdio, for a client's config file."""
     location = find_config(config)
+    if board is not None and not _BOARD.fullmatch(board):
+        stop(f"a board's name has letters, digits, '_', '-' and '.', 64 at most: found {board!r}", WRONG_CALL)
     from pegboard.config import run_file
     from pegboard.front.bridge import cross
 
     # A gateway that runs already has every server; a second one would start them all again.
-    if cross(run_file(location.path)):
+    if cross(run_file(location.path), board):
         os._exit(0)
     settings = load_settings(location)
     from pegboard.board import Pegboard
@@ -67,7 +75,7 @@ def stdio(config: ConfigOption = None) -> None:
     configure(os.environ.get("PEGBOARD_LOG", "warning"))
 
     async def run() -> None:
-        await serve_stdio(Pegboard(settings), location.path)
+        await serve_stdio(Pegboard(settings), location.path, board)
 
     try:
         _run(run())

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pegboard.board import Pegboard
+from pegboard.result import ToolErrorCode, ToolFailure
 from pegboard.servers.server import Server
 from pegboard.tool import RegisteredTool
 from pegboard.view import EVERYTHING, Filter
@@ -63,15 +64,14 @@ def tool_row(board: Pegboard, tool: RegisteredTool) -> dict[str, Any]:
     }
 
 
-def described(board: Pegboard, tool: RegisteredTool) -> dict[str, Any]:
-    """One tool in full: everything its server says of it, and everything we know."""
-    row = dict(tool.definition)
-    row["server"] = tool.server_name
-    row["originalName"] = tool.original_name
-    row["availability"] = board.availability(tool).to_dict()
-    if tool.server_name is not None and (said := board.discovery.instructions.get(tool.server_name)):
-        row["serverInstructions"] = said
-    return row
+async def found(board: Pegboard, query: str, limit: int) -> dict[str, Any]:
+    """What `tool_find` answers, for whoever is no model."""
+    tool = await board.find_tool("tool_find") if "discovery" in board.settings.toolsets else None
+    if tool is None or tool.tool is None:
+        raise ToolFailure(ToolErrorCode.NOT_IMPLEMENTED, "the discovery toolset is switched off", retryable=False)
+    arguments = {"query": query, "limit": limit}
+    tool.tool.check(arguments)
+    return await tool.tool.call(arguments)
 
 
 def moment(when: float | None) -> str | None:

@@ -24,11 +24,12 @@ from starlette.types import Receive, Scope, Send
 from pegboard.board import Pegboard
 from pegboard.config import identity, run_file
 from pegboard.front.bridge import bridgehead
-from pegboard.front.guard import Guard
+from pegboard.front.guard import Guard, refused
 from pegboard.front.mcp import McpFront
 from pegboard.front.pages import page
 from pegboard.front.reload import ConfigFile
 from pegboard.front.rest import Rest, error_response
+from pegboard.loaded import is_board_name
 from pegboard.log import logger
 from pegboard.protocol.gateway import GatewayServer
 from pegboard.protocol.sessions import Sessions
@@ -56,7 +57,12 @@ class HttpFront:
     def _make_app(self, host: str) -> Starlette:
         rest = Rest(self.board, self.config, self.identity, lambda: self._sessions)
         return Starlette(
-            routes=[Route("/mcp", endpoint=_Mcp(self._manager)), Route("/", self._welcome), *rest.routes()],
+            routes=[
+                Route("/mcp", endpoint=_Mcp(self._manager)),
+                Route("/mcp/{board}", endpoint=_Mcp(self._manager)),
+                Route("/", self._welcome),
+                *rest.routes(),
+            ],
             middleware=[Middleware(Guard, host=host)],
             exception_handlers={Exception: _failed, 404: _failed_route, 405: _failed_route},
         )
@@ -82,6 +88,11 @@ class _Mcp:
         self._manager = manager
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        board = scope["path_params"].get("board")
+        if board is not None and not is_board_name(board):
+            reason = f"a board's name has letters, digits, '_', '-' and '.', 64 at most: found {board[:80]!r}"
+            await refused(404, reason)(scope, receive, send)
+            return
         await self._manager.asgi_app(scope, receive, send)
 
 
@@ -186,8 +197,6 @@ async def _failed(_: Request, exc: Exception) -> Response:
 
 
 async def _failed_route(request: Request, exc: Exception) -> Response:
-    from pegboard.front.guard import refused
-
     status = getattr(exc, "status_code", 404)
     reason = "there is nothing here" if status == 404 else f"{request.method} is not possible here"
     return refused(status, f"{request.url.path}: {reason}; /docs lists what there is")

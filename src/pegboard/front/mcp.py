@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from pegboard import exactjson
 from pegboard.board import Pegboard, UnknownTool
+from pegboard.loaded import named_board, session_board
 from pegboard.protocol.eras import LOG_LEVELS
 from pegboard.protocol.gateway import INVALID_PARAMS, Client
 from pegboard.protocol.outlet import Refused
@@ -19,16 +20,21 @@ from pegboard.relay.caller import Caller, OnProgress
 from pegboard.relay.guests import Guest
 from pegboard.result import ToolError, ToolFailure, ToolResult
 from pegboard.servers.link import RpcError
-from pegboard.view import Filter
+from pegboard.view import EVERYTHING, Filter, Sight
 
 PAGE = 1000
 _FOLLOWING = 3.0
 _SERVER_ERROR = -32000
 _KINDS = {"prompts/list": "prompts", "resources/list": "resources", "resources/templates/list": "templates"}
 _FIELDS = {"prompts": "prompts", "resources": "resources", "templates": "resourceTemplates"}
-_INSTRUCTIONS = (
+_MAX_INSTRUCTIONS = 4000
+_LISTED = (
     "Pegboard joins the tools of many MCP servers; a tool's name tells its server (server__tool). "
     "The list changes while servers come and go, so call a tool by the name that the list gives it now."
+)
+_FOUND = (
+    "Pegboard joins the tools of many MCP servers, and most of them are not in your list: find what you need with "
+    "tool_find. Then tool_load puts tools into your list, or tool_call calls one at once."
 )
 
 
@@ -41,12 +47,13 @@ class McpFront:
 
     async def list(self, client: Client, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """The client's view of one kind, narrowed by the filters of this request."""
-        wanted = _address_filter(client).within(_request_filter(params))
+        sight = _sight(client)
+        wanted = sight.filter.within(_request_filter(params))
         cursor = params.get("cursor")
         if method == "tools/list":
             if cursor is not None:
                 raise MCPError(INVALID_PARAMS, "Invalid cursor: the whole list is on one page")
-            view = await self._board.list_tools(wanted)
+            view = await self._board.list_tools(Sight(wanted, sight.board))
             return {"tools": view.definitions if client.era == "modern" else view.handshake_definitions}
         kind = _KINDS[method]
         entries = (await self._board.list_entries(kind, wanted)).items
@@ -152,7 +159,11 @@ class McpFront:
             self._board.metrics.notices += 1
             listener()
 
-        return self._board.notices[kind].subscribe(_address_filter(client), told)
+        lists = self._board.lists
+        if kind == "tools":
+            return lists.tools.subscribe(_sight(client), told)
+        notices = lists.prompts if kind == "prompts" else lists.resources
+        return notices.subscribe(_address_filter(client), told)
 
     def session_began(self, client: Client) -> None:
         """A handshake client can be told things, and asked."""
@@ -168,9 +179,18 @@ class McpFront:
         if client.session is not None:
             await self._board.leave_session(client.session)
 
-    def instructions(self) -> str:
-        """What a model should know of all this."""
-        return _INSTRUCTIONS
+    def instructions(self, client: Client) -> str:
+        """What a model should know of all this; where every tool is listed, also what their servers say."""
+        if _address_filter(client) == EVERYTHING and self._board.lists.searching():
+            return _FOUND
+        wanted = _address_filter(client)
+        said = [
+            f"{name}: {words}"
+            for name, words in sorted(self._board.discovery.instructions.items())
+            if name in self._board.servers and wanted.admits_server(name)
+        ]
+        text = "\n\n".join([_LISTED, *said])
+        return text if len(text) <= _MAX_INSTRUCTIONS else text[: _MAX_INSTRUCTIONS - 1].rstrip() + "…"
 
     def capabilities(self, client: Client) -> Mapping[str, Any]:
         """What the servers behind us can do that we only pass on."""
@@ -188,6 +208,7 @@ class McpFront:
             notify=client.outlet.notify,
             ask=_asking(client) if client.era == "handshake" else None,
             principal=client.principal,
+            board=_sight(client).board,
         )
 
     def _level(self, guest: Guest) -> str | None:
@@ -225,6 +246,14 @@ def _position(cursor: object, names: Sequence[str]) -> int:
 
 def _cursor(position: int, last: str) -> str:
     return base64.urlsafe_b64encode(f"{position} {last}".encode()).decode()
+
+
+def _sight(client: Client) -> Sight:
+    """Whose list a client sees: its board's, or its session's own. In the modern era a list depends on what a request
+    carries and on nothing else, so without a board in the address there is none."""
+    if client.board is not None:
+        return Sight(_address_filter(client), named_board(client.board))
+    return Sight(_address_filter(client), session_board(client.session) if client.session is not None else None)
 
 
 def _address_filter(client: Client) -> Filter:

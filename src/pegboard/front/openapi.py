@@ -88,6 +88,14 @@ def document() -> dict[str, Any]:
                     _query("status", "available, unavailable, disabled or needs_auth."),
                 )
             },
+            "/api/tools/search": {
+                "get": _operation(
+                    "The tools that fit a query best, as tool_find gives them",
+                    _of("tools", _list({"type": "object"})),
+                    _query("q", "What the tool should do, in plain words.", required=True),
+                    _query("limit", "How many at most: 1 to 50, 10 if nothing is said."),
+                )
+            },
             "/api/tools/{name}": {"get": _operation("A tool in full", {"type": "object"}, _NAME)},
             "/api/tools/{name}/call": {"post": _call()},
         },
@@ -133,5 +141,5 @@ def _list(items: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": items}
 
 
-def _query(name: str, description: str) -> dict[str, Any]:
-    return {"name": name, "in": "query", "required": False, "description": description, "schema": _TEXT}
+def _query(name: str, description: str, *, required: bool = False) -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": required, "description": description, "schema": _TEXT}

@@ -56,6 +56,7 @@ class Rest:
             Route("/api/servers/{name}/disable", _answering(self._disable), methods=["POST"]),
             Route("/api/servers/{name}/refresh", _answering(self._refresh), methods=["POST"]),
             Route("/api/tools", _answering(self._tools)),
+            Route("/api/tools/search", _answering(self._search)),
             Route("/api/tools/{name}", _answering(self._tool)),
             Route("/api/tools/{name}/call", _answering(self._call), methods=["POST"]),
         ]
@@ -65,7 +66,7 @@ class Rest:
 
     async def _metrics(self, _: Request) -> Response:
         states = [(name, server.state.value) for name, server in sorted(self._board.servers.items())]
-        tools = len(self._board.view(Filter()).items)
+        tools = len(self._board.lists.view(Filter()).items)
         text = self._board.metrics.text(states, tools, self._sessions(), self._board.parked.count)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
@@ -98,13 +99,22 @@ class Rest:
         status = query.get("status") or None
         if status is not None and status not in _STATUSES:
             raise invalid(f"status must be one of {', '.join(_STATUSES)}, found {status!r}")
-        await self._board.list_tools(Filter())
+        await self._board.list_tools()
         rows = answers.tool_rows(self._board, Filter.of(query.get("server"), query.get("prefix")), status)
         return {"tools": rows, "total": len(rows)}
 
+    async def _search(self, request: Request) -> Any:
+        query = request.query_params
+        limit = query.get("limit") or "10"
+        if not (limit.isascii() and limit.isdigit()):
+            raise invalid(f"limit must be a whole number, found {limit!r}")
+        if "q" not in query:
+            raise invalid("q is missing: what to search for")
+        return await answers.found(self._board, query["q"], int(limit))
+
     async def _tool(self, request: Request) -> Any:
         tool = await self._board.find_tool(request.path_params["name"])
-        return answers.described(self._board, tool)
+        return self._board.described(tool)
 
     async def _call(self, request: Request) -> Any:
         name = request.path_params["name"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Protocol, cast
@@ -47,9 +48,11 @@ _HANDSHAKE_ONLY = frozenset({"resources/subscribe", "resources/unsubscribe", "lo
 _RELAYED = frozenset({*_LISTS, "tools/call", "prompts/get", "resources/read", "completion/complete", *_HANDSHAKE_ONLY})
 _OWN_NOTIFICATIONS = SPEC_CLIENT_NOTIFICATION_METHODS - {"notifications/roots/list_changed"}
 
-_CLIENT_KEY = "pegboard.client"
+_ADDRESS_KEY = "pegboard.address"
 _CAPABILITIES_KEY = "pegboard.capabilities"
 _Context = ServerRequestContext[Any, Any]
+# The board of a client that comes over a pipe, where there is no address to name it in.
+line_board: ContextVar[str | None] = ContextVar("line_board", default=None)
 
 
 @dataclass(slots=True, eq=False)
@@ -60,6 +63,8 @@ class Client:
     session: str | None
     query: Mapping[str, str]
     outlet: Outlet
+    # The board it named in its address, if it did.
+    board: str | None = None
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
     log_level: str | None = None
     principal: str = ""
@@ -86,7 +91,7 @@ class Backend(Protocol):
 
     async def session_ended(self, client: Client) -> None: ...
 
-    def instructions(self) -> str: ...
+    def instructions(self, client: Client) -> str: ...
 
     def capabilities(self, client: Client) -> Mapping[str, Any]: ...
 
@@ -103,7 +108,6 @@ class GatewayServer(Server[Any]):
             SERVER_INFO["name"],
             title=SERVER_INFO["title"],
             version=VERSION,
-            instructions=backend.instructions(),
             get_tool_input_schema=backend.input_schema,
             # What there is a handler for is what the SDK announces; the middleware is there first.
             on_list_tools=_answered_by_the_middleware,
@@ -169,8 +173,10 @@ class GatewayServer(Server[Any]):
             _connection(ctx).state[_CAPABILITIES_KEY] = capabilities if isinstance(capabilities, dict) else {}
         if not isinstance(result, dict):
             return result
+        client = _client(ctx)
         own = cast("dict[str, Any]", result.get("capabilities") or {})
-        return {**result, "capabilities": {**self._backend.capabilities(_client(ctx)), **own}}
+        passed_on = self._backend.capabilities(client)
+        return {**result, "capabilities": {**passed_on, **own}, "instructions": self._backend.instructions(client)}
 
     async def _notified(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
         if ctx.method in _OWN_NOTIFICATIONS or not _connection(ctx).initialize_accepted:
@@ -308,7 +314,8 @@ def _client(ctx: _Context) -> Client:
     return Client(
         era,
         session=None if era == "modern" else connection.session_id or f"connection-{id(connection)}",
-        query=_query(ctx, connection),
+        query=_address(ctx, connection)[0],
+        board=_address(ctx, connection)[1],
         outlet=Outlet(_channel(ctx), progress_token(ctx.params)),
         capabilities=declared,
         log_level=level if isinstance(level, str) else None,
@@ -323,9 +330,17 @@ def _principal(ctx: _Context, meta: Mapping[str, Any]) -> str:
     return sha256(f"{credentials} {meta.get(CLIENT_INFO_KEY)}".encode("utf-8", "replace")).hexdigest()
 
 
-def _query(ctx: _Context, connection: Connection) -> Mapping[str, str]:
-    """The address's filters; a session keeps those it was opened with."""
-    known = connection.state.get(_CLIENT_KEY)
+def _address(ctx: _Context, connection: Connection) -> tuple[Mapping[str, str], str | None]:
+    """The filters and the board of the address that a client uses; a session keeps those it was opened with."""
+    known = connection.state.get(_ADDRESS_KEY)
     if known is None:
-        known = connection.state[_CLIENT_KEY] = dict(ctx.request.query_params) if ctx.request is not None else {}
-    return cast("Mapping[str, str]", known)
+        request = ctx.request
+        query: dict[str, str] = {} if request is None else dict(request.query_params)
+        known = (query, line_board.get() if request is None else _board_of(request))
+        connection.state[_ADDRESS_KEY] = known
+    return cast("tuple[Mapping[str, str], str | None]", known)
+
+
+def _board_of(request: Any) -> str | None:
+    name = request.path_params.get("board")
+    return name if isinstance(name, str) else None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
 from pegboard.protocol.eras import Era, forwarded_params, severity
 from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
 from pegboard.servers.party import inability
-from pegboard.view import EVERYTHING, Filter
+from pegboard.view import EVERYTHING, Filter, Sight
 
 OnProgress = Callable[[Params], None]
 Ask = Callable[[str, Params, "OnProgress | None"], Awaitable[Message]]
@@ -32,8 +33,15 @@ class Caller:
     ask: Ask | None = None
     # Who is behind it, as far as its credentials and its words about itself tell.
     principal: str = ""
+    # Where tools that this caller loads are kept; without a place nothing can be.
+    board: str | None = None
     # Of the modern era nothing says which requests come from one client: each stands for itself.
     number: int = field(default_factory=lambda: next(_numbers))
+
+    @property
+    def sight(self) -> Sight:
+        """Whose list this caller sees."""
+        return Sight(self.filter, self.board)
 
     @property
     def identity(self) -> str:
@@ -83,3 +91,7 @@ def question_for(capabilities: Mapping[str, Any], params: Params) -> dict[str, A
         # A shared server was told of tasks; a client that knows none answers at once, which is allowed.
         forwarded.pop("task", None)
     return forwarded
+
+
+# Who calls a static tool: its `call()` is given the arguments and nothing else.
+current: ContextVar[Caller] = ContextVar("current_caller")

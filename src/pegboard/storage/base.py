@@ -31,7 +31,7 @@ class CatalogRecord:
 
 
 class Storage(Protocol):
-    """Keeps the catalog. Each call is safe from several processes at once."""
+    """Keeps the catalog and the boards. Each call is safe from several processes at once."""
 
     async def open(self) -> None:
         """Be ready, with every migration applied; `StorageError` if that cannot be."""
@@ -47,6 +47,14 @@ class Storage(Protocol):
 
     async def save_catalog(self, record: CatalogRecord) -> None:
         """Put a server's record in place of the one before."""
+        ...
+
+    async def load_boards(self) -> dict[str, list[str]]:
+        """The tools that are loaded on each named board, in the order they were."""
+        ...
+
+    async def save_board(self, name: str, tools: list[str]) -> None:
+        """Put a board's tools in place of those before; none at all forgets the board."""
         ...
 
     async def forget_catalog(self, server: str, fingerprint: str) -> None:

@@ -25,4 +25,11 @@ SQLITE: tuple[str, ...] = (
     ALTER TABLE catalog ADD COLUMN resources TEXT NOT NULL DEFAULT '[]';
     ALTER TABLE catalog ADD COLUMN templates TEXT NOT NULL DEFAULT '[]';
     """,
+    # 3: named boards
+    """
+    CREATE TABLE boards (
+        name  TEXT PRIMARY KEY,
+        tools TEXT NOT NULL
+    ) STRICT;
+    """,
 )

@@ -73,6 +73,31 @@ class SqliteStorage:
         where = (server, fingerprint)
         await self._do(lambda db: db.execute("DELETE FROM catalog WHERE server = ? AND fingerprint = ?", where))
 
+    async def load_boards(self) -> dict[str, list[str]]:
+        """The tools that are loaded on each named board; one that cannot be read is as good as none."""
+
+        def load(db: sqlite3.Connection) -> dict[str, list[str]]:
+            boards: dict[str, list[str]] = {}
+            for name, tools in db.execute("SELECT name, tools FROM boards"):
+                try:
+                    boards[name] = [tool for tool in _list(tools) if isinstance(tool, str)]
+                except exactjson.NotJson as exc:
+                    logger().warning("board.unreadable", board=name, reason=str(exc))
+            return boards
+
+        return await self._do(load)
+
+    async def save_board(self, name: str, tools: list[str]) -> None:
+        """Put a board's tools in place of those before."""
+
+        def save(db: sqlite3.Connection) -> None:
+            if tools:
+                db.execute("INSERT OR REPLACE INTO boards VALUES (?, ?)", (name, _text(tools)))
+            else:
+                db.execute("DELETE FROM boards WHERE name = ?", (name,))
+
+        await self._do(save)
+
     async def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
         return await asyncio.to_thread(self._locked, work)
 

@@ -1,0 +1,1 @@
+"""Side-by-side runs: ours beside what others would use."""

@@ -1,0 +1,81 @@
+"""What tools cost in a prompt: every schema, against finding, loading and calling one.
+
+`python -m benchmarks.context [FILE]`: FILE is JSON, server → tools as `tools/list` gives them; by default
+`../shared/real-tools.json`. A token is four bytes of UTF-8.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from pegboard.board import Pegboard
+from pegboard.config import Settings
+from pegboard.loaded import session_board
+from pegboard.log import configure
+from pegboard.names import fold_server_name
+from pegboard.relay.caller import Caller
+from pegboard.storage import SqliteStorage
+from pegboard.view import Sight
+
+QUERIES = (
+    "create a pull request",
+    "take a screenshot of a page",
+    "read a file",
+    "query a database",
+    "draw a bar chart",
+)
+
+
+def tokens(value: Any) -> float:
+    """The size of a message, in tokens."""
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()) / 4
+
+
+async def measure(catalogue: dict[str, list[dict[str, Any]]]) -> dict[str, float]:
+    """Tokens of each part of a conversation."""
+    with tempfile.TemporaryDirectory() as folder:
+        storage = SqliteStorage(Path(folder) / "pegboard.db")
+        async with Pegboard(Settings(expose="search"), storage=storage) as board:
+            for server, tools in catalogue.items():
+                board.registry.register_mcp_tools(fold_server_name(server), tools).unwrap()
+            caller = Caller(session="s", board=session_board("s"))
+            every = [tool.definition for tool in board.registry.all() if tool.server_name is not None]
+            first = board.lists.listed(Sight(board=caller.board)).definitions
+            finds, loads = [], []
+            for query in QUERIES:
+                found = await board.call_tool("tool_find", {"arguments": {"query": query}}, caller)
+                finds.append(tokens(found))
+                names = [hit["name"] for hit in found["structuredContent"]["data"]["tools"][:1]]
+                loads.append(tokens(await board.call_tool("tool_load", {"arguments": {"names": names}}, caller)))
+            return {
+                "tools": len(every),
+                "all": tokens(every),
+                "search": tokens(first),
+                "find": max(finds),
+                "load": sum(loads) / len(loads),
+            }
+
+
+def main() -> None:
+    """Print the table."""
+    given = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("../shared/real-tools.json")
+    if not given.exists():
+        raise SystemExit(f"{given} is not there: name a file with tools, server → list")
+    configure("warning")
+    catalogue = json.loads(given.read_text("utf-8"))
+    cost = asyncio.run(measure(catalogue))
+    print(f"{len(catalogue)} servers, {cost['tools']:.0f} tools; a token is four bytes")
+    print(f"tools/list, all      {cost['all']:>9,.0f} tokens")
+    print(f"tools/list, search   {cost['search']:>9,.0f} tokens  ({1 - cost['search'] / cost['all']:.1%} fewer)")
+    print(f"tool_find            {cost['find']:>9,.0f} tokens at most, of {len(QUERIES)} queries")
+    print(f"tool_load of one     {cost['load']:>9,.0f} tokens, mean of {len(QUERIES)} tools")
+    print(f"find + load + list   {cost['search'] + cost['find'] + cost['load']:>9,.0f} tokens for the first call")
+
+
+if __name__ == "__main__":
+    main()

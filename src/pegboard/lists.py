@@ -1,0 +1,134 @@
+"""The lists that clients see: made once for each change, and told about when they changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from pegboard.catalog.library import Entry, Library, Shelf
+from pegboard.catalog.registry import ToolRegistry
+from pegboard.config import Settings
+from pegboard.loaded import LoadedTools
+from pegboard.notices import Notices
+from pegboard.tool import RegisteredTool
+from pegboard.view import EVERYTHING, Filter, Listed, Sight, View
+
+# Up to this many tools of servers, `auto` lists them all.
+FEW = 30
+_MAX_VIEWS = 1024
+
+T = TypeVar("T", bound=Listed)
+
+
+class Lists:
+    """Everything that can be listed, by whose list it is."""
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        library: Library,
+        loaded: LoadedTools,
+        *,
+        hidden: Callable[[], set[str]],
+        settings: Callable[[], Settings],
+    ) -> None:
+        self._registry = registry
+        self._library = library
+        self._loaded = loaded
+        # Servers whose things are not to be listed now.
+        self._hidden = hidden
+        self._settings = settings
+        self._views: dict[tuple[str, Filter | Sight], tuple[int, View[Any]]] = {}
+        self._epoch = 0
+        self._seen = (-1, -1)
+        self.tools: Notices[Sight] = Notices(self.listed)
+        self.prompts: Notices[Filter] = Notices(lambda wanted: self.entries("prompts", wanted))
+        self.resources: Notices[Filter] = Notices(self.resources_and_templates)
+
+    def changed(self) -> None:
+        """Something is another way now that no registry knows of: a server's state, a loaded tool, a setting."""
+        self._epoch += 1
+        self.tell()
+
+    def tell(self) -> None:
+        """Look, in a moment, who has to be told of a change."""
+        for notices in (self.tools, self.prompts, self.resources):
+            notices.changed()
+
+    def close(self) -> None:
+        """No more notices."""
+        for notices in (self.tools, self.prompts, self.resources):
+            notices.close()
+
+    def view(self, wanted: Filter) -> View[RegisteredTool]:
+        """Every tool that passes a filter."""
+
+        def chosen(shown: Callable[[Listed], bool]) -> Iterable[RegisteredTool]:
+            return (tool for tool in self._registry.all() if shown(tool) and wanted.admits(tool))
+
+        return self._view("tools", wanted, chosen)
+
+    def listed(self, sight: Sight) -> View[RegisteredTool]:
+        """The tools that a client has in its list: a filter's matches, all, or those that were chosen."""
+        if sight.filter != EVERYTHING or not self.searching():
+            return self.view(sight.filter)
+        always = {*self._settings().pinned, *self._loaded.on(sight.board)}
+
+        def chosen(shown: Callable[[Listed], bool]) -> Iterable[RegisteredTool]:
+            return (tool for tool in self._registry.all() if shown(tool) and (tool.name in always or _guides(tool)))
+
+        return self._view("listed", sight, chosen)
+
+    def is_listed(self, name: str, sight: Sight) -> bool:
+        """Whether a client has this tool in its list."""
+        return name in self.listed(sight).names
+
+    def searching(self) -> bool:
+        """Whether clients find tools instead of having them all in their list."""
+        settings = self._settings()
+        if settings.expose != "auto":
+            return settings.expose == "search"
+        # Without the tools to find others with, a short list would be a dead end.
+        if "discovery" not in settings.toolsets:
+            return False
+        return sum(tool.server_name is not None for tool in self.view(EVERYTHING).items) > FEW
+
+    def entries(self, kind: str, wanted: Filter) -> View[Entry]:
+        """The prompts, resources or templates of a filter."""
+        shelf: Shelf = getattr(self._library, kind)
+
+        def chosen(shown: Callable[[Listed], bool]) -> Iterable[Entry]:
+            return (entry for entry in shelf.entries.values() if shown(entry) and _admits(wanted, kind, entry))
+
+        return self._view(kind, wanted, chosen)
+
+    def resources_and_templates(self, wanted: Filter) -> View[Entry]:
+        """Both, since one notice tells of both."""
+        resources, templates = self.entries("resources", wanted), self.entries("templates", wanted)
+        return View(resources.items + templates.items, hash((resources.digest, templates.digest)))
+
+    def _view(
+        self, kind: str, key: Filter | Sight, chosen: Callable[[Callable[[Listed], bool]], Iterable[T]]
+    ) -> View[T]:
+        generation = (self._registry.generation, self._library.generation)
+        if self._seen != generation:
+            self._seen = generation
+            self._epoch += 1
+        cached = self._views.get((kind, key))
+        if cached is not None and cached[0] == self._epoch:
+            return cached[1]
+        hidden = self._hidden()
+        view = View[T].of(chosen(lambda entry: entry.server_name not in hidden))
+        if len(self._views) > _MAX_VIEWS:
+            self._views.clear()
+        self._views[kind, key] = (self._epoch, view)
+        return view
+
+
+def _guides(tool: RegisteredTool) -> bool:
+    """Whether a tool is there to find the others with."""
+    return tool.tool is not None and tool.tool.category == "discovery"
+
+
+def _admits(wanted: Filter, kind: str, entry: Entry) -> bool:
+    return wanted.admits(entry) if kind == "prompts" else wanted.admits_server(entry.server_name)

@@ -1,0 +1,234 @@
+"""ToolIndex: finds tools by what they do."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pegboard.search import document
+from pegboard.search.document import Texts
+from pegboard.search.phrases import END, Phrases
+from pegboard.search.postings import Postings, Scores
+from pegboard.search.tokens import Terms, terms
+from pegboard.search.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from pegboard.search.semantic import Meanings
+
+# A word said twice is meant a little more, not twice as much; said often, it is no more than a habit.
+REPETITION, OFTEN = 0.3, 4
+# What a word counts that only resembles one in the index, or is written together or apart there.
+RESEMBLANCE = 0.8
+JOINED, PARTED = 0.5, 0.8
+# Words beyond these, that the index does not know, are of a pasted document and not worth guessing at.
+MOST_UNKNOWN = 32
+# What words count that stand together in query and tool alike, and how many of the best tools are looked at for it.
+PHRASE_WEIGHT = 0.2
+PHRASE_CANDIDATES = 64
+# What meaning counts beside words.
+MEANING = 0.55
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A tool that was found."""
+
+    name: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    name: str
+    server: str
+    digest: int  # of the texts: tells whether a tool changed
+    terms: array[int]
+    sequence: array[int]
+    tempering: float
+
+
+class ToolIndex:
+    """A TF-IDF index that follows its tools: what comes or goes is entered or struck, the rest stays as it is.
+
+    Every ranking is the one that an index built anew from the same tools would give. Not for use by several threads
+    at once.
+    """
+
+    def __init__(self, tools: Iterable[object] = (), *, semantic: bool = False) -> None:
+        self._vocabulary = Vocabulary()
+        self._postings = Postings()
+        self._slots: dict[str, int] = {}  # by a tool's name
+        self._entries: list[_Entry | None] = []  # by slot
+        self._unused: list[int] = []
+        self._servers: dict[str, dict[str, None]] = {}
+        self._meanings = _meanings() if semantic else None
+        self._put(texts for tool in tools if (texts := document.read(tool)) is not None)
+
+    def __len__(self) -> int:
+        """How many tools can be found."""
+        return len(self._slots)
+
+    def add(self, tool: object) -> None:
+        """Make a tool findable, in place of one with the same name. One without a name is passed over."""
+        texts = document.read(tool)
+        if texts is not None:
+            self._put([texts])
+
+    def remove(self, name: str) -> None:
+        """Forget a tool; an unknown name is no error."""
+        self._strike([name])
+
+    def replace(self, server: str, tools: Iterable[object]) -> None:
+        """Make these the tools of a server, and forget its others. Only what changed is read anew."""
+        wanted = {texts.name: texts for tool in tools if (texts := document.read(tool, server)) is not None}
+        self._strike([name for name in self._servers.get(server, ()) if name not in wanted])
+        self._put(wanted.values())
+
+    def search(self, query: str, limit: int = 10) -> list[Hit]:
+        """The best tools for a query, best first; equals by name. A query that says nothing finds nothing."""
+        if limit <= 0 or not self._slots:
+            return []
+        asked = terms(query)
+        if not asked.sequence:
+            asked = terms(query, stop_words=True)
+        scores = self._scores(self._factors(asked))
+        best = self._ranked(scores, PHRASE_CANDIDATES)
+        self._add_phrases(scores, best, asked)
+        scores = self._with_meanings(scores, query)
+        return [Hit(self._name(slot), float(scores[slot])) for slot in self._ranked(scores, limit)]
+
+    def _put(self, tools: Iterable[Texts]) -> None:
+        """Enter tools, striking first, all at once, those of the same name that say something else."""
+        wanted = {texts.name: texts for texts in tools}
+        new = [texts for texts in wanted.values() if not self._stands(texts)]
+        self._strike([texts.name for texts in new])
+        for texts in new:
+            self._enter(texts)
+
+    def _stands(self, texts: Texts) -> bool:
+        slot = self._slots.get(texts.name)
+        entry = None if slot is None else self._entries[slot]
+        return entry is not None and entry.digest == hash(texts)
+
+    def _enter(self, texts: Texts) -> None:
+        weighed = document.weigh(texts)
+        slot = self._unused.pop() if self._unused else len(self._entries)
+        number = self._vocabulary.number
+        numbers = array("i", [number(term) for term in weighed.weights])
+        for term, weight in zip(numbers, weighed.weights.values(), strict=True):
+            self._postings.add(term, slot, weight)
+        sequence = array("i", [number(term) if term else END for term in weighed.sequence])
+        entry = _Entry(texts.name, texts.server, hash(texts), numbers, sequence, weighed.tempering)
+        if slot == len(self._entries):
+            self._entries.append(entry)
+        else:
+            self._entries[slot] = entry
+        if self._meanings:
+            self._meanings.put(slot, texts)
+        self._slots[texts.name] = slot
+        self._servers.setdefault(texts.server, {})[texts.name] = None
+
+    def _strike(self, names: Iterable[str]) -> None:
+        slots = [self._slots.pop(name) for name in names if name in self._slots]
+        if not slots:
+            return
+        gone = np.zeros(len(self._entries), dtype=np.bool_)
+        gone[slots] = True
+        touched: dict[int, None] = {}
+        for slot in slots:
+            entry = self._entry(slot)
+            touched.update(dict.fromkeys(entry.terms))
+            del self._servers[entry.server][entry.name]
+            self._entries[slot] = None
+        for term in touched:
+            if not self._postings.remove(term, gone):
+                self._vocabulary.forget(term)
+        self._unused += slots
+        if self._meanings:
+            self._meanings.drop(slots)
+
+    def _factors(self, asked: Terms) -> dict[int, float]:
+        """What each term of the index counts for a query: more the rarer it is, and the more often it is said."""
+        factors: dict[int, float] = {}
+        for term, share in self._meant(asked):
+            number = self._vocabulary.numbers.get(term)
+            if number is not None:
+                factors[number] = max(factors.get(number, 0.0), share * self._rarity(number))
+        return factors
+
+    def _meant(self, asked: Terms) -> Iterator[tuple[str, float]]:
+        """The terms that a query may mean, and how surely."""
+        unknown = 0
+        for word, times in Counter(asked.sequence).items():
+            said = min(times, OFTEN) ** REPETITION
+            if word in self._vocabulary.numbers:
+                yield word, said
+                continue
+            unknown += 1
+            if unknown > MOST_UNKNOWN:
+                continue
+            yield from ((term, said * RESEMBLANCE * alikeness) for term, alikeness in self._vocabulary.alike(word))
+            yield from ((term, said * PARTED) for term in self._vocabulary.compounds(word))
+        yield from ((word, 1.0) for word in asked.aside)
+        yield from ((first + second, JOINED) for first, second in pairwise(asked.sequence))
+
+    def _rarity(self, term: int) -> float:
+        """The inverse document frequency of a term."""
+        frequency = self._postings.frequency(term)
+        return math.log(1 + (len(self._slots) - frequency + 0.5) / (frequency + 0.5))
+
+    def _scores(self, factors: dict[int, float]) -> Scores:
+        scores = np.zeros(len(self._entries), dtype=np.float32)
+        for term, factor in factors.items():
+            self._postings.score(scores, term, factor)
+        return scores
+
+    def _ranked(self, scores: Scores, most: int) -> list[int]:
+        """The slots of the best tools in order, as many as asked for."""
+        slots = np.flatnonzero(scores > 0)
+        found = scores[slots]
+        if most < len(found):
+            # All that equal the last one are taken along: which of them is in is a matter of names.
+            good = found >= np.partition(found, -most)[-most]
+            slots, found = slots[good], found[good]
+        ranked = [(-score, self._name(slot), slot) for slot, score in zip(slots.tolist(), found.tolist(), strict=True)]
+        return [slot for _, _, slot in sorted(ranked)[:most]]
+
+    def _add_phrases(self, scores: Scores, best: list[int], asked: Terms) -> None:
+        """Raise the best by what phrases add; none of the others could overtake those by it."""
+        numbers = self._vocabulary.numbers
+        sequence = [numbers[word] for word in asked.sequence if word in numbers]
+        phrases = Phrases(sequence, {number: self._rarity(number) for number in set(sequence)})
+        entries = [self._entry(slot) for slot in best]
+        added = phrases.score([entry.sequence for entry in entries], len(self._vocabulary.terms))
+        scores[best] += (PHRASE_WEIGHT * added * [entry.tempering for entry in entries]).astype(np.float32)
+
+    def _with_meanings(self, scores: Scores, query: str) -> Scores:
+        """Words and meanings, each on a scale from the worst to the best tool, in one score."""
+        near = self._meanings.likeness(query, len(scores)) if self._meanings else None
+        if near is None:
+            return scores
+        words = scores / (scores.max() or np.float32(1))
+        return np.asarray(near * MEANING + words * (1 - MEANING), dtype=np.float32)
+
+    def _entry(self, slot: int) -> _Entry:
+        entry = self._entries[slot]
+        assert entry is not None
+        return entry
+
+    def _name(self, slot: int) -> str:
+        return self._entry(slot).name
+
+
+def _meanings() -> Meanings | None:
+    from pegboard.search.semantic import Meanings, model
+
+    known = model()
+    return None if known is None else Meanings(known)

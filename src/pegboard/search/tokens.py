@@ -1,0 +1,124 @@
+"""Text becomes terms: identifiers are taken apart, words folded and stemmed, scripts without spaces cut in pairs.
+
+`createPullRequest`, `create_pull_request` and `create-pull-request` give the same terms: `creat`, `pull`, `request`,
+and the whole, `createpullrequest`. The whole is what lets `github` find `GitHub`, whose parts are other words.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, cast
+
+import Stemmer
+
+# Beyond this, a text is a pasted document and its first pages say what it is about.
+MAX_TEXT = 20_000
+_MAX_WORD = 64
+# Of how many parts a name can be that people write as one word.
+_MAX_PARTS = 3
+
+# Words that carry grammar, and the politeness around a wish; nothing about any field of tools.
+_STOP_WORDS = frozenset(
+    """
+    a about above after again all also am an and any are as at be because been before being below between both
+    but by can could did do does doing dont down during each few for from further had has have having he help
+    her here hers him his how i id if im in into is it its itself ive just let lets like me more most my myself
+    need no nor not now of off on once only or other our ours out over own please same she should so some such
+    than that the their them then there these they this those through to too under until up us very want was we
+    were what whats when where which while who whom why will with would you your yours
+    """.split()  # noqa: SIM905 (a hundred quoted words would not be read)
+)
+
+# Scripts written without spaces (or, as Hangul, with particles joined on): kana, ideographs, Hangul, Thai to Khmer.
+_UNSPACED = "぀-ヿㇰ-ㇿ㐀-䶿一-鿿豈-﫿가-힯" + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff" + "\U00020000-\U0003ffff"
+_IDENTIFIER = re.compile(r"[^\W_]+(?:[_-]+[^\W_]+)*")
+_PART = re.compile(rf"[{_UNSPACED}]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z{_UNSPACED}]+")
+_UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]+")
+_APOSTROPHE = re.compile(r"(?<=\w)['\u2019](?=\w)")
+_ACCENT = re.compile("[\u0300-\u036f]")
+_stem = cast("Callable[[str], str]", cast("Any", Stemmer).Stemmer("english").stemWord)
+
+
+@dataclass(slots=True)
+class Terms:
+    """The terms of a text: in their order, and besides them the wholes of identifiers and single characters."""
+
+    sequence: list[str] = field(default_factory=list[str])
+    aside: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    sequence: tuple[str, ...]
+    content: tuple[str, ...]  # the sequence without stop words
+    aside: tuple[str, ...]
+
+
+def terms(text: str, *, stop_words: bool = False) -> Terms:
+    """The terms of a text; with `stop_words` those of its every word."""
+    found = Terms()
+    for identifier in _IDENTIFIER.findall(_folded(text[:MAX_TEXT])):
+        pieces = _pieces(identifier)
+        found.sequence += pieces.sequence if stop_words else pieces.content
+        found.aside += pieces.aside
+    return found
+
+
+def words(text: str) -> list[str]:
+    """The words of a text as they are spelt, in lower case, identifiers taken apart, without stop words."""
+    found: list[str] = []
+    for identifier in _IDENTIFIER.findall(_folded(text[:MAX_TEXT])):
+        found += _words(identifier)
+    return found
+
+
+@lru_cache(maxsize=1 << 16)
+def _words(identifier: str) -> tuple[str, ...]:
+    lower = (part[:_MAX_WORD].lower() for part in _PART.findall(identifier))
+    return tuple(word for word in lower if word not in _STOP_WORDS)
+
+
+def _folded(text: str) -> str:
+    """Apostrophes closed, width and accents dropped: `what's` is `whats`, `Grüße` is `Grusse`."""
+    if "'" in text or "\N{RIGHT SINGLE QUOTATION MARK}" in text:
+        text = _APOSTROPHE.sub("", text)
+    if text.isascii():
+        return text
+    # A lone surrogate can stand in JSON, and nowhere else.
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    return unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFKD", text))).replace("ß", "ss")
+
+
+@lru_cache(maxsize=1 << 16)
+def _pieces(identifier: str) -> _Pieces:
+    sequence: list[str] = []
+    content: list[str] = []
+    aside: list[str] = []
+    parts = cast("list[str]", _PART.findall(identifier))
+    for part in parts:
+        if _UNSPACED_RUN.match(part):
+            pairs = [first + second for first, second in pairwise(part)] or [part]
+            sequence += pairs
+            content += pairs
+            aside += part if len(part) > 1 else ""
+            continue
+        term = stemmed(part)
+        sequence.append(term)
+        if part.lower() not in _STOP_WORDS:
+            content.append(term)
+    whole = "".join(parts)
+    if 1 < len(parts) <= _MAX_PARTS and not _UNSPACED_RUN.search(whole):
+        aside.append(stemmed(whole))
+    return _Pieces(tuple(sequence), tuple(content), tuple(aside))
+
+
+def stemmed(word: str) -> str:
+    """A word as the index knows it."""
+    word = word[:_MAX_WORD].lower()
+    # The stemmer knows English.
+    return _stem(word) if word.isascii() else word

@@ -1,0 +1,97 @@
+"""The terms of an index: a number for each, and which of them a word may mean that is none of them."""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+
+from pegboard.search.tokens import stemmed
+
+_ALIKE = 0.5
+_MOST_ALIKE = 3
+_SHORTEST_MISSPELT = 4
+_SHORTEST_PART = 3
+_MOST_REMEMBERED = 4096
+
+
+class Vocabulary:
+    """Terms and their numbers. A term that no tool has any more is forgotten, and its number used again."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self.terms: list[str] = []
+        self._unused: list[int] = []
+        self._sizes = array("i")  # of each term, how many pieces it has
+        self._by_piece: dict[str, array[int]] = {}
+        self._alike: dict[str, list[tuple[str, float]]] = {}
+
+    def number(self, term: str) -> int:
+        """The number of a term, a new one if need be."""
+        known = self.numbers.get(term)
+        return self._learn(term) if known is None else known
+
+    def forget(self, number: int) -> None:
+        """Take out a term that is in no tool."""
+        term = self.terms[number]
+        del self.numbers[term]
+        self._unused.append(number)
+        self._alike.clear()
+        for piece in _pieces(term):
+            self._by_piece[piece].remove(number)
+
+    def compounds(self, word: str) -> list[str]:
+        """Known terms that an unknown word is made of: `webpage` of `web` and `page`."""
+        ends = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
+        parted = ((stemmed(word[:end]), stemmed(word[end:])) for end in ends)
+        return [part for parts in parted if all(part in self.numbers for part in parts) for part in parts]
+
+    def alike(self, word: str) -> list[tuple[str, float]]:
+        """Known terms that an unknown word resembles, with how much (up to 1), the most alike first."""
+        if len(word) < _SHORTEST_MISSPELT or word.isdigit():
+            return []
+        found = self._alike.get(word)
+        if found is None:
+            if len(self._alike) >= _MOST_REMEMBERED:
+                self._alike.clear()
+            found = self._alike[word] = self._look_for(word)
+        return found
+
+    def _learn(self, term: str) -> int:
+        self._alike.clear()
+        pieces = _pieces(term)
+        if self._unused:
+            number = self._unused.pop()
+            self.terms[number] = term
+            self._sizes[number] = len(pieces)
+        else:
+            number = len(self.terms)
+            self.terms.append(term)
+            self._sizes.append(len(pieces))
+        self.numbers[term] = number
+        for piece in pieces:
+            self._by_piece.setdefault(piece, array("i")).append(number)
+        return number
+
+    def _look_for(self, word: str) -> list[tuple[str, float]]:
+        pieces = _pieces(word)
+        lists = [self._by_piece[piece] for piece in pieces if self._by_piece.get(piece)]
+        if not lists:
+            return []
+        shared = np.bincount(np.concatenate(lists), minlength=len(self.terms))
+        # Dice's coefficient: the share of pieces that two words have in common.
+        alikeness = 2 * shared / (np.asarray(self._sizes) + len(pieces))
+        good = np.flatnonzero(alikeness >= _ALIKE)
+        ranked = sorted((-float(alikeness[number]), self.terms[number]) for number in good)
+        return [(term, -negative) for negative, term in ranked[:_MOST_ALIKE]]
+
+
+def _pieces(term: str) -> set[str]:
+    """The pairs of letters in a term that are neighbours, or have one letter between; the ends count as letters.
+
+    Two letters swapped, or one too many, leave most of these as they are; of trigrams they would break too many.
+    """
+    if term.isdigit():
+        return set()
+    marked = f"^{term}$"
+    return {marked[at] + marked[at + apart] for apart in (1, 2) for at in range(len(marked) - apart)}

@@ -1,0 +1,1 @@
+"""Pegboard's own tools, by toolset."""

@@ -1,0 +1,213 @@
+"""The six tools with which a model finds its way among thousands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pegboard.relay.caller import Caller, current
+from pegboard.result import ToolErrorCode, ToolFailure, invalid
+from pegboard.tool import RegisteredTool, RelayingTool, ResultTool
+from pegboard.toolsets.discovery.hit import hits, one_line
+from pegboard.toolsets.discovery.house import House
+
+_MOST = 50
+_TEXT = {"type": "string"}
+_NAMES = {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": _MOST}
+_READS = {"readOnlyHint": True, "openWorldHint": False}
+_CHANGES = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+
+
+def _input(required: list[str], **properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _output(**data: Mapping[str, Any]) -> dict[str, Any]:
+    """Success and failure in one schema."""
+    return {
+        "type": "object",
+        "properties": {
+            "success": {"type": "boolean"},
+            "data": {"type": "object", "properties": data},
+            "error": {"type": "object"},
+        },
+        "required": ["success"],
+    }
+
+
+_LIST = {"type": "array"}
+_COUNT = {"type": "integer"}
+
+
+class DiscoveryTool(ResultTool):
+    """What all of them have in common: the board, and whoever calls."""
+
+    category = "discovery"
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+
+    @staticmethod
+    def caller() -> Caller:
+        """Who calls; from Python nobody in particular."""
+        return current.get(None) or Caller()
+
+
+class ToolFind(DiscoveryTool):
+    """Search."""
+
+    name = "tool_find"
+    description = (
+        "Search all tools of all servers by what you want to do. Returns the best matches with their parameters; "
+        "then tool_load them, or tool_call one at once."
+    )
+    input_schema = _input(
+        ["query"],
+        query={
+            **_TEXT,
+            "description": "What the tool should do, in plain words",
+            "examples": ["create a pull request"],
+        },
+        limit={"type": "integer", "minimum": 1, "maximum": _MOST, "default": 10},
+    )
+    output_schema = _output(tools=_LIST, total=_COUNT)
+    annotations = {"title": "Find tools", **_READS}  # noqa: RUF012
+
+    async def call(self, arguments: Mapping[str, Any]) -> Any:
+        caller = self.caller()
+        found, total = await self._house.find(arguments["query"], arguments.get("limit", 10), caller.filter)
+        active = frozenset(self._house.loaded_on(caller.board))
+        rows = [
+            (
+                each,
+                self._house.availability(each.tool),
+                each.tool.name in active,
+                self._house.is_listed(each.tool.name, caller.sight),
+            )
+            for each in found
+        ]
+        return {"tools": hits(rows), "total": total}
+
+
+class ToolDescribe(DiscoveryTool):
+    """Everything about one tool."""
+
+    name = "tool_describe"
+    description = "Show one tool in full: description, input schema, server, availability."
+    input_schema = _input(["name"], name=_TEXT)
+    output_schema = _output(name=_TEXT, description=_TEXT, inputSchema={"type": "object"})
+    annotations = {"title": "Describe a tool", **_READS}  # noqa: RUF012
+
+    async def call(self, arguments: Mapping[str, Any]) -> Any:
+        caller = self.caller()
+        tool = await self._house.find_tool(arguments["name"], caller.filter)
+        active = tool.name in self._house.loaded_on(caller.board)
+        return {
+            **self._house.described(tool),
+            "active": active,
+            "listed": self._house.is_listed(tool.name, caller.sight),
+        }
+
+
+class ToolLoad(DiscoveryTool):
+    """Hang tools in front of the model."""
+
+    name = "tool_load"
+    description = (
+        "Activate tools by name: they join your tool list, and their full schemas are returned, so that you can also "
+        "use them with tool_call. All or none."
+    )
+    input_schema = _input(["names"], names=_NAMES)
+    output_schema = _output(loaded=_LIST, tools=_LIST, total=_COUNT)
+    annotations = {"title": "Load tools", **_CHANGES}  # noqa: RUF012
+
+    async def call(self, arguments: Mapping[str, Any]) -> Any:
+        caller = self.caller()
+        tools = await self._all(list(dict.fromkeys(arguments["names"])), caller)
+        names = [tool.name for tool in tools]
+        answer = {"loaded": names, "tools": [dict(tool.definition) for tool in tools]}
+        if caller.board is None:
+            # Of such a client nothing is remembered between its requests.
+            return {**answer, "total": 0, "message": "Your tool list stays as it is: use these with tool_call."}
+        await self._house.load_on(caller.board, names)
+        return {**answer, "total": len(self._house.loaded_on(caller.board))}
+
+    async def _all(self, names: list[str], caller: Caller) -> list[RegisteredTool]:
+        """Every tool, or an error that names each one that is not there."""
+        tools: list[RegisteredTool] = []
+        problems: list[str] = []
+        for name in names:
+            try:
+                tools.append(await self._house.find_tool(name, caller.filter))
+            except ToolFailure as exc:
+                problems.append(exc.error.message)
+        if problems:
+            raise ToolFailure(ToolErrorCode.NOT_FOUND, f"Nothing was loaded. {' '.join(problems)}", retryable=False)
+        return tools
+
+
+class ToolUnload(DiscoveryTool):
+    """Take tools down again."""
+
+    name = "tool_unload"
+    description = "Deactivate loaded tools by name, to keep your tool list short."
+    input_schema = _input(["names"], names=_NAMES)
+    output_schema = _output(unloaded=_LIST, total=_COUNT)
+    annotations = {"title": "Unload tools", **_CHANGES}  # noqa: RUF012
+
+    async def call(self, arguments: Mapping[str, Any]) -> Any:
+        board = self.caller().board
+        gone = await self._house.unload_from(board, arguments["names"]) if board is not None else []
+        return {"unloaded": gone, "total": len(self._house.loaded_on(board))}
+
+
+class ToolActive(DiscoveryTool):
+    """What is loaded."""
+
+    name = "tool_active"
+    description = "List the tools that you have loaded."
+    input_schema = _input([])
+    output_schema = _output(tools=_LIST, count=_COUNT, message=_TEXT)
+    annotations = {"title": "Active tools", **_READS}  # noqa: RUF012
+
+    async def call(self, arguments: Mapping[str, Any]) -> Any:
+        del arguments
+        caller = self.caller()
+        tools: list[dict[str, str]] = []
+        for name in self._house.loaded_on(caller.board):
+            try:
+                tool = await self._house.find_tool(name, caller.filter)
+                words = one_line(str(tool.definition.get("description") or ""), 160)
+            except ToolFailure as exc:
+                words = f"not available now: {one_line(exc.error.message, 120)}"
+            tools.append({"name": name, "description": words})
+        count = len(tools)
+        message = (
+            f"{count} tool{'' if count == 1 else 's'} active."
+            if count
+            else "No tools are active. Use tool_find, then tool_load."
+        )
+        return {"tools": tools, "count": count, "message": message}
+
+
+class ToolCall(RelayingTool):
+    """Call any tool by its name; its result is relayed as it is."""
+
+    name = "tool_call"
+    category = "discovery"
+    description = "Call any tool by name, loaded or not. See tool_describe for its arguments."
+    input_schema = _input(["name"], name=_TEXT, arguments={"type": "object", "description": "The tool's own arguments"})
+    annotations = {"title": "Call a tool", "readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}  # noqa: RUF012
+
+    def target(self, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        if arguments["name"] == self.name:
+            raise invalid("tool_call cannot call itself")
+        return arguments["name"], dict(arguments.get("arguments") or {})
+
+
+NAMES = ("tool_find", "tool_describe", "tool_load", "tool_unload", "tool_active", "tool_call")
+
+
+def discovery_tools(house: House) -> list[ResultTool | RelayingTool]:
+    """All of them."""
+    return [ToolFind(house), ToolDescribe(house), ToolLoad(house), ToolUnload(house), ToolActive(house), ToolCall()]

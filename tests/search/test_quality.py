@@ -1,0 +1,46 @@
+"""The gate: a change may not make search find less than it does."""
+
+from __future__ import annotations
+
+import pytest
+
+from pegboard.search import ToolIndex
+from pegboard.search.semantic import model
+from search.quality import SHARED_SETS, QuerySet, own_set, recall, shared_set
+
+# Recall within the first five, as measured; a change that raises it should raise these.
+OWN = {"words": 0.903, "meaning": 0.942}
+SHARED = {"words": 0.752, "meaning": 0.779}
+SLACK = 0.01
+
+
+def measured(queries: QuerySet, *, semantic: bool) -> float:
+    """Recall of our index."""
+    if semantic and model() is None:
+        pytest.skip("the extra is not installed")
+    index = ToolIndex(queries.tools, semantic=semantic)
+    return recall(lambda query: [hit.name for hit in index.search(query, 5)], queries.queries)
+
+
+@pytest.mark.parametrize("kind", ["words", "meaning"])
+def test_own_queries_find_their_tools(kind: str) -> None:
+    """Everyday queries over the tools of thirty invented servers."""
+    assert measured(own_set(), semantic=kind == "meaning") >= OWN[kind] - SLACK
+
+
+@pytest.mark.skipif(not SHARED_SETS.is_dir(), reason="the shared sets do not stand beside this checkout")
+@pytest.mark.parametrize("kind", ["words", "meaning"])
+def test_real_queries_find_their_tools(kind: str) -> None:
+    """The mean over sets of real queries to real tools, where they stand beside the checkout."""
+    recalls = [measured(shared_set(folder), semantic=kind == "meaning") for folder in sorted(SHARED_SETS.iterdir())]
+    assert sum(recalls) / len(recalls) >= SHARED[kind] - SLACK
+
+
+def test_the_own_set_is_sound() -> None:
+    """Every query's right tool exists, and no query stands there twice."""
+    held = own_set()
+    names = {tool["name"] for tool in held.tools}
+    assert len(names) == len(held.tools) >= 300
+    assert len({tool["server"] for tool in held.tools}) >= 25
+    assert len({asked.query for asked in held.queries}) == len(held.queries) >= 150
+    assert all(need <= names for asked in held.queries for need in asked.needs)

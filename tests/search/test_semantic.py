@@ -1,0 +1,76 @@
+"""Search by meaning, and without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from pegboard.search import ToolIndex, semantic
+
+TOOLS = (
+    {"name": "cancel_event", "description": "Call an appointment off"},
+    {"name": "current_weather", "description": "Temperature, wind and sky at a place now"},
+    {"name": "book_flight", "description": "Reserve a seat on an airplane"},
+    {"name": "play_song", "description": "Start a piece of music"},
+)
+
+
+installed = pytest.mark.skipif(semantic.model() is None, reason="the extra is not installed")
+
+
+@pytest.fixture
+def forgetful() -> Iterator[None]:
+    """The model is looked for anew, before and after."""
+    semantic.model.cache_clear()
+    yield
+    semantic.model.cache_clear()
+
+
+@installed
+def test_a_tool_is_found_by_what_it_means() -> None:
+    """No word of these queries stands in the tool."""
+    index = ToolIndex(TOOLS, semantic=True)
+    assert index.search("how warm is it outside")[0].name == "current_weather"
+    assert index.search("I want to travel by plane")[0].name == "book_flight"
+    assert index.search("listen to an album")[0].name == "play_song"
+
+
+@installed
+def test_every_part_of_a_long_wish_is_looked_for() -> None:
+    """Two wishes in one query find a tool each."""
+    found = ToolIndex(TOOLS, semantic=True).search("How hot is it in Rome? Then get me a ticket for the airline.", 2)
+    assert {hit.name for hit in found} == {"current_weather", "book_flight"}
+
+
+@installed
+def test_equals_are_equal_wherever_they_stand() -> None:
+    """Twins have the same score to the last digit, however many tools are around them."""
+    twins = [{"name": f"twin{mark}", "description": "Water the plants"} for mark in "!?."]
+    others = [{"name": f"other {number}", "description": f"thing {number * 37}"} for number in range(300)]
+    hits = ToolIndex([twins[0], *others[:150], twins[1], *others[150:], twins[2]], semantic=True).search("garden", 400)
+    scores = {hit.score for hit in hits if hit.name.startswith("twin")}
+    assert len(scores) == 1
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_without_the_model_words_alone_are_searched_and_one_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extra is an extra."""
+    monkeypatch.setattr(semantic, "find_spec", lambda _name: None)
+    with structlog.testing.capture_logs() as logged:
+        first, second = ToolIndex(TOOLS, semantic=True), ToolIndex(TOOLS, semantic=True)
+    assert first.search("weather") == second.search("weather") == ToolIndex(TOOLS).search("weather")
+    assert [line["event"] for line in logged] == ["semantic_search_unavailable"]
+    assert "pegboard[semantic]" in logged[0]["help"]
+
+
+def test_a_query_that_means_nothing_finds_nothing() -> None:
+    """Nearest is not near."""
+    assert ToolIndex(TOOLS, semantic=True).search("?! 12 the") == []
+
+
+def test_the_model_is_not_looked_for_unless_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words alone are the default."""
+    monkeypatch.setattr(semantic, "model", lambda: pytest.fail("looked for"))
+    assert ToolIndex(TOOLS).search("weather")
