@@ -46,18 +46,22 @@ async def measure(catalogue: dict[str, list[dict[str, Any]]]) -> dict[str, float
             caller = Caller(session="s", board=session_board("s"))
             every = [tool.definition for tool in board.registry.all() if tool.server_name is not None]
             first = board.lists.listed(Sight(board=caller.board)).definitions
-            finds, loads = [], []
+            finds, loads, calls = [], [], []
             for query in QUERIES:
                 found = await board.call_tool("tool_find", {"arguments": {"query": query}}, caller)
                 finds.append(tokens(found))
                 names = [hit["name"] for hit in found["structuredContent"]["data"]["tools"][:1]]
                 loads.append(tokens(await board.call_tool("tool_load", {"arguments": {"names": names}}, caller)))
+                calls.append(tokens({"name": names[0], "arguments": {}}))
+            again = board.lists.listed(Sight(board=caller.board)).definitions
             return {
                 "tools": len(every),
                 "all": tokens(every),
                 "search": tokens(first),
                 "find": max(finds),
                 "load": sum(loads) / len(loads),
+                "call": sum(calls) / len(calls),
+                "again": (tokens(again) - tokens(first)) / len(QUERIES),
             }
 
 
@@ -74,7 +78,10 @@ def main() -> None:
     print(f"tools/list, search   {cost['search']:>9,.0f} tokens  ({1 - cost['search'] / cost['all']:.1%} fewer)")
     print(f"tool_find            {cost['find']:>9,.0f} tokens at most, of {len(QUERIES)} queries")
     print(f"tool_load of one     {cost['load']:>9,.0f} tokens, mean of {len(QUERIES)} tools")
-    print(f"find + load + list   {cost['search'] + cost['find'] + cost['load']:>9,.0f} tokens for the first call")
+    print(f"its place in a list  {cost['again']:>9,.0f} tokens")
+    print(f"its call             {cost['call']:>9,.0f} tokens, beside its own arguments and result")
+    trip = sum(cost[part] for part in ("find", "load", "again", "call"))
+    print(f"find + load + call   {trip:>9,.0f} tokens")
 
 
 if __name__ == "__main__":

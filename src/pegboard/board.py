@@ -32,6 +32,7 @@ from pegboard.servers.server import Server, ServerState
 from pegboard.storage import SqliteStorage, Storage, StorageError
 from pegboard.tool import Disposable, RegisteredTool, RelayingTool, Tool
 from pegboard.toolsets.discovery import discovery_tools
+from pegboard.toolsets.hooks import Hooks
 from pegboard.view import EVERYTHING, Filter, Sight, View
 
 FIRST_MEETING = 0.4
@@ -82,14 +83,15 @@ class Pegboard:
         self.lists = Lists(
             self.registry, self.library, self.loaded, hidden=self._hidden, settings=lambda: self.settings
         )
-        self.finder = Finder(self.registry, self._configured_keywords)
+        self.finder = Finder(
+            self.registry, self._configured_keywords, semantic=lambda: self.settings.search == "semantic"
+        )
         self.discovery = Discovery(
             self.registry, self.storage, lambda: self.servers, may_try=self._may_try, library=self.library
         )
         self.relay = Relay(lambda: self.servers, self.discovery, self.library)
-        if "discovery" in self.settings.toolsets:
-            for tool in discovery_tools(self):
-                self.register(tool)
+        self._hooks = Hooks({"discovery": lambda: discovery_tools(self)}, self.register)
+        self._hooks.apply(self.settings)
         self._keeper = Keeper()
         # Tools of disabled servers: not there for clients, but still to be told about.
         self._shelved: dict[str, tuple[RegisteredTool, ...]] = {}
@@ -169,7 +171,7 @@ class Pegboard:
     async def find(self, query: str, limit: int = 10, wanted: Filter = EVERYTHING) -> tuple[list[Hit], int]:
         """The tools that fit a query best, and how many fit at all."""
         await self._meet()
-        return self.finder.find(query, limit, wanted.admits)
+        return self.finder.find(query, limit, wanted.admits if wanted != EVERYTHING else None)
 
     def is_listed(self, name: str, sight: Sight) -> bool:
         """Whether a client has this tool in its list."""
@@ -219,6 +221,9 @@ class Pegboard:
         token = trace_id.set(new_trace_id()) if trace_id.get() is None else None
         try:
             tool = await self.find_tool(name, caller.filter)
+            if isinstance(tool.tool, RelayingTool):
+                tool, params = await self._meant(tool.tool, params, caller)
+                name = tool.name
             owner = tool.server_name or "pegboard"
             result = await self._call(tool, params, caller)
             outcome = "error" if result.get("isError") is True else "ok"
@@ -283,6 +288,7 @@ class Pegboard:
                     work.append(self._replace(name, spec))
             # All at once: one process that is slow to end must not keep the others' tools in the list.
             await asyncio.gather(*work)
+            self._hooks.apply(settings)
             self.finder.reconfigured()
             self._changed()
 
@@ -326,8 +332,6 @@ class Pegboard:
         return () if spec is None else spec.keywords.get(tool.original_name) or spec.keywords.get(tool.name) or ()
 
     async def _call(self, tool: RegisteredTool, params: Params | None, caller: Caller) -> Message:
-        if isinstance(tool.tool, RelayingTool):
-            return await self._call_through(tool.tool, params, caller)
         if tool.tool is not None:
             return await _call_static(tool.tool, params, caller)
         assert tool.server_name is not None
@@ -347,16 +351,18 @@ class Pegboard:
         )
         return self.relay.noted(server.name, result, caller)
 
-    async def _call_through(self, tool: RelayingTool, params: Params | None, caller: Caller) -> Message:
-        """A call of another tool; what is wrong with it is said to the model, not to its client."""
+    async def _meant(
+        self, tool: RelayingTool, params: Params | None, caller: Caller
+    ) -> tuple[RegisteredTool, dict[str, Any]]:
+        """The other tool that a call is for; what is wrong with it is said to the model, not to its client."""
         arguments = as_object((params or {}).get("arguments")) or {}
         tool.check(arguments)
         name, inner = tool.target(arguments)
         try:
-            found = await self.find_tool(name, caller.filter)
+            meant = await self.find_tool(name, caller.filter)
         except UnknownTool as exc:
             raise ToolFailure(ToolErrorCode.NOT_FOUND, str(exc), retryable=False) from None
-        return await self._call(found, {**(params or {}), "name": name, "arguments": inner}, caller)
+        return meant, {**(params or {}), "name": name, "arguments": inner}
 
     async def _call_for_python(self, name: str, arguments: Mapping[str, Any] | None) -> Message:
         params: dict[str, Any] = {"name": name, "arguments": dict(arguments or {})}
@@ -402,7 +408,7 @@ class Pegboard:
         known = [tool.name for tool in self.registry.all() if wanted.admits(tool)]
         if len(known) <= _COMPARED:
             return known
-        alike = set(self.finder.like(name, _COMPARED))
+        alike = {*self.finder.like(name, _COMPARED), *self.registry.static()}
         return [each for each in known if each in alike]
 
     def _server_availability(self, server: Server) -> Availability:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+from pegboard.catalog.finder import is_guide
 from pegboard.catalog.library import Entry, Library, Shelf
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.config import Settings
@@ -75,7 +76,7 @@ class Lists:
         always = {*self._settings().pinned, *self._loaded.on(sight.board)}
 
         def chosen(shown: Callable[[Listed], bool]) -> Iterable[RegisteredTool]:
-            return (tool for tool in self._registry.all() if shown(tool) and (tool.name in always or _guides(tool)))
+            return (tool for tool in self._registry.all() if shown(tool) and (tool.name in always or is_guide(tool)))
 
         return self._view("listed", sight, chosen)
 
@@ -88,10 +89,9 @@ class Lists:
         settings = self._settings()
         if settings.expose != "auto":
             return settings.expose == "search"
-        # Without the tools to find others with, a short list would be a dead end.
-        if "discovery" not in settings.toolsets:
-            return False
-        return sum(tool.server_name is not None for tool in self.view(EVERYTHING).items) > FEW
+        # Without the tools to find others with, a short list would be a dead end. What is known counts, be it there
+        # or lost at the moment: a list that turns from short to long because a server went away helps nobody.
+        return "tool_find" in self._registry.static() and self._registry.server_tools > FEW
 
     def entries(self, kind: str, wanted: Filter) -> View[Entry]:
         """The prompts, resources or templates of a filter."""
@@ -123,11 +123,6 @@ class Lists:
             self._views.clear()
         self._views[kind, key] = (self._epoch, view)
         return view
-
-
-def _guides(tool: RegisteredTool) -> bool:
-    """Whether a tool is there to find the others with."""
-    return tool.tool is not None and tool.tool.category == "discovery"
 
 
 def _admits(wanted: Filter, kind: str, entry: Entry) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from pegboard.log import logger
 from pegboard.storage import Storage, StorageError
 
-MAX_LOADED = 512
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _NAMED = "board:"
 _SESSION = "session:"

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from harness import Gateway, RawClient, http_client, open_gateway, stdio_client, toy, write_config
+from harness import Gateway, RawClient, eventually, http_client, open_gateway, stdio_client, toy, write_config
 from pegboard.servers.link import RpcError
 from servers.toy import Settings
 from servers.toy_http import http_toy
@@ -419,24 +419,17 @@ async def test_the_index_is_there_from_the_start_and_follows_changes(tmp_path: P
             found = await data(client, "tool_find", {"query": "open a new issue"})
             assert found["tools"][0]["name"] == "work__create_issue"
             assert not any(server.connected for server in gateway.board.servers.values())
+
+            def is_found() -> bool:
+                return bool(gateway.board.finder.find("polish silver", 1)[0])
+
             await client.call("work__change", {"add": ["polish_the_silver"]})
-            async with stdio_free_wait(client):
-                pass
-            await client.call("work__change", {"remove": ["polish_the_silver"]})
-
-
-@asynccontextmanager
-async def stdio_free_wait(client: RawClient) -> AsyncGenerator[None]:
-    """Until a tool that was just added is found."""
-    import asyncio
-
-    async with asyncio.timeout(10):
-        while True:
+            await eventually(is_found)
             found = await data(client, "tool_find", {"query": "polish silver"})
-            if any(hit["name"] == "work__polish_the_silver" for hit in found["tools"]):
-                break
-            await asyncio.sleep(0.02)
-    yield
+            assert [hit["name"] for hit in found["tools"]] == ["work__polish_the_silver"]
+            await client.call("work__change", {"remove": ["polish_the_silver"]})
+            await eventually(lambda: not is_found())
+            assert (await data(client, "tool_find", {"query": "polish silver"}))["tools"] == []
 
 
 async def test_people_and_programs_get_the_same_answers(tmp_path: Path) -> None:
@@ -451,3 +444,64 @@ async def test_people_and_programs_get_the_same_answers(tmp_path: Path) -> None:
             refused = await http.get(f"{gateway.url}/api/tools/search", params=wrong)
             assert refused.status_code == 400, wrong
             assert refused.json()["error"]["code"] == "TOOL_INVALID_INPUT"
+
+
+async def test_people_find_tools_whatever_the_toolsets(tmp_path: Path) -> None:
+    """A board without discovery tools can still be searched from outside of MCP."""
+    import httpx2
+
+    async with open_gateway(tmp_path, {"work": toy(raw_tools=TASKS)}) as gateway, httpx2.AsyncClient() as http:
+        await gateway.board.refresh()
+        answer = await http.get(f"{gateway.url}/api/tools/search", params={"q": "send mail"})
+        assert answer.json()["data"]["tools"][0]["name"] == "work__send_mail"
+
+
+async def test_each_own_tool_can_be_switched_off_while_running(tmp_path: Path) -> None:
+    """`tools` of the `pegboard` section denies and allows, a changed file is taken over, and clients are told."""
+    servers = {"work": toy(raw_tools=TASKS)}
+    own: dict[str, Any] = {**OWN, "expose": "search"}
+    async with open_gateway(tmp_path, servers, **own, tools={"deny": ["tool_call"]}) as gateway:
+        await gateway.board.refresh()
+        async with http_client(gateway.mcp) as client:
+            assert await client.names() == [name for name in DISCOVERY if name != "tool_call"]
+            assert "tool_call" not in client.greeting["instructions"]
+            with pytest.raises(RpcError):
+                await client.call("tool_call", {"name": "work__send_mail"})
+            await gateway.configure(servers, **own)
+            await client.until_changes(1)
+            assert await client.names() == DISCOVERY
+            await gateway.configure(servers, **own, tools={"allow": ["tool_f*"]})
+            await client.until_changes(2)
+            assert await client.names() == ["tool_find"]
+            await gateway.configure(servers, expose="search")
+            await client.until_changes(3)
+            assert await client.names() == []
+
+
+async def test_a_setting_adds_meaning_to_the_search(tmp_path: Path) -> None:
+    """`search` as `semantic` finds what shares no word with the query; back at `lexical` it does not."""
+    servers, own = {"work": toy(raw_tools=TASKS)}, {**OWN, "expose": "search"}
+    async with open_gateway(tmp_path, servers, **own, search="semantic") as gateway, http_client(gateway.mcp) as client:
+        await gateway.board.refresh()
+        found = await data(client, "tool_find", {"query": "write a letter to my boss"})
+        assert found["tools"][0]["name"] == "work__send_mail"
+        await gateway.configure(servers, **own)
+        assert (await data(client, "tool_find", {"query": "letter boss"}))["tools"] == []
+
+
+async def test_a_call_by_name_counts_for_the_tool_that_was_called(tmp_path: Path) -> None:
+    """In the metrics it is the server's call, however it came."""
+    async with searching(tmp_path) as gateway, http_client(gateway.mcp) as client:
+        await client.call("tool_call", {"name": "work__send_mail"})
+        counted = gateway.board.metrics.text({}, 0, 0, 0)
+        assert 'pegboard_calls_total{server="work",outcome="ok"} 1' in counted
+
+
+async def test_among_thousands_an_unknown_name_gets_the_nearest(tmp_path: Path) -> None:
+    """Where there are too many names to compare with each, the index says which ones come near."""
+    servers = {"work": toy(raw_tools=TASKS), "many": toy(tools=[f"thing_{number}" for number in range(400)])}
+    async with open_gateway(tmp_path, servers, **OWN) as gateway, http_client(gateway.mcp) as client:
+        await gateway.board.refresh()
+        for wrong, right in (("work__send_mial", "work__send_mail"), ("tool_fnd", "tool_find")):
+            error = await failure(client, "tool_describe", {"name": wrong})
+            assert right in error["message"]

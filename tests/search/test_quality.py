@@ -16,8 +16,7 @@ SLACK = 0.01
 
 def measured(queries: QuerySet, *, semantic: bool) -> float:
     """Recall of our index."""
-    if semantic and model() is None:
-        pytest.skip("the extra is not installed")
+    assert not semantic or model() is not None, "pip install 'pegboard[semantic]'"
     index = ToolIndex(queries.tools, semantic=semantic)
     return recall(lambda query: [hit.name for hit in index.search(query, 5)], queries.queries)
 
@@ -28,12 +27,31 @@ def test_own_queries_find_their_tools(kind: str) -> None:
     assert measured(own_set(), semantic=kind == "meaning") >= OWN[kind] - SLACK
 
 
-@pytest.mark.skipif(not SHARED_SETS.is_dir(), reason="the shared sets do not stand beside this checkout")
+beside = pytest.mark.skipif(not SHARED_SETS.is_dir(), reason="the shared sets do not stand beside this checkout")
+
+
+@beside
 @pytest.mark.parametrize("kind", ["words", "meaning"])
 def test_real_queries_find_their_tools(kind: str) -> None:
     """The mean over sets of real queries to real tools, where they stand beside the checkout."""
     recalls = [measured(shared_set(folder), semantic=kind == "meaning") for folder in sorted(SHARED_SETS.iterdir())]
     assert sum(recalls) / len(recalls) >= SHARED[kind] - SLACK
+
+
+@beside
+def test_the_registry_is_found_among_real_tools() -> None:
+    """`registry list tasks` finds `registry_list` first and `registry_next` near it, by words as by meaning."""
+    registry = [
+        {"name": "registry_list", "description": "List tasks of the registry, by status or priority"},
+        {"name": "registry_next", "description": "The next task of the registry that nothing blocks"},
+        {"name": "registry_update", "description": "Change a task in the registry"},
+    ]
+    others = shared_set(SHARED_SETS / "livemcp").tools
+    assert len(others) > 500
+    for semantic in (False, True):
+        found = [hit.name for hit in ToolIndex([*others, *registry], semantic=semantic).search("registry list tasks")]
+        assert found[0] == "registry_list"
+        assert "registry_next" in found[:5]
 
 
 def test_the_own_set_is_sound() -> None:

@@ -17,7 +17,10 @@ TOOLS = (
 )
 
 
-installed = pytest.mark.skipif(semantic.model() is None, reason="the extra is not installed")
+@pytest.fixture(autouse=True)
+def installed() -> None:
+    """These need the model."""
+    assert semantic.model() is not None, "pip install 'pegboard[semantic]'"
 
 
 @pytest.fixture
@@ -28,7 +31,6 @@ def forgetful() -> Iterator[None]:
     semantic.model.cache_clear()
 
 
-@installed
 def test_a_tool_is_found_by_what_it_means() -> None:
     """No word of these queries stands in the tool."""
     index = ToolIndex(TOOLS, semantic=True)
@@ -37,14 +39,12 @@ def test_a_tool_is_found_by_what_it_means() -> None:
     assert index.search("listen to an album")[0].name == "play_song"
 
 
-@installed
 def test_every_part_of_a_long_wish_is_looked_for() -> None:
     """Two wishes in one query find a tool each."""
     found = ToolIndex(TOOLS, semantic=True).search("How hot is it in Rome? Then get me a ticket for the airline.", 2)
     assert {hit.name for hit in found} == {"current_weather", "book_flight"}
 
 
-@installed
 def test_equals_are_equal_wherever_they_stand() -> None:
     """Twins have the same score to the last digit, however many tools are around them."""
     twins = [{"name": f"twin{mark}", "description": "Water the plants"} for mark in "!?."]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from pegboard.search import ToolIndex
 from pegboard.tool import RegisteredTool
 
 Keywords = Callable[[RegisteredTool], Sequence[str]]
+_OWN = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,25 +24,32 @@ class Hit:
 
 
 class Finder:
-    """Finds tools by what they do."""
+    """Finds tools by what they do. The tools that do the finding are not among them: every client has those."""
 
-    def __init__(self, registry: ToolRegistry, configured: Keywords = lambda _: ()) -> None:
+    def __init__(
+        self, registry: ToolRegistry, configured: Keywords = lambda _: (), *, semantic: Callable[[], bool] = bool
+    ) -> None:
         self._registry = registry
         self._configured = configured
-        self._index = ToolIndex(())
-        # What is in the index, by name: the digest of the tool and its keywords.
-        self._known: dict[str, tuple[int, tuple[str, ...]]] = {}
+        self._semantic = semantic
+        self._index = ToolIndex(semantic=semantic())
+        self._by_meaning = semantic()
+        # Whose tools are in the index, and which: the registry gives a server another dict when they change.
+        self._entered: dict[str, Mapping[str, RegisteredTool]] = {}
         self._generation = -1
 
-    def find(self, query: str, limit: int, admits: Callable[[RegisteredTool], bool]) -> tuple[list[Hit], int]:
+    def find(
+        self, query: str, limit: int, admits: Callable[[RegisteredTool], bool] | None = None
+    ) -> tuple[list[Hit], int]:
         """The best of the tools that are admitted, and how many of them fit at all."""
         self.keep_up()
-        hits: list[Hit] = []
-        for found in self._index.search(query, len(self._known)):
-            tool = self._registry.get(found.name)
-            if tool is not None and admits(tool):
-                hits.append(Hit(tool, found.score))
-        return hits[: max(limit, 0)], len(hits)
+        get = self._registry.get
+
+        def admitted(name: str) -> bool:
+            return admits is None or ((tool := get(name)) is not None and admits(tool))
+
+        found, total = self._index.find(query, limit, None if admits is None else admitted)
+        return [Hit(tool, hit.score) for hit in found if (tool := get(hit.name)) is not None], total
 
     def like(self, name: str, limit: int) -> list[str]:
         """Names of tools that could have been meant."""
@@ -53,26 +61,42 @@ class Finder:
         if self._generation == self._registry.generation:
             return
         self._generation = self._registry.generation
-        tools = {tool.name: (tool, self.keywords(tool)) for tool in self._registry.all()}
-        for name in [name for name in self._known if name not in tools]:
-            self._index.remove(name)
-            del self._known[name]
-        for name, (tool, keywords) in tools.items():
-            state = (tool.digest, keywords)
-            if self._known.get(name) != state:
-                if name in self._known:
-                    self._index.remove(name)
-                self._index.add(_document(tool, keywords))
-                self._known[name] = state
+        offered = self._offered()
+        for server, tools in offered.items():
+            if self._entered.get(server) is not tools:
+                self._enter(server, tools)
+        for server in self._entered.keys() - offered.keys():
+            self._index.replace(server, ())
+        self._entered = offered
+        if len(self._index) != sum(map(_is_sought, self._registry.values())):
+            # Two servers have a name in common, and the one whose tool it was gave it up.
+            for server, tools in offered.items():
+                self._enter(server, tools)
 
     def reconfigured(self) -> None:
-        """The configured keywords may be others now."""
+        """The configured keywords may be others now, or what the index goes by."""
+        if self._semantic() != self._by_meaning:
+            self._by_meaning = self._semantic()
+            self._index = ToolIndex(semantic=self._by_meaning)
+        self._entered = {}
         self._generation = -1
 
     def keywords(self, tool: RegisteredTool) -> tuple[str, ...]:
         """Words a tool is to be found by: its own, its server's, the config's."""
         own = tool.tool.keywords if tool.tool is not None else _said(tool.definition, "keywords", "tags")
         return tuple(dict.fromkeys([*own, *self._configured(tool)]))
+
+    def _offered(self) -> dict[str, Mapping[str, RegisteredTool]]:
+        servers = {name: known.tools for name in self._registry.servers() if (known := self._registry.server(name))}
+        return {_OWN: self._registry.static(), **servers}
+
+    def _enter(self, server: str, tools: Mapping[str, RegisteredTool]) -> None:
+        self._index.replace(server, self._documents(tools.values()))
+
+    def _documents(self, tools: Iterable[RegisteredTool]) -> Iterable[Mapping[str, Any]]:
+        for tool in tools:
+            if _is_sought(tool) and self._registry.get(tool.name) is tool:
+                yield _document(tool, self.keywords(tool))
 
 
 def category(tool: RegisteredTool) -> str | None:
@@ -82,12 +106,21 @@ def category(tool: RegisteredTool) -> str | None:
     return next(iter(_said(tool.definition, "category")), None)
 
 
+def is_guide(tool: RegisteredTool) -> bool:
+    """Whether a tool is there to find the others with."""
+    return tool.tool is not None and tool.tool.category == "discovery"
+
+
+def _is_sought(tool: RegisteredTool) -> bool:
+    return not is_guide(tool)
+
+
 def _document(tool: RegisteredTool, keywords: Sequence[str]) -> Mapping[str, Any]:
     return {
         "name": tool.name,
+        "title": tool.definition.get("title"),
         "description": tool.definition.get("description"),
         "input_schema": tool.definition.get("inputSchema"),
-        "server": tool.server_name,
         "keywords": list(keywords),
         "category": category(tool),
     }

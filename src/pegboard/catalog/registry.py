@@ -56,6 +56,8 @@ class ToolRegistry:
         self._static: dict[str, RegisteredTool] = {}
         self._servers: dict[str, ServerTools] = {}
         self._names: dict[str, RegisteredTool] = {}
+        # How many of the tools are servers'.
+        self.server_tools = 0
         # Counts every change, so that whoever keeps something made from the registry knows when it is old.
         self.generation = 0
 
@@ -66,7 +68,7 @@ class ToolRegistry:
         if name in self._static:
             raise ValueError(f"there is a tool {name!r} already")
         definition = {**tool.definition(), "name": name}
-        self._static[name] = _registered(name, None, name, definition, tool)
+        self._static = {**self._static, name: _registered(name, None, name, definition, tool)}
         self._fill_again(name)
         self._changed()
         logger().info(f"MCP tool registered: {name}")
@@ -140,9 +142,13 @@ class ToolRegistry:
         """Every tool, sorted by name."""
         return [self._names[name] for name in sorted(self._names)]
 
-    def names(self) -> Iterable[str]:
-        """Every name there is."""
-        return self._names.keys()
+    def values(self) -> Iterable[RegisteredTool]:
+        """Every tool, in no particular order."""
+        return self._names.values()
+
+    def static(self) -> Mapping[str, RegisteredTool]:
+        """The static tools by name; another mapping after each change."""
+        return self._static
 
     def server(self, name: str) -> ServerTools | None:
         """What is known of a server's tools; `None` if it was never discovered."""
@@ -192,7 +198,8 @@ class ToolRegistry:
         known.tools[name] = _registered(name, server, own_name, {**raw, "name": name, "description": description})
 
     def _unregister(self, name: str) -> None:
-        if self._static.pop(name, None) is not None:
+        if name in self._static:
+            self._static = {other: tool for other, tool in self._static.items() if other != name}
             self._fill_again(name)
             self._changed()
 
@@ -205,7 +212,8 @@ class ToolRegistry:
         names.update(self._static)
         self._names = names
         static = len(self._static)
-        logger().info("tools.registry.updated", staticCount=static, mcpCount=len(names) - static)
+        self.server_tools = len(names) - static
+        logger().info("tools.registry.updated", staticCount=static, mcpCount=self.server_tools)
         self._on_change()
 
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 from pegboard import jsonc
 from pegboard.config.address import secrets_of, url_problem, with_bearer
 from pegboard.config.environment import apply_environment
-from pegboard.config.settings import TOOLSETS, ConfigError, Expose, Instance, ServerSpec, Settings, Transport
+from pegboard.config.settings import TOOLSETS, ConfigError, Expose, Instance, Search, ServerSpec, Settings, Transport
 from pegboard.config.shape import Node
 from pegboard.config.variables import MissingVariable, Variables
 from pegboard.names import fold_server_name, nearest
@@ -25,7 +25,7 @@ _TRANSPORTS: dict[str, Transport] = {
     "streamable_http": "http",
     "sse": "sse",
 }
-_OWN_KEYS = ("expose", "pinned", "toolsets", "renamed", "maxNameLength", "storage")
+_OWN_KEYS = ("expose", "pinned", "toolsets", "tools", "search", "renamed", "maxNameLength", "storage")
 
 
 def read_settings(path: Path | None, environment: Mapping[str, str]) -> Settings:
@@ -77,6 +77,10 @@ def _own_settings(own: Node, remarks: list[str]) -> Settings:
         changes["pinned"] = node.texts()
     if node := own.get("toolsets"):
         changes["toolsets"] = _toolsets(node)
+    if node := own.get("tools"):
+        changes.update(_tool_patterns(node))
+    if node := own.get("search"):
+        changes["search"] = cast("Search", node.one_of("lexical", "semantic"))
     if node := own.get("renamed"):
         changes["renamed"] = {child.key: child.text() for child in node.children()}
     if node := own.get("maxNameLength"):

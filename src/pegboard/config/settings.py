@@ -12,6 +12,7 @@ from typing import Literal
 Transport = Literal["stdio", "http", "sse"]
 Expose = Literal["auto", "all", "search"]
 Instance = Literal["shared", "session"]
+Search = Literal["lexical", "semantic"]
 
 TOOLSETS = ("discovery", "memory", "chats", "tasks")
 
@@ -52,9 +53,7 @@ class ServerSpec:
 
     def permits(self, tool: str) -> bool:
         """Whether `tools.allow` and `tools.deny` let this tool through."""
-        if any(fnmatchcase(tool, pattern) for pattern in self.deny):
-            return False
-        return not self.allow or any(fnmatchcase(tool, pattern) for pattern in self.allow)
+        return _permitted(tool, self.allow, self.deny)
 
     @property
     def fingerprint(self) -> str:
@@ -72,8 +71,22 @@ class Settings:
     expose: Expose = "auto"
     pinned: tuple[str, ...] = ("memory_search", "memory_fulltext_search")
     toolsets: tuple[str, ...] = TOOLSETS
+    # Which of Pegboard's own tools there are.
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    search: Search = "lexical"
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
     max_name_length: int = 48
     storage: str = "sqlite"
     # Things worth a log line that stop nothing: a folded name, an unknown key.
     remarks: tuple[str, ...] = ()
+
+    def permits(self, tool: str) -> bool:
+        """Whether `tools.allow` and `tools.deny` let this tool of Pegboard's own through."""
+        return _permitted(tool, self.allow, self.deny)
+
+
+def _permitted(tool: str, allow: tuple[str, ...], deny: tuple[str, ...]) -> bool:
+    if any(fnmatchcase(tool, pattern) for pattern in deny):
+        return False
+    return not allow or any(fnmatchcase(tool, pattern) for pattern in allow)

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pegboard.board import Pegboard
-from pegboard.result import ToolErrorCode, ToolFailure
 from pegboard.servers.server import Server
 from pegboard.tool import RegisteredTool
+from pegboard.toolsets.discovery import ToolFind
 from pegboard.view import EVERYTHING, Filter
 
 
@@ -66,12 +66,10 @@ def tool_row(board: Pegboard, tool: RegisteredTool) -> dict[str, Any]:
 
 async def found(board: Pegboard, query: str, limit: int) -> dict[str, Any]:
     """What `tool_find` answers, for whoever is no model."""
-    tool = await board.find_tool("tool_find") if "discovery" in board.settings.toolsets else None
-    if tool is None or tool.tool is None:
-        raise ToolFailure(ToolErrorCode.NOT_IMPLEMENTED, "the discovery toolset is switched off", retryable=False)
+    tool = ToolFind(board)
     arguments = {"query": query, "limit": limit}
-    tool.tool.check(arguments)
-    return await tool.tool.call(arguments)
+    tool.check(arguments)
+    return await tool.call(arguments)
 
 
 def moment(when: float | None) -> str | None:

@@ -34,8 +34,9 @@ _LISTED = (
 )
 _FOUND = (
     "Pegboard joins the tools of many MCP servers, and most of them are not in your list: find what you need with "
-    "tool_find. Then tool_load puts tools into your list, or tool_call calls one at once."
+    "tool_find. Then tool_load puts tools into your list"
 )
+_CALLED = ", or tool_call calls one at once"
 
 
 class McpFront:
@@ -182,7 +183,7 @@ class McpFront:
     def instructions(self, client: Client) -> str:
         """What a model should know of all this; where every tool is listed, also what their servers say."""
         if _address_filter(client) == EVERYTHING and self._board.lists.searching():
-            return _FOUND
+            return f"{_FOUND}{_CALLED if 'tool_call' in self._board.registry.static() else ''}."
         wanted = _address_filter(client)
         said = [
             f"{name}: {words}"

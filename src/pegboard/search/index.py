@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -93,8 +93,12 @@ class ToolIndex:
 
     def search(self, query: str, limit: int = 10) -> list[Hit]:
         """The best tools for a query, best first; equals by name. A query that says nothing finds nothing."""
-        if limit <= 0 or not self._slots:
-            return []
+        return self.find(query, limit)[0]
+
+    def find(self, query: str, limit: int = 10, admits: Callable[[str], bool] | None = None) -> tuple[list[Hit], int]:
+        """The best of the tools whose names are admitted, and how many of those fit at all."""
+        if not self._slots:
+            return [], 0
         asked = terms(query)
         if not asked.sequence:
             asked = terms(query, stop_words=True)
@@ -102,7 +106,11 @@ class ToolIndex:
         best = self._ranked(scores, PHRASE_CANDIDATES)
         self._add_phrases(scores, best, asked)
         scores = self._with_meanings(scores, query)
-        return [Hit(self._name(slot), float(scores[slot])) for slot in self._ranked(scores, limit)]
+        if admits is not None:
+            refused = [slot for slot in np.flatnonzero(scores > 0).tolist() if not admits(self._name(slot))]
+            scores[refused] = 0
+        hits = [Hit(self._name(slot), float(scores[slot])) for slot in self._ranked(scores, limit)]
+        return hits, int(np.count_nonzero(scores > 0))
 
     def _put(self, tools: Iterable[Texts]) -> None:
         """Enter tools, striking first, all at once, those of the same name that say something else."""
@@ -192,6 +200,8 @@ class ToolIndex:
 
     def _ranked(self, scores: Scores, most: int) -> list[int]:
         """The slots of the best tools in order, as many as asked for."""
+        if most <= 0:
+            return []
         slots = np.flatnonzero(scores > 0)
         found = scores[slots]
         if most < len(found):

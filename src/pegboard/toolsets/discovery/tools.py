@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pegboard.relay.caller import Caller, current
-from pegboard.result import ToolErrorCode, ToolFailure, invalid
+from pegboard.result import ToolError, ToolErrorCode, ToolFailure, invalid
 from pegboard.tool import RegisteredTool, RelayingTool, ResultTool
 from pegboard.toolsets.discovery.hit import hits, one_line
 from pegboard.toolsets.discovery.house import House
@@ -135,14 +135,20 @@ class ToolLoad(DiscoveryTool):
     async def _all(self, names: list[str], caller: Caller) -> list[RegisteredTool]:
         """Every tool, or an error that names each one that is not there."""
         tools: list[RegisteredTool] = []
-        problems: list[str] = []
+        problems: list[ToolError] = []
         for name in names:
             try:
                 tools.append(await self._house.find_tool(name, caller.filter))
             except ToolFailure as exc:
-                problems.append(exc.error.message)
+                problems.append(exc.error)
         if problems:
-            raise ToolFailure(ToolErrorCode.NOT_FOUND, f"Nothing was loaded. {' '.join(problems)}", retryable=False)
+            codes = {problem.code for problem in problems}
+            message = f"Nothing was loaded. {' '.join(problem.message for problem in problems)}"
+            raise ToolFailure(
+                codes.pop() if len(codes) == 1 else ToolErrorCode.NOT_FOUND,
+                message,
+                retryable=all(problem.retryable for problem in problems),
+            )
         return tools
 
 

@@ -1,0 +1,68 @@
+"""The finder follows the registry, and reads no more than it must."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pegboard.catalog.finder import Finder
+from pegboard.catalog.registry import Exposure, ToolRegistry
+from pegboard.search import document
+
+
+def tool(name: str, description: str) -> dict[str, Any]:
+    """A tool as a server lists it."""
+    return {"name": name, "description": description, "inputSchema": {"type": "object"}}
+
+
+def found(finder: Finder, query: str) -> list[str]:
+    """Names, best first."""
+    return [hit.tool.name for hit in finder.find(query, 10)[0]]
+
+
+def test_one_servers_change_does_not_read_the_others_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a hundred servers, one that changes is read, and of it only what is new is weighed."""
+    registry = ToolRegistry()
+    finder = Finder(registry)
+    for number in range(100):
+        registry.register_mcp_tools(f"server_{number}", [tool("sing", f"Sing song {number}"), tool("dance", "Dance")])
+    assert len(found(finder, "sing")) == 10
+    read, weigh = document.read, document.weigh
+    seen: list[str] = []
+    monkeypatch.setattr(document, "read", lambda *given: seen.append("read") or read(*given))
+    monkeypatch.setattr(document, "weigh", lambda *given: seen.append("weighed") or weigh(*given))
+    registry.register_mcp_tools("server_7", [tool("sing", "Sing song 7"), tool("whistle", "Whistle")])
+    assert found(finder, "whistle") == ["server_7__whistle"]
+    assert (seen.count("read"), seen.count("weighed")) == (2, 1)
+    seen.clear()
+    finder.find("whistle", 10)
+    assert seen == []
+
+
+def test_a_name_of_two_servers_is_found_as_the_one_it_belongs_to() -> None:
+    """The first server has it; when that one goes, the other one's tool is found under the name."""
+    registry = ToolRegistry()
+    finder = Finder(registry)
+    bare = Exposure(prefix=False)
+    registry.register_mcp_tools("alpha", [tool("run", "Jog around the park")], exposure=bare)
+    registry.register_mcp_tools("beta", [tool("run", "Execute a program")], exposure=bare)
+    assert found(finder, "jog") == ["run"]
+    assert found(finder, "execute program") == []
+    registry.remove_server_tools("alpha")
+    assert found(finder, "jog") == []
+    assert found(finder, "execute program") == ["run"]
+    registry.register_mcp_tools("alpha", [tool("run", "Jog around the park")], exposure=bare)
+    assert found(finder, "execute program") == []
+    assert found(finder, "jog") == ["run"]
+
+
+def test_only_what_is_admitted_counts() -> None:
+    """A filter narrows the hits and their total."""
+    registry = ToolRegistry()
+    finder = Finder(registry)
+    for server in ("alpha", "beta"):
+        registry.register_mcp_tools(server, [tool("sing", "Sing"), tool("sing_along", "Sing with others")])
+    hits, total = finder.find("sing", 1, lambda tool: tool.server_name == "beta")
+    assert ([hit.tool.name for hit in hits], total) == (["beta__sing"], 2)
+    assert finder.find("sing", 1)[1] == 4
