@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pegboard.catalog.discovery import Discovery
-from pegboard.catalog.finder import Finder, Hit, category
+from pegboard.catalog.finder import Finder, Hit, category, is_guide
 from pegboard.catalog.library import Entry, Library
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.config import ServerSpec, Settings, locate, read_settings, state_folder
@@ -36,8 +36,10 @@ from pegboard.toolsets.hooks import Hooks
 from pegboard.view import EVERYTHING, Filter, Sight, View
 
 FIRST_MEETING = 0.4
-# Names that an unknown one is compared with, one by one.
-_COMPARED = 300
+# Up to so many names an unknown one is compared with each; among more, with those that the index finds likely.
+_COMPARED, _LIKELY = 300, 30
+# How much of a name that somebody made up is said back to them.
+_SHOWN = 200
 
 
 class UnknownTool(ToolFailure):
@@ -79,7 +81,7 @@ class Pegboard:
         length = self.settings.max_name_length
         self.registry = ToolRegistry(max_name_length=length, on_change=self._tell)
         self.library = Library(max_name_length=length, order=lambda: self.servers, on_change=self._tell)
-        self.loaded = LoadedTools(self.storage, on_change=self._changed)
+        self.loaded = LoadedTools(self.storage, on_change=self._tell)
         self.lists = Lists(
             self.registry, self.library, self.loaded, hidden=self._hidden, settings=lambda: self.settings
         )
@@ -128,7 +130,7 @@ class Pegboard:
             server.era = "modern" if record.era == "modern" else "handshake"
             if not server.spec.enabled:
                 self._shelve(name)
-        self.finder.keep_up()
+        self._own(self.finder.warm_up())
 
     async def close(self) -> None:
         """Stop everything and leave nothing behind."""
@@ -207,9 +209,15 @@ class Pegboard:
         if tool is None:
             await self._meet_owner(name, wanted)
             tool = self.registry.get(name)
-        if tool is None or not wanted.admits(tool):
-            raise self._unknown(name, wanted)
+        if tool is None or not _may_use(tool, wanted):
+            raise await self._unknown(name, wanted)
         return tool
+
+    def known_tool(self, name: str, wanted: Filter = EVERYTHING) -> RegisteredTool | None:
+        """The tool of this name as far as it is known here; nobody is asked."""
+        shelved = (tool for tools in self._shelved.values() for tool in tools if tool.name == name)
+        tool = self.registry.get(name) or next(shelved, None)
+        return tool if tool is not None and wanted.admits(tool) else None
 
     async def call_tool(self, name: str, params: Params | None, caller: Caller) -> Message:
         """Relay a call as it is and give the result as it is.
@@ -385,6 +393,8 @@ class Pegboard:
             if (named or had) and self.registry.get(name) is None and (failure := server.failure()):
                 raise failure
         for server_name, tools in self._removed.items():
+            if not wanted.admits_server(server_name):
+                continue
             if name in tools or (parts is not None and server_name == parts[0]):
                 raise unavailable(f"server {server_name} was removed from the config", retryable=False)
 
@@ -393,23 +403,39 @@ class Pegboard:
         parts = parse(name)
         named = self.servers.get(parts[0]) if parts is not None else None
         owners = [*([named] if named else []), *(server for server in self.servers.values() if not server.spec.prefix)]
-        return [server for server in owners if wanted.servers is None or server.name in wanted.servers]
+        return [server for server in owners if wanted.admits_server(server.name)]
 
-    def _unknown(self, name: str, wanted: Filter) -> UnknownTool:
+    async def _unknown(self, name: str, wanted: Filter) -> UnknownTool:
+        shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "…"
         if renamed := self.settings.renamed.get(name) or FORMER_NAMES.get(name):
-            there = "" if self.registry.get(renamed) else ", which is not installed here"
-            return UnknownTool(f'Unknown tool "{name}": it is called "{renamed}" now{there}.')
-        close = nearest(name, self._candidates(name, wanted))
+            return UnknownTool(
+                f'Unknown tool "{shown}": it is called "{renamed}" now{await self._state(renamed, wanted)}.'
+            )
+        close = nearest(name[:_SHOWN], self._candidates(name, wanted))
         hint = f" Did you mean {', '.join(close)}?" if close else ""
-        return UnknownTool(f'Unknown tool "{name}".{hint} Use tool_find to search for tools.')
+        find = " Use tool_find to search for tools." if "tool_find" in self.registry.static() else ""
+        return UnknownTool(f'Unknown tool "{shown}".{hint}{find}')
+
+    async def _state(self, renamed: str, wanted: Filter) -> str:
+        """What there is to say of a tool that has another name now; one that leads on to a third is not followed."""
+        if renamed in self.settings.renamed or renamed in FORMER_NAMES:
+            return "" if self.registry.get(renamed) else ", which is not installed here"
+        try:
+            await self.find_tool(renamed, wanted)
+        except UnknownTool:
+            return ", which is not installed here"
+        except ToolFailure as exc:
+            return f", which cannot be used now: {exc}"
+        return ""
 
     def _candidates(self, name: str, wanted: Filter) -> list[str]:
         """Names that may come close: all of them, or where there are many those that the index finds alike."""
-        known = [tool.name for tool in self.registry.all() if wanted.admits(tool)]
-        if len(known) <= _COMPARED:
-            return known
-        alike = {*self.finder.like(name, _COMPARED), *self.registry.static()}
-        return [each for each in known if each in alike]
+        known = self.registry.all()
+        if len(known) > _COMPARED:
+            likely = [*self.finder.like(name, _LIKELY), *self.registry.static()]
+            known = [tool for each in likely if (tool := self.registry.get(each)) is not None]
+        meant = self.registry.full_name(name)
+        return [tool.name for tool in (*known, *([meant] if meant else [])) if _may_use(tool, wanted)]
 
     def _server_availability(self, server: Server) -> Availability:
         stale = self.discovery.stale_since.get(server.name)
@@ -496,6 +522,11 @@ async def _call_static(tool: Tool, params: Params | None, caller: Caller) -> Mes
         result["structuredContent"] = dict(answer.data)
     result["isError"] = answer.is_error
     return result
+
+
+def _may_use(tool: RegisteredTool, wanted: Filter) -> bool:
+    """Whether a client may use a tool. A filter binds what the discovery tools find, not those themselves."""
+    return wanted.admits(tool) or is_guide(tool)
 
 
 def _listed(server: Server) -> bool:

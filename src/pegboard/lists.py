@@ -39,7 +39,8 @@ class Lists:
         # Servers whose things are not to be listed now.
         self._hidden = hidden
         self._settings = settings
-        self._views: dict[tuple[str, Filter | Sight], tuple[int, View[Any]]] = {}
+        # What each view was made of, and the view.
+        self._views: dict[tuple[str, Filter | Sight], tuple[object, View[Any]]] = {}
         self._epoch = 0
         self._seen = (-1, -1)
         self.tools: Notices[Sight] = Notices(self.listed)
@@ -47,7 +48,7 @@ class Lists:
         self.resources: Notices[Filter] = Notices(self.resources_and_templates)
 
     def changed(self) -> None:
-        """Something is another way now that no registry knows of: a server's state, a loaded tool, a setting."""
+        """Something is another way now that no registry knows of: a server's state, a setting."""
         self._epoch += 1
         self.tell()
 
@@ -73,12 +74,16 @@ class Lists:
         """The tools that a client has in its list: a filter's matches, all, or those that were chosen."""
         if sight.filter != EVERYTHING or not self.searching():
             return self.view(sight.filter)
-        always = {*self._settings().pinned, *self._loaded.on(sight.board)}
+        loaded = self._loaded.on(sight.board)
 
         def chosen(shown: Callable[[Listed], bool]) -> Iterable[RegisteredTool]:
-            return (tool for tool in self._registry.all() if shown(tool) and (tool.name in always or is_guide(tool)))
+            # Name by name: a few among thousands, and every session has its own.
+            names = (*self._settings().pinned, *loaded)
+            found = {tool.name: tool for name in names if (tool := self._registry.full_name(name)) is not None}
+            found.update({name: tool for name, tool in self._registry.static().items() if is_guide(tool)})
+            return (found[name] for name in sorted(found) if shown(found[name]))
 
-        return self._view("listed", sight, chosen)
+        return self._view("listed", sight, chosen, loaded)
 
     def is_listed(self, name: str, sight: Sight) -> bool:
         """Whether a client has this tool in its list."""
@@ -108,20 +113,26 @@ class Lists:
         return View(resources.items + templates.items, hash((resources.digest, templates.digest)))
 
     def _view(
-        self, kind: str, key: Filter | Sight, chosen: Callable[[Callable[[Listed], bool]], Iterable[T]]
+        self,
+        kind: str,
+        key: Filter | Sight,
+        chosen: Callable[[Callable[[Listed], bool]], Iterable[T]],
+        loaded: tuple[str, ...] = (),
     ) -> View[T]:
         generation = (self._registry.generation, self._library.generation)
         if self._seen != generation:
             self._seen = generation
             self._epoch += 1
+        made_of = (self._epoch, loaded)
         cached = self._views.get((kind, key))
-        if cached is not None and cached[0] == self._epoch:
+        if cached is not None and cached[0] == made_of:
             return cached[1]
         hidden = self._hidden()
         view = View[T].of(chosen(lambda entry: entry.server_name not in hidden))
-        if len(self._views) > _MAX_VIEWS:
-            self._views.clear()
-        self._views[kind, key] = (self._epoch, view)
+        if not (key.filter if isinstance(key, Sight) else key).is_long:
+            if len(self._views) >= _MAX_VIEWS:
+                del self._views[next(iter(self._views))]
+            self._views[kind, key] = (made_of, view)
         return view
 
 

@@ -59,6 +59,8 @@ class LoadedTools:
         removed = [name for name in dict.fromkeys(names) if loaded.pop(name, name) is None]
         if removed:
             await self._changed(board)
+        if not loaded:
+            self._boards.pop(board, None)
         return removed
 
     def leave(self, session: str) -> None:
@@ -69,7 +71,7 @@ class LoadedTools:
         self._on_change()
         if board.startswith(_NAMED):
             try:
-                await self._storage.save_board(board.removeprefix(_NAMED), list(self._boards[board]))
+                await self._storage.save_board(board.removeprefix(_NAMED), list(self._boards.get(board, ())))
             except StorageError as exc:
                 # The tools are loaded all the same; only a restart will not know of them.
                 logger().warning("board.save.failed", board=board, reason=str(exc))

@@ -18,6 +18,8 @@ import jsonschema_rs
 from pegboard import exactjson
 from pegboard.result import ToolErrorCode, ToolResult, error_of, invalid, words_of
 
+_SHOWN = 300
+
 
 @dataclass(frozen=True, slots=True)
 class LanguageModelTextPart:
@@ -87,8 +89,14 @@ class Tool(ABC):
         """Refuse input that does not fit the schema, naming the parameter."""
         error = next(iter(self._validator.iter_errors(dict(arguments))), None)
         if error is not None:
-            where = ".".join(str(step) for step in error.instance_path)
-            raise invalid(f"{where}: {error.message}" if where else error.message)
+            where = ".".join(str(step) for step in error.instance_path)[:_SHOWN]
+            # A message repeats the value that it is about, however long that is.
+            words = (
+                error.message
+                if len(error.message) <= _SHOWN
+                else error.message[: _SHOWN // 2] + " … " + error.message[-_SHOWN // 2 :]
+            )
+            raise invalid(f"{where}: {words}" if where else words)
 
     def rendered(self, answer: Any) -> LanguageModelToolResult:
         """An answer as the tool's result."""

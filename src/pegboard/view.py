@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar, cast
 
-from pegboard.names import compose, fold_server_name
+from pegboard.names import SEPARATOR, compose, fold_server_name
+
+_LONG = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +37,23 @@ class Filter:
             servers = self.servers & other.servers
         return Filter(servers, (*self.prefixes, *(group for group in other.prefixes if group not in self.prefixes)))
 
+    @property
+    def is_long(self) -> bool:
+        """Whether there is more to it than anybody needs, so that it is not worth keeping."""
+        given = [*(self.servers or ()), *(prefix for group in self.prefixes for prefix in group)]
+        return sum(map(len, given)) > _LONG
+
     def admits(self, entry: Listed) -> bool:
         """Whether a tool or a prompt passes."""
         if self.servers is not None and entry.server_name not in self.servers:
             return False
         return all(entry.name.startswith(group) for group in self.prefixes)
+
+    def admits_name(self, name: str) -> bool:
+        """Whether a tool of this name could pass, be it known or not."""
+        if self.servers is not None and name.partition(SEPARATOR)[0] not in self.servers:
+            return False
+        return all(name.startswith(group) for group in self.prefixes)
 
     def admits_server(self, name: str) -> bool:
         """Whether anything of this server can pass; resources have no name of ours to begin with anything."""

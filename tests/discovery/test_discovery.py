@@ -241,8 +241,16 @@ async def test_a_filtered_list_has_every_match(tmp_path: Path) -> None:
         names = await client.names()
         assert {"work__create_issue", "work__echo"} <= set(names)
         assert all(name.startswith("work__") for name in names)
-        found = await client.call("tool_find", {"query": "tool 5"}) if "tool_find" in names else None
-        assert found is None
+        # The tools that find others are not in the list; called all the same, they are bound by the filter.
+        found = await data(client, "tool_find", {"query": "send e-mail echo tool 5", "limit": 50})
+        assert found["tools"]
+        assert {hit["server"] for hit in found["tools"]} == {"work"}
+        for tool, arguments in (
+            ("tool_describe", {"name": "many__echo"}),
+            ("tool_load", {"names": ["many__echo"]}),
+            ("tool_call", {"name": "many__echo"}),
+        ):
+            assert (await failure(client, tool, arguments))["code"] == "TOOL_NOT_FOUND"
         with pytest.raises(RpcError):
             await client.call("many__echo", {})
     async with searching(tmp_path) as gateway, http_client(gateway.mcp) as client:
@@ -440,7 +448,13 @@ async def test_people_and_programs_get_the_same_answers(tmp_path: Path) -> None:
         found = await data(client, "tool_find", {"query": "send mail", "limit": 4})
         answer = await http.get(f"{gateway.url}/api/tools/search", params={"q": "send mail", "limit": 4})
         assert answer.json() == {"success": True, "data": found}
-        for wrong in ({}, {"q": "x", "limit": "0"}, {"q": "x", "limit": "many"}, {"q": "x", "limit": "51"}):
+        for wrong in (
+            {},
+            {"q": "x", "limit": "0"},
+            {"q": "x", "limit": "many"},
+            {"q": "x", "limit": "51"},
+            {"q": "x", "limit": "9" * 5000},
+        ):
             refused = await http.get(f"{gateway.url}/api/tools/search", params=wrong)
             assert refused.status_code == 400, wrong
             assert refused.json()["error"]["code"] == "TOOL_INVALID_INPUT"
@@ -505,3 +519,153 @@ async def test_among_thousands_an_unknown_name_gets_the_nearest(tmp_path: Path) 
         for wrong, right in (("work__send_mial", "work__send_mail"), ("tool_fnd", "tool_find")):
             error = await failure(client, "tool_describe", {"name": wrong})
             assert right in error["message"]
+
+
+@pytest.mark.parametrize("gone", ["disabled", "removed"])
+async def test_what_is_gone_is_not_found_and_takes_no_place(tmp_path: Path, gone: str) -> None:
+    """A server that is disabled or removed leaves the index with all its tools, and comes back with them."""
+    many = toy(raw_tools=[described(f"mail_{number}", "Send an e-mail to somebody.") for number in range(12)])
+    servers = {"old": many, "work": toy(raw_tools=TASKS)}
+    async with open_gateway(tmp_path, servers, **OWN) as gateway, http_client(gateway.mcp) as client:
+        await gateway.board.refresh()
+        assert (await data(client, "tool_find", {"query": "send e-mail"}))["total"] >= 13
+        left = {"work": servers["work"]}
+        await gateway.configure({"old": {**many, "enabled": False}, **left} if gone == "disabled" else left, **OWN)
+        found = await data(client, "tool_find", {"query": "send e-mail"})
+        assert {hit["server"] for hit in found["tools"]} == {"work"}
+        assert found["total"] == len(found["tools"])
+        await gateway.configure(servers, **OWN)
+        await gateway.board.refresh()
+        assert (await data(client, "tool_find", {"query": "send e-mail"}))["total"] >= 13
+
+
+async def test_a_client_that_never_said_it_is_ready_leaves_nothing_behind(tmp_path: Path) -> None:
+    """What it loaded goes with its session, over HTTP as over a line."""
+    import httpx2
+
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}},
+    }
+    load = {
+        "jsonrpc": "2.0",
+        "id": 2,
+        "method": "tools/call",
+        "params": {"name": "tool_load", "arguments": {"names": ["work__send_mail"]}},
+    }
+    accepted = {"accept": "application/json, text/event-stream"}
+    async with searching(tmp_path) as gateway, httpx2.AsyncClient(headers=accepted) as http:
+        greeting = await http.post(gateway.mcp, json=hello)
+        session = {"mcp-session-id": greeting.headers["mcp-session-id"]}
+        assert "send_mail" in (await http.post(gateway.mcp, json=load, headers=session)).text
+        boards = gateway.board.loaded._boards
+        assert len(boards) == 1
+        await http.delete(gateway.mcp, headers=session)
+        await eventually(lambda: not boards)
+
+
+async def test_one_strange_tool_does_not_spoil_the_others_hits(tmp_path: Path) -> None:
+    """A tool with endless names and words is cut; beside it the others keep their descriptions and parameters."""
+    strange = described("strange_mail", "Send mail. " * 100_000, **{"p" * 3000: {}, "q": {}})
+    plain = [described(f"mail_{number}", "Send mail to somebody, by post.", to={}, body={}) for number in range(9)]
+    with http_toy(Settings(raw_tools=[strange, *plain])) as listening:
+        servers = {"work": {"type": "http", "url": listening.url}}
+        async with open_gateway(tmp_path, servers, **OWN) as gateway, http_client(gateway.mcp) as client:
+            await gateway.board.refresh()
+            result = await client.call("tool_find", {"query": "send mail", "limit": 10})
+    hits = {hit["name"]: hit for hit in result["structuredContent"]["data"]["tools"]}
+    assert len(json.dumps(result, ensure_ascii=False).encode()) / 4 < 1500
+    others = [hit for name, hit in hits.items() if name.startswith("work__mail")]
+    assert len(others) >= 8
+    assert {hit["description"] for hit in others} == {"Send mail to somebody, by post."}
+    assert all(hit["parameters"] == ["to", "body"] for hit in others)
+    assert all(len(name) <= 40 for name in hits["work__strange_mail"]["parameters"])
+
+
+async def test_a_tool_is_found_by_its_real_name(tmp_path: Path) -> None:
+    """Also where clients see a cut name, or one of underscores; and pinned by it."""
+    long = "synchronise_every_calendar_of_all_employees_with_the_payroll_ledger"
+    tools = [described(long, "Runs nightly."), described("日本語ツール", "Runs daily.")]
+    own = {**OWN, "expose": "search", "pinned": [f"work__{long}"]}
+    async with open_gateway(tmp_path, {"work": toy(raw_tools=tools)}, **own) as gateway:
+        await gateway.board.refresh()
+        async with http_client(gateway.mcp) as client:
+            for query, words in (("payroll ledger", "Runs nightly."), ("日本語", "Runs daily.")):
+                assert (await data(client, "tool_find", {"query": query}))["tools"][0]["description"] == words
+            assert len(await client.names()) == len(DISCOVERY) + 1
+            error = await failure(client, "tool_describe", {"name": f"work__{long}"})
+            assert next(name for name in await client.names() if name not in DISCOVERY) in error["message"]
+
+
+async def test_what_a_filter_hides_is_not_told(tmp_path: Path) -> None:
+    """Neither by names of disabled servers, nor by old names, nor by what is active on a shared board."""
+    servers = {"work": toy(raw_tools=TASKS), "off": {**toy(), "enabled": False}, "other": toy(tools=["secret"])}
+    own = {**OWN, "expose": "search", "renamed": {"old": "other__secret"}}
+    async with open_gateway(tmp_path, servers, **own) as gateway:
+        await gateway.board.refresh()
+        async with (
+            http_client(f"{gateway.mcp}/shared") as free,
+            http_client(f"{gateway.mcp}/shared?prefix=work__") as bound,
+        ):
+            await data(free, "tool_load", {"names": ["other__secret"]})
+            assert (await data(bound, "tool_active"))["tools"] == []
+            assert (await data(bound, "tool_unload", {"names": ["other__secret"]}))["unloaded"] == []
+            assert (await data(free, "tool_active"))["count"] == 1
+            assert "disabled" not in (await failure(bound, "tool_describe", {"name": "off__echo"}))["message"]
+            assert "not installed" in (await failure(bound, "tool_describe", {"name": "old"}))["message"]
+            assert "not installed" not in (await failure(free, "tool_describe", {"name": "old"}))["message"]
+
+
+async def test_an_old_name_of_a_tool_that_was_never_seen_leads_to_it(tmp_path: Path) -> None:
+    """Its server is met first; of a disabled one the reason is told."""
+    servers = {"work": toy(raw_tools=TASKS), "off": {**toy(), "enabled": False}}
+    own = {**OWN, "renamed": {"mail": "work__send_mail", "gone": "off__echo"}}
+    async with open_gateway(tmp_path, servers, **own) as gateway, http_client(gateway.mcp) as client:
+        error = await failure(client, "tool_describe", {"name": "mail"})
+        assert '"work__send_mail" now.' in error["message"]
+        assert "disabled" in (await failure(client, "tool_describe", {"name": "gone"}))["message"]
+
+
+async def test_tools_of_a_lost_server_are_loaded_with_a_remark(tmp_path: Path) -> None:
+    """What is loaded, and what is active, says so where it cannot be used now; no server is waited for."""
+    with http_toy(Settings(raw_tools=TASKS)) as listening:
+        servers = {"work": {"type": "http", "url": listening.url}}
+        async with open_gateway(tmp_path, servers, **OWN, expose="search") as gateway:
+            await gateway.board.refresh()
+            async with http_client(gateway.mcp) as client:
+                gateway.board.servers["work"]._held[None].connection.link.lose("it went away")
+                loaded = await data(client, "tool_load", {"names": ["work__send_mail"]})
+                assert "it went away" in loaded["message"]
+                active = (await data(client, "tool_active"))["tools"][0]
+                assert active["description"].startswith("Send an e-mail")
+                assert "it went away" in active["description"]
+
+
+async def test_instructions_name_only_tools_that_exist(tmp_path: Path) -> None:
+    """Where discovery is switched off, nobody is sent to it."""
+    for own in ({"expose": "search"}, {**OWN, "expose": "search", "tools": {"deny": ["tool_*"]}}):
+        async with open_gateway(tmp_path, {"work": toy()}, **own) as gateway, http_client(gateway.mcp) as client:
+            assert "tool_" not in client.greeting["instructions"]
+
+
+async def test_errors_do_not_echo_whole_inputs(tmp_path: Path) -> None:
+    """However long a wrong name or value is, the answer is short."""
+    async with searching(tmp_path) as gateway, http_client(gateway.mcp) as client:
+        for tool, arguments in (
+            ("tool_describe", {"name": "x" * 200_000}),
+            ("tool_find", {"query": ["y" * 100_000]}),
+            ("tool_load", {"names": [f"unknown_{number}" for number in range(50)]}),
+        ):
+            assert len(json.dumps(await client.call(tool, arguments))) < 5000
+
+
+async def test_an_emptied_board_is_forgotten(tmp_path: Path) -> None:
+    """Nothing is kept for a board on which nothing is loaded."""
+    async with searching(tmp_path) as gateway:
+        for number in range(3):
+            async with http_client(f"{gateway.mcp}/board{number}", "2026-07-28") as client:
+                await data(client, "tool_load", {"names": ["work__send_mail"]})
+                await data(client, "tool_unload", {"names": ["work__send_mail"]})
+        assert gateway.board.loaded._boards == {}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pegboard.search import ToolIndex
+from pegboard.search import ToolIndex, tokens
 
 
 def tool(name: str, description: str = "", **more: Any) -> dict[str, Any]:
@@ -219,3 +219,37 @@ def test_the_command_line_starts_without_it() -> None:
     code = "import pegboard.cli, sys; print({'numpy', 'Stemmer', 'tokenizers'} & set(sys.modules))"
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert said.strip() == "set()"
+
+
+def test_two_servers_may_have_a_tool_of_the_same_name() -> None:
+    """Both are found; removing the name removes both, replacing a server's tools only its own."""
+    index = ToolIndex([tool("send", "Send a letter", server="post"), tool("send", "Transmit an e-mail", server="mail")])
+    assert len(index) == 2
+    assert names(index, "letter") == names(index, "e-mail") == ["send"]
+    index.replace("post", [])
+    assert names(index, "letter") == []
+    assert names(index, "e-mail") == ["send"]
+    index.add(tool("send", "Send a letter", server="post"))
+    index.remove("send")
+    assert len(index) == 0
+
+
+def test_keywords_may_be_any_iterable() -> None:
+    """Lists, tuples, sets, and what yields texts."""
+    index = ToolIndex([tool("one", keywords=(word for word in ["harvest"]))])
+    assert names(index, "harvest") == ["one"]
+
+
+def test_a_query_that_is_no_text_is_refused_in_words() -> None:
+    """A mistake in a program is told as one."""
+    for wrong in (None, 5, b"mail"):
+        with pytest.raises(TypeError, match="a query is a text"):
+            ToolIndex(OFFICE).search(wrong)  # pyright: ignore[reportArgumentType]
+
+
+def test_pasted_data_is_not_remembered() -> None:
+    """What is longer than words are is worked out each time, and fills no memory."""
+    before = tokens._remembered_pieces.cache_info().currsize
+    for number in range(50):
+        ToolIndex(OFFICE).search("_".join(f"x{number}{at}" for at in range(2000)))
+    assert tokens._remembered_pieces.cache_info().currsize - before < 50

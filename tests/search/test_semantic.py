@@ -74,3 +74,10 @@ def test_the_model_is_not_looked_for_unless_wanted(monkeypatch: pytest.MonkeyPat
     """Words alone are the default."""
     monkeypatch.setattr(semantic, "model", lambda: pytest.fail("looked for"))
     assert ToolIndex(TOOLS).search("weather")
+
+
+def test_what_has_nothing_to_do_with_a_query_is_not_counted() -> None:
+    """The total is of tools that fit by word or meaning, not of all there are."""
+    others = [{"name": f"thing_{number}", "description": f"Polish brass plate {number}"} for number in range(200)]
+    _, total = ToolIndex([*TOOLS, *others], semantic=True).find("how warm is it outside")
+    assert total < 50

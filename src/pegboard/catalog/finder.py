@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from pegboard.tool import RegisteredTool
 
 Keywords = Callable[[RegisteredTool], Sequence[str]]
 _OWN = ""
+_NOTHING: Mapping[str, RegisteredTool] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +75,25 @@ class Finder:
             for server, tools in offered.items():
                 self._enter(server, tools)
 
+    async def warm_up(self) -> None:
+        """Read every server's tools, one server at a time, so that nobody has to wait for all of them."""
+        for server in list(self._offered()):
+            # Looked at again each time: meanwhile it may have changed, or somebody searched and all were read.
+            tools = self._offered().get(server)
+            if tools is not None and self._entered.get(server) is not tools:
+                self._enter(server, tools)
+                self._entered[server] = tools
+                await asyncio.sleep(0)
+        self.keep_up()
+
     def reconfigured(self) -> None:
         """The configured keywords may be others now, or what the index goes by."""
         if self._semantic() != self._by_meaning:
             self._by_meaning = self._semantic()
             self._index = ToolIndex(semantic=self._by_meaning)
-        self._entered = {}
+            self._entered = {}
+        # Whose tools are in the index stays known: a server that is gone has to be struck.
+        self._entered = dict.fromkeys(self._entered, _NOTHING)
         self._generation = -1
 
     def keywords(self, tool: RegisteredTool) -> tuple[str, ...]:
@@ -118,6 +133,8 @@ def _is_sought(tool: RegisteredTool) -> bool:
 def _document(tool: RegisteredTool, keywords: Sequence[str]) -> Mapping[str, Any]:
     return {
         "name": tool.name,
+        # The name that clients use may be a cut one, or one of underscores.
+        "original_name": tool.original_name,
         "title": tool.definition.get("title"),
         "description": tool.definition.get("description"),
         "input_schema": tool.definition.get("inputSchema"),

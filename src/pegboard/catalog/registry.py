@@ -56,6 +56,7 @@ class ToolRegistry:
         self._static: dict[str, RegisteredTool] = {}
         self._servers: dict[str, ServerTools] = {}
         self._names: dict[str, RegisteredTool] = {}
+        self._sorted: tuple[RegisteredTool, ...] | None = None
         # How many of the tools are servers'.
         self.server_tools = 0
         # Counts every change, so that whoever keeps something made from the registry knows when it is old.
@@ -140,7 +141,13 @@ class ToolRegistry:
 
     def all(self) -> list[RegisteredTool]:
         """Every tool, sorted by name."""
-        return [self._names[name] for name in sorted(self._names)]
+        if self._sorted is None:
+            self._sorted = tuple(self._names[name] for name in sorted(self._names))
+        return list(self._sorted)
+
+    def full_name(self, name: str) -> RegisteredTool | None:
+        """The tool of that name, or the one whose name was too long or too strange to be exposed as it is."""
+        return self._names.get(name) or self._names.get(expose(name, self.max_name_length))
 
     def values(self) -> Iterable[RegisteredTool]:
         """Every tool, in no particular order."""
@@ -211,6 +218,7 @@ class ToolRegistry:
                 names.setdefault(name, tool)
         names.update(self._static)
         self._names = names
+        self._sorted = None
         static = len(self._static)
         self.server_tools = len(names) - static
         logger().info("tools.registry.updated", staticCount=static, mcpCount=self.server_tools)

@@ -72,7 +72,7 @@ class Running:
 
     def find(self, query: str, limit: int) -> Answer:
         """The tools that fit best."""
-        return self._ask("GET", f"/api/tools/search?{urlencode({'q': query, 'limit': limit})}")
+        return self._ask("GET", f"/api/tools/search?{urlencode({'q': query, 'limit': limit}, errors='replace')}")
 
     def describe(self, name: str) -> Answer:
         """One tool in full."""

@@ -32,11 +32,13 @@ _LISTED = (
     "Pegboard joins the tools of many MCP servers; a tool's name tells its server (server__tool). "
     "The list changes while servers come and go, so call a tool by the name that the list gives it now."
 )
-_FOUND = (
-    "Pegboard joins the tools of many MCP servers, and most of them are not in your list: find what you need with "
-    "tool_find. Then tool_load puts tools into your list"
-)
-_CALLED = ", or tool_call calls one at once"
+_JOINED = "Pegboard joins the tools of many MCP servers"
+# How to get at the others, as far as there are the tools for it.
+_WAYS = {
+    "tool_find": ": find what you need with tool_find",
+    "tool_load": ". Then tool_load puts tools into your list",
+    "tool_call": ", or tool_call calls one at once",
+}
 
 
 class McpFront:
@@ -182,9 +184,10 @@ class McpFront:
 
     def instructions(self, client: Client) -> str:
         """What a model should know of all this; where every tool is listed, also what their servers say."""
-        if _address_filter(client) == EVERYTHING and self._board.lists.searching():
-            return f"{_FOUND}{_CALLED if 'tool_call' in self._board.registry.static() else ''}."
-        wanted = _address_filter(client)
+        wanted, own = _address_filter(client), self._board.registry.static()
+        if wanted == EVERYTHING and self._board.lists.searching():
+            known = [words for tool, words in _WAYS.items() if tool in own]
+            return f"{_JOINED}{', and most of them are not in your list' if known else ''}{''.join(known)}."
         said = [
             f"{name}: {words}"
             for name, words in sorted(self._board.discovery.instructions.items())

@@ -106,8 +106,8 @@ class Rest:
     async def _search(self, request: Request) -> Any:
         query = request.query_params
         limit = query.get("limit") or "10"
-        if not (limit.isascii() and limit.isdigit()):
-            raise invalid(f"limit must be a whole number, found {limit!r}")
+        if not (limit.isascii() and limit.isdigit() and len(limit) < 10):
+            raise invalid(f"limit must be a whole number from 1 to 50, found {limit[:40]!r}")
         if "q" not in query:
             raise invalid("q is missing: what to search for")
         return await answers.found(self._board, query["q"], int(limit))

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Protocol, cast
+from uuid import uuid4
 
 from mcp.server.connection import Connection
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -50,6 +51,8 @@ _OWN_NOTIFICATIONS = SPEC_CLIENT_NOTIFICATION_METHODS - {"notifications/roots/li
 
 _ADDRESS_KEY = "pegboard.address"
 _CAPABILITIES_KEY = "pegboard.capabilities"
+_GREETED_KEY = "pegboard.greeted"
+_NAME_KEY = "pegboard.session"
 _Context = ServerRequestContext[Any, Any]
 # The board of a client that comes over a pipe, where there is no address to name it in.
 line_board: ContextVar[str | None] = ContextVar("line_board", default=None)
@@ -174,6 +177,8 @@ class GatewayServer(Server[Any]):
         if not isinstance(result, dict):
             return result
         client = _client(ctx)
+        if ctx.method == "initialize":
+            self._clean_up_after(_connection(ctx), client)
         own = cast("dict[str, Any]", result.get("capabilities") or {})
         passed_on = self._backend.capabilities(client)
         return {**result, "capabilities": {**passed_on, **own}, "instructions": self._backend.instructions(client)}
@@ -201,13 +206,18 @@ class GatewayServer(Server[Any]):
         self._backend.session_began(client)
         self._sessions.add(session)
         self._on_sessions(len(self._sessions))
-        connection.exit_stack.push_async_callback(self._farewell, session)
+        connection.exit_stack.callback(self._farewell, session)
 
-    async def _farewell(self, session: _Session) -> None:
+    def _clean_up_after(self, connection: Connection, client: Client) -> None:
+        """From its greeting on a client can leave something behind, whether it ever says that it is ready or not."""
+        if _GREETED_KEY not in connection.state:
+            connection.state[_GREETED_KEY] = True
+            connection.exit_stack.push_async_callback(self._backend.session_ended, client)
+
+    def _farewell(self, session: _Session) -> None:
         session.stop()
         self._sessions.discard(session)
         self._on_sessions(len(self._sessions))
-        await self._backend.session_ended(session.client)
 
     async def _listen(self, ctx: _Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
         """One stream of notices for a client of the modern era, fed by its own view alone."""
@@ -313,7 +323,7 @@ def _client(ctx: _Context) -> Client:
     declared = cast("dict[str, Any]", capabilities) if isinstance(capabilities, dict) else {}
     return Client(
         era,
-        session=None if era == "modern" else connection.session_id or f"connection-{id(connection)}",
+        session=None if era == "modern" else connection.session_id or _name_of(connection),
         query=_address(ctx, connection)[0],
         board=_address(ctx, connection)[1],
         outlet=Outlet(_channel(ctx), progress_token(ctx.params)),
@@ -322,6 +332,11 @@ def _client(ctx: _Context) -> Client:
         # A session is bound to its own by whoever keeps the sessions.
         principal=_principal(ctx, meta) if era == "modern" else "",
     )
+
+
+def _name_of(connection: Connection) -> str:
+    """A name for a connection that has no session of its own; an address in memory would be another's one day."""
+    return cast("str", connection.state.setdefault(_NAME_KEY, f"connection-{uuid4().hex}"))
 
 
 def _principal(ctx: _Context, meta: Mapping[str, Any]) -> str:

@@ -69,6 +69,9 @@ def read(tool: object, server: str | None = None) -> Texts | None:
         return None
     server = server if server is not None else _text(_get(tool, "server"))
     own_server, own_name = _parted(name, server)
+    original = _get(tool, "original_name")
+    if isinstance(original, str):
+        own_name = original
     parameters = list(_parameters(_get(tool, "input_schema") or _get(tool, "inputSchema")))
     fields = {
         "name": own_name,
@@ -118,11 +121,11 @@ def _text(value: object) -> str:
     """A text, or the texts of a list, as one text; of anything else nothing."""
     if isinstance(value, str):
         return value
-    if not isinstance(value, list | tuple | set | frozenset):
+    if not isinstance(value, Iterable) or isinstance(value, bytes | Mapping):
         return ""
     texts = [item for item in cast("Iterable[object]", value) if isinstance(item, str)]
     # A set has another order in every process.
-    return "\n".join(texts if isinstance(value, list | tuple) else sorted(texts))
+    return "\n".join(sorted(texts) if isinstance(value, set | frozenset) else texts)
 
 
 def _parted(name: str, server: str) -> tuple[str, str]:

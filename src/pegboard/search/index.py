@@ -36,6 +36,10 @@ PHRASE_CANDIDATES = 64
 MEANING = 0.55
 
 
+# Server and name: two servers may have a tool of the same name.
+_Key = tuple[str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A tool that was found."""
@@ -64,10 +68,11 @@ class ToolIndex:
     def __init__(self, tools: Iterable[object] = (), *, semantic: bool = False) -> None:
         self._vocabulary = Vocabulary()
         self._postings = Postings()
-        self._slots: dict[str, int] = {}  # by a tool's name
+        self._slots: dict[_Key, int] = {}
         self._entries: list[_Entry | None] = []  # by slot
         self._unused: list[int] = []
-        self._servers: dict[str, dict[str, None]] = {}
+        self._by_server: dict[str, dict[_Key, None]] = {}
+        self._by_name: dict[str, dict[_Key, None]] = {}
         self._meanings = _meanings() if semantic else None
         self._put(texts for tool in tools if (texts := document.read(tool)) is not None)
 
@@ -76,19 +81,19 @@ class ToolIndex:
         return len(self._slots)
 
     def add(self, tool: object) -> None:
-        """Make a tool findable, in place of one with the same name. One without a name is passed over."""
+        """Make a tool findable, in place of one of that server with the same name. Without a name it is passed over."""
         texts = document.read(tool)
         if texts is not None:
             self._put([texts])
 
     def remove(self, name: str) -> None:
-        """Forget a tool; an unknown name is no error."""
-        self._strike([name])
+        """Forget the tools of that name; an unknown one is no error."""
+        self._strike(list(self._by_name.get(name, ())))
 
     def replace(self, server: str, tools: Iterable[object]) -> None:
         """Make these the tools of a server, and forget its others. Only what changed is read anew."""
-        wanted = {texts.name: texts for tool in tools if (texts := document.read(tool, server)) is not None}
-        self._strike([name for name in self._servers.get(server, ()) if name not in wanted])
+        wanted = {_key(texts): texts for tool in tools if (texts := document.read(tool, server)) is not None}
+        self._strike([key for key in self._by_server.get(server, ()) if key not in wanted])
         self._put(wanted.values())
 
     def search(self, query: str, limit: int = 10) -> list[Hit]:
@@ -97,6 +102,8 @@ class ToolIndex:
 
     def find(self, query: str, limit: int = 10, admits: Callable[[str], bool] | None = None) -> tuple[list[Hit], int]:
         """The best of the tools whose names are admitted, and how many of those fit at all."""
+        if not isinstance(query, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"a query is a text, not {type(query).__name__}")
         if not self._slots:
             return [], 0
         asked = terms(query)
@@ -114,14 +121,14 @@ class ToolIndex:
 
     def _put(self, tools: Iterable[Texts]) -> None:
         """Enter tools, striking first, all at once, those of the same name that say something else."""
-        wanted = {texts.name: texts for texts in tools}
+        wanted = {_key(texts): texts for texts in tools}
         new = [texts for texts in wanted.values() if not self._stands(texts)]
-        self._strike([texts.name for texts in new])
+        self._strike([_key(texts) for texts in new])
         for texts in new:
             self._enter(texts)
 
     def _stands(self, texts: Texts) -> bool:
-        slot = self._slots.get(texts.name)
+        slot = self._slots.get(_key(texts))
         entry = None if slot is None else self._entries[slot]
         return entry is not None and entry.digest == hash(texts)
 
@@ -140,11 +147,13 @@ class ToolIndex:
             self._entries[slot] = entry
         if self._meanings:
             self._meanings.put(slot, texts)
-        self._slots[texts.name] = slot
-        self._servers.setdefault(texts.server, {})[texts.name] = None
+        key = _key(texts)
+        self._slots[key] = slot
+        self._by_server.setdefault(texts.server, {})[key] = None
+        self._by_name.setdefault(texts.name, {})[key] = None
 
-    def _strike(self, names: Iterable[str]) -> None:
-        slots = [self._slots.pop(name) for name in names if name in self._slots]
+    def _strike(self, keys: Iterable[_Key]) -> None:
+        slots = [self._slots.pop(key) for key in keys if key in self._slots]
         if not slots:
             return
         gone = np.zeros(len(self._entries), dtype=np.bool_)
@@ -153,11 +162,10 @@ class ToolIndex:
         for slot in slots:
             entry = self._entry(slot)
             touched.update(dict.fromkeys(entry.terms))
-            del self._servers[entry.server][entry.name]
+            _drop(self._by_server, entry.server, (entry.server, entry.name))
+            _drop(self._by_name, entry.name, (entry.server, entry.name))
             self._entries[slot] = None
-        for term in touched:
-            if not self._postings.remove(term, gone):
-                self._vocabulary.forget(term)
+        self._vocabulary.forget([term for term in touched if not self._postings.remove(term, gone)])
         self._unused += slots
         if self._meanings:
             self._meanings.drop(slots)
@@ -208,8 +216,12 @@ class ToolIndex:
             # All that equal the last one are taken along: which of them is in is a matter of names.
             good = found >= np.partition(found, -most)[-most]
             slots, found = slots[good], found[good]
-        ranked = [(-score, self._name(slot), slot) for slot, score in zip(slots.tolist(), found.tolist(), strict=True)]
-        return [slot for _, _, slot in sorted(ranked)[:most]]
+        entries = [self._entry(slot) for slot in slots.tolist()]
+        ranked = [
+            (-score, entry.name, entry.server, slot)
+            for entry, score, slot in zip(entries, found.tolist(), slots.tolist(), strict=True)
+        ]
+        return [slot for *_, slot in sorted(ranked)[:most]]
 
     def _add_phrases(self, scores: Scores, best: list[int], asked: Terms) -> None:
         """Raise the best by what phrases add; none of the others could overtake those by it."""
@@ -235,6 +247,16 @@ class ToolIndex:
 
     def _name(self, slot: int) -> str:
         return self._entry(slot).name
+
+
+def _key(texts: Texts) -> _Key:
+    return texts.server, texts.name
+
+
+def _drop(held: dict[str, dict[_Key, None]], under: str, key: _Key) -> None:
+    del held[under][key]
+    if not held[under]:
+        del held[under]
 
 
 def _meanings() -> Meanings | None:

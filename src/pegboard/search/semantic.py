@@ -42,6 +42,8 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s|\n\n")  # noqa: RUF001
 # Vectors have whole numbers and this length. So a product is exact in whatever order it is summed (it stays below 2^24,
 # the last whole number of a float32), and equal tools are equal wherever they stand in the matrix.
 _LENGTH = 2048
+# The cosine from which on two texts have something to do with each other.
+_NEAR = 0.2
 # Rows multiplied at once: few enough to stay in the cache, and for the library not to wake its threads for it.
 _BLOCK = 128
 
@@ -108,7 +110,7 @@ class Meanings:
     def likeness(self, query: str, slots: int) -> Vector | None:
         """How near each slot's tool is to what a query asks for, from 0 for the farthest to 1 for the nearest.
 
-        `None` where no word of the query means anything.
+        What is not near at all counts 0. `None` where no word of the query means anything.
         """
         query = query[:MAX_TEXT]
         parts = [part for part in map(_asked, _PART_END.split(query)) if part][:_MOST_PARTS]
@@ -121,7 +123,10 @@ class Meanings:
         near = products[:, 0] + products[:, 1:].max(axis=1)
         taken = self._taken[:slots]
         least, most = near.min(where=taken, initial=np.inf), near.max(where=taken, initial=-np.inf)
-        return np.where(taken, (near - least) / (most - least), np.float32(0)) if most > least else None
+        if most <= least:
+            return None
+        counts = taken & (products.max(axis=1) >= _NEAR * _LENGTH**2)
+        return np.where(counts, (near - least) / (most - least), np.float32(0))
 
     def _sum(self, said: Iterable[str]) -> Vector:
         tokens = [token for word in said for token in self._tokens(word)]

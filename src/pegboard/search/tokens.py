@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -37,6 +37,7 @@ _STOP_WORDS = frozenset(
 # Scripts written without spaces (or, as Hangul, with particles joined on): kana, ideographs, Hangul, Thai to Khmer.
 _UNSPACED = "぀-ヿㇰ-ㇿ㐀-䶿一-鿿豈-﫿가-힯" + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff" + "\U00020000-\U0003ffff"
 _IDENTIFIER = re.compile(r"[^\W_]+(?:[_-]+[^\W_]+)*")
+_WRITTEN = re.compile(r"[^\W_]+(?:['\u2019_-]+[^\W_]+)*")
 _PART = re.compile(rf"[{_UNSPACED}]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z{_UNSPACED}]+")
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]+")
 _APOSTROPHE = re.compile(r"(?<=\w)['\u2019](?=\w)")
@@ -59,10 +60,10 @@ class _Pieces:
     aside: tuple[str, ...]
 
 
-def terms(text: str, *, stop_words: bool = False) -> Terms:
-    """The terms of a text; with `stop_words` those of its every word."""
+def terms(text: str, *, stop_words: bool = False, most: int = MAX_TEXT) -> Terms:
+    """The terms of a text, or of as much of it; with `stop_words` those of its every word."""
     found = Terms()
-    for identifier in _IDENTIFIER.findall(_folded(text[:MAX_TEXT])):
+    for identifier in _IDENTIFIER.findall(_folded(text[:most])):
         pieces = _pieces(identifier)
         found.sequence += pieces.sequence if stop_words else pieces.content
         found.aside += pieces.aside
@@ -77,8 +78,47 @@ def words(text: str) -> list[str]:
     return found
 
 
-@lru_cache(maxsize=1 << 16)
+def spans(text: str) -> Iterator[tuple[int, int, frozenset[str]]]:
+    """Where the words of a text stand, from its beginning, and the terms that each is known by."""
+    for match in _WRITTEN.finditer(text):
+        start = match.start()
+        for begin, end, known in _spans(match.group()):
+            yield start + begin, start + end, known
+
+
+def _spans(identifier: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
+    found: list[tuple[int, int, frozenset[str]]] = []
+    if not _UNSPACED_RUN.search(identifier):
+        folded = _folded(identifier)
+        pieces = _pieces(folded)
+        whole = frozenset(pieces.aside)
+        if folded == identifier:
+            found = [(part.start(), part.end(), _known(part.group())) for part in _PART.finditer(identifier)]
+        else:
+            # Its parts stand elsewhere when accents are taken off.
+            whole |= frozenset(pieces.sequence)
+        return ((0, len(identifier), whole), *found)
+    for part in _PART.finditer(identifier):
+        if not _UNSPACED_RUN.match(part.group()):
+            found.append((part.start(), part.end(), _known(part.group())))
+            continue
+        for at in range(part.start(), part.end()):
+            if at + 1 < part.end():
+                found.append((at, at + 2, _known(identifier[at : at + 2])))
+            found.append((at, at + 1, _known(identifier[at])))
+    return tuple(found)
+
+
+def _known(part: str) -> frozenset[str]:
+    pieces = _pieces(_folded(part))
+    return frozenset(pieces.sequence)
+
+
 def _words(identifier: str) -> tuple[str, ...]:
+    return _remembered_words(identifier) if len(identifier) <= _MAX_REMEMBERED else _words_of(identifier)
+
+
+def _words_of(identifier: str) -> tuple[str, ...]:
     lower = (part[:_MAX_WORD].lower() for part in _PART.findall(identifier))
     return tuple(word for word in lower if word not in _STOP_WORDS)
 
@@ -94,8 +134,11 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFKD", text))).replace("ß", "ss")
 
 
-@lru_cache(maxsize=1 << 16)
 def _pieces(identifier: str) -> _Pieces:
+    return _remembered_pieces(identifier) if len(identifier) <= _MAX_REMEMBERED else _pieces_of(identifier)
+
+
+def _pieces_of(identifier: str) -> _Pieces:
     sequence: list[str] = []
     content: list[str] = []
     aside: list[str] = []
@@ -115,6 +158,12 @@ def _pieces(identifier: str) -> _Pieces:
     if 1 < len(parts) <= _MAX_PARTS and not _UNSPACED_RUN.search(whole):
         aside.append(stemmed(whole))
     return _Pieces(tuple(sequence), tuple(content), tuple(aside))
+
+
+# Almost every word comes again; what is longer than words are is somebody's pasted data, and would fill the memory.
+_MAX_REMEMBERED = 64
+_remembered_pieces = lru_cache(maxsize=1 << 16)(_pieces_of)
+_remembered_words = lru_cache(maxsize=1 << 16)(_words_of)
 
 
 def stemmed(word: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pegboard import exactjson
@@ -24,68 +25,86 @@ _MEASURES = (
     (40, 3),
     (30, 2),
     (16, 1),
-    (8, 0),
-    (0, 0),
+    (0, 1),
 )
+_SHORTEST_REASON = 16
+_LONGEST_NAME = 40
+_LONGEST_SERVER = 48
 
-_REASON = 16
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A tool that was found, and what the one who asked has of it."""
+
+    found: Found
+    available: Available
+    active: bool
+    listed: bool
 
 
-def hits(found: Sequence[tuple[Found, Available, bool, bool]]) -> list[dict[str, Any]]:
-    """Every hit, in the most generous measure that fits the room there is."""
-    room = _ROOM + _ROOM_FOR_ANOTHER * max(len(found) - 10, 0)
-    listed: list[dict[str, Any]] = []
-    for length, parameters in _MEASURES:
-        listed = [_hit(*each, length, parameters) for each in found]
-        if _cost(listed) <= room:
-            break
+def hits(sightings: Sequence[Sighting]) -> list[dict[str, Any]]:
+    """Every hit, as generously as the room allows; a wordy tool is cut before others are."""
+    full = [_in_measures(sighting) for sighting in sightings]
+    room = _ROOM + _ROOM_FOR_ANOTHER * max(len(full) - 10, 0)
+    listed: list[dict[str, Any]] = [{}] * len(full)
+    # What a short one leaves over is for the longer ones.
+    for left, at in enumerate(sorted(range(len(full)), key=lambda at: full[at][0][0])):
+        share = room // (len(full) - left)
+        cost, hit = next((each for each in full[at] if each[0] <= share), full[at][-1])
+        listed[at] = hit
+        room -= cost
     return listed
 
 
-def _cost(listed: list[dict[str, Any]]) -> int:
+def _in_measures(sighting: Sighting) -> list[tuple[int, dict[str, Any]]]:
+    """A hit in every measure, with what it costs, the most generous first."""
+    tool = sighting.found.tool
+    words = one_line(str(tool.definition.get("description") or ""), _MEASURES[0][0])
+    names = parameter_names(tool.definition.get("inputSchema"))
+    made = [_hit(sighting, words, names, length, most) for length, most in _MEASURES]
+    return [(_cost(hit), hit) for hit in made]
+
+
+def _cost(hit: dict[str, Any]) -> int:
     """Bytes of both forms; inside the text, each quote and backslash takes one more."""
-    text = exactjson.dump(listed)
-    return 2 * len(text) + text.count(b'"') + text.count(b"\\")
+    text = exactjson.dump(hit)
+    return 2 * len(text) + text.count(b'"') + text.count(b"\\") + 2
 
 
-def _hit(
-    found: Found,
-    available: Available,
-    active: bool,
-    listed: bool,
-    length: int,
-    parameters: int,
-) -> dict[str, Any]:
-    tool = found.tool
+def _hit(sighting: Sighting, words: str, names: Sequence[str], length: int, most: int) -> dict[str, Any]:
+    tool, available = sighting.found.tool, sighting.available
     hit: dict[str, Any] = {
         "name": tool.name,
-        "server": tool.server_name,
-        "description": one_line(str(tool.definition.get("description") or ""), length),
-        "score": round(found.score, 3),
-        "active": active,
-        "listed": listed,
+        "server": None if tool.server_name is None else one_line(tool.server_name, _LONGEST_SERVER),
+        "description": one_line(words, length),
+        "score": round(sighting.found.score, 3),
+        "active": sighting.active,
+        "listed": sighting.listed,
         "availability": {"status": available.status},
-        "parameters": parameter_names(tool.definition.get("inputSchema"), parameters),
+        "parameters": _first(names, most),
     }
     if available.reason is not None:
-        hit["availability"]["reason"] = one_line(available.reason, max(length, _REASON))
+        hit["availability"]["reason"] = one_line(available.reason, max(length, _SHORTEST_REASON))
     return hit
 
 
 def one_line(text: str, length: int) -> str:
     """The beginning of a text, on one line."""
-    line = " ".join(text.split())
     if length <= 0:
         return ""
-    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+    # Of a description of megabytes only the beginning is looked at.
+    line = " ".join(text[: 8 * length + 200].split())
+    return line if len(line) <= length and len(text) <= 8 * length + 200 else line[: length - 1].rstrip() + "…"
 
 
-def parameter_names(schema: object, most: int) -> list[str]:
-    """A tool's parameters, required ones first; where there are more than fit, the last entry says so."""
+def parameter_names(schema: object) -> list[str]:
+    """A tool's parameters, required ones first."""
     described = exactjson.as_object(schema) or {}
     properties = exactjson.as_object(described.get("properties")) or {}
     required = [name for name in exactjson.as_list(described.get("required")) or [] if name in properties]
-    names = list(dict.fromkeys([*required, *properties]))
-    if most <= 0:
-        return []
-    return names if len(names) <= most else [*names[: most - 1], f"…{len(names) - most + 1} more"]
+    return [one_line(name, _LONGEST_NAME) for name in dict.fromkeys([*required, *properties])]
+
+
+def _first(names: Sequence[str], most: int) -> list[str]:
+    """As many as there is room for; where there are more, the last entry says so."""
+    return list(names) if len(names) <= most else [*names[: most - 1], f"…{len(names) - most + 1} more"]

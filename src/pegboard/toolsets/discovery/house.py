@@ -34,6 +34,10 @@ class House(Protocol):
         """The best of the tools that pass the filter, and how many fit at all."""
         ...
 
+    def known_tool(self, name: str, wanted: Filter) -> RegisteredTool | None:
+        """The tool of this name as far as it is known here; nobody is asked."""
+        ...
+
     async def find_tool(self, name: str, wanted: Filter) -> RegisteredTool:
         """The tool of this name; raises `ToolFailure` with the nearest names where there is none."""
         ...

@@ -8,10 +8,12 @@ from typing import Any
 from pegboard.relay.caller import Caller, current
 from pegboard.result import ToolError, ToolErrorCode, ToolFailure, invalid
 from pegboard.tool import RegisteredTool, RelayingTool, ResultTool
-from pegboard.toolsets.discovery.hit import hits, one_line
+from pegboard.toolsets.discovery.hit import Sighting, hits, one_line
 from pegboard.toolsets.discovery.house import House
 
 _MOST = 50
+# Of so many names that are wrong each is told what is wrong with it.
+_MOST_PROBLEMS = 5
 _TEXT = {"type": "string"}
 _NAMES = {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": _MOST}
 _READS = {"readOnlyHint": True, "openWorldHint": False}
@@ -47,6 +49,13 @@ class DiscoveryTool(ResultTool):
     def __init__(self, house: House) -> None:
         self._house = house
 
+    def _remark(self, tool: RegisteredTool) -> str | None:
+        """Why a tool cannot be used now, if so."""
+        available = self._house.availability(tool)
+        if available.status == "available":
+            return None
+        return one_line(f"{tool.name} is {available.status} now: {available.reason or 'no reason is known'}", 200)
+
     @staticmethod
     def caller() -> Caller:
         """Who calls; from Python nobody in particular."""
@@ -77,8 +86,8 @@ class ToolFind(DiscoveryTool):
         caller = self.caller()
         found, total = await self._house.find(arguments["query"], arguments.get("limit", 10), caller.filter)
         active = frozenset(self._house.loaded_on(caller.board))
-        rows = [
-            (
+        seen = [
+            Sighting(
                 each,
                 self._house.availability(each.tool),
                 each.tool.name in active,
@@ -86,7 +95,7 @@ class ToolFind(DiscoveryTool):
             )
             for each in found
         ]
-        return {"tools": hits(rows), "total": total}
+        return {"tools": hits(seen), "total": total}
 
 
 class ToolDescribe(DiscoveryTool):
@@ -125,12 +134,15 @@ class ToolLoad(DiscoveryTool):
         caller = self.caller()
         tools = await self._all(list(dict.fromkeys(arguments["names"])), caller)
         names = [tool.name for tool in tools]
-        answer = {"loaded": names, "tools": [dict(tool.definition) for tool in tools]}
+        remarks = [remark for tool in tools if (remark := self._remark(tool))]
+        answer: dict[str, Any] = {"loaded": names, "tools": [dict(tool.definition) for tool in tools], "total": 0}
         if caller.board is None:
             # Of such a client nothing is remembered between its requests.
-            return {**answer, "total": 0, "message": "Your tool list stays as it is: use these with tool_call."}
-        await self._house.load_on(caller.board, names)
-        return {**answer, "total": len(self._house.loaded_on(caller.board))}
+            remarks.insert(0, "Your tool list stays as it is: use these with tool_call.")
+        else:
+            await self._house.load_on(caller.board, names)
+            answer["total"] = len(self._house.loaded_on(caller.board))
+        return {**answer, "message": " ".join(remarks)} if remarks else answer
 
     async def _all(self, names: list[str], caller: Caller) -> list[RegisteredTool]:
         """Every tool, or an error that names each one that is not there."""
@@ -141,6 +153,8 @@ class ToolLoad(DiscoveryTool):
                 tools.append(await self._house.find_tool(name, caller.filter))
             except ToolFailure as exc:
                 problems.append(exc.error)
+            if len(problems) == _MOST_PROBLEMS:
+                break
         if problems:
             codes = {problem.code for problem in problems}
             message = f"Nothing was loaded. {' '.join(problem.message for problem in problems)}"
@@ -162,9 +176,11 @@ class ToolUnload(DiscoveryTool):
     annotations = {"title": "Unload tools", **_CHANGES}  # noqa: RUF012
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
-        board = self.caller().board
-        gone = await self._house.unload_from(board, arguments["names"]) if board is not None else []
-        return {"unloaded": gone, "total": len(self._house.loaded_on(board))}
+        caller = self.caller()
+        # What a client may not see it cannot take down.
+        names = [name for name in arguments["names"] if caller.filter.admits_name(name)]
+        gone = await self._house.unload_from(caller.board, names) if caller.board is not None else []
+        return {"unloaded": gone, "total": len(self._house.loaded_on(caller.board))}
 
 
 class ToolActive(DiscoveryTool):
@@ -181,12 +197,12 @@ class ToolActive(DiscoveryTool):
         caller = self.caller()
         tools: list[dict[str, str]] = []
         for name in self._house.loaded_on(caller.board):
-            try:
-                tool = await self._house.find_tool(name, caller.filter)
-                words = one_line(str(tool.definition.get("description") or ""), 160)
-            except ToolFailure as exc:
-                words = f"not available now: {one_line(exc.error.message, 120)}"
-            tools.append({"name": name, "description": words})
+            if not caller.filter.admits_name(name):
+                continue
+            tool = self._house.known_tool(name, caller.filter)
+            words = "" if tool is None else one_line(str(tool.definition.get("description") or ""), 160)
+            remark = "it is not there now" if tool is None else self._remark(tool)
+            tools.append({"name": name, "description": " ".join(filter(None, [words, remark and f"({remark})"]))})
         count = len(tools)
         message = (
             f"{count} tool{'' if count == 1 else 's'} active."
