@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib.util
 import itertools
@@ -12,7 +13,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 
 import psycopg
@@ -65,6 +66,15 @@ class PostgresServer:
             finally:
                 self._process.kill()
             self._process = None
+
+    @contextlib.asynccontextmanager
+    async def away(self) -> AsyncGenerator[None]:
+        """Stopped inside the block; back after it, whatever happens there."""
+        await asyncio.to_thread(self.stop)
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(self.start)
 
     def run(self, *statements: str, database: str = _OWNER) -> None:
         """As the server's owner."""

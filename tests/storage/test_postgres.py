@@ -43,12 +43,12 @@ async def test_a_restart_of_the_server_heals_by_itself(postgres: PostgresServer,
     """Reads and writes after it work at once, though every connection of the pool is a dead one."""
     await storage.catalog.save(RECORD)
     await asyncio.gather(*(storage.catalog.load() for _ in range(20)))
-    await asyncio.to_thread(postgres.stop)
-    await asyncio.to_thread(postgres.start)
+    async with postgres.away():
+        pass
     found = await asyncio.gather(*(storage.catalog.load() for _ in range(20)))
     assert found == [[RECORD]] * 20
-    await asyncio.to_thread(postgres.stop)
-    await asyncio.to_thread(postgres.start)
+    async with postgres.away():
+        pass
     await asyncio.gather(*(storage.boards.add("red", [str(number)]) for number in range(20)))
     assert len((await storage.boards.load())["red"]) == 20
 
@@ -58,11 +58,10 @@ async def test_a_server_that_comes_back_within_seconds_is_waited_for(
 ) -> None:
     """What is asked for while it is away is answered when it is back."""
     await storage.catalog.save(RECORD)
-    await asyncio.to_thread(postgres.stop)
-    asked = asyncio.create_task(storage.catalog.load())
-    await asyncio.sleep(0.1)
-    assert not asked.done()
-    await asyncio.to_thread(postgres.start)
+    async with postgres.away():
+        asked = asyncio.create_task(storage.catalog.load())
+        await asyncio.sleep(0.1)
+        assert not asked.done()
     with anyio.fail_after(20):
         assert await asked == [RECORD]
 
@@ -71,16 +70,13 @@ async def test_a_server_that_stays_away_is_an_error_that_says_so(
     postgres: PostgresServer, storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a while the call fails with the reason; when the server is back, the next one works."""
-    await asyncio.to_thread(postgres.stop)
-    try:
+    async with postgres.away():
         assert isinstance(storage.database, module.PostgresDatabase)
         assert storage.database._pool is not None
         monkeypatch.setattr(storage.database._pool, "timeout", 0.3)
         with pytest.raises(StorageError, match=r"refused.*check that PostgreSQL runs there") as raised:
             await storage.catalog.load()
         without_secrets(str(raised.value))
-    finally:
-        await asyncio.to_thread(postgres.start)
     monkeypatch.undo()
     assert await storage.catalog.load() == []
 
@@ -236,12 +232,11 @@ async def test_the_password_stands_in_no_log_and_no_repr(postgres: PostgresServe
     configure("debug", said)
     storage = open_storage(postgres_url)
     await storage.open()
-    await asyncio.to_thread(postgres.stop)
-    asked = asyncio.create_task(storage.catalog.load())
-    async with asyncio.timeout(20):
-        while "psycopg.pool" not in said.getvalue():
-            await asyncio.sleep(0.05)
-    await asyncio.to_thread(postgres.start)
+    async with postgres.away():
+        asked = asyncio.create_task(storage.catalog.load())
+        async with asyncio.timeout(20):
+            while "psycopg.pool" not in said.getvalue():
+                await asyncio.sleep(0.05)
     await asked
     await storage.close()
     without_secrets(said.getvalue())
