@@ -19,7 +19,7 @@ from pegboard.loaded import session_board
 from pegboard.log import configure
 from pegboard.names import fold_server_name
 from pegboard.relay.caller import Caller
-from pegboard.storage import SqliteStorage
+from pegboard.storage import SqliteDatabase, Storage
 from pegboard.view import Sight
 
 QUERIES = (
@@ -39,7 +39,7 @@ def tokens(value: Any) -> float:
 async def measure(catalogue: dict[str, list[dict[str, Any]]]) -> dict[str, float]:
     """Tokens of each part of a conversation."""
     with tempfile.TemporaryDirectory() as folder:
-        storage = SqliteStorage(Path(folder) / "pegboard.db")
+        storage = Storage(SqliteDatabase(Path(folder) / "pegboard.db"))
         async with Pegboard(Settings(expose="search"), storage=storage) as board:
             for server, tools in catalogue.items():
                 board.registry.register_mcp_tools(fold_server_name(server), tools).unwrap()

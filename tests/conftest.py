@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Generator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+import structlog
+
+from pegboard.log import _ToStructlog
+
+if TYPE_CHECKING:
+    from postgres import PostgresServer
 
 
 @pytest.fixture
@@ -22,3 +31,31 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.endswith(("_MCP_URL", "_MCP_ENABLED")) or name in {"PEGBOARD_CONFIG", "PEGBOARD_LOG"}:
             monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def own_logging() -> Generator[None]:
+    """Whatever a test sets up is gone after it: logging has one root for everyone."""
+    root, config = logging.getLogger(), structlog.get_config()
+    level = root.level
+    yield
+    for handler in [handler for handler in root.handlers if isinstance(handler, _ToStructlog)]:
+        root.removeHandler(handler)
+    root.setLevel(level)
+    structlog.configure(**config)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Generator[PostgresServer]:
+    """A real PostgreSQL, started by the first test that needs it."""
+    from postgres import postgres_server
+
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresServer) -> Generator[str]:
+    """The address of an empty database of the test's own, password and all."""
+    with postgres.database() as url:
+        yield url

@@ -3,27 +3,15 @@
 import io
 import json
 import logging
-from collections.abc import Generator
 from typing import Any
 
 import pytest
-import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.log import Redactor, _ToStructlog, configure, logger, new_trace_id, trace_id
+from pegboard.log import Redactor, configure, logger, new_trace_id, trace_id
 
-
-@pytest.fixture(autouse=True)
-def own_logging() -> Generator[None]:
-    """Whatever a test sets up is gone after it: logging has one root for everyone."""
-    root, config = logging.getLogger(), structlog.get_config()
-    level = root.level
-    yield
-    for handler in [handler for handler in root.handlers if isinstance(handler, _ToStructlog)]:
-        root.removeHandler(handler)
-    root.setLevel(level)
-    structlog.configure(**config)
+pytestmark = pytest.mark.usefixtures("own_logging")
 
 
 class Terminal(io.StringIO):

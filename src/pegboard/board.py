@@ -14,7 +14,7 @@ from pegboard.catalog.discovery import Discovery
 from pegboard.catalog.finder import Finder, Hit, category, is_guide
 from pegboard.catalog.library import Entry, Library
 from pegboard.catalog.registry import ToolRegistry
-from pegboard.config import ServerSpec, Settings, locate, read_settings, state_folder
+from pegboard.config import ServerSpec, Settings, locate, read_settings
 from pegboard.exactjson import as_object
 from pegboard.lists import Lists
 from pegboard.loaded import LoadedTools
@@ -29,7 +29,7 @@ from pegboard.result import ToolErrorCode, ToolFailure, ToolResult, caught, unav
 from pegboard.servers.keeper import Keeper
 from pegboard.servers.link import Message, Params, RpcError
 from pegboard.servers.server import Server, ServerState
-from pegboard.storage import SqliteStorage, Storage, StorageError
+from pegboard.storage import Storage, StorageError, open_storage
 from pegboard.tool import Disposable, RegisteredTool, RelayingTool, Tool
 from pegboard.toolsets.discovery import discovery_tools
 from pegboard.toolsets.hooks import Hooks
@@ -75,13 +75,13 @@ class Pegboard:
 
     def __init__(self, settings: Settings | None = None, *, storage: Storage | None = None) -> None:
         self.settings = settings or Settings()
-        self.storage = storage or _storage(self.settings)
+        self.storage = storage or open_storage(self.settings.storage)
         self.metrics = Metrics()
         self.servers: dict[str, Server] = {}
         length = self.settings.max_name_length
         self.registry = ToolRegistry(max_name_length=length, on_change=self._tell)
         self.library = Library(max_name_length=length, order=lambda: self.servers, on_change=self._tell)
-        self.loaded = LoadedTools(self.storage, on_change=self._tell)
+        self.loaded = LoadedTools(self.storage.boards, on_change=self._tell)
         self.lists = Lists(
             self.registry, self.library, self.loaded, hidden=self._hidden, settings=lambda: self.settings
         )
@@ -89,7 +89,7 @@ class Pegboard:
             self.registry, self._configured_keywords, semantic=lambda: self.settings.search == "semantic"
         )
         self.discovery = Discovery(
-            self.registry, self.storage, lambda: self.servers, may_try=self._may_try, library=self.library
+            self.registry, self.storage.catalog, lambda: self.servers, may_try=self._may_try, library=self.library
         )
         self.relay = Relay(lambda: self.servers, self.discovery, self.library)
         self._hooks = Hooks({"discovery": lambda: discovery_tools(self)}, self.register)
@@ -531,14 +531,6 @@ def _may_use(tool: RegisteredTool, wanted: Filter) -> bool:
 
 def _listed(server: Server) -> bool:
     return server.state not in {ServerState.DISABLED, ServerState.INVALID, ServerState.LOST}
-
-
-def _storage(settings: Settings) -> Storage:
-    if settings.storage == "sqlite":
-        return SqliteStorage(state_folder() / "pegboard.db")
-    if settings.storage.startswith("sqlite:"):
-        return SqliteStorage(Path(settings.storage.removeprefix("sqlite:").removeprefix("//")).expanduser())
-    raise StorageError(f'storage "{settings.storage}" is not known: use "sqlite" or "sqlite:PATH"')
 
 
 def _iso(moment: float) -> str:

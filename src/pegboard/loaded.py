@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
 
 from pegboard.log import logger
-from pegboard.storage import Storage, StorageError
+from pegboard.storage import BoardStore, StorageError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _NAMED = "board:"
@@ -31,14 +33,16 @@ def session_board(session: str) -> str:
 class LoadedTools:
     """Names of loaded tools by board, in the order they were loaded."""
 
-    def __init__(self, storage: Storage, on_change: Callable[[], None] = lambda: None) -> None:
-        self._storage = storage
+    def __init__(self, store: BoardStore, on_change: Callable[[], None] = lambda: None) -> None:
+        self._store = store
+        # Changes are kept in the order they were made.
+        self._keeping = asyncio.Lock()
         self._on_change = on_change
         self._boards: dict[str, dict[str, None]] = {}
 
     async def open(self) -> None:
         """Take over the named boards of earlier runs."""
-        for name, tools in (await self._storage.load_boards()).items():
+        for name, tools in (await self._store.load()).items():
             self._boards[named_board(name)] = dict.fromkeys(tools)
 
     def on(self, board: str | None) -> tuple[str, ...]:
@@ -48,30 +52,35 @@ class LoadedTools:
     async def add(self, board: str, names: Iterable[str]) -> None:
         """Load tools; those that are loaded already stay."""
         loaded = self._boards.setdefault(board, {})
-        before = len(loaded)
-        loaded.update(dict.fromkeys(names))
-        if len(loaded) != before:
-            await self._changed(board)
+        added = [name for name in dict.fromkeys(names) if name not in loaded]
+        loaded.update(dict.fromkeys(added))
+        if added:
+            self._on_change()
+            await self._keep(self._store.add, board, added)
 
     async def remove(self, board: str, names: Iterable[str]) -> list[str]:
         """Unload tools; those that were loaded are given back."""
         loaded = self._boards.get(board, {})
         removed = [name for name in dict.fromkeys(names) if loaded.pop(name, name) is None]
         if removed:
-            await self._changed(board)
-        if not loaded:
-            self._boards.pop(board, None)
+            self._on_change()
+            if not loaded:
+                self._boards.pop(board, None)
+            await self._keep(self._store.remove, board, removed)
         return removed
 
     def leave(self, session: str) -> None:
         """A session is over."""
         self._boards.pop(session_board(session), None)
 
-    async def _changed(self, board: str) -> None:
-        self._on_change()
-        if board.startswith(_NAMED):
-            try:
-                await self._storage.save_board(board.removeprefix(_NAMED), list(self._boards.get(board, ())))
-            except StorageError as exc:
-                # The tools are loaded all the same; only a restart will not know of them.
-                logger().warning("board.save.failed", board=board, reason=str(exc))
+    async def _keep(
+        self, change: Callable[[str, list[str]], Coroutine[Any, Any, None]], board: str, names: list[str]
+    ) -> None:
+        if not board.startswith(_NAMED):
+            return
+        try:
+            async with self._keeping:
+                await change(board.removeprefix(_NAMED), names)
+        except StorageError as exc:
+            # The board is as it was asked to be; only a restart will not know of it.
+            logger().warning("board.save.failed", board=board, reason=str(exc))

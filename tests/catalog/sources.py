@@ -100,7 +100,7 @@ class House:
         self.refused: set[str] = set()
         self.discovery = Discovery(
             self.registry,
-            storage,
+            storage.catalog,
             lambda: self.sources,
             may_try=lambda name: name not in self.refused,
             clock=self.clock,

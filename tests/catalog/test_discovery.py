@@ -14,7 +14,7 @@ from catalog.sources import Clock, Hello, House, Source, tool
 from pegboard.catalog import discovery as module
 from pegboard.log import _add_trace_id, trace_id
 from pegboard.result import ToolErrorCode, ToolResult, unavailable
-from pegboard.storage import SqliteStorage, StorageError
+from pegboard.storage import SqliteDatabase, Storage, StorageError
 
 pytestmark = pytest.mark.anyio
 
@@ -23,16 +23,16 @@ TTL = 300.0
 
 
 @pytest.fixture
-async def storage(tmp_path: Path) -> AsyncIterator[SqliteStorage]:
+async def storage(tmp_path: Path) -> AsyncIterator[Storage]:
     """A real file."""
-    kept = SqliteStorage(tmp_path / "pegboard.db")
+    kept = Storage(SqliteDatabase(tmp_path / "pegboard.db"))
     await kept.open()
     yield kept
     await kept.close()
 
 
 @pytest.fixture
-async def house(storage: SqliteStorage) -> AsyncIterator[Build]:
+async def house(storage: Storage) -> AsyncIterator[Build]:
     """Makes houses on one storage, and shuts them after the test."""
     built: list[House] = []
 
@@ -342,7 +342,7 @@ async def test_enabled_again_without_a_restore_is_asked_again(house: Build) -> N
 
 
 @pytest.mark.parametrize("how", ["disabled", "removed", "moved", "replaced"])
-async def test_an_answer_that_comes_too_late_does_not_count(house: Build, storage: SqliteStorage, how: str) -> None:
+async def test_an_answer_that_comes_too_late_does_not_count(house: Build, storage: Storage, how: str) -> None:
     """What a server says after it was disabled, removed or sent elsewhere is neither registered nor kept."""
     source = Source("git", "log")
     source.gate.clear()
@@ -362,10 +362,10 @@ async def test_an_answer_that_comes_too_late_does_not_count(house: Build, storag
     source.gate.set()
     assert await asking == ToolResult[int].ok(0)
     assert here.registry.server("git") is None
-    assert await storage.load_catalog() == []
+    assert await storage.catalog.load() == []
 
 
-async def test_forgetting_a_server_leaves_nothing_of_it(house: Build, storage: SqliteStorage) -> None:
+async def test_forgetting_a_server_leaves_nothing_of_it(house: Build, storage: Storage) -> None:
     """A server taken out of the config is gone from registry, storage and everything that was said of it."""
     git, docs = Source("git", "log"), Source("docs", "search")
     git.greeting = Hello(instructions="Use git.")
@@ -375,7 +375,7 @@ async def test_forgetting_a_server_leaves_nothing_of_it(house: Build, storage: S
     await here.discovery.discover("git")
     await here.discovery.forget(git.spec)
     assert here.names() == ["docs__search"]
-    assert [record.server for record in await storage.load_catalog()] == ["docs"]
+    assert [record.server for record in await storage.catalog.load()] == ["docs"]
     assert here.discovery.instructions == {}
     assert here.discovery.stale_since == {}
 
@@ -567,7 +567,7 @@ async def test_nobody_new_is_no_wait(house: Build) -> None:
 
 
 @pytest.mark.scenario("registry: AC1 enabled servers are registered at start and not connected")
-async def test_a_restart_has_everything_without_asking(house: Build, storage: SqliteStorage) -> None:
+async def test_a_restart_has_everything_without_asking(house: Build, storage: Storage) -> None:
     """Tools, age, TTL, era, version, capabilities and instructions come back from disk; no server is asked."""
     source = Source("git", "log", deny=("secret",))
     source.tools += [tool("secret"), tool("rich", _meta={"n": 2**70, "z": None}, title="\u2028😀"), {"name": "bad"}]
@@ -636,7 +636,7 @@ async def test_instructions_follow_the_server(house: Build) -> None:
     assert here.discovery.instructions == {}
 
 
-async def test_a_storage_that_fails_does_not_fail_discovery(house: Build, storage: SqliteStorage) -> None:
+async def test_a_storage_that_fails_does_not_fail_discovery(house: Build, storage: Storage) -> None:
     """When the catalog cannot be kept, the tools can be used all the same, and the log says so."""
     here = house(Source("git", "log"))
     await storage.close()
@@ -666,14 +666,14 @@ def shelves(here: House) -> list[list[str]]:
     return [list(shelf.entries) for shelf in (library.prompts, library.resources, library.templates)]
 
 
-async def test_what_a_server_has_besides_tools_is_there_with_them(house: Build, storage: SqliteStorage) -> None:
+async def test_what_a_server_has_besides_tools_is_there_with_them(house: Build, storage: Storage) -> None:
     """Most servers answer all at once: whoever waited for the tools has everything, and so has the next start."""
     source = Source("git", "log")
     source.others = dict(OTHERS)
     here = house(source)
     await here.discovery.discover("git")
     assert shelves(here) == [["git__greet"], ["x://1"], ["x://{a}"]]
-    (record,) = await storage.load_catalog()
+    (record,) = await storage.catalog.load()
     assert [record.prompts, record.resources, record.templates] == list(OTHERS.values())
     after = house(Source("git"))
     await after.discovery.load()
@@ -687,7 +687,7 @@ def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_patience")
-async def test_a_server_that_is_slow_with_its_prompts_has_its_tools(house: Build, storage: SqliteStorage) -> None:
+async def test_a_server_that_is_slow_with_its_prompts_has_its_tools(house: Build, storage: Storage) -> None:
     """The others follow on their own, are kept as well, and need not be asked for again."""
     source = Source("git", "log")
     source.others = dict(OTHERS)
@@ -699,7 +699,7 @@ async def test_a_server_that_is_slow_with_its_prompts_has_its_tools(house: Build
     source.others_gate.set()
     await here.settle()
     assert shelves(here) == [["git__greet"], ["x://1"], ["x://{a}"]]
-    (record,) = await storage.load_catalog()
+    (record,) = await storage.catalog.load()
     assert (record.prompts, len(record.tools)) == (OTHERS["prompts"], 1)
     assert source.asked == 1
 
@@ -762,7 +762,7 @@ async def test_prompts_that_come_too_late_do_not_count(house: Build, how: str) -
 
 @pytest.mark.parametrize("how", ["disabled", "removed"])
 async def test_a_server_that_goes_while_its_prompts_are_awaited_is_not_kept_without_its_tools(
-    house: Build, storage: SqliteStorage, how: str
+    house: Build, storage: Storage, how: str
 ) -> None:
     """Of one that was disabled its tools are still on disk for its return, of one that was removed nothing is."""
     source = Source("git", "log")
@@ -783,28 +783,28 @@ async def test_a_server_that_goes_while_its_prompts_are_awaited_is_not_kept_with
     source.others_gate.set()
     await asking
     await here.settle()
-    kept = await storage.load_catalog()
+    kept = await storage.catalog.load()
     assert [len(record.tools) for record in kept] == ([1] if how == "disabled" else [])
 
 
 @pytest.mark.usefixtures("no_patience")
-async def test_prompts_that_never_came_are_not_kept_as_none(house: Build, storage: SqliteStorage) -> None:
+async def test_prompts_that_never_came_are_not_kept_as_none(house: Build, storage: Storage) -> None:
     """A gateway that ends before they were there asks for them at its next start."""
     source = Source("git", "log")
     source.others_gate.clear()
     here = house(source)
     await here.discovery.discover("git")
     await here.discovery.close()
-    (record,) = await storage.load_catalog()
+    (record,) = await storage.catalog.load()
     assert record.prompts is None
 
 
-async def test_a_server_that_was_never_asked_for_prompts_is_met_again(house: Build, storage: SqliteStorage) -> None:
+async def test_a_server_that_was_never_asked_for_prompts_is_met_again(house: Build, storage: Storage) -> None:
     """An older Pegboard kept only its tools: they are there at once, and the rest after the first need, once."""
     before = house(Source("git", "log"))
     await before.discovery.discover("git")
-    (record,) = await storage.load_catalog()
-    await storage.save_catalog(replace(record, prompts=None))
+    (record,) = await storage.catalog.load()
+    await storage.catalog.save(replace(record, prompts=None))
 
     source = Source("git", "log")
     source.others = dict(OTHERS)
@@ -814,7 +814,7 @@ async def test_a_server_that_was_never_asked_for_prompts_is_met_again(house: Bui
     for _ in range(2):
         await after.discovery.meet_unseen(5)
     assert (shelves(after), source.asked) == ([["git__greet"], ["x://1"], ["x://{a}"]], 1)
-    (record,) = await storage.load_catalog()
+    (record,) = await storage.catalog.load()
     assert record.prompts == OTHERS["prompts"]
 
 

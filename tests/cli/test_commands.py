@@ -153,6 +153,27 @@ def test_doctor_finds_what_is_wrong_and_says_what_to_do(tmp_path: Path) -> None:
     assert pegboard("doctor", config=path).returncode == 3
 
 
+def test_doctor_looks_at_a_postgresql_storage(tmp_path: Path, postgres_url: str) -> None:
+    """Reachable or not, with advice, and never with the password; other commands say the same."""
+    before, _, name = postgres_url.rpartition("/")
+    path = write_config(tmp_path / "pegboard.json", {"one": toy()}, storage=postgres_url)
+    done = pegboard("doctor", "--json", config=path)
+    assert done.returncode == 0, done.stdout
+    said = {f["about"]: f for f in json.loads(done.stdout)["data"]["findings"]}
+    assert said["storage"]["level"] == "ok"
+    assert said["storage"]["said"].endswith(f"/{name}")
+    path = write_config(tmp_path / "pegboard.json", {"one": toy()}, storage=f"{before}/nothing")
+    wrong = pegboard("doctor", config=path)
+    assert wrong.returncode == 4
+    assert 'database "nothing" does not exist' in wrong.stdout
+    assert "→ check that PostgreSQL runs there" in wrong.stdout
+    others = [pegboard(*command, config=path) for command in (("tools",), ("serve", "--port", "0"), ("stdio",))]
+    assert all("does not exist" in other.stderr for other in others)
+    assert [other.returncode for other in others] == [4, 1, 1]
+    for each in (done, wrong, *others):
+        assert "tulip" not in each.stdout + each.stderr
+
+
 def test_a_bad_config_is_one_message_and_exit_3(tmp_path: Path) -> None:
     """Every command that reads the config says file, place and reason, and does nothing."""
     path = tmp_path / "pegboard.json"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pegboard.config import ServerSpec, read_settings
+from pegboard.config import ConfigError, ServerSpec, read_settings
 from pegboard.log import Redactor
 
 
@@ -130,6 +130,17 @@ def test_short_texts_are_never_secret(values: dict[str, str]) -> None:
     environment |= {f"S{name}_API_KEY": value for name, value in values.items()}
     for spec in read_settings(None, environment).servers.values():
         assert all(len(secret) >= 4 for secret in spec.secrets)
+
+
+def test_the_address_of_the_storage_keeps_its_password(tmp_path: Path) -> None:
+    """It may come from the environment, a variable without a value is named, and no repr shows it."""
+    path = tmp_path / "pegboard.json"
+    path.write_text(json.dumps({"pegboard": {"storage": "postgresql://ada:${DB_PASSWORD}@db.example/pegboard"}}))
+    found = read_settings(path, {"DB_PASSWORD": "tulip-42"})
+    assert found.storage == "postgresql://ada:tulip-42@db.example/pegboard"
+    assert "tulip-42" not in repr(found)
+    with pytest.raises(ConfigError, match=r"pegboard\.json:1:\d+: pegboard\.storage \$\{DB_PASSWORD\} has no value"):
+        read_settings(path, {})
 
 
 # The same server as before

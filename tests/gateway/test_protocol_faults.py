@@ -11,7 +11,6 @@ import pytest
 
 from harness import Entry, eventually, http_client, open_gateway, seen, toy, until_seen
 from pegboard.servers.link import RpcError
-from pegboard.storage import SqliteStorage
 from servers.toy import FEATURES
 
 pytestmark = pytest.mark.anyio
@@ -104,9 +103,7 @@ async def test_a_catalog_that_knew_only_tools_is_completed(tmp_path: Path) -> No
     """A file of an older Pegboard: prompts and resources were never asked for, so they are asked for now."""
     async with open_gateway(tmp_path, {"one": full()}) as gateway:
         await gateway.board.refresh()
-        storage = gateway.board.storage
-        assert isinstance(storage, SqliteStorage)
-        file = storage.path
+        file = gateway.board.storage.database.name
         await eventually(lambda: gateway.board.library.prompts.entries)
     with sqlite3.connect(file) as db:
         db.execute("UPDATE catalog SET prompts = NULL, resources = '[]', templates = '[]'")

@@ -21,7 +21,7 @@ from pegboard.config.locate import run_file
 from pegboard.protocol.streams import LineClient
 from pegboard.servers.link import RpcError
 from pegboard.servers.server import ServerState
-from pegboard.storage import SqliteStorage, StorageError
+from pegboard.storage import CatalogStore, SqliteDatabase, Storage, StorageError
 from servers.toy import BUILT_IN, Settings
 from servers.toy_http import Manners, http_toy
 
@@ -132,17 +132,18 @@ async def test_disabled_servers_leave_the_list_at_once_however_slow_they_end(tmp
         await applying
 
 
-class FailingStorage(SqliteStorage):
-    """A storage whose disk is full."""
+class FailingCatalog(CatalogStore):
+    """A catalog whose disk is full."""
 
-    async def forget_catalog(self, server: str, fingerprint: str) -> None:
+    async def forget(self, server: str, fingerprint: str) -> None:
         raise StorageError("no space left")
 
 
 async def test_a_full_disk_does_not_keep_a_removed_server_alive(tmp_path: Path) -> None:
     """Removing goes on when the catalog cannot be written: the process ends, and so does everything else."""
     both = write_config(tmp_path / "pegboard.json", {"one": toy(), "two": toy()})
-    storage = FailingStorage(tmp_path / "storage.db")
+    storage = Storage(SqliteDatabase(tmp_path / "storage.db"))
+    storage.catalog = FailingCatalog(storage.database)
     async with Pegboard(read_settings(both, {}), storage=storage) as board:
         pid = int((await board.call("one__pid", {})).unwrap()["content"][0]["text"])
         none = write_config(tmp_path / "none.json", {"three": toy()})

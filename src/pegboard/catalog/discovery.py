@@ -13,7 +13,7 @@ from pegboard.catalog.registry import Exposure, ToolRegistry
 from pegboard.config import ServerSpec
 from pegboard.log import logger, new_trace_id, trace_id
 from pegboard.result import ToolError, ToolResult, caught
-from pegboard.storage import CatalogRecord, Storage, StorageError
+from pegboard.storage import CatalogRecord, CatalogStore, StorageError
 
 _LONGEST_PAUSE = 300.0
 _OTHERS = 1.0
@@ -67,7 +67,7 @@ class Discovery:
     def __init__(
         self,
         registry: ToolRegistry,
-        storage: Storage,
+        store: CatalogStore,
         sources: Callable[[], Mapping[str, ToolSource]],
         *,
         may_try: Callable[[str], bool] = lambda _: True,
@@ -76,7 +76,7 @@ class Discovery:
     ) -> None:
         self._registry = registry
         self._library = library or Library()
-        self._storage = storage
+        self._store = store
         self._sources = sources
         # Whether a server that failed lately may be tried again in the background.
         self._may_try = may_try
@@ -165,7 +165,7 @@ class Discovery:
         """Take over what earlier runs have seen of the servers that are configured now."""
         records: dict[str, CatalogRecord] = {}
         sources = self._sources()
-        for record in await self._storage.load_catalog():
+        for record in await self._store.load():
             source = sources.get(record.server)
             if source is not None and source.spec.fingerprint == record.fingerprint:
                 records[record.server] = record
@@ -179,7 +179,7 @@ class Discovery:
         self._forgive(name)
         if source is None:
             return
-        records = [] if self._registry.server(name) else await self._storage.load_catalog()
+        records = [] if self._registry.server(name) else await self._store.load()
         if (known := self._registry.server(name)) is not None:
             # Newer than anything on disk; only how it is shown may have changed.
             self._register(source.spec, known.raw, known.ttl, known.discovered_at)
@@ -200,7 +200,7 @@ class Discovery:
         self._forgive(spec.name)
         self.instructions.pop(spec.name, None)
         self.capabilities.pop(spec.name, None)
-        await self._storage.forget_catalog(spec.name, spec.fingerprint)
+        await self._store.forget(spec.name, spec.fingerprint)
 
     async def close(self) -> None:
         """End whatever is under way."""
@@ -354,7 +354,7 @@ class Discovery:
             templates=list(others.templates),
         )
         try:
-            await self._storage.save_catalog(record)
+            await self._store.save(record)
         except StorageError as exc:
             # The tools are there and can be used; only the next start will have to ask again.
             logger().warning("catalog.save.failed", serverName=spec.name, reason=str(exc))

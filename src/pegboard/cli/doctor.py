@@ -78,13 +78,13 @@ async def _look_at_servers(settings: Settings) -> list[Finding]:
 
     try:
         async with Pegboard(settings) as board:
-            findings = [Finding("storage", "ok", settings.storage)]
+            findings = [Finding("storage", "ok", board.storage.database.name)]
             servers = [server for _, server in sorted(board.servers.items())]
             for found in await asyncio.gather(*(_look_at_server(board, server) for server in servers)):
                 findings += found
             return findings
     except StorageError as exc:
-        return [Finding("storage", "error", str(exc), "check the folder's rights and free space")]
+        return [Finding("storage", "error", exc.problem, exc.advice)]
 
 
 async def _look_at_server(board: Pegboard, server: Server) -> list[Finding]:

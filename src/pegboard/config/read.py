@@ -43,7 +43,7 @@ def parse_settings(text: str, path: Path, environment: Mapping[str, str]) -> Set
     root = Node(document, path, (), document.value)
     own = root.get("pegboard")
     remarks: list[str] = []
-    settings = _own_settings(own, remarks) if own else Settings()
+    settings = _own_settings(own, environment, remarks) if own else Settings()
     servers = _servers(root, environment, remarks)
     return replace(settings, path=path, servers=servers, remarks=tuple(remarks))
 
@@ -65,7 +65,7 @@ def _read(path: Path) -> str:
         raise ConfigError(f"{path}: {exc.strerror or exc}") from None
 
 
-def _own_settings(own: Node, remarks: list[str]) -> Settings:
+def _own_settings(own: Node, environment: Mapping[str, str], remarks: list[str]) -> Settings:
     for key in own.members():
         if key not in _OWN_KEYS:
             close = nearest(key, _OWN_KEYS, limit=1)
@@ -86,8 +86,15 @@ def _own_settings(own: Node, remarks: list[str]) -> Settings:
     if node := own.get("maxNameLength"):
         changes["max_name_length"] = node.whole_number(16, 128)
     if node := own.get("storage"):
-        changes["storage"] = node.text()
+        changes["storage"] = _storage(node, environment)
     return replace(Settings(), **changes)
+
+
+def _storage(node: Node, environment: Mapping[str, str]) -> str:
+    try:
+        return Variables(environment, node.file.resolve().parent).fill(node.text())
+    except MissingVariable as exc:
+        raise node.wrong(str(exc)) from None
 
 
 def _toolsets(node: Node) -> tuple[str, ...]:

@@ -77,7 +77,8 @@ class Settings:
     search: Search = "lexical"
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
     max_name_length: int = 48
-    storage: str = "sqlite"
+    # An address may hold a password.
+    storage: str = field(default="sqlite", repr=False)
     # Things worth a log line that stop nothing: a folded name, an unknown key.
     remarks: tuple[str, ...] = ()
 

@@ -1,6 +1,19 @@
-"""What is kept between runs, behind one interface."""
+"""What is kept between runs, on SQLite or on PostgreSQL."""
 
-from pegboard.storage.base import CatalogRecord, Storage, StorageError
-from pegboard.storage.sqlite import SqliteStorage
+from pegboard.storage.boards import BoardStore
+from pegboard.storage.catalog import CatalogRecord, CatalogStore
+from pegboard.storage.database import Connection, Database, StorageError
+from pegboard.storage.sqlite import SqliteDatabase
+from pegboard.storage.storage import Storage, open_storage
 
-__all__ = ["CatalogRecord", "SqliteStorage", "Storage", "StorageError"]
+__all__ = [
+    "BoardStore",
+    "CatalogRecord",
+    "CatalogStore",
+    "Connection",
+    "Database",
+    "SqliteDatabase",
+    "Storage",
+    "StorageError",
+    "open_storage",
+]

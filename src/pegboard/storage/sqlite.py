@@ -1,148 +1,188 @@
-"""Storage in one SQLite file: WAL, one writer at a time, migrated when opened."""
+"""One SQLite file for any number of processes: WAL, one writer at a time, readers that never wait for it."""
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
-from pegboard import exactjson
-from pegboard.log import logger
-from pegboard.storage.base import CatalogRecord, StorageError
-from pegboard.storage.migrations import SQLITE
+from pegboard.storage.database import Connection, Dialect, Row, StorageError, Value
+from pegboard.storage.migrations import missing_steps, newest_version
+from pegboard.storage.text import storable
+from pegboard.storage.threads import Threads
 
 T = TypeVar("T")
 _BUSY_SECONDS = 10.0
+_READERS = 4
+_ADVICE = {
+    sqlite3.SQLITE_BUSY: "another process is writing for long; try again",
+    sqlite3.SQLITE_FULL: "make room on the disk",
+    sqlite3.SQLITE_READONLY: "check the rights of the file and its folder",
+    sqlite3.SQLITE_CANTOPEN: "check the rights of the folder",
+    sqlite3.SQLITE_PERM: "check the rights of the file and its folder",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged; move it away or put a backup in its place",
+    sqlite3.SQLITE_NOTADB: "the file is something else; move it away, or name another one",
+    sqlite3.SQLITE_IOERR: "check the disk",
+}
 
 
-class SqliteStorage:
-    """One file, used by any number of Pegboard processes."""
+class SqliteDatabase:
+    """Writes go through one connection in one thread, reads through a few of their own."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._connection: sqlite3.Connection | None = None
-        # SQLite's own lock guards the file; this one guards our connection from our own threads.
-        self._lock = threading.Lock()
+        self._open_file: _OpenFile | None = None
+
+    @property
+    def name(self) -> str:
+        """The file."""
+        return str(self.path)
 
     async def open(self) -> None:
         """Open the file, make it if it is not there, and bring it to the newest schema."""
-        await asyncio.to_thread(self._open)
+        if self._open_file is not None:
+            return
+        file = _OpenFile(self.path)
+        try:
+            await file.writing.run(lambda: self._guarded(file.set_up))
+        except BaseException:
+            await file.close()
+            raise
+        self._open_file = file
 
     async def close(self) -> None:
         """Close the file."""
-        await asyncio.to_thread(self._close)
+        file, self._open_file = self._open_file, None
+        if file is not None:
+            await file.close()
 
-    async def load_catalog(self) -> list[CatalogRecord]:
-        """Every record that can be read; one that cannot is as good as none."""
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """Do work that only reads; it waits for no writer."""
+        file = self._file()
+        return await file.reading.run(lambda: self._guarded(lambda: _in_transaction(file.reader(), "BEGIN", work)))
 
-        def load(db: sqlite3.Connection) -> list[CatalogRecord]:
-            rows = db.execute(
-                "SELECT server, fingerprint, era, version, capabilities, server_info, instructions, tools,"
-                " discovered_at, ttl, prompts, resources, templates FROM catalog ORDER BY server, discovered_at"
-            )
-            return [record for row in rows if (record := _record(row)) is not None]
+    async def write(self, work: Callable[[Connection], T]) -> T:
+        """Do work that may write, when all before it is done."""
+        file = self._file()
+        # With the write lock from the start: what the work reads cannot be changed before it writes.
+        begin = "BEGIN IMMEDIATE"
+        return await file.writing.run(lambda: self._guarded(lambda: _in_transaction(file.writer(), begin, work)))
 
-        return await self._do(load)
+    def _file(self) -> _OpenFile:
+        if self._open_file is None:
+            raise StorageError("the storage is closed")
+        return self._open_file
 
-    async def save_catalog(self, record: CatalogRecord) -> None:
-        """Put a server's record in place of the one before."""
-        values = (
-            record.server,
-            record.fingerprint,
-            record.era,
-            record.version,
-            _text(record.capabilities),
-            _text(record.server_info),
-            record.instructions,
-            _text(record.tools),
-            record.discovered_at,
-            record.ttl,
-            None if record.prompts is None else _text(record.prompts),
-            _text(record.resources),
-            _text(record.templates),
-        )
-        statement = f"INSERT OR REPLACE INTO catalog VALUES ({','.join('?' * len(values))})"  # noqa: S608
-        await self._do(lambda db: db.execute(statement, values))
-
-    async def forget_catalog(self, server: str, fingerprint: str) -> None:
-        """Take a server's record out."""
-        where = (server, fingerprint)
-        await self._do(lambda db: db.execute("DELETE FROM catalog WHERE server = ? AND fingerprint = ?", where))
-
-    async def load_boards(self) -> dict[str, list[str]]:
-        """The tools that are loaded on each named board; one that cannot be read is as good as none."""
-
-        def load(db: sqlite3.Connection) -> dict[str, list[str]]:
-            boards: dict[str, list[str]] = {}
-            for name, tools in db.execute("SELECT name, tools FROM boards"):
-                try:
-                    boards[name] = [tool for tool in _list(tools) if isinstance(tool, str)]
-                except exactjson.NotJson as exc:
-                    logger().warning("board.unreadable", board=name, reason=str(exc))
-            return boards
-
-        return await self._do(load)
-
-    async def save_board(self, name: str, tools: list[str]) -> None:
-        """Put a board's tools in place of those before."""
-
-        def save(db: sqlite3.Connection) -> None:
-            if tools:
-                db.execute("INSERT OR REPLACE INTO boards VALUES (?, ?)", (name, _text(tools)))
-            else:
-                db.execute("DELETE FROM boards WHERE name = ?", (name,))
-
-        await self._do(save)
-
-    async def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        return await asyncio.to_thread(self._locked, work)
-
-    def _locked(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        with self._lock:
-            if self._connection is None:
-                raise StorageError("the storage is closed")
-            try:
-                with self._connection:
-                    return work(self._connection)
-            except sqlite3.Error as exc:
-                raise StorageError(f"{self.path}: {exc}") from exc
-
-    def _open(self) -> None:
+    def _guarded(self, work: Callable[[], T]) -> T:
         try:
-            # What is kept here is the user's own business.
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.path.touch(mode=0o600)
-            db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, check_same_thread=False)
-            try:
-                _set_up(db, self.path)
-            except BaseException:
+            return work()
+        except sqlite3.Error as exc:
+            # The upper bits say more than the advice needs.
+            code = (getattr(exc, "sqlite_errorcode", None) or 0) & 0xFF
+            raise StorageError(f"{self.path} cannot be used as storage: {exc}", _ADVICE.get(code, "")) from exc
+
+
+class _OpenFile:
+    """The threads of an open file and their connections."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.writing = Threads("write", 1)
+        self.reading = Threads("read", _READERS)
+        self._writer: sqlite3.Connection | None = None
+        self._of_thread = threading.local()
+        self._readers: list[sqlite3.Connection] = []
+
+    def set_up(self) -> None:
+        _make(self._path)
+        self._writer = _connect(self._path)
+        _use_wal(self._writer)
+        # Enough in WAL: what was committed survives the end of any process. Only a crash of the whole machine can take
+        # the last moments, and never the file.
+        self._writer.execute("PRAGMA synchronous = NORMAL")
+        self._writer.execute("PRAGMA foreign_keys = ON")
+        _migrate(self._writer, str(self._path))
+
+    def writer(self) -> sqlite3.Connection:
+        assert self._writer is not None
+        return self._writer
+
+    def reader(self) -> sqlite3.Connection:
+        """This thread's connection."""
+        db: sqlite3.Connection | None = getattr(self._of_thread, "db", None)
+        if db is None:
+            db = _connect(self._path)
+            self._readers.append(db)
+            db.execute("PRAGMA query_only = ON")
+            self._of_thread.db = db
+        return db
+
+    async def close(self) -> None:
+        await self.reading.end()
+        await self.writing.end()
+        # The writer goes last: it cleans up the log.
+        for db in (*self._readers, self._writer):
+            if db is not None:
                 db.close()
-                raise
-        except (OSError, sqlite3.Error) as exc:
-            raise StorageError(f"{self.path} cannot be used as storage: {exc}") from exc
-        self._connection = db
-
-    def _close(self) -> None:
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
 
 
-def _set_up(db: sqlite3.Connection, path: Path) -> None:
-    _use_wal(db)
-    db.execute("PRAGMA synchronous = NORMAL")
-    db.execute("PRAGMA foreign_keys = ON")
-    if _version(db) == len(SQLITE):
-        return
-    # The version counts only inside the transaction: another process may be migrating the same file.
-    db.execute("BEGIN IMMEDIATE")
-    with db:
-        _migrate(db, path)
+class SqliteConnection:
+    """A transaction on SQLite."""
+
+    dialect: Dialect = "sqlite"
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def rows(self, sql: str, *params: Value) -> list[Row]:
+        """Every row of a query."""
+        return self._db.execute(sql, storable(params)).fetchall()
+
+    def row(self, sql: str, *params: Value) -> Row | None:
+        """The first row, if there is one."""
+        rows = self.rows(sql, *params)
+        return rows[0] if rows else None
+
+    def execute(self, sql: str, *params: Value) -> int:
+        """Change something; how many rows it was."""
+        changed = self._db.execute(sql, storable(params)).rowcount
+        if changed < 0 and sql.lstrip()[:4].upper() == "WITH":
+            # Python counts only what begins with the verb.
+            return cast("int", self._db.execute("SELECT changes()").fetchone()[0])
+        return max(changed, 0)
+
+    def execute_many(self, sql: str, params: Sequence[Sequence[Value]]) -> None:
+        """The same statement for each of these."""
+        self._db.executemany(sql, map(storable, params))
+
+
+def _make(path: Path) -> None:
+    try:
+        # What is kept here is the user's own business.
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+    except OSError as exc:
+        raise StorageError(f"{path} cannot be used as storage: {exc}", "check the rights of its folder") from exc
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    # Transactions begin where we say so. A connection is used by one thread at a time, but closed by another.
+    return sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+
+
+def _in_transaction(db: sqlite3.Connection, begin: str, work: Callable[[Connection], T]) -> T:
+    db.execute(begin)
+    try:
+        result = work(SqliteConnection(db))
+        db.execute("COMMIT")
+        return result
+    finally:
+        # Some errors end the transaction by themselves, a disk that is full for instance.
+        if db.in_transaction:
+            db.execute("ROLLBACK")
 
 
 def _use_wal(db: sqlite3.Connection) -> None:
@@ -158,20 +198,22 @@ def _use_wal(db: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
+def _migrate(db: sqlite3.Connection, name: str) -> None:
+    if _version(db) == newest_version():
+        return
+
+    def migrate(_: Connection) -> None:
+        # The version counts only inside the transaction: another process may be migrating the same file.
+        for script in missing_steps(_version(db), name, "sqlite"):
+            for statement in _statements(script):
+                db.execute(statement)
+        db.execute(f"PRAGMA user_version = {newest_version()}")
+
+    _in_transaction(db, "BEGIN IMMEDIATE", migrate)
+
+
 def _version(db: sqlite3.Connection) -> int:
     return cast("int", db.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _migrate(db: sqlite3.Connection, path: Path) -> None:
-    version = _version(db)
-    if version > len(SQLITE):
-        raise StorageError(
-            f"{path} was written by a newer Pegboard (schema {version}, this one knows {len(SQLITE)}): update Pegboard"
-        )
-    for step in SQLITE[version:]:
-        for statement in _statements(step):
-            db.execute(statement)
-    db.execute(f"PRAGMA user_version = {len(SQLITE)}")
 
 
 def _statements(script: str) -> Iterator[str]:
@@ -182,38 +224,3 @@ def _statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
-
-
-def _record(row: tuple[Any, ...]) -> CatalogRecord | None:
-    server, fingerprint, era, version, capabilities, server_info, instructions, tools, discovered_at, ttl, *more = row
-    prompts, resources, templates = more
-    try:
-        return CatalogRecord(
-            server=server,
-            fingerprint=fingerprint,
-            era=era,
-            version=version,
-            capabilities=exactjson.parse_object(capabilities),
-            server_info=exactjson.parse_object(server_info),
-            instructions=instructions,
-            tools=_list(tools),
-            discovered_at=discovered_at,
-            ttl=ttl,
-            prompts=None if prompts is None else _list(prompts),
-            resources=_list(resources),
-            templates=_list(templates),
-        )
-    except exactjson.NotJson as exc:
-        logger().warning("catalog.record.unreadable", serverName=server, reason=str(exc))
-        return None
-
-
-def _list(text: str) -> list[Any]:
-    value = exactjson.as_list(exactjson.parse(text))
-    if value is None:
-        raise exactjson.NotJson("expected a JSON list")
-    return value
-
-
-def _text(value: object) -> str:
-    return exactjson.dump(value).decode()

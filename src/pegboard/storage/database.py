@@ -1,0 +1,86 @@
+"""A database as the stores see it: pieces of work on a connection, each one transaction.
+
+SQL is written once, with `?` for each value, in what SQLite 3.38 and PostgreSQL both speak: `ON CONFLICT`, `RETURNING`,
+common table expressions, window functions. Where they differ:
+
+- SQLite's `LIKE` ignores the case of ASCII letters, PostgreSQL's does not: say `lower(x) LIKE ?`.
+- PostgreSQL wants to know a value's type where nothing tells it: `CAST(? AS TEXT) IS NULL`.
+- PostgreSQL's operators that contain a `?` have function names, which are to be used.
+- Whatever else differs asks `connection.dialect`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+
+Dialect: TypeAlias = Literal["sqlite", "postgres"]
+Value: TypeAlias = str | int | float | bytes | None
+Row: TypeAlias = tuple[Any, ...]
+T = TypeVar("T")
+
+
+class StorageError(Exception):
+    """The storage cannot be used; the message says why and, where that is known, what to do. It holds no secret."""
+
+    def __init__(self, problem: str, advice: str = "") -> None:
+        super().__init__(f"{problem}: {advice}" if advice else problem)
+        self.problem = problem
+        self.advice = advice
+
+
+class Connection(Protocol):
+    """A transaction under way. It belongs to the thread that does the work, and only until the work is done.
+
+    Texts come back as they were given, save what no database can keep: see `pegboard.storage.text`.
+    """
+
+    @property
+    def dialect(self) -> Dialect:
+        """Which database this is."""
+        ...
+
+    def rows(self, sql: str, *params: Value) -> list[Row]:
+        """Every row of a query, or of a statement's `RETURNING`."""
+        ...
+
+    def row(self, sql: str, *params: Value) -> Row | None:
+        """The first row, if there is one."""
+        ...
+
+    def execute(self, sql: str, *params: Value) -> int:
+        """Change something; how many rows it was."""
+        ...
+
+    def execute_many(self, sql: str, params: Sequence[Sequence[Value]]) -> None:
+        """The same statement for each of these."""
+        ...
+
+
+class Database(Protocol):
+    """Does work in threads of its own, so that nothing else waits for a disk or a network."""
+
+    @property
+    def name(self) -> str:
+        """Where it is, as it may be shown: without a password."""
+        ...
+
+    async def open(self) -> None:
+        """Be ready, with every migration applied; `StorageError` if that cannot be."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what is under way and let go of it."""
+        ...
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """What this work finds. It sees one moment of the database, and cannot change anything."""
+        ...
+
+    async def write(self, work: Callable[[Connection], T]) -> T:
+        """What this work gives, with all it changed, or an exception and nothing changed.
+
+        What it reads stays true until it is done, whoever else writes. Where others came first it is done again
+        from the start, so it must change nothing but the database. Its own exceptions come out as they are.
+        """
+        ...

@@ -1,0 +1,282 @@
+"""Storage on PostgreSQL, shared by any number of Pegboards. Imported only where it is used: the driver is an extra."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, TypeAlias, TypeVar, cast
+
+import psycopg
+from psycopg import IsolationLevel, errors
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from pegboard.storage.address import PostgresAddress, unreadable
+from pegboard.storage.database import Connection, Dialect, Row, StorageError, Value
+from pegboard.storage.migrations import missing_steps, newest_version
+from pegboard.storage.placeholders import with_percents
+from pegboard.storage.text import storable
+from pegboard.storage.threads import Threads
+
+T = TypeVar("T")
+Driver: TypeAlias = psycopg.Connection[Row]
+_CONNECTIONS = 8
+_CONNECT_SECONDS = 5
+# As long as a writer of SQLite waits for its turn.
+_PATIENCE = 10.0
+# A transaction whose connection was lost is done again so often.
+_LOSSES = 3
+_MIGRATING = 0x7065_6762_6F61_7264
+_SESSION = b"SET statement_timeout = '60s'; SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s'"
+_ADVICE: dict[type[psycopg.Error], str] = {
+    errors.InsufficientPrivilege: "let its user make and change tables there, or make it the database's owner",
+    errors.DuplicateTable: "give Pegboard a database of its own",
+    errors.DiskFull: "make room on the server's disk",
+    errors.QueryCanceled: "it took too long; try again, and look what else the server does",
+    errors.LockNotAvailable: "somebody else is writing for long; try again",
+    errors.SerializationFailure: "too many others are writing; try again",
+    errors.DeadlockDetected: "too many others are writing; try again",
+    errors.ReadOnlySqlTransaction: "name the server that takes writes, not its standby",
+}
+_UNREACHED = "check that PostgreSQL runs there, that the database exists, and that user and password are right"
+
+
+class PostgresDatabase:
+    """A pool of connections, each used by one thread at a time. It outlives restarts of the server."""
+
+    def __init__(self, url: str) -> None:
+        self._address = PostgresAddress.parse(url)
+        self._conninfo = _conninfo(self._address)
+        self._threads: Threads | None = None
+        self._pool: ConnectionPool[Driver] | None = None
+
+    @property
+    def name(self) -> str:
+        """The address without password and options."""
+        return self._address.shown
+
+    def __repr__(self) -> str:
+        return f"PostgresDatabase({self.name!r})"
+
+    async def open(self) -> None:
+        """Reach the server and bring the database to the newest schema."""
+        if self._pool is not None:
+            return
+        await asyncio.to_thread(self._set_up)
+        self._threads = Threads("postgres", _CONNECTIONS)
+        self._pool = ConnectionPool[Driver](
+            self._conninfo,
+            connection_class=Driver,
+            min_size=1,
+            max_size=_CONNECTIONS,
+            timeout=_CONNECT_SECONDS,
+            reconnect_timeout=_CONNECT_SECONDS,
+            configure=_configure,
+            # After a restart of the server every connection is a dead one, which nobody notices before it is used.
+            check=ConnectionPool[Driver].check_connection,
+            open=True,
+        )
+
+    async def close(self) -> None:
+        """Close every connection."""
+        threads, self._threads = self._threads, None
+        pool, self._pool = self._pool, None
+        if threads is not None and pool is not None:
+            await threads.end()
+            await asyncio.to_thread(pool.close)
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """Do work that only reads."""
+        return await self._run(work, read_only=True)
+
+    async def write(self, work: Callable[[Connection], T]) -> T:
+        """Do work that may write; again from the start, when others came first."""
+        return await self._run(work, read_only=False)
+
+    async def _run(self, work: Callable[[Connection], T], *, read_only: bool) -> T:
+        threads, pool = self._threads, self._pool
+        if threads is None or pool is None:
+            raise StorageError("the storage is closed")
+        return await threads.run(lambda: self._patiently(pool, work, read_only=read_only))
+
+    def _patiently(self, pool: ConnectionPool[Driver], work: Callable[[Connection], T], *, read_only: bool) -> T:
+        deadline = time.monotonic() + _PATIENCE
+        conflicts = losses = 0
+        while True:
+            try:
+                # Whoever lost twice queues up with the others who did, instead of losing against them again.
+                return _transaction(pool, work, read_only=read_only, queue=conflicts > 1)
+            except (errors.SerializationFailure, errors.DeadlockDetected) as exc:
+                conflicts += 1
+                if time.monotonic() > deadline:
+                    raise self._explained(exc) from exc
+                time.sleep(random.uniform(0, min(0.002 * 2**conflicts, 0.1)))  # noqa: S311
+            except _Lost as exc:
+                losses += 1
+                if losses == _LOSSES or (exc.committing and not read_only):
+                    raise self._lost(exc) from exc
+            except psycopg.Error as exc:
+                raise self._explained(exc) from exc
+
+    def _set_up(self) -> None:
+        try:
+            with psycopg.connect(self._conninfo) as driver:
+                _configure(driver)
+                driver.isolation_level = IsolationLevel.READ_COMMITTED
+                self._check_encoding(driver)
+                _migrate(driver, self.name)
+        except psycopg.Error as exc:
+            raise self._explained(exc) from exc
+
+    def _check_encoding(self, driver: Driver) -> None:
+        (encoding,) = cast("Row", driver.execute("SHOW server_encoding").fetchone())
+        if encoding != "UTF8":
+            raise StorageError(
+                f"{self.name} cannot keep every text: its encoding is {encoding}", "create it with ENCODING 'UTF8'"
+            )
+
+    def _explained(self, exc: psycopg.Error) -> StorageError:
+        if isinstance(exc, PoolTimeout):
+            return self._unreached()
+        reason = self._address.clean(exc.diag.message_primary or str(exc))
+        advice = _ADVICE.get(type(exc), _UNREACHED if type(exc) is psycopg.OperationalError else "")
+        return StorageError(f"{self.name} cannot be used as storage: {reason}", advice)
+
+    def _unreached(self) -> StorageError:
+        """The pool knows that it has no connection, but not why."""
+        try:
+            psycopg.connect(self._conninfo).close()
+        except psycopg.Error as exc:
+            return self._explained(exc)
+        return StorageError(f"{self.name} had no connection to spare", "try again")
+
+    def _lost(self, lost: _Lost) -> StorageError:
+        reason = self._address.clean(str(lost.__cause__))
+        advice = "see whether the change was kept before it is made again" if lost.committing else "try again"
+        return StorageError(f"the connection to {self.name} was lost: {reason}", advice)
+
+
+class PostgresConnection:
+    """A transaction on PostgreSQL."""
+
+    dialect: Dialect = "postgres"
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    def rows(self, sql: str, *params: Value) -> list[Row]:
+        """Every row of a query."""
+        return self._driver.execute(with_percents(sql), storable(params)).fetchall()
+
+    def row(self, sql: str, *params: Value) -> Row | None:
+        """The first row, if there is one."""
+        return self._driver.execute(with_percents(sql), storable(params)).fetchone()
+
+    def execute(self, sql: str, *params: Value) -> int:
+        """Change something; how many rows it was."""
+        return max(self._driver.execute(with_percents(sql), storable(params)).rowcount, 0)
+
+    def execute_many(self, sql: str, params: Sequence[Sequence[Value]]) -> None:
+        """The same statement for each of these."""
+        with self._driver.cursor() as cursor:
+            cursor.executemany(with_percents(sql), list(map(storable, params)))
+
+
+class _Lost(Exception):  # noqa: N818  it says what happened to the connection
+    """The connection ended in the middle of a transaction."""
+
+    def __init__(self, *, committing: bool) -> None:
+        super().__init__()
+        self.committing = committing
+
+
+class _Number(Loader):
+    """What PostgreSQL calls numeric, a sum of integers for instance, as SQLite gives it."""
+
+    def load(self, data: Buffer) -> int | float:
+        text = bytes(data).decode()
+        return int(text) if text.lstrip("-").isdigit() else float(text)
+
+
+def _conninfo(address: PostgresAddress) -> str:
+    try:
+        given = conninfo_to_dict(address.url)
+    except psycopg.Error:
+        # The driver's own reason quotes the address.
+        raise unreadable() from None
+    usual: dict[str, Any] = {
+        "connect_timeout": _CONNECT_SECONDS,
+        "fallback_application_name": "pegboard",
+        # A server that vanished without a word is noticed within half a minute.
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 30_000,
+    }
+    return make_conninfo("", **{**usual, **given, "client_encoding": "utf8"})
+
+
+def _configure(driver: Driver) -> None:
+    # Prepared statements do not survive the poolers that teams put before PostgreSQL.
+    driver.prepare_threshold = None
+    driver.adapters.register_loader("numeric", _Number)
+    driver.execute(_SESSION)
+    driver.commit()
+
+
+def _transaction(pool: ConnectionPool[Driver], work: Callable[[Connection], T], *, read_only: bool, queue: bool) -> T:
+    driver = pool.getconn()
+    committing = False
+    try:
+        # Serializable, so that what is read stays true until the end, as under SQLite's write lock.
+        driver.isolation_level = IsolationLevel.REPEATABLE_READ if read_only else IsolationLevel.SERIALIZABLE
+        driver.read_only = read_only
+        if queue:
+            # The only kind of lock that can be waited for before the transaction has chosen the moment it sees.
+            driver.execute("LOCK TABLE pegboard_schema IN SHARE ROW EXCLUSIVE MODE")
+        result = work(PostgresConnection(driver))
+        committing = True
+        driver.commit()
+        return result
+    except BaseException as exc:
+        if isinstance(exc, psycopg.Error) and driver.closed:
+            raise _Lost(committing=committing) from exc
+        with suppress(psycopg.Error):
+            driver.rollback()
+        raise
+    finally:
+        pool.putconn(driver)
+
+
+def _migrate(driver: Driver, name: str) -> None:
+    version = _version(driver)
+    if version is not None and not missing_steps(version, name, "postgres"):
+        return
+    driver.rollback()
+    driver.execute("SET LOCAL statement_timeout = 0")
+    driver.execute("SET LOCAL lock_timeout = '60s'")
+    driver.execute(b"SELECT pg_advisory_xact_lock(%d)" % _MIGRATING)
+    if version is None:
+        # Another process may have made it meanwhile; asked whether it is there, the server could answer from before.
+        driver.execute("CREATE TABLE IF NOT EXISTS pegboard_schema (version INTEGER NOT NULL)")
+    # The version counts only with the lock.
+    for script in missing_steps(_written_version(driver) or 0, name, "postgres"):
+        driver.execute(script.encode())
+    driver.execute("DELETE FROM pegboard_schema")
+    driver.execute(b"INSERT INTO pegboard_schema VALUES (%d)" % newest_version())
+    driver.commit()
+
+
+def _version(driver: Driver) -> int | None:
+    (table,) = cast("Row", driver.execute("SELECT to_regclass('pegboard_schema')").fetchone())
+    return None if table is None else _written_version(driver)
+
+
+def _written_version(driver: Driver) -> int | None:
+    (version,) = cast("Row", driver.execute("SELECT max(version) FROM pegboard_schema").fetchone())
+    return cast("int | None", version)
