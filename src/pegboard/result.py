@@ -87,6 +87,13 @@ class ToolFailure(Exception):  # noqa: N818  it names an outcome of a tool, as i
         self.error = ToolError(code, message, is_retryable(message) if retryable is None else retryable)
 
 
+class Conflict(ToolFailure):
+    """What is asked for does not go together with what is there: somebody else was first."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ToolErrorCode.INVALID_INPUT, message, retryable=False)
+
+
 def unavailable(message: str, *, retryable: bool = True) -> ToolFailure:
     """The failure of a server that cannot be reached now."""
     return ToolFailure(ToolErrorCode.UNAVAILABLE, message, retryable=retryable)

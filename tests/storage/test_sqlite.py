@@ -114,8 +114,8 @@ async def test_a_file_that_goes_bad_while_in_use_is_told(path: Path) -> None:
     with path.open("r+b") as file:
         file.seek(4096)
         file.write(b"\xff" * (size - 4096))
-    await storage.open()
     with pytest.raises(StorageError) as raised:
+        await storage.open()
         await storage.catalog.load()
     assert str(path) in str(raised.value)
     await storage.close()

@@ -78,6 +78,17 @@ def words(text: str) -> list[str]:
     return found
 
 
+def spelt(text: str) -> dict[str, str]:
+    """The words of a text as they are spelt, in lower case, with the term of each; without stop words, and without
+    scripts that have no spaces, where nobody can tell a word."""
+    found: dict[str, str] = {}
+    for identifier in _IDENTIFIER.findall(_folded(text)):
+        for word in _words(identifier):
+            if word not in found and not _UNSPACED_RUN.search(word):
+                found[word] = stemmed(word)
+    return found
+
+
 def spans(text: str) -> Iterator[tuple[int, int, frozenset[str]]]:
     """Where the words of a text stand, from its beginning, and the terms that each is known by."""
     for match in _WRITTEN.finditer(text):

@@ -76,6 +76,110 @@ STEPS: tuple[Step, ...] = (
         UNIQUE (board, tool)
     ){strict};
     """),
+    # 4: memories
+    Step(
+        """
+    CREATE TABLE memory_spaces (
+        id       {serial},
+        name     {text} NOT NULL UNIQUE,
+        memories {integer} NOT NULL
+    ){strict};
+    CREATE TABLE memories (
+        id               {serial},
+        space            {integer} NOT NULL REFERENCES memory_spaces (id),
+        key              {text} NOT NULL,
+        summary          {text} NOT NULL,
+        text             {text} NOT NULL,
+        version          {integer} NOT NULL,
+        base             {real} NOT NULL,
+        access_count     {integer} NOT NULL,
+        traverse_count   {integer} NOT NULL,
+        created_at       {real} NOT NULL,
+        updated_at       {real} NOT NULL,
+        last_accessed_at {real} NOT NULL,
+        UNIQUE (space, key)
+    ){strict};
+    CREATE INDEX memories_by_change ON memories (space, updated_at DESC, key);
+    CREATE TABLE memory_links (
+        id     {serial},
+        space  {integer} NOT NULL REFERENCES memory_spaces (id),
+        source {integer} NOT NULL REFERENCES memories (id),
+        target {text} NOT NULL,
+        type   {text} NOT NULL,
+        term   {text} NOT NULL,
+        weight {real} NOT NULL,
+        UNIQUE (source, target, type)
+    ){strict};
+    CREATE INDEX memory_links_by_target ON memory_links (space, target);
+    """,
+        sqlite="""
+    CREATE TABLE memory_terms (
+        memory  INTEGER PRIMARY KEY REFERENCES memories (id) ON DELETE CASCADE,
+        space   INTEGER NOT NULL,
+        key     TEXT NOT NULL,
+        summary TEXT NOT NULL,
+        body    TEXT NOT NULL
+    ) STRICT;
+    CREATE VIRTUAL TABLE memory_index USING fts5(
+        key, summary, body, content = 'memory_terms', content_rowid = 'memory', tokenize = 'ascii'
+    );
+    CREATE TRIGGER memory_terms_come AFTER INSERT ON memory_terms BEGIN
+        INSERT INTO memory_index (rowid, key, summary, body)
+        VALUES (new.memory, new.key, new.summary, new.body);
+    END;
+    CREATE TRIGGER memory_terms_go AFTER DELETE ON memory_terms BEGIN
+        INSERT INTO memory_index (memory_index, rowid, key, summary, body)
+        VALUES ('delete', old.memory, old.key, old.summary, old.body);
+    END;
+    CREATE TABLE memory_words (
+        space     INTEGER NOT NULL,
+        word      TEXT NOT NULL,
+        documents INTEGER NOT NULL,
+        PRIMARY KEY (space, word)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE memory_spelt (
+        space INTEGER NOT NULL,
+        word  TEXT NOT NULL,
+        term  TEXT NOT NULL,
+        PRIMARY KEY (space, word)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE memory_spellings (
+        space   INTEGER NOT NULL,
+        variant TEXT NOT NULL,
+        word    TEXT NOT NULL,
+        PRIMARY KEY (space, variant, word)
+    ) STRICT, WITHOUT ROWID;
+    """,
+        postgres="""
+    CREATE TABLE memory_terms (
+        memory  {integer} PRIMARY KEY REFERENCES memories (id) ON DELETE CASCADE,
+        space   {integer} NOT NULL,
+        key     {text} NOT NULL,
+        summary {text} NOT NULL,
+        body    {text} NOT NULL,
+        vector  TSVECTOR NOT NULL
+    );
+    CREATE INDEX memory_terms_by_word ON memory_terms USING gin (vector);
+    CREATE TABLE memory_words (
+        space     {integer} NOT NULL,
+        word      {text} NOT NULL,
+        documents {integer} NOT NULL,
+        PRIMARY KEY (space, word)
+    );
+    CREATE TABLE memory_spelt (
+        space {integer} NOT NULL,
+        word  {text} NOT NULL,
+        term  {text} NOT NULL,
+        PRIMARY KEY (space, word)
+    );
+    CREATE TABLE memory_spellings (
+        space   {integer} NOT NULL,
+        variant {text} NOT NULL,
+        word    {text} NOT NULL,
+        PRIMARY KEY (space, variant, word)
+    );
+    """,
+    ),
 )
 
 

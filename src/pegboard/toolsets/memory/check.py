@@ -1,0 +1,52 @@
+"""What may be written down: keys, texts and links that both databases can keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pegboard.result import invalid
+from pegboard.toolsets.memory.memory import Link
+
+MAX_KEY, MAX_SUMMARY, MAX_TEXT = 512, 4_000, 200_000
+MAX_LINKS, MAX_TYPE, MAX_TERM = 500, 64, 200
+MAX_NAMESPACE = 128
+# A pasted document; its first pages say what it is about.
+MAX_QUERY = 200_000
+
+
+def checked_key(key: str, parameter: str = "key") -> str:
+    """A key, or a clear refusal."""
+    if not key.strip():
+        raise invalid(f"{parameter} must not be empty")
+    if any(character < " " or character == "\x7f" for character in key):
+        raise invalid(f"{parameter} must not contain control characters")
+    return checked_text(key, parameter, MAX_KEY)
+
+
+def checked_text(text: str, parameter: str, most: int) -> str:
+    """A text that can be kept, or a clear refusal."""
+    if len(text) > most:
+        hint = "; write several memories and link them" if parameter == "text" else ""
+        raise invalid(f"{parameter} has {len(text):,} characters, {most:,} is the most{hint}")
+    if "\0" in text:
+        raise invalid(f"{parameter} must not contain NUL characters")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise invalid(f"{parameter} is not valid Unicode: it contains half of a surrogate pair") from None
+    return text
+
+
+def checked_links(links: Iterable[Link]) -> list[Link]:
+    """Links that can be kept; of two to the same memory and of the same type the last one counts."""
+    found: dict[tuple[str, str], Link] = {}
+    for link in links:
+        checked_key(link.key, "links: key")
+        checked_key(checked_text(link.type, "links: type", MAX_TYPE), "links: type")
+        checked_text(link.term, "links: term", MAX_TERM)
+        if not 0 <= link.weight <= 1:
+            raise invalid(f"links: weight must be between 0 and 1, found {link.weight}")
+        found[link.key, link.type] = link
+    if len(found) > MAX_LINKS:
+        raise invalid(f"links: a memory has {MAX_LINKS} at most, found {len(found)}")
+    return list(found.values())

@@ -1,0 +1,115 @@
+"""What an operation on memories works with: one namespace, within one transaction, at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pegboard.result import ToolErrorCode, ToolFailure
+from pegboard.storage.database import Connection
+from pegboard.toolsets.memory.fulltext import Fields, FullText
+from pegboard.toolsets.memory.memory import Link, Memory, Meta, ordered
+from pegboard.toolsets.memory.score import score, status_of
+from pegboard.toolsets.memory.table import Degrees, Kept, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A memory on a walk along links, and how many links it is away from the first."""
+
+    memory: Memory
+    depth: int
+
+
+class Desk:
+    """What an operation works with: one namespace, within one transaction, at one moment."""
+
+    def __init__(self, connection: Connection, namespace: str, now: float) -> None:
+        self.table = Table(connection, namespace)
+        self.namespace = namespace
+        self.now = now
+        self._connection = connection
+        self._index: FullText | None = None
+
+    @property
+    def index(self) -> FullText:
+        """The index of the namespace, which has a number only after something was written into it."""
+        if self._index is None or self._index.space != self.table.space:
+            self._index = FullText(self._connection, self.table.space)
+        return self._index
+
+    def existing(self, key: str, parameter: str = "key") -> Kept:
+        known = self.table.get(key)
+        if known is None:
+            raise ToolFailure(
+                ToolErrorCode.NOT_FOUND,
+                f'{parameter}: there is no memory "{key}" in namespace "{self.namespace}"; memory_search finds others',
+                retryable=False,
+            )
+        return known
+
+    def write(self, number: int, key: str, summary: str, text: str, links: Sequence[Link] | None) -> None:
+        if links is not None:
+            self.table.relink(number, links)
+        self.index.put(number, Fields.of(key, summary, text))
+
+    def memory(self, kept: Kept, *, sort_links: bool = True) -> Memory:
+        return self.memories([kept], sort_links=sort_links)[0]
+
+    def memories(self, kept: Sequence[Kept], *, sort_links: bool = True) -> list[Memory]:
+        links = self.table.links([each.id for each in kept])
+        scores = self.scores(link.key for each in links.values() for link in each if sort_links)
+        degrees = self.table.degrees(kept)
+        return [
+            Memory(
+                key=each.key,
+                namespace=self.namespace,
+                summary=each.summary,
+                text=each.text,
+                version=each.version,
+                meta=self._meta(each, degrees[each.id]),
+                links=ordered(links[each.id], scores) if sort_links else links[each.id],
+            )
+            for each in kept
+        ]
+
+    def scores(self, keys: Iterable[str]) -> Mapping[str, float]:
+        """The scores of memories by key; of one that is not written there is none."""
+        facts = self.table.facts(keys)
+        degrees = self.table.degrees(facts)
+        return {
+            each.key: score(each.base, each.access_count, degrees[each.id].sum, self.now - each.last_accessed_at)
+            for each in facts
+        }
+
+    def walk(self, root: Kept, depth: int, breadth: int, total: int, *, sort_links: bool) -> list[tuple[int, Step]]:
+        first = self.memory(root, sort_links=sort_links)
+        steps = [(root.id, Step(first, 0))]
+        seen, edge = {root.key}, [first]
+        for level in range(1, depth + 1):
+            there = {facts.key for facts in self.table.facts(link.key for memory in edge for link in memory.links)}
+            keys: dict[str, None] = {}
+            for memory in edge:
+                near = dict.fromkeys(link.key for link in memory.links if link.key in there - seen)
+                keys.update(dict.fromkeys(list(near)[:breadth]))
+            kept = [each for key in keys if (each := self.table.get(key)) is not None][: total - len(steps)]
+            edge = self.memories(kept, sort_links=sort_links)
+            seen.update(keys)
+            steps += [(each.id, Step(memory, level)) for each, memory in zip(kept, edge, strict=True)]
+            if len(steps) >= total or not edge:
+                break
+        return steps
+
+    def _meta(self, kept: Kept, degrees: Degrees) -> Meta:
+        value = score(kept.base, kept.access_count, degrees.sum, self.now - kept.last_accessed_at)
+        return Meta(
+            created_at=kept.created_at,
+            updated_at=kept.updated_at,
+            last_accessed_at=kept.last_accessed_at,
+            access_count=kept.access_count,
+            traverse_count=kept.traverse_count,
+            in_degree=degrees.incoming,
+            out_degree=degrees.outgoing,
+            score=value,
+            status=status_of(value, kept.access_count, self.now - kept.created_at),
+        )

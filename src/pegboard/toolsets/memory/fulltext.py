@@ -1,0 +1,269 @@
+"""The full-text index over memories: FTS5 in SQLite, tsvector in PostgreSQL, the same words in both.
+
+What is wanted is said as groups of phrases: of each group one has to be there. The words come from `words`, letters and
+digits alone, so no input can be taken for an operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pegboard.search.tokens import spelt
+from pegboard.storage.database import Connection, Value
+from pegboard.toolsets.memory.words import BREAK, can_be_misspelt, distinct, indexed, misspellings, spellings
+
+Phrase = tuple[str, ...]
+Wanted = Sequence[Sequence[Phrase]]
+
+# Begins the word that stands for a namespace.
+_SPACE = "¤"
+# PostgreSQL counts positions up to here, and so many of each word.
+_LAST_POSITION, _MOST_POSITIONS = 16383, 255
+_MOST_AT_ONCE = 500
+# By key, summary and text: what a word counts there when candidates are chosen.
+_WEIGHTS = (4.0, 2.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """A memory's words, as the index holds them."""
+
+    key: str
+    summary: str
+    text: str
+    # Words as they are spelt, with what the index knows them as.
+    spelt: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
+
+    @classmethod
+    def of(cls, key: str, summary: str, text: str) -> Fields:
+        """The words of a memory's parts."""
+        return cls(indexed(key), indexed(summary), indexed(text), spelt(f"{key}\n{summary}\n{text}"))
+
+
+class FullText:
+    """The index of one namespace, within one transaction."""
+
+    def __init__(self, connection: Connection, space: int) -> None:
+        self._connection = connection
+        self.space = space
+        spaces = dict(connection.rows("SELECT id, memories FROM memory_spaces WHERE memories > 0"))
+        self.size = int(spaces.get(space, 0))
+        self._alone = set(spaces) <= {space}
+
+    def put(self, memory: int, fields: Fields) -> None:
+        """Enter a memory, or enter it anew."""
+        before = self._fields([memory]).get(memory)
+        if before == fields:
+            return
+        if before is not None:
+            self._connection.execute("DELETE FROM memory_terms WHERE memory = ?", memory)
+        values = (memory, self.space, f"{self._space_word} {fields.key}", fields.summary, fields.text)
+        if self._connection.dialect == "sqlite":
+            self._connection.execute(
+                "INSERT INTO memory_terms (memory, space, key, summary, body) VALUES (?, ?, ?, ?, ?)", *values
+            )
+        else:
+            self._connection.execute(
+                "INSERT INTO memory_terms (memory, space, key, summary, body, vector)"
+                " VALUES (?, ?, ?, ?, ?, CAST(? AS tsvector))",
+                *(*values, _vector(fields)),
+            )
+        self._count(_words(before), _words(fields))
+        self._learn(fields.spelt)
+
+    def drop(self, memory: int) -> None:
+        """Strike a memory."""
+        before = self._fields([memory]).get(memory)
+        self._connection.execute("DELETE FROM memory_terms WHERE memory = ?", memory)
+        self._count(_words(before), set())
+
+    def total(self, wanted: Wanted) -> int:
+        """How many memories have what is wanted."""
+        where, params = self._where(wanted)
+        row = self._connection.row(f"SELECT count(*) FROM {self._source} WHERE {where}", *params)
+        return int(row[0]) if row else 0
+
+    def best(self, wanted: Wanted, limit: int, offset: int = 0) -> list[int]:
+        """Those that have it, roughly the best first."""
+        where, params = self._where(wanted)
+        if self._connection.dialect == "sqlite":
+            order = f"bm25(memory_index, {', '.join(map(str, _WEIGHTS))}), memory_index.rowid"
+            sql = f"SELECT memory_index.rowid FROM memory_index WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?"
+            return [int(row[0]) for row in self._connection.rows(sql, *params, limit, offset)]
+        words = " | ".join(
+            _quoted(word) for word in dict.fromkeys(word for group in wanted for p in group for word in p)
+        )
+        rows = self._connection.rows(
+            f"SELECT memory FROM memory_terms WHERE {where}"
+            " ORDER BY ts_rank('{0.1, 0.25, 0.5, 1.0}', vector, CAST(? AS tsquery)) DESC, memory LIMIT ? OFFSET ?",
+            *(*params, words, limit, offset),
+        )
+        return [int(row[0]) for row in rows]
+
+    def fields(self, memories: Sequence[int]) -> dict[int, Fields]:
+        """The words of these memories."""
+        return self._fields(memories)
+
+    def frequencies(self, words: Iterable[str]) -> dict[str, int]:
+        """How many memories have each of these words; a word that none has is left out."""
+        found: dict[str, int] = {}
+        asked = sorted(set(words))
+        for part in (asked[at : at + _MOST_AT_ONCE] for at in range(0, len(asked), _MOST_AT_ONCE)):
+            rows = self._connection.rows(
+                "SELECT word, documents FROM memory_words"
+                f" WHERE space = ? AND documents > 0 AND word IN ({_marks(part)})",
+                self.space,
+                *part,
+            )
+            found.update({word: int(documents) for word, documents in rows})
+        return found
+
+    def beginning_with(self, beginning: str, most: int) -> list[str]:
+        """Words that are longer and begin so, as the index knows them, those of most memories first."""
+        # The last character there is: what begins alike stands before it.
+        end = beginning + "\U0010ffff"
+        rows = self._connection.rows(
+            "SELECT w.word FROM memory_spelt s JOIN memory_words w ON w.space = s.space AND w.word = s.term"
+            " WHERE s.space = ? AND s.word > ? AND s.word < ? AND w.documents > 0"
+            " GROUP BY w.word, w.documents ORDER BY w.documents DESC, w.word LIMIT ?",
+            *(self.space, beginning, end, most),
+        )
+        return [row[0] for row in rows]
+
+    def spelt_like(self, word: str) -> dict[str, str]:
+        """Words that a mistyped one may stand for, with what the index knows them as."""
+        variants = sorted(misspellings(word))
+        rows = self._connection.rows(
+            "SELECT DISTINCT s.word, s.term FROM memory_spellings v"
+            " JOIN memory_spelt s ON s.space = v.space AND s.word = v.word"
+            " JOIN memory_words w ON w.space = s.space AND w.word = s.term"
+            f" WHERE v.space = ? AND w.documents > 0 AND v.variant IN ({_marks(variants)})",
+            self.space,
+            *variants,
+        )
+        return dict(rows)
+
+    @property
+    def _space_word(self) -> str:
+        """A word that every memory of this namespace has, and that no text can have."""
+        return f"{_SPACE}{self.space}"
+
+    @property
+    def _source(self) -> str:
+        return "memory_index" if self._connection.dialect == "sqlite" else "memory_terms"
+
+    def _where(self, wanted: Wanted) -> tuple[str, list[Value]]:
+        if self._connection.dialect == "sqlite":
+            groups = [f"({' OR '.join(_fts5_phrase(phrase) for phrase in group)})" for group in wanted]
+            # Where there is one namespace only, its word would be looked up for nothing.
+            spaced = groups if self._alone else [_fts5_phrase((self._space_word,)), *groups]
+            return "memory_index MATCH ?", [" AND ".join(spaced)]
+        clauses: list[str] = ["space = ?"]
+        params: list[Value] = [self.space]
+        for group in wanted:
+            clause, values = _postgres_group(group)
+            clauses.append(clause)
+            params += values
+        return " AND ".join(clauses), params
+
+    def _fields(self, memories: Sequence[int]) -> dict[int, Fields]:
+        found: dict[int, Fields] = {}
+        for part in (memories[at : at + _MOST_AT_ONCE] for at in range(0, len(memories), _MOST_AT_ONCE)):
+            rows = self._connection.rows(
+                f"SELECT memory, key, summary, body FROM memory_terms WHERE memory IN ({_marks(part)})",
+                *part,
+            )
+            found.update(
+                {int(memory): Fields(key.partition(" ")[2], summary, text) for memory, key, summary, text in rows}
+            )
+        return found
+
+    def _count(self, before: set[str], after: set[str]) -> None:
+        """Keep the number of memories of each word true, and learn words that are new."""
+        gone, come = sorted(before - after), sorted(after - before)
+        self._connection.execute_many(
+            "UPDATE memory_words SET documents = documents - 1 WHERE space = ? AND word = ?",
+            [(self.space, word) for word in gone],
+        )
+        # In one order everywhere, so that two writers never wait for each other.
+        self._connection.execute_many(
+            "INSERT INTO memory_words (space, word, documents) VALUES (?, ?, 1)"
+            " ON CONFLICT (space, word) DO UPDATE SET documents = memory_words.documents + 1",
+            [(self.space, word) for word in come],
+        )
+
+    def _learn(self, words: Mapping[str, str]) -> None:
+        """Keep how words are spelt; they are never forgotten, and one that no memory has leads nowhere."""
+        new = sorted(words.keys() - self._known(sorted(words)))
+        self._connection.execute_many(
+            "INSERT INTO memory_spelt (space, word, term) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            [(self.space, word, words[word]) for word in new],
+        )
+        self._connection.execute_many(
+            "INSERT INTO memory_spellings (space, variant, word) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            [
+                (self.space, variant, word)
+                for word in new
+                if can_be_misspelt(word)
+                for variant in sorted(spellings(word))
+            ],
+        )
+
+    def _known(self, words: Sequence[str]) -> set[str]:
+        found: set[str] = set()
+        for part in (words[at : at + _MOST_AT_ONCE] for at in range(0, len(words), _MOST_AT_ONCE)):
+            rows = self._connection.rows(
+                f"SELECT word FROM memory_spelt WHERE space = ? AND word IN ({_marks(part)})",
+                self.space,
+                *part,
+            )
+            found.update(row[0] for row in rows)
+        return found
+
+
+def _words(fields: Fields | None) -> set[str]:
+    return set() if fields is None else distinct(fields.key, fields.summary, fields.text)
+
+
+def _fts5_phrase(phrase: Phrase) -> str:
+    return f'"{" ".join(phrase)}"'
+
+
+def _postgres_group(group: Sequence[Phrase]) -> tuple[str, list[str]]:
+    """The words by index; that they stand side by side is seen in the text itself, however long it is."""
+    single = [_quoted(phrase[0]) for phrase in group if len(phrase) == 1]
+    clauses: list[str] = []
+    params: list[str] = []
+    if single:
+        clauses.append("vector @@ CAST(? AS tsquery)")
+        params.append(" | ".join(single))
+    for phrase in group:
+        if len(phrase) > 1:
+            text = f" {' '.join(phrase)} "
+            clauses.append(
+                "(vector @@ CAST(? AS tsquery) AND (strpos(' ' || key || ' ', ?) > 0"
+                " OR strpos(' ' || summary || ' ', ?) > 0 OR strpos(' ' || body || ' ', ?) > 0))"
+            )
+            params += [" & ".join(_quoted(word) for word in phrase), text, text, text]
+    return f"({' OR '.join(clauses)})", params
+
+
+def _vector(fields: Fields) -> str:
+    """The words with their places, the way PostgreSQL writes a tsvector: A for the key, B for the summary."""
+    places: dict[str, list[str]] = {}
+    at = 0
+    for weight, text in (("A", fields.key), ("B", fields.summary), ("", fields.text)):
+        for word in text.split(" "):
+            at += 1
+            if word and word != BREAK and len(found := places.setdefault(word, [])) < _MOST_POSITIONS:
+                found.append(f"{min(at, _LAST_POSITION)}{weight}")
+    return " ".join(f"{_quoted(word)}:{','.join(dict.fromkeys(found))}" for word, found in places.items())
+
+
+def _quoted(word: str) -> str:
+    return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))

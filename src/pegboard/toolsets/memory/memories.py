@@ -1,0 +1,259 @@
+"""Memories: every operation on them, the same for MCP, REST, the command line and Python.
+
+An operation is one transaction. Whatever is wrong with its input is found before anything is changed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pegboard.result import Conflict, invalid
+from pegboard.storage.database import Connection, Database
+from pegboard.toolsets.memory.check import (
+    MAX_NAMESPACE,
+    MAX_QUERY,
+    MAX_SUMMARY,
+    MAX_TEXT,
+    checked_key,
+    checked_links,
+    checked_text,
+)
+from pegboard.toolsets.memory.desk import Desk, Step
+from pegboard.toolsets.memory.excerpt import excerpt
+from pegboard.toolsets.memory.fulltext import Fields, FullText
+from pegboard.toolsets.memory.memory import Link, Memory, ordered
+from pegboard.toolsets.memory.query import Operator, Query, keywords, natural
+from pegboard.toolsets.memory.score import START
+from pegboard.toolsets.memory.search import search
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A memory that was found."""
+
+    key: str
+    summary: str
+    excerpt: str
+    relevance: float
+    score: float
+    links: Sequence[Link]
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """Some of what there is."""
+
+    items: Sequence[T]
+    total: int
+    limit: int
+    offset: int
+
+
+class Memories:
+    """The memories of all namespaces in one database."""
+
+    def __init__(
+        self, database: Database, *, namespace: str = "default", clock: Callable[[], float] = time.time
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self.namespace = namespace
+
+    async def add(
+        self,
+        key: str,
+        summary: str = "",
+        text: str = "",
+        links: Iterable[Link] = (),
+        *,
+        namespace: str | None = None,
+        replace: bool = False,
+    ) -> tuple[Memory, bool]:
+        """Write a memory; and whether it is a new one. One of that key is an error unless it is to be replaced."""
+        wanted = checked_links(links)
+        checked_key(key)
+        _check_words(summary, text)
+
+        def work(desk: Desk) -> tuple[Memory, bool]:
+            known = desk.table.get(key)
+            if known is None:
+                desk.table.make_space()
+                number = desk.table.insert(key, summary, text, START, desk.now)
+                desk.write(number, key, summary, text, wanted)
+                return desk.memory(desk.existing(key)), True
+            if not replace:
+                there = f'there is a memory "{key}" in namespace "{desk.namespace}" already'
+                raise Conflict(f"{there}: use memory_update, or replace: true")
+            desk.table.rewrite(known.id, summary, text, desk.now)
+            desk.write(known.id, key, summary, text, wanted)
+            return desk.memory(desk.existing(key)), False
+
+        return await self._write(namespace, work)
+
+    async def get(self, key: str, *, namespace: str | None = None, sort_links: bool = True) -> Memory:
+        """One memory in full; that it was looked at counts for its score."""
+
+        def work(desk: Desk) -> Memory:
+            desk.table.accessed(desk.existing(key).id, desk.now)
+            return desk.memory(desk.existing(key), sort_links=sort_links)
+
+        return await self._write(namespace, work)
+
+    async def update(
+        self,
+        key: str,
+        *,
+        summary: str | None = None,
+        text: str | None = None,
+        links: Iterable[Link] | None = None,
+        version: int | None = None,
+        namespace: str | None = None,
+    ) -> Memory:
+        """Change parts of a memory; with `version` only if nobody else did since that one."""
+        wanted = None if links is None else checked_links(links)
+        if summary is None and text is None and wanted is None:
+            raise invalid("nothing to change: give summary, text or links")
+        _check_words(summary or "", text or "")
+
+        def work(desk: Desk) -> Memory:
+            known = desk.existing(key)
+            if version is not None and version != known.version:
+                raise Conflict(
+                    f'memory "{key}" is at version {known.version}, not {version}: somebody changed it; read it again'
+                )
+            new_summary = known.summary if summary is None else summary
+            new_text = known.text if text is None else text
+            desk.table.rewrite(known.id, new_summary, new_text, desk.now)
+            desk.write(known.id, key, new_summary, new_text, wanted)
+            return desk.memory(desk.existing(key))
+
+        return await self._write(namespace, work)
+
+    async def rename(self, old_key: str, new_key: str, *, namespace: str | None = None) -> Memory:
+        """Another key for a memory, which keeps its links, score and history."""
+        checked_key(new_key, "new_key")
+
+        def work(desk: Desk) -> Memory:
+            known = desk.existing(old_key, "old_key")
+            if new_key != old_key:
+                if desk.table.get(new_key) is not None:
+                    raise Conflict(f'new_key: there is a memory "{new_key}" in namespace "{desk.namespace}" already')
+                desk.table.rename(known.id, old_key, new_key, desk.now)
+                desk.index.put(known.id, Fields.of(new_key, known.summary, known.text))
+            return desk.memory(desk.existing(new_key))
+
+        return await self._write(namespace, work)
+
+    async def delete(self, key: str, *, namespace: str | None = None) -> Memory:
+        """Take a memory out; links that lead to it stay, and join up again should it come back."""
+
+        def work(desk: Desk) -> Memory:
+            known = desk.existing(key)
+            memory = desk.memory(known)
+            desk.index.drop(known.id)
+            desk.table.delete(known.id)
+            return memory
+
+        return await self._write(namespace, work)
+
+    async def list(
+        self, prefix: str = "", order: str = "key", limit: int = 50, offset: int = 0, *, namespace: str | None = None
+    ) -> Page[Memory]:
+        """Memories by key, or the latest first."""
+
+        def work(desk: Desk) -> Page[Memory]:
+            kept, total = desk.table.page(prefix, order, limit, offset)
+            return Page(desk.memories(kept), total, limit, offset)
+
+        return await self._read(namespace, work)
+
+    async def search(
+        self, query: str, limit: int = 10, offset: int = 0, *, sort_links: bool = True, namespace: str | None = None
+    ) -> Page[Hit]:
+        """What a question in plain words is about."""
+        checked_text(query, "query", MAX_QUERY)
+        return await self._search(lambda index: natural(query, index), limit, offset, sort_links, namespace)
+
+    async def fulltext(
+        self,
+        words: Sequence[str],
+        operator: Operator = "OR",
+        limit: int = 10,
+        offset: int = 0,
+        *,
+        sort_links: bool = True,
+        namespace: str | None = None,
+    ) -> Page[Hit]:
+        """What has these keywords, any of them or all."""
+        for word in words:
+            checked_text(word, "keywords", MAX_QUERY)
+        return await self._search(lambda index: keywords(words, operator, index), limit, offset, sort_links, namespace)
+
+    async def linked(
+        self,
+        key: str,
+        depth: int = 3,
+        breadth: int = 5,
+        total: int = 20,
+        *,
+        sort_links: bool = True,
+        namespace: str | None = None,
+    ) -> Sequence[Step]:
+        """A memory and those that its links lead to, the nearest first, each once."""
+
+        def work(desk: Desk) -> Sequence[Step]:
+            root = desk.existing(key)
+            desk.table.accessed(root.id, desk.now)
+            steps = desk.walk(desk.existing(key), depth, breadth, total, sort_links=sort_links)
+            desk.table.traversed([number for number, _ in steps[1:]])
+            return [step for _, step in steps]
+
+        return await self._write(namespace, work)
+
+    async def _search(
+        self, ask: Callable[[FullText], Query], limit: int, offset: int, sort_links: bool, namespace: str | None
+    ) -> Page[Hit]:
+        def work(desk: Desk) -> Page[Hit]:
+            query = ask(desk.index)
+            found, total = search(query, desk.index, limit, offset)
+            kept = desk.table.by_ids(each.memory for each in found)
+            links = desk.table.links(list(kept))
+            scores = desk.scores(link.key for each in links.values() for link in each)
+            own = desk.scores(each.key for each in kept.values())
+            hits = [
+                Hit(
+                    memory.key,
+                    memory.summary,
+                    excerpt(memory.key, memory.summary, memory.text, query.words),
+                    each.relevance,
+                    own[memory.key],
+                    ordered(links[memory.id], scores) if sort_links else links[memory.id],
+                )
+                for each in found
+                if (memory := kept.get(each.memory)) is not None
+            ]
+            return Page(hits, total, limit, offset)
+
+        return await self._read(namespace, work)
+
+    async def _read(self, namespace: str | None, work: Callable[[Desk], T]) -> T:
+        return await self._database.read(self._at_desk(namespace, work))
+
+    async def _write(self, namespace: str | None, work: Callable[[Desk], T]) -> T:
+        return await self._database.write(self._at_desk(namespace, work))
+
+    def _at_desk(self, namespace: str | None, work: Callable[[Desk], T]) -> Callable[[Connection], T]:
+        space = self.namespace if namespace is None else namespace
+        checked_key(checked_text(space, "namespace", MAX_NAMESPACE), "namespace")
+        now = self._clock()
+        return lambda connection: work(Desk(connection, space, now))
+
+
+def _check_words(summary: str, text: str) -> None:
+    checked_text(summary, "summary", MAX_SUMMARY)
+    checked_text(text, "text", MAX_TEXT)

@@ -1,0 +1,138 @@
+"""What a search looks for: words or phrases, each in the forms it may have been written in."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+from pegboard.toolsets.memory.fulltext import FullText, Phrase, Wanted
+from pegboard.toolsets.memory.words import can_be_misspelt, likely, phrase, sought
+
+Operator = Literal["AND", "OR"]
+
+_MOST_WORDS = 32
+_MOST_KEYWORDS = 64
+_MOST_FORMS = 16
+# What a longer word counts that begins with the one that was asked for.
+_BEGINNING = 0.6
+_SHORTEST_BEGINNING = 3
+# A word that is itself there is completed only from this length on: "use" does not mean "user".
+_SHORTEST_COMPLETED = 4
+# Ranking looks at each memory that has a word. With words that many have, it goes by the rarer ones.
+_MOST_CANDIDATES = 3000
+_QUOTED = re.compile(r'"([^"]*)"|([^,]+)')
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """One thing that is looked for: a phrase or word, its forms with what each counts, and how rare it is."""
+
+    forms: Mapping[Phrase, float]
+    rarity: float
+    frequency: int
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Everything that is looked for."""
+
+    sought: Sequence[Sought]
+    operator: Operator = "OR"
+
+    @property
+    def wanted(self) -> Wanted:
+        """What a memory must have to be found."""
+        if self.operator == "AND":
+            return [list(each.forms) for each in self.sought]
+        return [[form for each in self.sought for form in each.forms]]
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Every word in every form, to be marked where it is shown."""
+        return frozenset(word for each in self.sought for form in each.forms for word in form)
+
+    @property
+    def impossible(self) -> bool:
+        """Whether no memory can have it."""
+        missing = [not each.forms for each in self.sought]
+        return all(missing) or (self.operator == "AND" and any(missing))
+
+    def candidates(self, size: int) -> Wanted:
+        """Something narrower to choose the best from, where very many memories have what is wanted."""
+        if self.operator == "AND" or sum(each.frequency for each in self.sought) <= _MOST_CANDIDATES:
+            return self.wanted
+        rarest = sorted((each for each in self.sought if each.forms), key=lambda each: each.frequency)
+        chosen, number = [rarest[0]], rarest[0].frequency
+        if number > _MOST_CANDIDATES:
+            return self._together(rarest, size)
+        for each in rarest[1:]:
+            number += each.frequency
+            if number > _MOST_CANDIDATES:
+                break
+            chosen.append(each)
+        return [[form for each in chosen for form in each.forms]]
+
+    @staticmethod
+    def _together(rarest: Sequence[Sought], size: int) -> Wanted:
+        """Where every word is common, memories that have several of them."""
+        expected = float(rarest[0].frequency)
+        chosen = [list(rarest[0].forms)]
+        for each in rarest[1:]:
+            if expected <= _MOST_CANDIDATES:
+                break
+            expected *= each.frequency / max(size, 1)
+            chosen.append(list(each.forms))
+        return chosen
+
+
+def natural(text: str, index: FullText) -> Query:
+    """A question in plain words: any of them, as it is written, longer, or mistyped."""
+    asked = dict(islice(sought(text).items(), _MOST_WORDS))
+    known = index.frequencies(asked)
+    forms = {word: _forms(word, written, index, known=word in known) for word, written in asked.items()}
+    frequencies = index.frequencies(word for found in forms.values() for word in found)
+    size = index.size
+    return Query(
+        [_weighed({(form,): share for form, share in forms[word].items()}, frequencies, size) for word in asked]
+    )
+
+
+def keywords(given: Sequence[str], operator: Operator, index: FullText) -> Query:
+    """Keywords, each as it is; one of several words is a phrase."""
+    phrases = list(dict.fromkeys(found for word in given if (found := phrase(word))))[:_MOST_KEYWORDS]
+    frequencies = index.frequencies(word for found in phrases for word in found)
+    size = index.size
+    sought = [
+        _weighed({found: 1.0} if all(word in frequencies for word in found) else {}, frequencies, size)
+        for found in phrases
+    ]
+    return Query(sought, operator)
+
+
+def split(text: str) -> list[str]:
+    """Keywords that stand in one text, parted by commas; what is in quotes stays together."""
+    found = (quoted or plain for quoted, plain in _QUOTED.findall(text))
+    return [word.strip() for word in found if word.strip()]
+
+
+def _forms(word: str, written: str, index: FullText, *, known: bool) -> dict[str, float]:
+    """The words of the index that a word of a query may mean, each with what it counts."""
+    forms: dict[str, float] = {word: 1.0} if known else {}
+    if len(written) >= (_SHORTEST_COMPLETED if known else _SHORTEST_BEGINNING):
+        for longer in index.beginning_with(written, _MOST_FORMS):
+            forms.setdefault(longer, _BEGINNING)
+    if not known and can_be_misspelt(written):
+        terms = index.spelt_like(written)
+        for right, sureness in likely(written, terms)[:_MOST_FORMS]:
+            forms[terms[right]] = max(forms.get(terms[right], 0.0), sureness)
+    return forms
+
+
+def _weighed(forms: Mapping[Phrase, float], frequencies: Mapping[str, int], size: int) -> Sought:
+    """A phrase is at most as frequent as the rarest of its words."""
+    frequency = sum(min(frequencies.get(word, 0) for word in form) for form in forms)
+    return Sought(forms, math.log(1 + (size + 0.5) / (min(frequency, size) + 0.5)), frequency)

@@ -1,0 +1,54 @@
+"""Searching: the index chooses candidates, and those are ranked by how much of the query they answer.
+
+The best `WINDOW` are ranked against each other; behind them the index's own order holds, so that any page of any
+length is the same whenever it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pegboard.toolsets.memory.fulltext import FullText
+from pegboard.toolsets.memory.query import Query
+from pegboard.toolsets.memory.ranking import relevance
+
+WINDOW = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A memory's number and how well it fits."""
+
+    memory: int
+    relevance: float
+
+
+def search(query: Query, index: FullText, limit: int, offset: int) -> tuple[list[Found], int]:
+    """One page of what fits, the best first, and how many fit at all."""
+    if query.impossible:
+        return [], 0
+    total = index.total(query.wanted)
+    window = _ranked(query, index)
+    page = window[offset : offset + limit]
+    missing = min(limit, total - offset) - len(page)
+    if missing > 0:
+        page += _behind(query, index, window, offset + len(page) - len(window), missing)
+    return page, total
+
+
+def _ranked(query: Query, index: FullText) -> list[Found]:
+    chosen = index.best(query.candidates(index.size), WINDOW) or index.best(query.wanted, WINDOW)
+    fields = index.fields(chosen)
+    found = [Found(memory, relevance(query, fields[memory])) for memory in chosen]
+    return sorted(found, key=lambda each: (-each.relevance, fields[each.memory].key, each.memory))
+
+
+def _behind(query: Query, index: FullText, window: Sequence[Found], start: int, number: int) -> list[Found]:
+    """What comes after the window: its relevance is told by its place alone."""
+    ahead = {found.memory for found in window}
+    memories = [memory for memory in index.best(query.wanted, start + number + len(window)) if memory not in ahead]
+    return [
+        Found(memory, window[-1].relevance * len(window) / (len(window) + at + 1))
+        for at, memory in enumerate(memories[start : start + number], start)
+    ]

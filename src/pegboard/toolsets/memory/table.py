@@ -1,0 +1,248 @@
+"""Memories and links as rows: every statement about them, in SQL that both databases speak.
+
+A link names its target by key, so it may point to a memory that is not written yet and joins up when it is. Degrees are
+counted when they are asked for, so they are always true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pegboard.storage.database import Connection, Row
+from pegboard.toolsets.memory.memory import Link
+
+_COLUMNS = (
+    "id, key, summary, text, version, base, access_count, traverse_count, created_at, updated_at, last_accessed_at"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A row of `memories`."""
+
+    id: int
+    key: str
+    summary: str
+    text: str
+    version: int
+    base: float
+    access_count: int
+    traverse_count: int
+    created_at: float
+    updated_at: float
+    last_accessed_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a memory's score is worked out from."""
+
+    id: int
+    key: str
+    base: float
+    access_count: int
+    last_accessed_at: float
+
+
+class Numbered(Protocol):
+    """A memory, as far as links are concerned."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def key(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Degrees:
+    """How many links lead to a memory, and from it."""
+
+    incoming: int = 0
+    outgoing: int = 0
+
+    @property
+    def sum(self) -> int:
+        """Both together."""
+        return self.incoming + self.outgoing
+
+
+class Table:
+    """The memories of one namespace, within one transaction."""
+
+    def __init__(self, connection: Connection, namespace: str) -> None:
+        self._connection = connection
+        self._namespace = namespace
+        row = connection.row("SELECT id FROM memory_spaces WHERE name = ?", namespace)
+        # Without a row there is nothing in this namespace, and no number stands for it.
+        self.space = -1 if row is None else int(row[0])
+
+    def make_space(self) -> None:
+        """Have a number for the namespace, before something is written into it."""
+        if self.space >= 0:
+            return
+        self._connection.execute(
+            "INSERT INTO memory_spaces (name, memories) VALUES (?, 0) ON CONFLICT (name) DO NOTHING", self._namespace
+        )
+        row = self._connection.row("SELECT id FROM memory_spaces WHERE name = ?", self._namespace)
+        assert row is not None
+        self.space = int(row[0])
+
+    def get(self, key: str) -> Kept | None:
+        """The memory of that key."""
+        row = self._connection.row(
+            f"SELECT {_COLUMNS} FROM memories WHERE space = ? AND key = ?",
+            self.space,
+            key,
+        )
+        return None if row is None else Kept(*row)
+
+    def by_ids(self, ids: Iterable[int]) -> dict[int, Kept]:
+        """Those of these numbers that exist."""
+        rows = self._where_in(_COLUMNS, "id", list(dict.fromkeys(ids)))
+        return {kept.id: kept for kept in (Kept(*row) for row in rows)}
+
+    def facts(self, keys: Iterable[str]) -> list[Facts]:
+        """What the scores of these memories are worked out from; those that are not written are left out."""
+        columns = "id, key, base, access_count, last_accessed_at"
+        return [Facts(*row) for row in self._where_in(columns, "key", list(dict.fromkeys(keys)))]
+
+    def page(self, prefix: str, order: str, limit: int, offset: int) -> tuple[list[Kept], int]:
+        """Some of the memories whose keys begin so, and how many there are."""
+        where, params = "space = ?", [self.space]
+        if prefix:
+            where += " AND key >= ? AND substr(key, 1, ?) = ?"
+            params += [prefix, len(prefix), prefix]
+        by = "key" if order == "key" else "updated_at DESC, key"
+        counted = self._connection.row(f"SELECT count(*) FROM memories WHERE {where}", *params)
+        rows = self._connection.rows(
+            f"SELECT {_COLUMNS} FROM memories WHERE {where} ORDER BY {by} LIMIT ? OFFSET ?",
+            *params,
+            limit,
+            offset,
+        )
+        return [Kept(*row) for row in rows], int(counted[0]) if counted else 0
+
+    def insert(self, key: str, summary: str, text: str, base: float, now: float) -> int:
+        """Write a new memory; its number."""
+        row = self._connection.row(
+            "INSERT INTO memories (space, key, summary, text, version, base, access_count, traverse_count, created_at,"
+            " updated_at, last_accessed_at) VALUES (?, ?, ?, ?, 1, ?, 0, 0, ?, ?, ?) RETURNING id",
+            *(self.space, key, summary, text, base, now, now, now),
+        )
+        assert row is not None
+        self._connection.execute("UPDATE memory_spaces SET memories = memories + 1 WHERE id = ?", self.space)
+        return int(row[0])
+
+    def rewrite(self, number: int, summary: str, text: str, now: float) -> None:
+        """Other words for a memory, which is another version of it then."""
+        self._connection.execute(
+            "UPDATE memories SET summary = ?, text = ?, version = version + 1, updated_at = ? WHERE id = ?",
+            *(summary, text, now, number),
+        )
+
+    def restore(self, number: int, kept: Kept) -> None:
+        """The history of a memory that comes from elsewhere."""
+        self._connection.execute(
+            "UPDATE memories SET version = ?, base = ?, access_count = ?, traverse_count = ?, created_at = ?,"
+            " updated_at = ?, last_accessed_at = ? WHERE id = ?",
+            *(kept.version, kept.base, kept.access_count, kept.traverse_count, kept.created_at, kept.updated_at),
+            *(kept.last_accessed_at, number),
+        )
+
+    def rename(self, number: int, old: str, new: str, now: float) -> None:
+        """Another key for a memory; links that lead to it follow."""
+        self._connection.execute(
+            "UPDATE memories SET key = ?, version = version + 1, updated_at = ? WHERE id = ?", new, now, number
+        )
+        # A memory may have waited for the new key while it had a link to the old one: one link of a kind is enough.
+        self._connection.execute(
+            "DELETE FROM memory_links WHERE space = ? AND target = ? AND EXISTS (SELECT 1 FROM memory_links other"
+            " WHERE other.source = memory_links.source AND other.target = ? AND other.type = memory_links.type)",
+            *(self.space, new, old),
+        )
+        self._connection.execute(
+            "UPDATE memory_links SET target = ? WHERE space = ? AND target = ?", new, self.space, old
+        )
+
+    def delete(self, number: int) -> None:
+        """Take a memory out, and the links that lead from it."""
+        self._connection.execute("DELETE FROM memory_links WHERE source = ?", number)
+        self._connection.execute("DELETE FROM memories WHERE id = ?", number)
+        self._connection.execute("UPDATE memory_spaces SET memories = memories - 1 WHERE id = ?", self.space)
+
+    def accessed(self, number: int, now: float) -> None:
+        """Somebody looked at a memory."""
+        self._connection.execute(
+            "UPDATE memories SET access_count = access_count + 1, last_accessed_at = ? WHERE id = ?", now, number
+        )
+
+    def traversed(self, numbers: Sequence[int]) -> None:
+        """Somebody came along, following links."""
+        if numbers:
+            self._connection.execute(
+                f"UPDATE memories SET traverse_count = traverse_count + 1 WHERE id IN ({_marks(numbers)})",
+                *numbers,
+            )
+
+    def relink(self, number: int, links: Sequence[Link]) -> None:
+        """Make these the links that lead from a memory, in this order."""
+        self._connection.execute("DELETE FROM memory_links WHERE source = ?", number)
+        self._connection.execute_many(
+            "INSERT INTO memory_links (space, source, target, type, term, weight) VALUES (?, ?, ?, ?, ?, ?)",
+            [(self.space, number, link.key, link.type, link.term, link.weight) for link in links],
+        )
+
+    def links(self, numbers: Sequence[int]) -> dict[int, list[Link]]:
+        """The links that lead from these memories, in the order they were made."""
+        found: dict[int, list[Link]] = {number: [] for number in numbers}
+        for part in _parts(numbers):
+            for source, target, kind, term, weight in self._connection.rows(
+                "SELECT source, target, type, term, weight FROM memory_links"
+                f" WHERE source IN ({_marks(part)}) ORDER BY id",
+                *part,
+            ):
+                found[source].append(Link(target, kind, term, weight))
+        return found
+
+    def degrees(self, memories: Iterable[Numbered]) -> dict[int, Degrees]:
+        """How many links lead to and from each of these."""
+        asked = list(memories)
+        outgoing = self._counts("source", [kept.id for kept in asked], "")
+        incoming = self._counts("target", [kept.key for kept in asked], " AND space = ?", self.space)
+        return {kept.id: Degrees(incoming.get(kept.key, 0), outgoing.get(kept.id, 0)) for kept in asked}
+
+    def _counts(self, column: str, values: Sequence[int | str], also: str, *params: int) -> dict[int | str, int]:
+        found: dict[int | str, int] = {}
+        for part in _parts(values):
+            rows = self._connection.rows(
+                f"SELECT {column}, count(*) FROM memory_links WHERE {column} IN ({_marks(part)}){also}"
+                f" GROUP BY {column}",
+                *part,
+                *params,
+            )
+            found.update({value: int(count) for value, count in rows})
+        return found
+
+    def _where_in(self, columns: str, column: str, values: Sequence[int | str]) -> list[Row]:
+        rows: list[Row] = []
+        for part in _parts(values):
+            rows += self._connection.rows(
+                f"SELECT {columns} FROM memories WHERE space = ? AND {column} IN ({_marks(part)})",
+                self.space,
+                *part,
+            )
+        return rows
+
+
+_MOST_AT_ONCE = 500
+
+
+def _parts(values: Sequence[int | str]) -> Iterable[Sequence[int | str]]:
+    """So many at a time as a statement may have."""
+    return (values[at : at + _MOST_AT_ONCE] for at in range(0, len(values), _MOST_AT_ONCE))
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
