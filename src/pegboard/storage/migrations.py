@@ -180,6 +180,41 @@ STEPS: tuple[Step, ...] = (
     );
     """,
     ),
+    # 5: what is known of chats, by the file that each is in
+    Step(
+        """
+    CREATE TABLE chat_files (
+        id      {serial},
+        place   {text} NOT NULL,
+        path    {text} NOT NULL,
+        size    {integer} NOT NULL,
+        changed {integer} NOT NULL,
+        reader  {integer} NOT NULL,
+        session {text} NOT NULL,
+        UNIQUE (place, path)
+    ){strict};
+    CREATE TABLE chat_requests (
+        id       {serial},
+        file     {integer} NOT NULL REFERENCES chat_files (id),
+        position {integer} NOT NULL,
+        digest   {bytes} NOT NULL,
+        body     {bytes} NOT NULL,
+        indexed  {integer} NOT NULL,
+        UNIQUE (file, position)
+    ){strict};
+    CREATE INDEX chat_requests_to_index ON chat_requests (file, position) WHERE indexed = 0;
+    """,
+        sqlite="""
+    CREATE VIRTUAL TABLE chat_words USING fts5(request, answer, tokenize = 'ascii');
+    """,
+        postgres="""
+    CREATE TABLE chat_words (
+        request {integer} PRIMARY KEY,
+        words   TSVECTOR NOT NULL
+    );
+    CREATE INDEX chat_words_by_word ON chat_words USING gin (words);
+    """,
+    ),
 )
 
 

@@ -1,0 +1,9 @@
+"""The chats toolset: what was asked and answered in an editor's chats, read from where it keeps them."""
+
+from pegboard.toolsets.chats.chats import Chats, local_sources
+from pegboard.toolsets.chats.current import CurrentDialog
+from pegboard.toolsets.chats.export import markdown
+from pegboard.toolsets.chats.session import Request, Session
+from pegboard.toolsets.chats.tools import chat_tools
+
+__all__ = ["Chats", "CurrentDialog", "Request", "Session", "chat_tools", "local_sources", "markdown"]
