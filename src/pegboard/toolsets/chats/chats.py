@@ -89,7 +89,7 @@ class Chats:
 
     async def session(self, session_id: str) -> Session:
         """The session of that id, as it is now; `NotThere` if nobody knows it."""
-        found = await self._known_as(session_id, _FRESH_ENOUGH) or await self._known_as(session_id, _FRESH)
+        found = await self._known_as(session_id, _FRESH_ENOUGH) or await self._known_as(session_id, 0)
         found = found or await self.shelf.hinted(session_id)
         if found is None:
             shown = session_id if len(session_id) <= _SHOWN_ID else f"{session_id[:_SHOWN_ID]}…"

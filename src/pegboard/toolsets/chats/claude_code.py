@@ -124,7 +124,7 @@ class Transcript:
         )
 
     def _entry(self, entry: dict[str, Any]) -> None:
-        kind = entry.get("type")
+        kind = a_text(entry.get("type"))
         if kind == "summary":
             self._summary = a_name(entry.get("summary")) or self._summary
         elif kind in {"custom-title", "ai-title"}:
@@ -209,7 +209,7 @@ def _answer(entry: dict[str, Any], turn: _Turn) -> None:
         turn.status, turn.error = "failed", " ".join(turn.answer[-1:]) or None
         return
     turn.model = a_name(message.get("model")) or turn.model
-    turn.status = "completed" if message.get("stop_reason") in {"end_turn", "stop_sequence"} else "in_progress"
+    turn.status = "completed" if a_text(message.get("stop_reason")) in {"end_turn", "stop_sequence"} else "in_progress"
 
 
 def _results(blocks: Sequence[Any], turn: _Turn) -> None:

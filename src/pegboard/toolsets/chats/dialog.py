@@ -148,15 +148,16 @@ def _status(request: dict[str, Any], answered: bool) -> Status:
     return "in_progress" if answered else "pending"
 
 
-def _kind(part: object) -> object:
-    return an_object(part).get("kind")
+def _kind(part: object) -> str | None:
+    kind = an_object(part).get("kind")
+    return kind if kind is None or isinstance(kind, str) else "?"
 
 
 def _words(parts: Sequence[Any]) -> Iterator[str]:
     """The answer's own words; what was thought, done and edited on the way is not among them."""
     for part in parts:
         data = an_object(part)
-        kind = data.get("kind")
+        kind = _kind(part)
         if isinstance(part, str):
             yield part
         elif kind is None:

@@ -52,7 +52,7 @@ def a_moment(value: object) -> int | None:
         value = _milliseconds(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
-    return int(value) if 0 < value <= _LAST else None
+    return int(value) if 1 <= value <= _LAST else None
 
 
 def a_markdown(value: object) -> str:

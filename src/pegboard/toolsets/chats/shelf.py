@@ -78,7 +78,7 @@ class Shelf:
     async def files(self, max_age: float = 0.0) -> Mapping[str, ChatFile]:
         """Every file that should hold a chat, as it looked a few seconds ago at most; none is opened."""
         await self._load()
-        if self._looked_at is None or self._clock() - self._looked_at > max_age:
+        if self._looked_at is None or self._clock() - self._looked_at >= max_age:
             found, gone = await self._looking.run(self._look)
             self._files = found
             by_id: dict[str, list[str]] = {}

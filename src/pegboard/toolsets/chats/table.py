@@ -164,7 +164,7 @@ class ChatTable:
 
     def _drop_words(self, numbers: Sequence[int]) -> None:
         is_sqlite = self._connection.dialect == "sqlite"
-        delete = "DELETE FROM chat_words WHERE " + ("rowid = ?" if is_sqlite else "request = ?")
+        delete = f"DELETE FROM chat_words WHERE {'rowid' if is_sqlite else 'request'} = ?"  # noqa: S608
         self._connection.execute_many(delete, [(number,) for number in numbers])
 
 
