@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import hashlib
 import io
@@ -372,3 +373,40 @@ async def test_two_machines_in_one_database_do_not_meet(home: Home, either_datab
     assert (await here.search("quokka")).total == 1
     await here.close()
     await there.close()
+
+
+async def test_two_processes_read_the_same_chats_at_once(home: Home, either_database: Database) -> None:
+    """Each request is kept once and found once, whoever was quicker."""
+    for number in range(30):
+        home.chat(f"s{number}", log(whole(session("quokka", f"number {number}"))))
+    several = [Chats(either_database, home.sources()) for _ in range(3)]
+    pages = await asyncio.gather(*(chats.search("quokka") for chats in several for _ in range(2)))
+    assert [page.total for page in pages] == [30] * 6
+    rows = await either_database.read(lambda connection: connection.row("SELECT count(*) FROM chat_words"))
+    assert rows == (60,)
+    for chats in several:
+        await chats.close()
+
+
+async def test_a_call_that_is_given_up_leaves_nothing_half(chats: Chats, home: Home) -> None:
+    """The next one has it all, though the reading went on without anybody waiting."""
+    path = home.chat("one", log(whole(session("first"))))
+    assert await texts(chats, "one") == ["first"]
+    append(path, log(push(["requests"], request("second", 2))))
+    asking = asyncio.create_task(texts(chats, "one"))
+    await asyncio.sleep(0)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert await texts(chats, "one") == ["first", "second"]
+
+
+async def test_the_dialog_that_is_going_on_is_always_as_it_is_now(chats: Chats, home: Home) -> None:
+    """Nobody looks again which files there are, but at the latest of them each time."""
+    path = home.chat("one", log(whole(session("first"))))
+    home.chat("two", session("other"), at=OLD - 5)
+    for number in range(2, 5):
+        newest = await chats.newest()
+        assert newest is not None
+        assert (newest.session_id, newest.requests_count) == ("one", number - 1)
+        append(path, log(push(["requests"], request("more", number))))

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -90,7 +91,7 @@ class Chats:
     async def session(self, session_id: str) -> Session:
         """The session of that id, as it is now; `NotThere` if nobody knows it."""
         found = await self._known_as(session_id, _FRESH_ENOUGH) or await self._known_as(session_id, 0)
-        found = found or await self.shelf.hinted(session_id)
+        found = found or await self.shelf.hint(session_id)
         if found is None:
             shown = session_id if len(session_id) <= _SHOWN_ID else f"{session_id[:_SHOWN_ID]}…"
             raise NotThere(f"Session not found: {shown}")
@@ -101,7 +102,7 @@ class Chats:
 
         One that lies in a place goes before one whose folder is around it.
         """
-        files = await self._hot(list((await self.shelf.files(_FRESH)).values()))
+        files = await self._files()
         if not places:
             return await self._newest(files, lambda _: True)
         inside = await self._newest(files, lambda folders: belongs(folders, places))
@@ -182,17 +183,16 @@ class Chats:
         await self.shelf.read(files)
         return max(filter(None, map(self.shelf.session, files)), key=_rank, default=None)
 
-    async def _hot(self, files: list[ChatFile]) -> list[ChatFile]:
-        """The files with those looked at again that changed last, latest first."""
-        files.sort(key=lambda file: file.stamp.changed, reverse=True)
+    async def _files(self) -> list[ChatFile]:
+        """Every file, latest first; those that changed last, and are likely to change again, as they are now."""
+        files = await self.shelf.files(_FRESH)
         latest = await self.shelf.again(files[:_TOGETHER])
-        return sorted([*latest, *files[_TOGETHER:]], key=lambda file: file.stamp.changed, reverse=True)
+        return [*sorted(latest, key=lambda file: file.stamp.changed, reverse=True), *files[_TOGETHER:]]
 
     async def _newest(self, files: Sequence[ChatFile], admits: Callable[[Sequence[str]], bool]) -> Session | None:
         best: Session | None = None
-        candidates = [file for file in files if self._may_admit(file, admits)]
-        for at in range(0, len(candidates), _TOGETHER):
-            some = candidates[at : at + _TOGETHER]
+        candidates = (file for file in files if self._may_admit(file, admits))
+        while some := list(islice(candidates, _TOGETHER)):
             if best is not None and best.requests_count and some[0].stamp.changed // 1_000_000 < best.activity:
                 # Nothing happened in a file after it was written.
                 break
@@ -204,12 +204,12 @@ class Chats:
 
     def _may_admit(self, file: ChatFile, admits: Callable[[Sequence[str]], bool]) -> bool:
         """Whether a session may be one of those; without opening its file, where its place tells."""
-        known = self.shelf.session(file) if self.shelf.is_fresh(file) else None
+        known = self.shelf.session(file) if self.shelf.is_known(file) else None
         folders = known.folders if known is not None else file.source.folders(file)
         return admits(folders) or (known is None and not folders)
 
     async def _read_all(self, until: float | None, on_progress: OnProgress | None) -> tuple[list[ChatFile], int]:
-        files = await self._hot(list((await self.shelf.files(_FRESH)).values()))
+        files = await self._files()
         return files, await self.shelf.read(files, until=until, on_progress=on_progress)
 
     def _sessions(self, files: Sequence[ChatFile]) -> list[Session]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
@@ -25,6 +26,7 @@ def path_of(place: str) -> str:
     return place
 
 
+@lru_cache(maxsize=4096)
 def same_form(place: str) -> str:
     """A folder in the one form in which it can be compared; Windows does not tell upper from lower case."""
     path = path_of(place).replace("\\", "/")

@@ -65,6 +65,7 @@ class Shelf:
         self._looking = Threads("chats-look", 1)
         self._reading = Threads("chats-read", 1)
         self._files: Mapping[str, ChatFile] = {}
+        self._latest_first: Sequence[ChatFile] = ()
         self._by_id: Mapping[str, Sequence[str]] = {}
         self._looked_at: float | None = None
         self._known: dict[str, _Known] | None = None
@@ -75,8 +76,11 @@ class Shelf:
         await self._looking.end()
         await self._reading.end()
 
-    async def files(self, max_age: float = 0.0) -> Mapping[str, ChatFile]:
-        """Every file that should hold a chat, as it looked a few seconds ago at most; none is opened."""
+    async def files(self, max_age: float = 0.0) -> Sequence[ChatFile]:
+        """Every file that should hold a chat, the one written last first, as they looked so many seconds ago at most.
+
+        None of them is opened.
+        """
         await self._load()
         if self._looked_at is None or self._clock() - self._looked_at >= max_age:
             found, gone = await self._looking.run(self._look)
@@ -86,9 +90,10 @@ class Shelf:
                 if file.session_id is not None:
                     by_id.setdefault(file.session_id, []).append(file.path)
             self._by_id = by_id
+            self._latest_first = sorted(found.values(), key=_changed, reverse=True)
             self._looked_at = self._clock()
             await self._forget(gone)
-        return self._files
+        return self._latest_first
 
     def named(self, session_id: str) -> list[ChatFile]:
         """The files whose name is this session's, and those whose content is."""
@@ -115,7 +120,7 @@ class Shelf:
     ) -> int:
         """Have these files known as they are now; how many there was no time for."""
         await self._load()
-        stale = [file for file in files if not self._is_known(file)]
+        stale = [file for file in files if not self.is_known(file)]
         done = 0
         for batch in _batches(stale):
             if until is not None and self._clock() >= until:
@@ -133,9 +138,10 @@ class Shelf:
         known = (self._known or {}).get(file.path)
         return None if known is None else known.session
 
-    def is_fresh(self, file: ChatFile) -> bool:
-        """Whether a file is known as it is."""
-        return self._is_known(file)
+    def is_known(self, file: ChatFile) -> bool:
+        """Whether what is known of a file is how it is now."""
+        known = (self._known or {}).get(file.path)
+        return known is not None and known.stamp == file.stamp
 
     async def requests(self, session: Session, first: int, last: int) -> list[Request]:
         """Requests of a session, counted from 1."""
@@ -168,13 +174,13 @@ class Shelf:
         """Path and position of the requests that have what is wanted, the best first."""
         return await self._database.read(lambda connection: self._table(connection).search(wanted, most))
 
-    def hint(self, session_id: str) -> Session | None:
+    async def hint(self, session_id: str) -> Session | None:
         """A session that is spoken of, though there is no file of it."""
-        return next((found for source in self._sources if (found := source.hint(session_id)) is not None), None)
 
-    async def hinted(self, session_id: str) -> Session | None:
-        """The same, without anybody waiting for a disk."""
-        return await self._looking.run(lambda: self.hint(session_id))
+        def ask() -> Session | None:
+            return next((found for source in self._sources if (found := source.hint(session_id)) is not None), None)
+
+        return await self._looking.run(ask)
 
     async def clear(self) -> None:
         """Forget everything; the files are as they were."""
@@ -220,12 +226,8 @@ class Shelf:
             assert self._known is not None
             self._known.update({outcome.path: outcome.known for outcome in outcomes})
 
-    def _is_known(self, file: ChatFile) -> bool:
-        known = (self._known or {}).get(file.path)
-        return known is not None and known.stamp == file.stamp
-
     def _outcomes(self, files: Sequence[ChatFile]) -> list[_Outcome]:
-        return [self._outcome(file) for file in files if not self._is_known(file)]
+        return [self._outcome(file) for file in files if not self.is_known(file)]
 
     def _outcome(self, file: ChatFile) -> _Outcome:
         held = self._held.pop(file.path, None)
@@ -264,6 +266,10 @@ class Shelf:
         if abs(started - stamp.changed) < _TICK:
             stamp = Stamp(stamp.size, -1)
         return _Outcome(file.path, _Known(stamp, session), [Packed.of(request) for request in chat.requests])
+
+
+def _changed(file: ChatFile) -> int:
+    return file.stamp.changed
 
 
 _Words = tuple[int, bytes, list[str], list[str]]
