@@ -47,9 +47,9 @@ def _marked(text: str, words: Collection[str]) -> str | None:
     marked: list[str] = ["…"] if start else []
     at = start
     for begin, stop in _joined(place for place in places if place.begin < end):
-        marked += [text[at:begin], _OPEN, text[begin:stop], _CLOSE]
-        at = stop
-    end = max(min(end, len(text)), at)
+        # What is pasted without a space counts as one word, however long it is.
+        at, before = min(stop, end), at
+        marked += [text[before:begin], _OPEN, text[begin:at], _CLOSE]
     marked += [text[at:end], "…" if end < len(text) else ""]
     return _SPACE.sub(" ", "".join(marked)).strip()
 
