@@ -110,7 +110,7 @@ async def test_ordinary_links_are_all_shown(memories: Memories) -> None:
 async def test_what_was_just_written_is_answered_briefly(memories: Memories, tool: str) -> None:
     """The longest memory there can be gives a small answer when it is written, changed or renamed."""
     links = [link.to_dict() for link in many_links(500)]
-    words = {"summary": "\x01" * 4000, "text": TEXTS["plain"], "links": links}
+    words: dict[str, Any] = {"summary": "\x01" * 4000, "text": TEXTS["plain"], "links": links}
     if tool == "memory_add":
         data = await answered(memories, tool, {"key": LONG_KEY, **words})
     else:

@@ -1,5 +1,6 @@
 """What was acknowledged survives the death of whoever wrote it."""
 
+import os
 import random
 import selectors
 import subprocess
@@ -37,7 +38,7 @@ class Writer:
 
     def hear(self) -> None:
         """Take what it has said by now."""
-        self._take(self.out.read1(65536))
+        self._take(os.read(self.out.fileno(), 65536))
 
     def kill(self) -> None:
         """End it, wherever it is, and take what it said last."""

@@ -103,7 +103,8 @@ def spans(text: str) -> Iterator[tuple[int, int, frozenset[str]]]:
     """Where the words of a text stand, from its beginning, and the terms that each is known by."""
     for match in _WRITTEN.finditer(text):
         start = match.start()
-        for begin, end, known in _spans(match.group()):
+        written = match.group()
+        for begin, end, known in _remembered_spans(written) if len(written) <= _MAX_REMEMBERED else _spans(written):
             yield start + begin, start + end, known
 
 
@@ -188,6 +189,7 @@ def _pieces_of(identifier: str) -> Pieces:
 _MAX_REMEMBERED = 64
 _remembered_pieces = lru_cache(maxsize=1 << 16)(_pieces_of)
 _remembered_words = lru_cache(maxsize=1 << 16)(_words_of)
+_remembered_spans = lru_cache(maxsize=1 << 13)(_spans)
 
 
 def stemmed(word: str) -> str:
