@@ -339,7 +339,7 @@ class MemorySearch(_SearchTool):
         "Search your memories with a question in plain words. Finds other forms of a word, its beginning, and misspelt "
         "ones, in key, summary and text; the best first, with marked excerpts."
     )
-    keywords = ("recall", "remember", "knowledge", "query")
+    keywords = ("recall", "remember", "knowledge", "notes", "look up", "find")
     input_schema = _input(
         ["query"],
         query=_text("What you want to know", "how do we take payments?", minLength=1),
