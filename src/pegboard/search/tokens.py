@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -89,12 +89,22 @@ def spelt(text: str) -> dict[str, str]:
     return found
 
 
-def spans(text: str) -> Iterator[tuple[int, int, frozenset[str]]]:
-    """Where the words of a text stand, from its beginning, and the terms that each is known by."""
+def spans(text: str, wanted: Collection[str]) -> Iterator[tuple[int, int, frozenset[str]]]:
+    """Where words of a text stand, from its beginning, and the terms that each is known by. Those that are known by
+    none of the wanted may be left out."""
     for match in _WRITTEN.finditer(text):
+        identifier = match.group()
+        # Most words of a text are not wanted, and what each is known by is remembered.
+        if identifier.isascii() and _is_known_by_none(identifier, wanted):
+            continue
         start = match.start()
-        for begin, end, known in _spans(match.group()):
+        for begin, end, known in _spans(identifier):
             yield start + begin, start + end, known
+
+
+def _is_known_by_none(identifier: str, wanted: Collection[str]) -> bool:
+    pieces = _pieces(_folded(identifier))
+    return not any(term in wanted for term in pieces.sequence) and not any(term in wanted for term in pieces.aside)
 
 
 def _spans(identifier: str) -> tuple[tuple[int, int, frozenset[str]], ...]:

@@ -42,7 +42,7 @@ def _marked(text: str, words: Collection[str]) -> str | None:
 
 def _places(text: str, words: Collection[str]) -> Iterator[tuple[int, int]]:
     """Where words stand that the index knows as one of these."""
-    for begin, end, terms in spans(text):
+    for begin, end, terms in spans(text, words):
         if not terms.isdisjoint(words):
             yield begin, end
 

@@ -223,15 +223,15 @@ class Memories:
             found, total = search(query, desk.index, limit, offset)
             kept = desk.table.by_ids(each.memory for each in found)
             links = desk.table.links(list(kept))
-            scores = desk.scores(link.key for each in links.values() for link in each)
-            own = desk.scores(each.key for each in kept.values())
+            targets = (link.key for each in links.values() for link in each)
+            scores = desk.scores([*targets, *(each.key for each in kept.values())])
             hits = [
                 Hit(
                     memory.key,
                     memory.summary,
                     excerpt(memory.key, memory.summary, memory.text, query.words),
                     each.relevance,
-                    own[memory.key],
+                    scores[memory.key],
                     ordered(links[memory.id], scores) if sort_links else links[memory.id],
                 )
                 for each in found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal
 
@@ -42,6 +42,12 @@ class Query:
 
     sought: Sequence[Sought]
     operator: Operator = "OR"
+    # Every word in every form, to be counted where memories are ranked and marked where they are shown.
+    words: frozenset[str] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        words = frozenset(word for each in self.sought for form in each.forms for word in form)
+        object.__setattr__(self, "words", words)
 
     @property
     def wanted(self) -> Wanted:
@@ -51,9 +57,10 @@ class Query:
         return [[form for each in self.sought for form in each.forms]]
 
     @property
-    def words(self) -> frozenset[str]:
-        """Every word in every form, to be marked where it is shown."""
-        return frozenset(word for each in self.sought for form in each.forms for word in form)
+    def total(self) -> int | None:
+        """How many memories have it, where that is known: of a single word it is counted all the time."""
+        forms = [form for each in self.sought for form in each.forms]
+        return self.sought[0].frequency if len(self.sought) == 1 and len(forms) == len(forms[0]) == 1 else None
 
     @property
     def impossible(self) -> bool:

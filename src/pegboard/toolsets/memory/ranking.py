@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -19,17 +19,17 @@ _TOGETHER = 0.12
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One part of a memory: its words, how often each is there, and what one of them counts."""
+    """One part of a memory: how often each word that is sought is there, and what one of them counts."""
 
     text: str
     words: Mapping[str, int]
     worth: float
 
     @classmethod
-    def of(cls, text: str, weight: float, usual: int) -> _Part:
+    def of(cls, text: str, sought: frozenset[str], weight: float, usual: int) -> _Part:
         words = text.split(" ")
         counts: dict[str, int] = {}
-        for word in words:
+        for word in filter(sought.__contains__, words):
             counts[word] = counts.get(word, 0) + 1
         return cls(f" {text} ", counts, weight / (1 - _LENGTH + _LENGTH * len(words) / usual))
 
@@ -43,19 +43,21 @@ class _Part:
 def relevance(query: Query, fields: Fields) -> float:
     """The share of a query that a memory answers."""
     texts = (fields.key, fields.summary, fields.text)
-    parts = [_Part.of(text, *measure) for text, measure in zip(texts, _PARTS, strict=True)]
+    parts = [_Part.of(text, query.words, *measure) for text, measure in zip(texts, _PARTS, strict=True)]
     total = sum(each.rarity for each in query.sought)
     if not total:
         return 0.0
-    best = [_best(each, parts) for each in query.sought]
+    there = {word for part in parts for word in part.words}
+    best = [_best(each, parts, there) for each in query.sought]
     share = sum(each.rarity * presence for each, (presence, _) in zip(query.sought, best, strict=True)) / total
     near = _togetherness([form for _, form in best], parts) if len(best) > 1 else share
     return min((1 - _TOGETHER) * share + _TOGETHER * near, 1.0)
 
 
-def _best(sought: Sought, parts: Sequence[_Part]) -> tuple[float, Phrase]:
+def _best(sought: Sought, parts: Sequence[_Part], there: Set[str]) -> tuple[float, Phrase]:
     """How prominently one thing is there, and in which form that counts most."""
-    presences = ((share * _prominence(form, parts), form) for form, share in sought.forms.items())
+    forms = ((form, share) for form, share in sought.forms.items() if form[0] in there)
+    presences = ((share * _prominence(form, parts), form) for form, share in forms)
     return max(presences, default=(0.0, ()), key=lambda presence: presence[0])
 
 

@@ -28,7 +28,7 @@ def search(query: Query, index: FullText, limit: int, offset: int) -> tuple[list
     """One page of what fits, the best first, and how many fit at all."""
     if query.impossible:
         return [], 0
-    total = index.total(query.wanted)
+    total = index.total(query.wanted) if query.total is None else query.total
     window = _ranked(query, index)
     page = window[offset : offset + limit]
     missing = min(limit, total - offset) - len(page)

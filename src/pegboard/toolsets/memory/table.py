@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pegboard.storage.database import Connection, Row
+from pegboard.storage.database import Connection
 from pegboard.toolsets.memory.memory import Link
 
 _COLUMNS = (
@@ -100,13 +100,25 @@ class Table:
 
     def by_ids(self, ids: Iterable[int]) -> dict[int, Kept]:
         """Those of these numbers that exist."""
-        rows = self._where_in(_COLUMNS, "id", list(dict.fromkeys(ids)))
-        return {kept.id: kept for kept in (Kept(*row) for row in rows)}
+        found: dict[int, Kept] = {}
+        for part in _parts(list(dict.fromkeys(ids))):
+            # Told the namespace as well, SQLite would go through all that it has.
+            sql = f"SELECT {_COLUMNS} FROM memories WHERE id IN ({_marks(part)})"
+            found.update({kept.id: kept for kept in (Kept(*row) for row in self._connection.rows(sql, *part))})
+        return found
 
     def facts(self, keys: Iterable[str]) -> list[Facts]:
         """What the scores of these memories are worked out from; those that are not written are left out."""
-        columns = "id, key, base, access_count, last_accessed_at"
-        return [Facts(*row) for row in self._where_in(columns, "key", list(dict.fromkeys(keys)))]
+        found: list[Facts] = []
+        for part in _parts(list(dict.fromkeys(keys))):
+            rows = self._connection.rows(
+                "SELECT id, key, base, access_count, last_accessed_at FROM memories"
+                f" WHERE space = ? AND key IN ({_marks(part)})",
+                self.space,
+                *part,
+            )
+            found += [Facts(*row) for row in rows]
+        return found
 
     def page(self, prefix: str, order: str, limit: int, offset: int) -> tuple[list[Kept], int]:
         """Some of the memories whose keys begin so, and how many there are."""
@@ -224,16 +236,6 @@ class Table:
             )
             found.update({value: int(count) for value, count in rows})
         return found
-
-    def _where_in(self, columns: str, column: str, values: Sequence[int | str]) -> list[Row]:
-        rows: list[Row] = []
-        for part in _parts(values):
-            rows += self._connection.rows(
-                f"SELECT {columns} FROM memories WHERE space = ? AND {column} IN ({_marks(part)})",
-                self.space,
-                *part,
-            )
-        return rows
 
 
 _MOST_AT_ONCE = 500
