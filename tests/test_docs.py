@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from typer import Typer
 from typer.testing import CliRunner
 
 from pegboard.cli.app import app
@@ -16,9 +17,9 @@ from pegboard.config import read, settings
 ROOT = Path(__file__).parent.parent
 INTRODUCTION = """# Commands
 
-Commands that ask (`servers`, `tools`, `describe`, `call`, `refresh`) ask a running `pegboard serve` of the same config,
-else do the work themselves. Exit codes: 0 fine, 1 it failed, 2 the call was wrong, 3 config, 4 a server could not be
-reached.
+Commands that ask (`servers`, `tools`, `find`, `describe`, `call`, `refresh`, `memory …`) ask a running
+`pegboard serve` of the same config, else do the work themselves. Exit codes: 0 fine, 1 it failed, 2 the call was wrong,
+3 config, 4 a server could not be reached.
 
 This page is written by `UPDATE_DOCS=1 make test ARGS=tests/test_docs.py`.
 """
@@ -27,12 +28,25 @@ This page is written by `UPDATE_DOCS=1 make test ARGS=tests/test_docs.py`.
 def commands_page() -> str:
     """The help of every command."""
     runner = CliRunner(env={"COLUMNS": "100", "TERMINAL_WIDTH": "100"})
-    names = [command.callback.__name__ for command in app.registered_commands if command.callback is not None]
     pages = [INTRODUCTION]
-    for name in names:
-        said = runner.invoke(app, [name, "--help"], prog_name="pegboard").output.strip()
-        pages.append(f"## {name}\n\n```text\n{said}\n```\n")
+    for words in command_names():
+        said = runner.invoke(app, [*words, "--help"], prog_name="pegboard").output.strip()
+        pages.append(f"## {' '.join(words)}\n\n```text\n{said}\n```\n")
     return "\n".join(pages)
+
+
+def command_names() -> list[list[str]]:
+    """The words of every command, those of groups behind the others."""
+    found = [[name] for name in names_in(app)]
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        found += [[str(group.name), name] for name in names_in(group.typer_instance)]
+    return found
+
+
+def names_in(commands: Typer) -> list[str]:
+    """The commands of a group."""
+    return [str(each.name or getattr(each.callback, "__name__", "")) for each in commands.registered_commands]
 
 
 def test_the_page_of_commands_is_their_help() -> None:
@@ -57,7 +71,7 @@ def keys_read() -> set[str]:
 @pytest.mark.parametrize("key", sorted(keys_read()))
 def test_every_setting_is_documented(key: str) -> None:
     """A key that is read stands in docs/config.md."""
-    assert re.search(rf"`{key}[`.]", (ROOT / "docs" / "config.md").read_text("utf-8"))
+    assert re.search(rf"`(\w+\.)?{key}[`.]", (ROOT / "docs" / "config.md").read_text("utf-8"))
 
 
 def test_defaults_are_documented_as_they_are() -> None:

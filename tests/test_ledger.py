@@ -62,7 +62,10 @@ def test_no_test_claims_a_scenario_that_is_not_in_the_ledger() -> None:
     assert set(marked()) - {scenario for scenario, _ in entries()} == set()
 
 
-@pytest.mark.parametrize(("document", "file"), [("gateway", "2-gateway.md"), ("discovery", "1-tool-discovery.md")])
+@pytest.mark.parametrize(
+    ("document", "file"),
+    [("gateway", "2-gateway.md"), ("discovery", "1-tool-discovery.md"), ("memory", "3-memory-search.md")],
+)
 def test_the_ledger_has_every_scenario_of_its_document(document: str, file: str) -> None:
     """Where the requirements stand beside the project, the ledger and they name the same scenarios."""
     if not SPECS.exists():

@@ -33,6 +33,7 @@ from pegboard.storage import Storage, StorageError, open_storage
 from pegboard.tool import Disposable, RegisteredTool, RelayingTool, Tool
 from pegboard.toolsets.discovery import discovery_tools
 from pegboard.toolsets.hooks import Hooks
+from pegboard.toolsets.memory import Memories, memory_tools
 from pegboard.view import EVERYTHING, Filter, Sight, View
 
 FIRST_MEETING = 0.4
@@ -92,7 +93,14 @@ class Pegboard:
             self.registry, self.storage.catalog, lambda: self.servers, may_try=self._may_try, library=self.library
         )
         self.relay = Relay(lambda: self.servers, self.discovery, self.library)
-        self._hooks = Hooks({"discovery": lambda: discovery_tools(self)}, self.register)
+        self.memories = Memories(self.storage.database, namespace=self.settings.memory_namespace)
+        self._hooks = Hooks(
+            {
+                "discovery": lambda: discovery_tools(self),
+                "memory": lambda: memory_tools(self.memories, lambda: self.settings.memory_answer_size),
+            },
+            self.register,
+        )
         self._hooks.apply(self.settings)
         self._keeper = Keeper()
         # Tools of disabled servers: not there for clients, but still to be told about.
@@ -296,6 +304,7 @@ class Pegboard:
                     work.append(self._replace(name, spec))
             # All at once: one process that is slow to end must not keep the others' tools in the list.
             await asyncio.gather(*work)
+            self.memories.namespace = settings.memory_namespace
             self._hooks.apply(settings)
             self.finder.reconfigured()
             self._changed()

@@ -90,13 +90,17 @@ class Tool(ABC):
         error = next(iter(self._validator.iter_errors(dict(arguments))), None)
         if error is not None:
             where = ".".join(str(step) for step in error.instance_path)[:_SHOWN]
-            # A message repeats the value that it is about, however long that is.
-            words = (
-                error.message
-                if len(error.message) <= _SHOWN
-                else error.message[: _SHOWN // 2] + " … " + error.message[-_SHOWN // 2 :]
-            )
+            words = self._one_of(error.schema_path) or _short(error.message)
             raise invalid(f"{where}: {words}" if where else words)
+
+    def _one_of(self, path: Sequence[str | int]) -> str | None:
+        """For a value that is none of a few: which those are."""
+        if not path or path[-1] != "enum":
+            return None
+        schema: Any = self.input_schema
+        for step in path:
+            schema = schema[step]
+        return f"must be one of {', '.join(exactjson.dump(value).decode() for value in schema)}"
 
     def rendered(self, answer: Any) -> LanguageModelToolResult:
         """An answer as the tool's result."""
@@ -174,6 +178,11 @@ class RegisteredTool:
             "description": self.definition.get("description", ""),
             "input_schema": self.definition["inputSchema"],
         }
+
+
+def _short(message: str) -> str:
+    """A validator repeats the value that its message is about, however long that is."""
+    return message if len(message) <= _SHOWN else f"{message[: _SHOWN // 2]} … {message[-_SHOWN // 2 :]}"
 
 
 def _wrapped(result: ToolResult[Any]) -> LanguageModelToolResult:

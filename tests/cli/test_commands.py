@@ -245,3 +245,32 @@ def test_sighup_reloads_the_config(tmp_path: Path) -> None:
         process.terminate()
         process.communicate(timeout=20)
         assert process.returncode == 0
+
+
+def test_memories_for_people(tmp_path: Path) -> None:
+    """Every `memory` command, alone and beside a running gateway, on the same memories."""
+    path = write_config(tmp_path / "pegboard.json", {}, toolsets=["memory"])
+
+    def run(command: str, *args: str, **options: Any) -> str:
+        return ok("memory", command, "--config", str(path), *args, **options)
+
+    assert "version 1" in run(
+        "add", "shop:pay", "--summary", "Payments", "--text", "-", "--link", "b", stdin="Stripe it is"
+    )
+    with serving(path):
+        assert "Stripe it is" in run("get", "shop:pay")
+        assert "version 2" in run("update", "shop:pay", "--text", "Adyen it is", "--version", "1")
+        stale = pegboard("memory", "update", "shop:pay", "--config", str(path), "--text", "x", "--version", "1")
+        assert (stale.returncode, "version 2" in stale.stderr) == (2, True)
+        assert "shop:pay" in run("search", "adyen")
+        assert "1 of 1" in run("fulltext", "adyen", "payments", "--all")
+        assert "→ b" in run("linked", "shop:pay")
+    assert "shop:money" in run("rename", "shop:pay", "shop:money")
+    listed = json.loads(run("list", "--json", "--prefix", "shop:"))
+    assert [row["key"] for row in listed["data"]["memories"]] == ["shop:money"]
+    assert "No" not in run("list", "--recent")
+    assert "deleted" in run("delete", "shop:money")
+    missing = pegboard("memory", "get", "shop:money", "--config", str(path))
+    assert (missing.returncode, "no memory" in missing.stderr) == (2, True)
+    wrong = pegboard("memory", "add", "x", "--config", str(path), "--links", "{")
+    assert (wrong.returncode, "--links" in wrong.stderr) == (2, True)

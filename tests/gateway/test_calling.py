@@ -198,8 +198,11 @@ async def test_calls_are_routed_to_the_owner_and_share_one_connection(tmp_path: 
 
 async def test_an_unknown_tool_is_an_error_with_a_suggestion(tmp_path: Path) -> None:
     """-32602, the nearest names and `tool_find`; a renamed one is named, and said to be missing if it is."""
-    renamed = {"old_echo": "one__echo", "old_gone": "two__gone"}
-    async with open_gateway(tmp_path, {"one": toy()}, renamed=renamed) as gateway, http_client(gateway.mcp) as client:
+    own: dict[str, Any] = {
+        "toolsets": ["discovery"],
+        "renamed": {"old_echo": "one__echo", "old_gone": "two__gone"},
+    }
+    async with open_gateway(tmp_path, {"one": toy()}, **own) as gateway, http_client(gateway.mcp) as client:
         await client.names()
         for name, words in {
             "one__ehco": ["one__echo", "tool_find"],

@@ -114,9 +114,13 @@ async def test_a_file_that_goes_bad_while_in_use_is_told(path: Path) -> None:
     with path.open("r+b") as file:
         file.seek(4096)
         file.write(b"\xff" * (size - 4096))
-    with pytest.raises(StorageError) as raised:
+
+    async def use() -> None:
         await storage.open()
         await storage.catalog.load()
+
+    with pytest.raises(StorageError) as raised:
+        await use()
     assert str(path) in str(raised.value)
     await storage.close()
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
 
 from pegboard.cli.ask import answerer
 from pegboard.cli.common import FAILED, WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop
+from pegboard.cli.show import ago, coloured, show_table, table
 
 
 def add_to(app: typer.Typer) -> None:
@@ -84,20 +84,20 @@ def _show_servers(data: dict[str, Any]) -> None:
     if not data["servers"]:
         print("No servers yet. Add one: pegboard add time -- uvx mcp-server-time")
         return
-    table = _table("name", "state", "tools", "last seen", "latency", "last error")
+    rows = table("name", "state", "tools", "last seen", "latency", "last error")
     for row in data["servers"]:
         latency = "" if row["latencyMs"] is None else f"{row['latencyMs']:g} ms"
         notes = [row["lastError"] or "", *_left_out(row)]
         count = str(row["tools"]) if row["seen"] else "?"
-        table.add_row(
+        rows.add_row(
             row["name"],
-            _coloured(row["state"]),
+            coloured(row["state"]),
             count,
-            _ago(row["lastSeen"]),
+            ago(row["lastSeen"]),
             latency,
             "\n".join(filter(None, notes)),
         )
-    _print(table)
+    show_table(rows)
 
 
 def _left_out(row: dict[str, Any]) -> list[str]:
@@ -108,19 +108,19 @@ def _left_out(row: dict[str, Any]) -> list[str]:
 
 
 def _show_tools(data: dict[str, Any]) -> None:
-    table = _table("tool", "status", "description")
+    rows = table("tool", "status", "description")
     for row in data["tools"]:
         first = row["description"].strip().splitlines()
-        table.add_row(row["name"], _coloured(row["status"]), first[0] if first else "")
-    _print(table)
+        rows.add_row(row["name"], coloured(row["status"]), first[0] if first else "")
+    show_table(rows)
     print(f"{data['total']} tools")
 
 
 def _show_found(data: dict[str, Any]) -> None:
-    table = _table("tool", "score", "status", "description")
+    rows = table("tool", "score", "status", "description")
     for row in data["tools"]:
-        table.add_row(row["name"], f"{row['score']:.2f}", _coloured(row["availability"]["status"]), row["description"])
-    _print(table)
+        rows.add_row(row["name"], f"{row['score']:.2f}", coloured(row["availability"]["status"]), row["description"])
+    show_table(rows)
     print(f"{len(data['tools'])} of {data['total']} that fit")
 
 
@@ -140,42 +140,3 @@ def _show_result(data: dict[str, Any]) -> None:
             print(f"[{kind}: {len(json.dumps(part)):,} characters; --json shows them]")
     if not data.get("content") and "structuredContent" in data:
         print(json.dumps(data["structuredContent"], ensure_ascii=False, indent=2))
-
-
-def _ago(moment: str | None) -> str:
-    """A time as people say it."""
-    if moment is None:
-        return "never"
-    seconds = max(0, int((datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()))
-    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= length:
-            return f"{seconds // length} {unit} ago"
-    return f"{seconds} s ago"
-
-
-def _coloured(word: str) -> str:
-    colours = {"connected": "green", "available": "green", "idle": "cyan", "lost": "red", "invalid": "red"}
-    colours |= {"unavailable": "red", "needs_auth": "yellow", "disabled": "bright_black", "connecting": "yellow"}
-    return f"[{colours[word]}]{word}[/]" if word in colours else word
-
-
-def _table(*columns: str) -> Any:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(
-            column, overflow="fold" if column == "last error" else "ellipsis", no_wrap=column != "last error"
-        )
-    return table
-
-
-def _print(table: Any) -> None:
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        # There is no width to fit into: a name that is cut helps no program and no person.
-        console = Console(highlight=False, width=240)
-    console.print(table)

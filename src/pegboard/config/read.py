@@ -25,7 +25,8 @@ _TRANSPORTS: dict[str, Transport] = {
     "streamable_http": "http",
     "sse": "sse",
 }
-_OWN_KEYS = ("expose", "pinned", "toolsets", "tools", "search", "renamed", "maxNameLength", "storage")
+_MEMORY_KEYS = ("namespace", "answerSize")
+_OWN_KEYS = ("expose", "pinned", "toolsets", "tools", "search", "memory", "renamed", "maxNameLength", "storage")
 
 
 def read_settings(path: Path | None, environment: Mapping[str, str]) -> Settings:
@@ -81,6 +82,8 @@ def _own_settings(own: Node, environment: Mapping[str, str], remarks: list[str])
         changes.update(_tool_patterns(node))
     if node := own.get("search"):
         changes["search"] = cast("Search", node.one_of("lexical", "semantic"))
+    if node := own.get("memory"):
+        changes.update(_memory(node, remarks))
     if node := own.get("renamed"):
         changes["renamed"] = {child.key: child.text() for child in node.children()}
     if node := own.get("maxNameLength"):
@@ -95,6 +98,18 @@ def _storage(node: Node, environment: Mapping[str, str]) -> str:
         return Variables(environment, node.file.resolve().parent).fill(node.text())
     except MissingVariable as exc:
         raise node.wrong(str(exc)) from None
+
+
+def _memory(node: Node, remarks: list[str]) -> dict[str, Any]:
+    remarks += [f"pegboard.memory.{key} is not a setting" for key in node.members() if key not in _MEMORY_KEYS]
+    changes: dict[str, Any] = {}
+    if namespace := node.get("namespace"):
+        if not namespace.text().strip():
+            raise namespace.wrong("must not be empty")
+        changes["memory_namespace"] = namespace.text()
+    if size := node.get("answerSize"):
+        changes["memory_answer_size"] = size.whole_number(2_000, 1_000_000)
+    return changes
 
 
 def _toolsets(node: Node) -> tuple[str, ...]:

@@ -75,6 +75,9 @@ class Settings:
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     search: Search = "lexical"
+    # Where memories belong that nobody said a namespace for, and how many characters an answer about them may have.
+    memory_namespace: str = "default"
+    memory_answer_size: int = 25_000
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
     max_name_length: int = 48
     # An address may hold a password.

@@ -28,7 +28,8 @@ from pegboard.front.guard import Guard, refused
 from pegboard.front.mcp import McpFront
 from pegboard.front.pages import page
 from pegboard.front.reload import ConfigFile
-from pegboard.front.rest import Rest, error_response
+from pegboard.front.reply import error_response
+from pegboard.front.rest import Rest
 from pegboard.loaded import is_board_name
 from pegboard.log import logger
 from pegboard.protocol.gateway import GatewayServer

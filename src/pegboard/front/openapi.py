@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from pegboard.result import ToolErrorCode
+from pegboard.toolsets.memory.tools import MEMORY_TOOLS
 from pegboard.version import VERSION
 
 _TEXT = {"type": "string"}
@@ -62,6 +63,7 @@ _FAILURE = {
     },
 }
 _NAME = {"name": "name", "in": "path", "required": True, "schema": _TEXT}
+_KEY = {"name": "key", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
 
 
 @cache
@@ -98,6 +100,7 @@ def document() -> dict[str, Any]:
             },
             "/api/tools/{name}": {"get": _operation("A tool in full", {"type": "object"}, _NAME)},
             "/api/tools/{name}/call": {"post": _call()},
+            **_memory_paths(),
         },
         "components": {"schemas": {"Server": _SERVER, "Tool": _TOOL, "Failure": _FAILURE}},
     }
@@ -108,6 +111,49 @@ def _call() -> dict[str, Any]:
     body = {"type": "object", "properties": {"arguments": {"type": "object"}}}
     operation["requestBody"] = {"required": False, "content": {"application/json": {"schema": body}}}
     return operation
+
+
+def _memory_paths() -> dict[str, Any]:
+    """Each is one of the memory tools, and says what that says."""
+    tools = {tool.name: tool for tool in MEMORY_TOOLS}
+
+    def operation(name: str, *, path: str = "", body: bool = False, **names: str) -> dict[str, Any]:
+        tool = tools[name]
+        properties = {key: schema for key, schema in tool.input_schema["properties"].items() if key != path}
+        required = [key for key in tool.input_schema["required"] if key != path]
+        data = (tool.output_schema or {})["properties"]["data"]
+        queried = [
+            {
+                "name": names.get(key, key),
+                "in": "query",
+                "required": key in required,
+                "description": schema["description"],
+                "schema": schema,
+            }
+            for key, schema in properties.items()
+            if not body or key == "namespace"
+        ]
+        parameters = [*([_KEY] if path else []), *queried]
+        described = _operation(tool.description, data, *parameters)
+        if body:
+            schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+            described["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+        return described
+
+    added = operation("memory_add", body=True)
+    added["responses"]["201"] = {**added["responses"]["200"], "description": "It is written down."}
+    return {
+        "/api/memories": {"get": operation("memory_list"), "post": added},
+        "/api/memories/{key}": {
+            "get": operation("memory_get", path="key"),
+            "patch": operation("memory_update", path="key", body=True),
+            "delete": operation("memory_delete", path="key"),
+        },
+        "/api/memories/{key}/rename": {"post": operation("memory_rename", path="old_key", body=True)},
+        "/api/memories/{key}/linked": {"get": operation("memory_read_linked", path="key")},
+        "/api/memory/search": {"get": operation("memory_search", query="q")},
+        "/api/memory/fulltext": {"get": operation("memory_fulltext_search")},
+    }
 
 
 def _operation(summary: str, data: dict[str, Any], *parameters: dict[str, Any]) -> dict[str, Any]:

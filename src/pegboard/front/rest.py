@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, cast
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from pegboard import exactjson
 from pegboard.board import Pegboard
-from pegboard.config import ConfigError
 from pegboard.front import answers
-from pegboard.front.guard import TooLarge
+from pegboard.front.memory import MemoryRest
 from pegboard.front.openapi import document
 from pegboard.front.pages import page
 from pegboard.front.reload import ConfigFile
+from pegboard.front.reply import answering, body_of, json_response
 from pegboard.relay.caller import Caller
-from pegboard.result import ToolErrorCode, ToolFailure, ToolResult, caught, error_of, invalid
+from pegboard.result import ToolErrorCode, ToolFailure, invalid
 from pegboard.servers.link import RpcError
 from pegboard.version import VERSION
 from pegboard.view import Filter
 
-_STATUS = {
-    ToolErrorCode.NOT_FOUND: 404,
-    ToolErrorCode.INVALID_INPUT: 400,
-    ToolErrorCode.UNAVAILABLE: 503,
-    ToolErrorCode.RATE_LIMITED: 429,
-    ToolErrorCode.NOT_IMPLEMENTED: 501,
-    ToolErrorCode.EXECUTION_FAILED: 502,
-}
 _STATUSES = ("available", "unavailable", "disabled", "needs_auth")
-Handler = Callable[[Request], Awaitable[Any]]
 
 
 class Rest:
@@ -51,18 +41,19 @@ class Rest:
             Route("/metrics", self._metrics),
             Route("/openapi.json", self._openapi),
             Route("/docs", self._docs),
-            Route("/api/servers", _answering(self._servers)),
-            Route("/api/servers/{name}/enable", _answering(self._enable), methods=["POST"]),
-            Route("/api/servers/{name}/disable", _answering(self._disable), methods=["POST"]),
-            Route("/api/servers/{name}/refresh", _answering(self._refresh), methods=["POST"]),
-            Route("/api/tools", _answering(self._tools)),
-            Route("/api/tools/search", _answering(self._search)),
-            Route("/api/tools/{name}", _answering(self._tool)),
-            Route("/api/tools/{name}/call", _answering(self._call), methods=["POST"]),
+            Route("/api/servers", answering(self._servers)),
+            Route("/api/servers/{name}/enable", answering(self._enable), methods=["POST"]),
+            Route("/api/servers/{name}/disable", answering(self._disable), methods=["POST"]),
+            Route("/api/servers/{name}/refresh", answering(self._refresh), methods=["POST"]),
+            Route("/api/tools", answering(self._tools)),
+            Route("/api/tools/search", answering(self._search)),
+            Route("/api/tools/{name}", answering(self._tool)),
+            Route("/api/tools/{name}/call", answering(self._call), methods=["POST"]),
+            *MemoryRest(self._board).routes(),
         ]
 
     async def _health(self, _: Request) -> Response:
-        return _json({"status": "ok", "version": VERSION, "config": self._identity}, 200)
+        return json_response({"status": "ok", "version": VERSION, "config": self._identity}, 200)
 
     async def _metrics(self, _: Request) -> Response:
         states = [(name, server.state.value) for name, server in sorted(self._board.servers.items())]
@@ -71,7 +62,7 @@ class Rest:
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def _openapi(self, _: Request) -> Response:
-        return _json(document(), 200)
+        return json_response(document(), 200)
 
     async def _docs(self, _: Request) -> Response:
         return HTMLResponse(page("docs"))
@@ -118,7 +109,7 @@ class Rest:
 
     async def _call(self, request: Request) -> Any:
         name = request.path_params["name"]
-        params = {**await _body(request), "name": name}
+        params = {**await _arguments(request), "name": name}
         try:
             return await self._board.call_tool(name, params, Caller())
         except RpcError as exc:
@@ -131,44 +122,8 @@ class Rest:
         return name
 
 
-def _answering(work: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """The one place where an outcome becomes a response."""
-
-    async def answer(request: Request) -> Response:
-        result: ToolResult[Any] = await caught(_translated(work, request))
-        return _json(result.to_dict(), 200 if result.error is None else _STATUS[result.error.code])
-
-    return answer
-
-
-async def _translated(work: Handler, request: Request) -> Any:
-    try:
-        return await work(request)
-    except TooLarge:
-        raise invalid("the request is too large") from None
-    except ConfigError as exc:
-        raise invalid(str(exc)) from None
-
-
-async def _body(request: Request) -> dict[str, Any]:
-    body = await request.body()
-    if not body.strip():
-        return {}
-    try:
-        parsed = exactjson.parse_object(body)
-    except exactjson.NotJson as exc:
-        raise invalid(f"the request is not a JSON object: {exc}") from None
-    arguments = parsed.get("arguments", {})
+async def _arguments(request: Request) -> dict[str, Any]:
+    arguments = (await body_of(request)).get("arguments", {})
     if not isinstance(arguments, dict):
         raise invalid("arguments must be an object")
     return {"arguments": cast("dict[str, Any]", arguments)}
-
-
-def _json(value: Any, status: int) -> Response:
-    return Response(exactjson.dump(value), status_code=status, media_type="application/json")
-
-
-def error_response(exc: Exception) -> Response:
-    """Whatever went wrong outside of a route."""
-    error = error_of(exc)
-    return _json(ToolResult[None].failed(error).to_dict(), _STATUS[error.code])

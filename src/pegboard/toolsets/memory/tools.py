@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pegboard.exactjson import as_list
@@ -136,9 +136,14 @@ class MemoryTool(ResultTool):
 
     category = "memory"
 
-    def __init__(self, memories: Memories, answer_size: int = budget.DEFAULT) -> None:
+    def __init__(self, memories: Memories, answer_size: Callable[[], int] = lambda: budget.DEFAULT) -> None:
         self._memories = memories
-        self._budget = answer_size
+        self._answer_size = answer_size
+
+    @property
+    def _budget(self) -> int:
+        """How many characters an answer may have, as the settings say now."""
+        return self._answer_size()
 
 
 class MemoryAdd(MemoryTool):
@@ -332,7 +337,7 @@ class MemorySearch(_SearchTool):
         "Search your memories with a question in plain words. Finds other forms of a word, its beginning, and misspelt "
         "ones, in key, summary and text; the best first, with marked excerpts."
     )
-    keywords = ("recall", "remember", "knowledge", "query")
+    keywords = ("recall", "remember", "knowledge", "notes", "look up", "find")
     input_schema = _input(
         ["query"],
         query=_text("What you want to know", "how do we take payments?", minLength=1),
@@ -443,7 +448,7 @@ class MemoryReadLinked(MemoryTool):
         )
 
 
-_TOOLS = (
+MEMORY_TOOLS = (
     MemoryAdd,
     MemoryGet,
     MemoryUpdate,
@@ -456,9 +461,9 @@ _TOOLS = (
 )
 
 
-def memory_tools(memories: Memories, answer_size: int = budget.DEFAULT) -> list[MemoryTool]:
+def memory_tools(memories: Memories, answer_size: Callable[[], int] = lambda: budget.DEFAULT) -> list[MemoryTool]:
     """All of them."""
-    return [tool(memories, answer_size) for tool in _TOOLS]
+    return [tool(memories, answer_size) for tool in MEMORY_TOOLS]
 
 
 def _links(given: Sequence[Mapping[str, Any]]) -> list[Link]:

@@ -1,0 +1,216 @@
+"""`memory …`: what agents wrote down, for people."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from pegboard.cli.ask import Answer, answerer
+from pegboard.cli.common import WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop
+from pegboard.cli.show import ago, coloured, show_table, table
+
+_Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="The project; else the configured one.")]
+_Limit = Annotated[int, typer.Option(help="How many at most.")]
+_Offset = Annotated[int, typer.Option(help="How many to pass over.")]
+_Text = Annotated[str | None, typer.Option(help="All there is to know; - reads it.")]
+_Summary = Annotated[str | None, typer.Option(help="One line that says what it is about.")]
+_Links = Annotated[
+    str | None, typer.Option(metavar="JSON", help='Links, as a list of {"key", "type", "term", "weight"}.')
+]
+_Link = Annotated[list[str] | None, typer.Option("--link", metavar="KEY", help="A memory that this one leads to.")]
+_Unsorted = Annotated[bool, typer.Option("--unsorted", help="Links as they were written, not the best first.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this group's commands."""
+    group = typer.Typer(no_args_is_help=True, help="What agents wrote down: add, get, search, list, delete, …")
+    for command in (add, get, update, rename, delete, search, fulltext, linked):
+        group.command()(command)
+    group.command("list")(list_memories)
+    app.add_typer(group, name="memory")
+
+
+def add(
+    key: str,
+    text: _Text = None,
+    summary: _Summary = None,
+    link: _Link = None,
+    links: _Links = None,
+    replace: Annotated[bool, typer.Option("--replace", help="In place of the one that has this key.")] = False,
+    namespace: _Namespace = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write down a memory."""
+    arguments = {"key": key, "summary": summary, "text": _read(text), "links": _all_links(link, links)}
+    answer = _ask(config, "memory_add", namespace, **arguments, replace=replace or None)
+    finish(answer, as_json=as_json, show=_show_written)
+
+
+def get(
+    key: str,
+    unsorted: _Unsorted = False,
+    namespace: _Namespace = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a memory in full."""
+    answer = _ask(config, "memory_get", namespace, key=key, sortLinks=not unsorted)
+    finish(answer, as_json=as_json, show=_show_memory)
+
+
+def update(
+    key: str,
+    text: _Text = None,
+    summary: _Summary = None,
+    link: _Link = None,
+    links: _Links = None,
+    version: Annotated[int | None, typer.Option(help="Only if it still is at this version.")] = None,
+    namespace: _Namespace = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Change a memory; what is left out stays."""
+    arguments = {"summary": summary, "text": _read(text), "links": _all_links(link, links), "version": version}
+    finish(_ask(config, "memory_update", namespace, key=key, **arguments), as_json=as_json, show=_show_written)
+
+
+def rename(
+    old_key: str, new_key: str, namespace: _Namespace = None, config: ConfigOption = None, as_json: JsonOption = False
+) -> None:
+    """Give a memory another key; its links and its history stay."""
+    answer = _ask(config, "memory_rename", namespace, old_key=old_key, new_key=new_key)
+    finish(answer, as_json=as_json, show=_show_written)
+
+
+def delete(key: str, namespace: _Namespace = None, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Delete a memory."""
+    answer = _ask(config, "memory_delete", namespace, key=key)
+    finish(answer, as_json=as_json, show=lambda data: print(f"{data['key']} is deleted"))
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="What you want to know, in plain words.")],
+    limit: _Limit = 10,
+    offset: _Offset = 0,
+    unsorted: _Unsorted = False,
+    namespace: _Namespace = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Search memories with a question in plain words."""
+    page = {"limit": limit, "offset": offset, "sortLinks": not unsorted}
+    finish(_ask(config, "memory_search", namespace, query=query, **page), as_json=as_json, show=_show_results)
+
+
+def fulltext(
+    keywords: Annotated[list[str], typer.Argument(help="Keywords; one of several words is a phrase.")],
+    every: Annotated[bool, typer.Option("--all", help="All of them must be there, not any.")] = False,
+    limit: _Limit = 10,
+    offset: _Offset = 0,
+    unsorted: _Unsorted = False,
+    namespace: _Namespace = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Search memories for keywords."""
+    page = {"limit": limit, "offset": offset, "sortLinks": not unsorted, "operator": "AND" if every else "OR"}
+    answer = _ask(config, "memory_fulltext_search", namespace, keywords=keywords, **page)
+    finish(answer, as_json=as_json, show=_show_results)
+
+
+def linked(
+    key: str,
+    depth: Annotated[int, typer.Option(help="How many links away at most.")] = 3,
+    breadth: Annotated[int, typer.Option(help="How many links of each memory are followed.")] = 5,
+    total: Annotated[int, typer.Option(help="How many memories at most.")] = 20,
+    unsorted: _Unsorted = False,
+    namespace: _Namespace = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a memory and those that its links lead to."""
+    walk = {"depth": depth, "breadth": breadth, "total": total, "sortLinks": not unsorted}
+    finish(_ask(config, "memory_read_linked", namespace, key=key, **walk), as_json=as_json, show=_show_walk)
+
+
+def list_memories(
+    prefix: Annotated[str | None, typer.Option(help="Only keys that begin so.")] = None,
+    recent: Annotated[bool, typer.Option("--recent", help="The latest change first.")] = False,
+    limit: _Limit = 50,
+    offset: _Offset = 0,
+    namespace: _Namespace = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List memories."""
+    page = {"limit": limit, "offset": offset, "order": "recent" if recent else "key"}
+    finish(_ask(config, "memory_list", namespace, prefix=prefix, **page), as_json=as_json, show=_show_list)
+
+
+def _ask(config: Any, tool: str, namespace: str | None, **arguments: Any) -> Answer:
+    """The answer of a memory tool, as an agent would get it."""
+    given = {name: value for name, value in {**arguments, "namespace": namespace}.items() if value is not None}
+    answer = answerer(find_config(config)).call(tool, given)
+    return answer["data"]["structuredContent"] if "data" in answer else answer
+
+
+def _read(text: str | None) -> str | None:
+    return sys.stdin.read() if text == "-" else text
+
+
+def _all_links(keys: list[str] | None, links: str | None) -> list[Any] | None:
+    if keys is None and links is None:
+        return None
+    try:
+        given = json.loads(links or "[]")
+    except ValueError as exc:
+        stop(f"--links is not JSON: {exc}", WRONG_CALL)
+    if not isinstance(given, list):
+        stop("--links must be a list", WRONG_CALL)
+    return [*given, *({"key": key} for key in keys or [])]
+
+
+def _show_written(data: dict[str, Any]) -> None:
+    print(f"{data['key']} is at version {data['version']}, score {data['meta']['score']:g}")
+
+
+def _show_memory(data: dict[str, Any]) -> None:
+    meta = data["meta"]
+    print(f"{data['key']}  (version {data['version']}, score {meta['score']:g}, {meta['status']})")
+    print("\n\n".join(filter(None, [data["summary"], data["text"]])))
+    for link in data["links"]:
+        term = f", {link['term']}" if link["term"] else ""
+        print(f"  → {link['key']}  ({link['type']}{term}, {link['weight']:g})")
+
+
+def _show_walk(data: dict[str, Any]) -> None:
+    for at, memory in enumerate(data["memories"]):
+        if at:
+            print()
+        _show_memory(memory)
+
+
+def _show_results(data: dict[str, Any]) -> None:
+    from rich.markup import escape
+
+    rows = table("key", "relevance", "summary", "excerpt")
+    for row in data["results"]:
+        marked = escape(row["excerpt"]).replace("<mark>", "[bold]").replace("</mark>", "[/bold]")
+        rows.add_row(escape(row["key"]), f"{row['relevance']:.2f}", escape(row["summary"]), marked)
+    show_table(rows)
+    print(f"{len(data['results'])} of {data['pagination']['total']} that fit")
+
+
+def _show_list(data: dict[str, Any]) -> None:
+    from rich.markup import escape
+
+    rows = table("key", "score", "status", "changed", "summary")
+    for row in data["memories"]:
+        changed = ago(row["updated_at"].replace("Z", "+00:00"))
+        rows.add_row(escape(row["key"]), f"{row['score']:g}", coloured(row["status"]), changed, escape(row["summary"]))
+    show_table(rows)
+    print(f"{len(data['memories'])} of {data['pagination']['total']}")

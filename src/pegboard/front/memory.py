@@ -1,0 +1,127 @@
+"""Memories over REST: each route is one of the memory tools, with its arguments from path, query and body.
+
+So a parameter means the same everywhere, is checked by the same schema, and gets the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from starlette.requests import Request
+from starlette.routing import Route
+
+from pegboard.board import Pegboard
+from pegboard.exactjson import as_object
+from pegboard.front.reply import Created, answering, body_of
+from pegboard.result import ToolErrorCode, ToolFailure, invalid
+from pegboard.tool import Tool
+from pegboard.toolsets.memory import memory_tools
+
+_HOME = "/api/memories/"
+# What stands behind a key, and what it does with the memory.
+_RENAME, _LINKED = "rename", "linked"
+_BY_METHOD = {"GET": "memory_get", "PATCH": "memory_update", "DELETE": "memory_delete"}
+
+
+class MemoryRest:
+    """The routes of the memory toolset."""
+
+    def __init__(self, board: Pegboard) -> None:
+        self._board = board
+        tools = memory_tools(board.memories, lambda: board.settings.memory_answer_size)
+        self._tools: dict[str, Tool] = {tool.name: tool for tool in tools}
+
+    def routes(self) -> list[Route]:
+        """What is served where."""
+        return [
+            Route("/api/memories", answering(self._all), methods=["GET", "POST"]),
+            Route("/api/memories/{key:path}", answering(self._one), methods=["GET", "PATCH", "DELETE", "POST"]),
+            Route("/api/memory/search", answering(self._search)),
+            Route("/api/memory/fulltext", answering(self._fulltext)),
+        ]
+
+    async def _all(self, request: Request) -> Any:
+        if request.method == "GET":
+            return await self._do("memory_list", self._queried(request, "memory_list"))
+        arguments = _joined(await body_of(request), self._queried(request, "memory_add"))
+        data = await self._do("memory_add", arguments)
+        return Created(data) if data["created"] else data
+
+    async def _one(self, request: Request) -> Any:
+        key, action = _address(request)
+        if action == _RENAME and request.method == "POST":
+            given = _joined(await body_of(request), self._queried(request, "memory_rename"))
+            return await self._do("memory_rename", _joined(given, {"old_key": key}))
+        if action == _LINKED and request.method == "GET":
+            arguments = self._queried(request, "memory_read_linked")
+            return await self._do("memory_read_linked", _joined(arguments, {"key": key}))
+        tool = _BY_METHOD.get(request.method)
+        if tool is None or action is not None:
+            raise ToolFailure(
+                ToolErrorCode.NOT_FOUND, f"{request.method} is not possible there; /docs lists what there is"
+            )
+        given = await body_of(request) if request.method == "PATCH" else {}
+        return await self._do(tool, _joined(given, {**self._queried(request, tool), "key": key}))
+
+    async def _search(self, request: Request) -> Any:
+        return await self._do("memory_search", self._queried(request, "memory_search", q="query"))
+
+    async def _fulltext(self, request: Request) -> Any:
+        return await self._do("memory_fulltext_search", self._queried(request, "memory_fulltext_search"))
+
+    async def _do(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        if "memory" not in self._board.settings.toolsets:
+            raise ToolFailure(ToolErrorCode.NOT_IMPLEMENTED, "the memory toolset is switched off", retryable=False)
+        tool = self._tools[name]
+        tool.check(arguments)
+        return await tool.call(arguments)
+
+    def _queried(self, request: Request, tool: str, **names: str) -> dict[str, Any]:
+        """The query's parameters, each as the tool's schema wants it."""
+        properties = as_object(self._tools[tool].input_schema["properties"]) or {}
+        found: dict[str, Any] = {}
+        for given in dict.fromkeys(request.query_params):
+            name = names.get(given, given)
+            values = request.query_params.getlist(given)
+            schema = as_object(properties.get(name)) or {}
+            found[name] = _typed(values, schema.get("type"))
+        return found
+
+
+def _typed(values: list[str], kind: object) -> Any:
+    """A parameter's value; what cannot be read as its kind stays a text, for the schema to refuse."""
+    if kind == ["string", "array"] and len(values) > 1:
+        return values
+    value = values[-1]
+    if (
+        kind == "integer"
+        and value.removeprefix("-").isascii()
+        and value.removeprefix("-").isdigit()
+        and len(value) < 16
+    ):
+        return int(value)
+    return {"true": True, "false": False}.get(value, value) if kind == "boolean" else value
+
+
+def _joined(given: Mapping[str, Any], also: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments from two places; where both say something, it has to be the same."""
+    for name in given.keys() & also.keys():
+        if given[name] != also[name]:
+            raise invalid(f"{name}: the address says one thing and the body another")
+    return {**given, **also}
+
+
+def _address(request: Request) -> tuple[str, str | None]:
+    """The key, which may have slashes, and what is to be done with it."""
+    raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
+    path = raw.partition(b"?")[0].removeprefix(_HOME.encode())
+    key, slash, last = path.rpartition(b"/")
+    action = last.decode("ascii", "replace")
+    if not slash or action not in {_RENAME, _LINKED}:
+        key, action = path, None
+    try:
+        return unquote_to_bytes(key).decode(), action
+    except UnicodeDecodeError:
+        raise invalid("key: the address is not UTF-8") from None

@@ -1,0 +1,82 @@
+"""How an outcome becomes a response: one shape for good ones and bad, with the status that fits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from pegboard import exactjson
+from pegboard.config import ConfigError
+from pegboard.front.guard import TooLarge
+from pegboard.result import Conflict, ToolErrorCode, ToolResult, error_of, invalid
+
+STATUS = {
+    ToolErrorCode.NOT_FOUND: 404,
+    ToolErrorCode.INVALID_INPUT: 400,
+    ToolErrorCode.UNAVAILABLE: 503,
+    ToolErrorCode.RATE_LIMITED: 429,
+    ToolErrorCode.NOT_IMPLEMENTED: 501,
+    ToolErrorCode.EXECUTION_FAILED: 502,
+}
+_OK, _CREATED, _CONFLICT = 200, 201, 409
+Handler = Callable[[Request], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """Data about something that was not there before."""
+
+    data: Any
+
+
+def answering(work: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """A route that answers with what the work gives, or with what went wrong."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            data = await _translated(work, request)
+        except asyncio.CancelledError:
+            raise
+        except Exception as exc:
+            return error_response(exc)
+        status, data = (_CREATED, data.data) if isinstance(data, Created) else (_OK, data)
+        return json_response(ToolResult[Any].ok(data).to_dict(), status)
+
+    return answer
+
+
+async def _translated(work: Handler, request: Request) -> Any:
+    try:
+        return await work(request)
+    except TooLarge:
+        raise invalid("the request is too large") from None
+    except ConfigError as exc:
+        raise invalid(str(exc)) from None
+
+
+async def body_of(request: Request) -> dict[str, Any]:
+    """The JSON object that a request carries; nothing is an empty one."""
+    body = await request.body()
+    if not body.strip():
+        return {}
+    try:
+        return exactjson.parse_object(body)
+    except exactjson.NotJson as exc:
+        raise invalid(f"the request is not a JSON object: {exc}") from None
+
+
+def json_response(value: Any, status: int) -> Response:
+    """A value as JSON."""
+    return Response(exactjson.dump(value), status_code=status, media_type="application/json")
+
+
+def error_response(exc: Exception) -> Response:
+    """Whatever went wrong."""
+    error = error_of(exc)
+    status = _CONFLICT if isinstance(exc, Conflict) else STATUS[error.code]
+    return json_response(ToolResult[None].failed(error).to_dict(), status)
