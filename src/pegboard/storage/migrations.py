@@ -116,20 +116,21 @@ STEPS: tuple[Step, ...] = (
     CREATE TABLE memory_terms (
         memory  INTEGER PRIMARY KEY REFERENCES memories (id) ON DELETE CASCADE,
         space   INTEGER NOT NULL,
+        label   TEXT NOT NULL GENERATED ALWAYS AS ('¤' || space) VIRTUAL,
         key     TEXT NOT NULL,
         summary TEXT NOT NULL,
         body    TEXT NOT NULL
     ) STRICT;
     CREATE VIRTUAL TABLE memory_index USING fts5(
-        key, summary, body, content = 'memory_terms', content_rowid = 'memory', tokenize = 'ascii'
+        label, key, summary, body, content = 'memory_terms', content_rowid = 'memory', tokenize = 'ascii'
     );
     CREATE TRIGGER memory_terms_come AFTER INSERT ON memory_terms BEGIN
-        INSERT INTO memory_index (rowid, key, summary, body)
-        VALUES (new.memory, new.key, new.summary, new.body);
+        INSERT INTO memory_index (rowid, label, key, summary, body)
+        VALUES (new.memory, new.label, new.key, new.summary, new.body);
     END;
     CREATE TRIGGER memory_terms_go AFTER DELETE ON memory_terms BEGIN
-        INSERT INTO memory_index (memory_index, rowid, key, summary, body)
-        VALUES ('delete', old.memory, old.key, old.summary, old.body);
+        INSERT INTO memory_index (memory_index, rowid, label, key, summary, body)
+        VALUES ('delete', old.memory, old.label, old.key, old.summary, old.body);
     END;
     CREATE TABLE memory_words (
         space     INTEGER NOT NULL,

@@ -89,8 +89,9 @@ class Desk:
         for level in range(1, depth + 1):
             there = {facts.key for facts in self.table.facts(link.key for memory in edge for link in memory.links)}
             keys: dict[str, None] = {}
+            there -= seen
             for memory in edge:
-                near = dict.fromkeys(link.key for link in memory.links if link.key in there - seen)
+                near = dict.fromkeys(link.key for link in memory.links if link.key in there)
                 keys.update(dict.fromkeys(list(near)[:breadth]))
             kept = [each for key in keys if (each := self.table.get(key)) is not None][: total - len(steps)]
             edge = self.memories(kept, sort_links=sort_links)

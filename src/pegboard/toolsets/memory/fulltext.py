@@ -8,21 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
+from pegboard.result import invalid
 from pegboard.search.tokens import spelt
 from pegboard.storage.database import Connection, Value
-from pegboard.toolsets.memory.words import BREAK, can_be_misspelt, distinct, indexed, misspellings, spellings
+from pegboard.toolsets.memory.words import BREAK, can_be_misspelt, distinct, indexed, spellings
 
 Phrase = tuple[str, ...]
 Wanted = Sequence[Sequence[Phrase]]
 
-# Begins the word that stands for a namespace.
+# Begins the word that stands for a namespace in `memory_index`, and that no text can have.
 _SPACE = "¤"
 # PostgreSQL counts positions up to here, and so many of each word.
 _LAST_POSITION, _MOST_POSITIONS = 16383, 255
+# It keeps so many bytes of different words and their positions for a memory, and not one more.
+_MOST_BYTES = 1_000_000
 _MOST_AT_ONCE = 500
-# By key, summary and text: what a word counts there when candidates are chosen.
-_WEIGHTS = (4.0, 2.0, 1.0)
+# What a word counts in each column of `memory_index` when candidates are chosen; which namespace it is counts nothing.
+_WEIGHTS = (0.0, 4.0, 2.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,10 @@ class Fields:
     @classmethod
     def of(cls, key: str, summary: str, text: str) -> Fields:
         """The words of a memory's parts."""
-        return cls(indexed(key), indexed(summary), indexed(text), spelt(f"{key}\n{summary}\n{text}"))
+        fields = cls(indexed(key), indexed(summary), indexed(text), spelt(f"{key}\n{summary}\n{text}"))
+        if sum(len(word.encode()) for word in _words(fields)) > _MOST_BYTES:
+            raise invalid("text has more different words than can be searched; write several memories and link them")
+        return fields
 
 
 class FullText:
@@ -47,18 +54,23 @@ class FullText:
     def __init__(self, connection: Connection, space: int) -> None:
         self._connection = connection
         self.space = space
-        spaces = dict(connection.rows("SELECT id, memories FROM memory_spaces WHERE memories > 0"))
-        self.size = int(spaces.get(space, 0))
-        self._alone = set(spaces) <= {space}
+
+    @cached_property
+    def size(self) -> int:
+        """How many memories the namespace has."""
+        row = self._connection.row("SELECT memories FROM memory_spaces WHERE id = ?", self.space)
+        return int(row[0]) if row else 0
 
     def put(self, memory: int, fields: Fields) -> None:
         """Enter a memory, or enter it anew."""
-        before = self._fields([memory]).get(memory)
+        # Another spelling of a word is new even where the index knows both as the same.
+        self._learn(fields.spelt)
+        before = self.fields([memory]).get(memory)
         if before == fields:
             return
         if before is not None:
             self._connection.execute("DELETE FROM memory_terms WHERE memory = ?", memory)
-        values = (memory, self.space, f"{self._space_word} {fields.key}", fields.summary, fields.text)
+        values = (memory, self.space, fields.key, fields.summary, fields.text)
         if self._connection.dialect == "sqlite":
             self._connection.execute(
                 "INSERT INTO memory_terms (memory, space, key, summary, body) VALUES (?, ?, ?, ?, ?)", *values
@@ -70,11 +82,10 @@ class FullText:
                 *(*values, _vector(fields)),
             )
         self._count(_words(before), _words(fields))
-        self._learn(fields.spelt)
 
     def drop(self, memory: int) -> None:
         """Strike a memory."""
-        before = self._fields([memory]).get(memory)
+        before = self.fields([memory]).get(memory)
         self._connection.execute("DELETE FROM memory_terms WHERE memory = ?", memory)
         self._count(_words(before), set())
 
@@ -103,7 +114,14 @@ class FullText:
 
     def fields(self, memories: Sequence[int]) -> dict[int, Fields]:
         """The words of these memories."""
-        return self._fields(memories)
+        found: dict[int, Fields] = {}
+        for part in (memories[at : at + _MOST_AT_ONCE] for at in range(0, len(memories), _MOST_AT_ONCE)):
+            rows = self._connection.rows(
+                f"SELECT memory, key, summary, body FROM memory_terms WHERE memory IN ({_marks(part)})",
+                *part,
+            )
+            found.update({int(memory): Fields(key, summary, text) for memory, key, summary, text in rows})
+        return found
 
     def frequencies(self, words: Iterable[str]) -> dict[str, int]:
         """How many memories have each of these words; a word that none has is left out."""
@@ -133,7 +151,7 @@ class FullText:
 
     def spelt_like(self, word: str) -> dict[str, str]:
         """Words that a mistyped one may stand for, with what the index knows them as."""
-        variants = sorted(misspellings(word))
+        variants = sorted(spellings(word))
         rows = self._connection.rows(
             "SELECT DISTINCT s.word, s.term FROM memory_spellings v"
             " JOIN memory_spelt s ON s.space = v.space AND s.word = v.word"
@@ -145,9 +163,10 @@ class FullText:
         return dict(rows)
 
     @property
-    def _space_word(self) -> str:
-        """A word that every memory of this namespace has, and that no text can have."""
-        return f"{_SPACE}{self.space}"
+    def _is_alone(self) -> bool:
+        """Whether no other namespace has anything, so that which one it is need not be looked up for each word."""
+        others = "SELECT 1 FROM memory_spaces WHERE memories > 0 AND id <> ? LIMIT 1"
+        return self._connection.row(others, self.space) is None
 
     @property
     def _source(self) -> str:
@@ -156,8 +175,7 @@ class FullText:
     def _where(self, wanted: Wanted) -> tuple[str, list[Value]]:
         if self._connection.dialect == "sqlite":
             groups = [f"({' OR '.join(_fts5_phrase(phrase) for phrase in group)})" for group in wanted]
-            # Where there is one namespace only, its word would be looked up for nothing.
-            spaced = groups if self._alone else [_fts5_phrase((self._space_word,)), *groups]
+            spaced = groups if self._is_alone else [_fts5_phrase((f"{_SPACE}{self.space}",)), *groups]
             return "memory_index MATCH ?", [" AND ".join(spaced)]
         clauses: list[str] = ["space = ?"]
         params: list[Value] = [self.space]
@@ -166,18 +184,6 @@ class FullText:
             clauses.append(clause)
             params += values
         return " AND ".join(clauses), params
-
-    def _fields(self, memories: Sequence[int]) -> dict[int, Fields]:
-        found: dict[int, Fields] = {}
-        for part in (memories[at : at + _MOST_AT_ONCE] for at in range(0, len(memories), _MOST_AT_ONCE)):
-            rows = self._connection.rows(
-                f"SELECT memory, key, summary, body FROM memory_terms WHERE memory IN ({_marks(part)})",
-                *part,
-            )
-            found.update(
-                {int(memory): Fields(key.partition(" ")[2], summary, text) for memory, key, summary, text in rows}
-            )
-        return found
 
     def _count(self, before: set[str], after: set[str]) -> None:
         """Keep the number of memories of each word true, and learn words that are new."""
@@ -245,19 +251,22 @@ def _postgres_group(group: Sequence[Phrase]) -> tuple[str, list[str]]:
                 "(vector @@ CAST(? AS tsquery) AND (strpos(' ' || key || ' ', ?) > 0"
                 " OR strpos(' ' || summary || ' ', ?) > 0 OR strpos(' ' || body || ' ', ?) > 0))"
             )
-            params += [" & ".join(_quoted(word) for word in phrase), text, text, text]
+            params += [" & ".join(_quoted(word) for word in dict.fromkeys(phrase)), text, text, text]
     return f"({' OR '.join(clauses)})", params
 
 
 def _vector(fields: Fields) -> str:
     """The words with their places, the way PostgreSQL writes a tsvector: A for the key, B for the summary."""
     places: dict[str, list[str]] = {}
-    at = 0
+    size = at = 0
     for weight, text in (("A", fields.key), ("B", fields.summary), ("", fields.text)):
         for word in text.split(" "):
             at += 1
             if word and word != BREAK and len(found := places.setdefault(word, [])) < _MOST_POSITIONS:
                 found.append(f"{min(at, _LAST_POSITION)}{weight}")
+                size += 2 if len(found) > 1 else len(word.encode()) + 6
+    if size > _MOST_BYTES:
+        return " ".join(map(_quoted, places))
     return " ".join(f"{_quoted(word)}:{','.join(dict.fromkeys(found))}" for word, found in places.items())
 
 

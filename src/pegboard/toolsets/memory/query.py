@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal
 
+from pegboard.result import invalid
 from pegboard.toolsets.memory.fulltext import FullText, Phrase, Wanted
-from pegboard.toolsets.memory.words import can_be_misspelt, likely, phrase, sought
+from pegboard.toolsets.memory.words import Asked, can_be_misspelt, likely, phrases, sought
 
 Operator = Literal["AND", "OR"]
+OPERATORS = ("AND", "OR")
 
 _MOST_WORDS = 32
 _MOST_KEYWORDS = 64
@@ -24,7 +26,7 @@ _SHORTEST_BEGINNING = 3
 _SHORTEST_COMPLETED = 4
 # Ranking looks at each memory that has a word. With words that many have, it goes by the rarer ones.
 _MOST_CANDIDATES = 3000
-_QUOTED = re.compile(r'"([^"]*)"|([^,]+)')
+_KEYWORD = re.compile(r'(?:"[^"]*"|[^,])+')
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Query:
 
     sought: Sequence[Sought]
     operator: Operator = "OR"
-    # Every word in every form, to be counted where memories are ranked and marked where they are shown.
+    # Every word in every form, to be counted where memories are ranked.
     words: frozenset[str] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -99,8 +101,8 @@ class Query:
 def natural(text: str, index: FullText) -> Query:
     """A question in plain words: any of them, as it is written, longer, or mistyped."""
     asked = dict(islice(sought(text).items(), _MOST_WORDS))
-    known = index.frequencies(asked)
-    forms = {word: _forms(word, written, index, known=word in known) for word, written in asked.items()}
+    known = index.frequencies([*asked, *(each.whole for each in asked.values() if each.whole)]).keys()
+    forms = {word: _forms(word, each, index, known) for word, each in asked.items()}
     frequencies = index.frequencies(word for found in forms.values() for word in found)
     size = index.size
     return Query(
@@ -110,29 +112,29 @@ def natural(text: str, index: FullText) -> Query:
 
 def keywords(given: Sequence[str], operator: Operator, index: FullText) -> Query:
     """Keywords, each as it is; one of several words is a phrase."""
-    phrases = list(dict.fromkeys(found for word in given if (found := phrase(word))))[:_MOST_KEYWORDS]
-    frequencies = index.frequencies(word for found in phrases for word in found)
+    asked = list(dict.fromkeys(tuple(found) for word in given if (found := phrases(word))))
+    if len(asked) > _MOST_KEYWORDS:
+        raise invalid(f"keywords: {_MOST_KEYWORDS} at most, found {len(asked)}")
+    frequencies = index.frequencies(word for forms in asked for form in forms for word in form)
     size = index.size
-    sought = [
-        _weighed({found: 1.0} if all(word in frequencies for word in found) else {}, frequencies, size)
-        for found in phrases
-    ]
-    return Query(sought, operator)
+    there = [[form for form in forms if all(word in frequencies for word in form)] for forms in asked]
+    return Query([_weighed(dict.fromkeys(forms, 1.0), frequencies, size) for forms in there], operator)
 
 
 def split(text: str) -> list[str]:
     """Keywords that stand in one text, parted by commas; what is in quotes stays together."""
-    found = (quoted or plain for quoted, plain in _QUOTED.findall(text))
-    return [word.strip() for word in found if word.strip()]
+    return [found for word in _KEYWORD.findall(text) if (found := word.replace('"', " ").strip())]
 
 
-def _forms(word: str, written: str, index: FullText, *, known: bool) -> dict[str, float]:
+def _forms(word: str, asked: Asked, index: FullText, known: Collection[str]) -> dict[str, float]:
     """The words of the index that a word of a query may mean, each with what it counts."""
-    forms: dict[str, float] = {word: 1.0} if known else {}
-    if len(written) >= (_SHORTEST_COMPLETED if known else _SHORTEST_BEGINNING):
+    written = asked.written
+    forms = {form: 1.0 for form in (word, asked.whole) if form and form in known}
+    is_known = bool(forms)
+    if len(written) >= (_SHORTEST_COMPLETED if is_known else _SHORTEST_BEGINNING):
         for longer in index.beginning_with(written, _MOST_FORMS):
             forms.setdefault(longer, _BEGINNING)
-    if not known and can_be_misspelt(written):
+    if not is_known and can_be_misspelt(written):
         terms = index.spelt_like(written)
         for right, sureness in likely(written, terms)[:_MOST_FORMS]:
             forms[terms[right]] = max(forms.get(terms[right], 0.0), sureness)

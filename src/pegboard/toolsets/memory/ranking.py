@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
 from pegboard.toolsets.memory.fulltext import Fields, Phrase
 from pegboard.toolsets.memory.query import Query, Sought
+from pegboard.toolsets.memory.words import BREAK
 
 # What a word counts in key, summary and text, and how many words these usually have.
 _PARTS = ((3.0, 6), (2.0, 12), (1.0, 120))
@@ -27,11 +29,14 @@ class _Part:
 
     @classmethod
     def of(cls, text: str, sought: frozenset[str], weight: float, usual: int) -> _Part:
-        words = text.split(" ")
-        counts: dict[str, int] = {}
-        for word in filter(sought.__contains__, words):
-            counts[word] = counts.get(word, 0) + 1
-        return cls(f" {text} ", counts, weight / (1 - _LENGTH + _LENGTH * len(words) / usual))
+        words, _, others = text.partition(f" {BREAK} ")
+        # Only what is asked for is counted: that is a few of a hundred words.
+        counts = Counter(filter(sought.__contains__, words.split(" ")))
+        length = words.count(" ") + 1
+        # A word's other forms are there as often as it is, though the words around them stand there again.
+        for word, times in Counter(filter(sought.__contains__, others.split(" "))).items():
+            counts.setdefault(word, times)
+        return cls(f" {text} ", counts, weight / (1 - _LENGTH + _LENGTH * length / usual))
 
     def times(self, phrase: Phrase) -> int:
         """How often words are there, side by side."""
@@ -54,6 +59,13 @@ def relevance(query: Query, fields: Fields) -> float:
     return min((1 - _TOGETHER) * share + _TOGETHER * near, 1.0)
 
 
+def matched(query: Query, fields: Fields) -> list[set[str]]:
+    """The words by which a memory is found that are in its text, its summary and its key."""
+    forms = {form for each in query.sought for form in each.forms}
+    texts = (f" {text} " for text in (fields.text, fields.summary, fields.key))
+    return [{word for form in forms if _spaced(form) in text for word in form} for text in texts]
+
+
 def _best(sought: Sought, parts: Sequence[_Part], there: Set[str]) -> tuple[float, Phrase]:
     """How prominently one thing is there, and in which form that counts most."""
     forms = ((form, share) for form, share in sought.forms.items() if form[0] in there)
@@ -68,7 +80,8 @@ def _prominence(phrase: Phrase, parts: Sequence[_Part]) -> float:
 
 def _togetherness(forms: Sequence[Phrase], parts: Sequence[_Part]) -> float:
     """The share of neighbours in the query that are neighbours in the memory."""
-    pairs = [(*one, *other) if one and other else () for one, other in pairwise(forms)]
+    # Two parts of a name may be there as the one word that they make.
+    pairs = [one if one == other else (*one, *other) if one and other else () for one, other in pairwise(forms)]
     return sum(any(_spaced(pair) in part.text for part in parts) for pair in pairs if pair) / len(pairs)
 
 
