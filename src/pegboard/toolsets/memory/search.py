@@ -38,10 +38,19 @@ def search(query: Query, index: FullText, limit: int, offset: int) -> tuple[list
 
 
 def _ranked(query: Query, index: FullText) -> list[Found]:
-    chosen = index.best(query.candidates(index.size), WINDOW) or index.best(query.wanted, WINDOW)
+    chosen = _chosen(query, index) or index.best(query.wanted, WINDOW)
     fields = index.fields(chosen)
     found = [Found(memory, relevance(query, fields[memory])) for memory in chosen]
     return sorted(found, key=lambda each: (-each.relevance, fields[each.memory].key, each.memory))
+
+
+def _chosen(query: Query, index: FullText) -> list[int]:
+    found: dict[int, None] = {}
+    for choice in query.candidates(index.size):
+        found.update(dict.fromkeys(index.best(choice.wanted, WINDOW, titled=choice.titled)))
+        if len(found) >= WINDOW:
+            break
+    return list(found)[:WINDOW]
 
 
 def _behind(query: Query, index: FullText, window: Sequence[Found], start: int, number: int) -> list[Found]:
