@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+
 from pegboard.toolsets.memory import Link
 
 _FUNCTION_WORDS = (
@@ -24,6 +25,8 @@ _KINDS = "decision constrained bug design assumption experiment".split()
 _ONSETS = "b br c ch d dr f fl g gr h j k l m n p pl pr r s st t tr v w".split()
 _VOWELS = "a e i o u ai ea io ou".split()
 _CODAS = ("", "", "", "l", "n", "r", "s", "t", "nd")
+# The kinds of queries.
+KINDS = ("1 word", "3 words", "6 words", "3 scattered", "rare word", "typo")
 _BETWEEN = re.compile(r"[:.\-]")
 _VOCABULARY = 150_000
 # Of all words of a text; about as many as in English prose.
@@ -64,9 +67,7 @@ def notes(count: int, seed: int = 7) -> list[Note]:
         key = f"project{number % 7}:{title[0]}:{draw.choice(_KINDS)}:{title[1]}-{title[2]}-{number}"
         lines = tuple(_sentence(words, draw) for _ in range(draw.randint(4, 12)))
         targets = {found[draw.randrange(number)].key for _ in range(draw.randint(0, 3))} if number else set[str]()
-        links = tuple(
-            Link(target, draw.choice(_KINDS), weight=draw.randint(1, 10) / 10) for target in sorted(targets)
-        )
+        links = tuple(Link(target, draw.choice(_KINDS), weight=draw.randint(1, 10) / 10) for target in sorted(targets))
         found.append(Note(key, _sentence(words, draw), lines, links))
     return found
 

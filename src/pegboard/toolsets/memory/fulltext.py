@@ -232,7 +232,7 @@ class FullText:
             )
 
     def _pairs(self, kind: str) -> str:
-        """A SELECT of the namespace and each pair of an object: one statement for many words costs what one word does."""
+        """A SELECT of the namespace and each pair of an object, so that one statement takes many words."""
         if self._connection.dialect == "sqlite":
             # Without a WHERE, SQLite would take ON CONFLICT for the ON of a join.
             return "SELECT ?, key, value FROM json_each(?) WHERE true"
