@@ -2,9 +2,9 @@
 
     python -m benchmarks.memory [--sizes 1000,10000,100000] [--json FILE]
 
-Ours runs on SQLite in a process of its own; theirs is the real server, over stdio, on a file with the same memories. A ping
-tells what the way there costs. An answer counts as right if it has the memory that the query was made from, or ten that
-have all of its words.
+Ours runs on SQLite in a process of its own; theirs is the real server, over stdio, on a file with the same memories. A
+ping tells what the way there costs. An answer counts as right if it has the memory that the query was made from,
+or ten that have all of its words.
 """
 
 from __future__ import annotations

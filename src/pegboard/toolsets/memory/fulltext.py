@@ -157,17 +157,20 @@ class FullText:
         """Words that a mistyped one may stand for, with what the index knows them as."""
         variants = sorted(spellings(word))
         if self._connection.dialect == "sqlite":
-            source = "memory_spellings JOIN memory_spelt s ON s.id = memory_spellings.rowid"
-            where, params = "memory_spellings MATCH ?", [" OR ".join(_fts5_phrase((variant,)) for variant in variants)]
-        else:
-            source = "memory_spellings v JOIN memory_spelt s ON s.space = v.space AND s.word = v.word"
-            where, params = f"v.variant IN ({_marks(variants)})", variants
+            # CROSS JOIN keeps this order: otherwise all words are asked, one by one, whether they match.
+            sql = (
+                "SELECT s.word, s.term FROM memory_spellings CROSS JOIN memory_spelt s ON s.id = memory_spellings.rowid"
+                " CROSS JOIN memory_words w ON w.space = s.space AND w.word = s.term"
+                " WHERE memory_spellings MATCH ? AND s.space = ? AND w.documents > 0"
+            )
+            return dict(self._connection.rows(sql, " OR ".join(_fts5_phrase((each,)) for each in variants), self.space))
         rows = self._connection.rows(
-            f"SELECT DISTINCT s.word, s.term FROM {source}"
+            "SELECT DISTINCT s.word, s.term FROM memory_spellings v"
+            " JOIN memory_spelt s ON s.space = v.space AND s.word = v.word"
             " JOIN memory_words w ON w.space = s.space AND w.word = s.term"
-            f" WHERE s.space = ? AND w.documents > 0 AND {where}",
+            f" WHERE v.space = ? AND w.documents > 0 AND v.variant IN ({_marks(variants)})",
             self.space,
-            *params,
+            *variants,
         )
         return dict(rows)
 

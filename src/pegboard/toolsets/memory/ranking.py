@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
@@ -30,12 +29,10 @@ class _Part:
     @classmethod
     def of(cls, text: str, sought: frozenset[str], weight: float, usual: int) -> _Part:
         words, _, others = text.partition(f" {BREAK} ")
-        # Only what is asked for is counted: that is a few of a hundred words.
-        counts = Counter(filter(sought.__contains__, words.split(" ")))
+        counts = _counted(words, sought)
         length = words.count(" ") + 1
         # A word's other forms are there as often as it is, though the words around them stand there again.
-        for word, times in Counter(filter(sought.__contains__, others.split(" "))).items():
-            counts.setdefault(word, times)
+        counts = {**_counted(others, sought), **counts} if others else counts
         return cls(f" {text} ", counts, weight / (1 - _LENGTH + _LENGTH * length / usual))
 
     def times(self, phrase: Phrase) -> int:
@@ -43,6 +40,14 @@ class _Part:
         if len(phrase) == 1:
             return self.words.get(phrase[0], 0)
         return self.text.count(_spaced(phrase)) if all(word in self.words for word in phrase) else 0
+
+
+def _counted(text: str, sought: frozenset[str]) -> dict[str, int]:
+    """How often each word is there that is asked for: that is a few of a hundred, and they need no Counter."""
+    counts: dict[str, int] = {}
+    for word in filter(sought.__contains__, text.split(" ")):
+        counts[word] = counts.get(word, 0) + 1
+    return counts
 
 
 def relevance(query: Query, fields: Fields) -> float:
