@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ class ServerMemory:
 
 
 @contextmanager
-def server_memory(file: Path, patience: float) -> Iterator[ServerMemory]:
+def server_memory(file: Path, patience: float) -> Generator[ServerMemory]:
     """A server on a file. It is ended after so many seconds."""
     command = package("@modelcontextprotocol/server-memory", "dist/index.js")
     process = subprocess.Popen(

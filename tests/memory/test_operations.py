@@ -353,8 +353,8 @@ async def test_a_walk_has_the_nearest_first(memories: Memories) -> None:
         await memories.add(f"leaf{number}")
     await memories.update("m0", links=[Link("m1", "bug", weight=1), *(Link(f"leaf{n}", "bug") for n in range(8))])
 
-    async def walk(**bounds: int) -> list[tuple[str, int]]:
-        return [(step.memory.key, step.depth) for step in await memories.linked("m0", **bounds)]
+    async def walk(depth: int = 3, breadth: int = 5, total: int = 20) -> list[tuple[str, int]]:
+        return [(step.memory.key, step.depth) for step in await memories.linked("m0", depth, breadth, total)]
 
     first = [("m0", 0), ("m1", 1), ("leaf0", 1), ("leaf1", 1), ("leaf2", 1), ("leaf3", 1)]
     assert await walk() == [*first, ("m2", 2), ("m3", 3)]

@@ -87,13 +87,15 @@ def words(text: str) -> list[str]:
 
 
 def spelt(text: str) -> dict[str, str]:
-    """The words of a text as they are spelt, in lower case, with the term of each; without stop words, and without
-    scripts that have no spaces, where nobody can tell a word."""
+    """The words of a text as they are spelt, in lower case, with the term of each; names both taken apart and whole.
+    Without stop words, and without scripts that have no spaces, where nobody can tell a word."""
     found: dict[str, str] = {}
     for identifier in _IDENTIFIER.findall(_folded(text)):
         for word in _words(identifier):
             if word not in found and not _UNSPACED_RUN.search(word):
                 found[word] = stemmed(word)
+        if len(whole := _pieces(identifier).other) == 1:
+            found["".join(_PART.findall(identifier))[:_MAX_WORD].lower()] = whole[0]
     return found
 
 

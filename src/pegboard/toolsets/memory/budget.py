@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,6 @@ from pegboard import exactjson
 
 DEFAULT = 25_000
 _MARK = "… [cut: characters {start}-{end} of {total}; read on with memory_get, offset {end}]"
-_MARK_LENGTH = 120
 _LEAST = 200
 # What stands around the rows of an answer: whether it went well, pagination, a message.
 _FRAME = 300
@@ -27,12 +27,22 @@ def cut(text: str, room: int, offset: int = 0) -> str:
     return text[offset:end] + _MARK.format(start=offset, end=end, total=len(text))
 
 
+def shortened(text: str, room: int) -> str:
+    """As much of a text as there is room for, when it is written."""
+    if _size(text) <= room:
+        return text
+    end = room
+    while _size(text[:end]) >= room and end > 0:
+        end = end * 3 // 4
+    return text[:end] + "…"
+
+
 def slimmed(rows: Sequence[Row], budget: int, most_links: int, first_link: int = 0) -> list[Row]:
     """Rows whose summaries and links leave a third of the budget to the rest; and how many more links there are."""
     of_summaries = _shares([_size(row["summary"]) for row in rows], budget // 3)
     of_links = _shares([_size(row["links"]) for row in rows], budget // 3)
     return [
-        _few_links({**row, "summary": _shortened(row["summary"], of_summary)}, of_its_links, most_links, first_link)
+        _few_links({**row, "summary": shortened(row["summary"], of_summary)}, of_its_links, most_links, first_link)
         for row, of_summary, of_its_links in zip(rows, of_summaries, of_links, strict=True)
     ]
 
@@ -42,17 +52,16 @@ def fitted(rows: Sequence[Row], texts: Sequence[str], budget: int, offset: int =
     rows = first_that_fit([_with_text(*pair, 0, offset) for pair in zip(rows, texts, strict=True)], budget)
     texts = texts[: len(rows)]
     lengths = [max(len(text) - offset, 0) for text in texts]
-    bare = _size(rows)
-    allowed = max(budget - _FRAME - bare, 0)
+
+    def full(room: int) -> list[Row]:
+        return [_with_text(*each, offset) for each in zip(rows, texts, _shares(lengths, room), strict=True)]
+
+    budget -= _FRAME
     room = sum(lengths)
-    # Quotes and line ends take two characters where they are written, and some characters more: it is tried out.
-    for _ in range(8):
-        full = [_with_text(*each, offset) for each in zip(rows, texts, _shares(lengths, room), strict=True)]
-        used = _size(full) - bare
-        if used <= allowed:
-            return full
-        room = room * allowed // used - _MARK_LENGTH * len(rows)
-    return rows
+    if _size(full(room)) > budget:
+        # Quotes and line ends take two characters where they are written, and some characters more: it is tried out.
+        room = bisect_right(range(min(room, budget)), budget, key=lambda room: _size(full(room))) - 1
+    return full(room)
 
 
 def first_that_fit(rows: Sequence[Row], budget: int) -> list[Row]:
@@ -82,15 +91,6 @@ def _few_links(row: Row, room: int, most: int, first: int) -> Row:
         shown.append(link)
     more = len(links) - first - len(shown)
     return {**row, "links": shown, "moreLinks": more} if more > 0 else {**row, "links": shown}
-
-
-def _shortened(text: str, room: int) -> str:
-    if _size(text) <= room:
-        return text
-    end = room
-    while _size(text[:end]) >= room and end > 0:
-        end = end * 3 // 4
-    return text[:end] + "…"
 
 
 def _shares(lengths: Sequence[int], room: int) -> list[int]:

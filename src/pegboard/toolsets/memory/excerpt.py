@@ -47,23 +47,27 @@ def _marked(text: str, words: Collection[str]) -> str | None:
     marked: list[str] = ["…"] if start else []
     at = start
     for begin, stop in _joined(place for place in places if place.begin < end):
-        marked += [text[at:begin], _OPEN, text[begin:stop], _CLOSE]
-        at = stop
-    end = max(min(end, len(text)), at)
+        # What is pasted without a space counts as one word, however long it is.
+        at, before = min(stop, end), at
+        marked += [text[before:begin], _OPEN, text[begin:at], _CLOSE]
     marked += [text[at:end], "…" if end < len(text) else ""]
     return _SPACE.sub(" ", "".join(marked)).strip()
 
 
 def _places(text: str, words: Collection[str]) -> Iterator[_Place]:
     """Where words stand that the index knows as one of these: the first of them, and what is not too far from it."""
+    missing = set(words)
     found, last = 0, len(text)
     for begin, end, terms in spans(text, words):
         if begin > last or found == _MOST_PLACES:
             return
         if not terms.isdisjoint(words):
+            yield _Place(begin, end, terms.intersection(words))
             found += 1
             last = min(last, begin + _FAR)
-            yield _Place(begin, end, terms.intersection(words))
+            if missing and not (missing := missing - terms):
+                # Everything is there by now; an excerpt that has more of it would not end much later.
+                last = min(last, begin + LENGTH)
 
 
 def _richest(places: Sequence[_Place], words: Collection[str]) -> int:

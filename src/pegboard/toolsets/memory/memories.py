@@ -30,7 +30,7 @@ from pegboard.toolsets.memory.excerpt import excerpt
 from pegboard.toolsets.memory.fulltext import Fields, FullText
 from pegboard.toolsets.memory.memory import Link, Memory, ordered
 from pegboard.toolsets.memory.query import OPERATORS, Operator, Query, keywords, natural
-from pegboard.toolsets.memory.ranking import matched
+from pegboard.toolsets.memory.ranking import Ranking
 from pegboard.toolsets.memory.saved import Saved
 from pegboard.toolsets.memory.score import START
 from pegboard.toolsets.memory.search import search
@@ -288,6 +288,7 @@ class Memories:
             query = ask(desk.index)
             found, total = search(query, desk.index, most, start)
             fields = desk.index.fields([each.memory for each in found])
+            ranking = Ranking(query)
             kept = desk.table.by_ids(each.memory for each in found)
             links = desk.table.links(list(kept))
             targets = (link.key for each in links.values() for link in each)
@@ -296,7 +297,7 @@ class Memories:
                 Hit(
                     memory.key,
                     memory.summary,
-                    excerpt((memory.text, memory.summary, memory.key), matched(query, fields[memory.id])),
+                    excerpt((memory.text, memory.summary, memory.key), ranking.matched(fields[memory.id])),
                     each.relevance,
                     scores[memory.key],
                     ordered(links[memory.id], scores) if sort_links else links[memory.id],

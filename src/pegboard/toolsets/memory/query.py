@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
@@ -52,12 +52,6 @@ class Query:
 
     sought: Sequence[Sought]
     operator: Operator = "OR"
-    # Every word in every form, to be counted where memories are ranked.
-    words: frozenset[str] = field(init=False, compare=False)
-
-    def __post_init__(self) -> None:
-        words = frozenset(word for each in self.sought for form in each.forms for word in form)
-        object.__setattr__(self, "words", words)
 
     @property
     def wanted(self) -> Wanted:

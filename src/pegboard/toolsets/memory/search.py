@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pegboard.toolsets.memory.fulltext import FullText
 from pegboard.toolsets.memory.query import Query
-from pegboard.toolsets.memory.ranking import relevance
+from pegboard.toolsets.memory.ranking import Ranking
 
 WINDOW = 128
 
@@ -40,7 +40,8 @@ def search(query: Query, index: FullText, limit: int, offset: int) -> tuple[list
 def _ranked(query: Query, index: FullText) -> list[Found]:
     chosen = _chosen(query, index) or index.best(query.wanted, WINDOW)
     fields = index.fields(chosen)
-    found = [Found(memory, relevance(query, fields[memory])) for memory in chosen]
+    ranking = Ranking(query)
+    found = [Found(memory, ranking.relevance(fields[memory])) for memory in chosen]
     return sorted(found, key=lambda each: (-each.relevance, fields[each.memory].key, each.memory))
 
 

@@ -318,7 +318,8 @@ class MemoryList(MemoryTool):
             arguments.get("offset", 0),
             namespace=arguments.get("namespace"),
         )
-        return _paged("memories", [_row(memory) for memory in page.items], page, self._budget)
+        size = self._budget
+        return _paged("memories", [_row(memory, size) for memory in page.items], page, size)
 
 
 class _SearchTool(MemoryTool):
@@ -477,11 +478,11 @@ def _brief(memory: Memory, size: int) -> dict[str, Any]:
     return budget.slimmed([row], size, budget.MOST_LINKS_OF_MANY)[0]
 
 
-def _row(memory: Memory) -> dict[str, Any]:
+def _row(memory: Memory, size: int) -> dict[str, Any]:
     meta = memory.meta.to_dict()
     return {
         "key": memory.key,
-        "summary": memory.summary,
+        "summary": budget.shortened(memory.summary, size // 3),
         "version": memory.version,
         "score": meta["score"],
         "status": meta["status"],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import chain, combinations, islice
 
 from pegboard.search.tokens import MAX_TEXT, Pieces, pieces, spelt
 
@@ -16,6 +16,8 @@ from pegboard.search.tokens import MAX_TEXT, Pieces, pieces, spelt
 BREAK = "¦"
 # Another form of a word is indexed with so many words before and after it, for phrases that have it.
 _AROUND = 3
+# What is longer is looked for by its beginning: for each place where a phrase may be, all of its words are compared.
+_LONGEST_PHRASE = 32
 # Words of these lengths are looked for when a query has one that nobody wrote.
 _SHORTEST, _LONGEST = 4, 24
 _LONG_ENOUGH_FOR_TWO = 8
@@ -41,11 +43,11 @@ def indexed(text: str) -> str:
 
 def phrases(text: str) -> list[tuple[str, ...]]:
     """The words of a text in their order, as a phrase has to have them: in one form, or in another."""
-    found = list(pieces(text[:MAX_TEXT]))
-    sequence = tuple(chain.from_iterable(each.sequence for each in found))
-    if not sequence or not any(_is_ambiguous(each) for each in found):
-        return [sequence] if sequence else []
-    return list(dict.fromkeys((sequence, tuple(_other(found)))))
+    found = list(islice(pieces(text[:MAX_TEXT]), _LONGEST_PHRASE))
+    sequence = chain.from_iterable(each.sequence for each in found)
+    forms = [sequence, _other(found)] if any(_is_ambiguous(each) for each in found) else [sequence]
+    cut = (tuple(islice(form, _LONGEST_PHRASE)) for form in forms)
+    return list(dict.fromkeys(form for form in cut if form))
 
 
 def sought(query: str) -> dict[str, Asked]:
