@@ -39,8 +39,9 @@ def _check_words(connection: Connection, fields: dict[int, Fields], spaces: dict
     )
     documents = connection.rows("SELECT space, word, documents FROM memory_words WHERE documents <> 0")
     assert {(space, word): number for space, word, number in documents} == words
-    spelt = {(space, word): term for space, word, term in connection.rows("SELECT * FROM memory_spelt")}
-    variants = {(space, word, variant) for space, variant, word in connection.rows("SELECT * FROM memory_spellings")}
+    learnt = connection.rows("SELECT space, word, term FROM memory_spelt")
+    spelt = {(space, word): term for space, word, term in learnt}
+    variants = _variants(connection)
     for number, each in fields.items():
         space = spaces[number]
         assert {word: spelt[space, word] for word in each.spelt} == each.spelt
@@ -48,6 +49,16 @@ def _check_words(connection: Connection, fields: dict[int, Fields], spaces: dict
         assert {(space, word, variant) for word in likely for variant in spellings(word)} <= variants
     if connection.dialect == "postgres":
         _check_vectors(connection, fields)
+
+
+def _variants(connection: Connection) -> set[tuple[int, str, str]]:
+    """By which variant which word of which namespace is found."""
+    if connection.dialect == "postgres":
+        return {(*row,) for row in connection.rows("SELECT space, word, variant FROM memory_spellings")}
+    connection.execute("CREATE VIRTUAL TABLE temp.variants USING fts5vocab(main, memory_spellings, instance)")
+    rows = connection.rows("SELECT s.space, s.word, v.term FROM temp.variants v JOIN memory_spelt s ON s.id = v.doc")
+    connection.execute("DROP TABLE temp.variants")
+    return {(*row,) for row in rows}
 
 
 def _check_vectors(connection: Connection, fields: dict[int, Fields]) -> None:

@@ -17,6 +17,7 @@ from memory.clock import Clock
 from memory.consistency import assert_consistent
 from pegboard.result import ToolFailure
 from pegboard.storage import Storage, open_storage
+from pegboard.storage.database import Connection
 from pegboard.toolsets.memory import Link, Memories, Memory
 
 T = TypeVar("T")
@@ -96,6 +97,16 @@ class Model:
             }
 
 
+def _clear(connection: Connection) -> None:
+    names = ("terms", "links", "words", "spelt")
+    for table in (*(f"memory_{name}" for name in names), "memories", "memory_spaces"):
+        connection.execute(f"DELETE FROM {table}")
+    if connection.dialect == "sqlite":
+        connection.execute("INSERT INTO memory_spellings (memory_spellings) VALUES ('delete-all')")
+    else:
+        connection.execute("DELETE FROM memory_spellings")
+
+
 class Machine(RuleBasedStateMachine):
     """Does the same to both, and compares all there is."""
 
@@ -122,11 +133,7 @@ class Machine(RuleBasedStateMachine):
     async def _clear(self) -> None:
         """As if it were a new database, which would take longer to make."""
         assert self.storage is not None
-        names = ("terms", "links", "words", "spelt", "spellings")
-        tables = [*(f"memory_{name}" for name in names), "memories", "memory_spaces"]
-        await self.storage.database.write(
-            lambda connection: [connection.execute(f"DELETE FROM {table}") for table in tables]
-        )
+        await self.storage.database.write(_clear)
 
     def teardown(self) -> None:
         if self.storage is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -99,13 +99,22 @@ def spelt(text: str) -> dict[str, str]:
     return found
 
 
-def spans(text: str) -> Iterator[tuple[int, int, frozenset[str]]]:
-    """Where the words of a text stand, from its beginning, and the terms that each is known by."""
+def spans(text: str, wanted: Collection[str]) -> Iterator[tuple[int, int, frozenset[str]]]:
+    """Where words of a text stand, from its beginning, and the terms that each is known by. Those that are known by
+    none of the wanted may be left out."""
     for match in _WRITTEN.finditer(text):
+        identifier = match.group()
+        # Most words of a text are not wanted, and what each is known by is remembered.
+        if identifier.isascii() and _is_known_by_none(identifier, wanted):
+            continue
         start = match.start()
-        written = match.group()
-        for begin, end, known in _remembered_spans(written) if len(written) <= _MAX_REMEMBERED else _spans(written):
+        for begin, end, known in _spans(identifier):
             yield start + begin, start + end, known
+
+
+def _is_known_by_none(identifier: str, wanted: Collection[str]) -> bool:
+    known = _pieces(_folded(identifier))
+    return not any(term in wanted for term in known.sequence) and not any(term in wanted for term in known.aside)
 
 
 def _spans(identifier: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
@@ -189,7 +198,6 @@ def _pieces_of(identifier: str) -> Pieces:
 _MAX_REMEMBERED = 64
 _remembered_pieces = lru_cache(maxsize=1 << 16)(_pieces_of)
 _remembered_words = lru_cache(maxsize=1 << 16)(_words_of)
-_remembered_spans = lru_cache(maxsize=1 << 13)(_spans)
 
 
 def stemmed(word: str) -> str:

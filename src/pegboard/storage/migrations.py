@@ -132,24 +132,25 @@ STEPS: tuple[Step, ...] = (
         INSERT INTO memory_index (memory_index, rowid, label, key, summary, body)
         VALUES ('delete', old.memory, old.label, old.key, old.summary, old.body);
     END;
+    -- Not by word: the counts of frequent words stand side by side, as these came first, and few pages are written.
     CREATE TABLE memory_words (
+        id        INTEGER PRIMARY KEY,
         space     INTEGER NOT NULL,
         word      TEXT NOT NULL,
         documents INTEGER NOT NULL,
-        PRIMARY KEY (space, word)
-    ) STRICT, WITHOUT ROWID;
+        UNIQUE (space, word)
+    ) STRICT;
     CREATE TABLE memory_spelt (
+        id    INTEGER PRIMARY KEY,
         space INTEGER NOT NULL,
         word  TEXT NOT NULL,
         term  TEXT NOT NULL,
-        PRIMARY KEY (space, word)
-    ) STRICT, WITHOUT ROWID;
-    CREATE TABLE memory_spellings (
-        space   INTEGER NOT NULL,
-        variant TEXT NOT NULL,
-        word    TEXT NOT NULL,
-        PRIMARY KEY (space, variant, word)
-    ) STRICT, WITHOUT ROWID;
+        UNIQUE (space, word)
+    ) STRICT;
+    -- As a table they would be written all over the file.
+    CREATE VIRTUAL TABLE memory_spellings USING fts5(
+        variants, content = '', detail = none, columnsize = 0, tokenize = 'ascii'
+    );
     """,
         postgres="""
     CREATE TABLE memory_terms (

@@ -58,7 +58,7 @@ def _places(text: str, words: Collection[str]) -> Iterator[_Place]:
     """Where words stand that the index knows as one of these: the first of them, and what is not too far from it."""
     missing = set(words)
     found, last = 0, len(text)
-    for begin, end, terms in spans(text):
+    for begin, end, terms in spans(text, words):
         if begin > last or found == _MOST_PLACES:
             return
         if not terms.isdisjoint(words):

@@ -25,14 +25,16 @@ from pegboard.toolsets.memory.check import (
     checked_number,
     checked_text,
 )
-from pegboard.toolsets.memory.desk import Desk, Step
+from pegboard.toolsets.memory.desk import Desk, Outcome, Step
 from pegboard.toolsets.memory.excerpt import excerpt
 from pegboard.toolsets.memory.fulltext import Fields, FullText
 from pegboard.toolsets.memory.memory import Link, Memory, ordered
 from pegboard.toolsets.memory.query import OPERATORS, Operator, Query, keywords, natural
 from pegboard.toolsets.memory.ranking import Ranking
+from pegboard.toolsets.memory.saved import Saved
 from pegboard.toolsets.memory.score import START
 from pegboard.toolsets.memory.search import search
+from pegboard.toolsets.memory.table import namespaces
 
 T = TypeVar("T")
 ORDERS = ("key", "recent")
@@ -235,6 +237,48 @@ class Memories:
 
         return await self._write(namespace, work)
 
+    def now(self) -> float:
+        """The time as memories have it."""
+        return self._clock()
+
+    async def visit(
+        self, begin: Callable[[], None], show: Callable[[Saved], None], namespace: str | None = None
+    ) -> None:
+        """Show every memory, or every one of a namespace, as they are at one moment.
+
+        Both are called in a thread of the database's; `begin` again, should it have to be done again.
+        """
+        if namespace is not None:
+            _check_namespace(namespace)
+        now = self._clock()
+
+        def work(connection: Connection) -> None:
+            begin()
+            for space in namespaces(connection) if namespace is None else [namespace]:
+                for saved in Desk(connection, space, now).saved():
+                    show(saved)
+
+        await self._database.read(work)
+
+    async def restore(
+        self, batch: Sequence[Saved], *, replace: bool = False, dry_run: bool = False
+    ) -> Sequence[Outcome]:
+        """Write saved memories, all or none, and tell what became of each."""
+        places: dict[str, list[int]] = {}
+        for at, saved in enumerate(batch):
+            places.setdefault(saved.checked().namespace, []).append(at)
+        now = self._clock()
+
+        def work(connection: Connection) -> list[Outcome]:
+            outcomes: dict[int, Outcome] = {}
+            for space, own in sorted(places.items()):
+                desk = Desk(connection, space, now)
+                found = desk.restore([batch[at] for at in own], replace=replace, dry_run=dry_run)
+                outcomes.update(zip(own, found, strict=True))
+            return [outcomes[at] for at in range(len(batch))]
+
+        return await (self._database.read(work) if dry_run else self._database.write(work))
+
     async def _search(
         self, ask: Callable[[FullText], Query], limit: int, offset: int, sort_links: bool, namespace: str | None
     ) -> Page[Hit]:
@@ -247,15 +291,15 @@ class Memories:
             ranking = Ranking(query)
             kept = desk.table.by_ids(each.memory for each in found)
             links = desk.table.links(list(kept))
-            scores = desk.scores(link.key for each in links.values() for link in each)
-            own = desk.scores(each.key for each in kept.values())
+            targets = (link.key for each in links.values() for link in each)
+            scores = desk.scores([*targets, *(each.key for each in kept.values())])
             hits = [
                 Hit(
                     memory.key,
                     memory.summary,
                     excerpt((memory.text, memory.summary, memory.key), ranking.matched(fields[memory.id])),
                     each.relevance,
-                    own[memory.key],
+                    scores[memory.key],
                     ordered(links[memory.id], scores) if sort_links else links[memory.id],
                 )
                 for each in found
@@ -273,7 +317,7 @@ class Memories:
 
     def _at_desk(self, namespace: str | None, work: Callable[[Desk], T]) -> Callable[[Connection], T]:
         space = self.namespace if namespace is None else namespace
-        checked_key(checked_text(space, "namespace", MAX_NAMESPACE), "namespace")
+        _check_namespace(space)
         now = self._clock()
         return lambda connection: work(Desk(connection, space, now))
 
@@ -285,3 +329,7 @@ def _checked_place(limit: int, offset: int) -> tuple[int, int]:
 def _check_words(summary: str, text: str) -> None:
     checked_text(summary, "summary", MAX_SUMMARY)
     checked_text(text, "text", MAX_TEXT)
+
+
+def _check_namespace(namespace: str) -> None:
+    checked_key(checked_text(namespace, "namespace", MAX_NAMESPACE), "namespace")

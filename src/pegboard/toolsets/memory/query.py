@@ -39,6 +39,14 @@ class Sought:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """What a memory must have to be looked at closely; `titled`, to have it in key or summary."""
+
+    wanted: Wanted
+    titled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """Everything that is looked for."""
 
@@ -53,37 +61,40 @@ class Query:
         return [[form for each in self.sought for form in each.forms]]
 
     @property
+    def total(self) -> int | None:
+        """How many memories have it, where that is known: of a single word it is counted all the time."""
+        forms = [form for each in self.sought for form in each.forms]
+        return self.sought[0].frequency if len(self.sought) == 1 and len(forms) == len(forms[0]) == 1 else None
+
+    @property
     def impossible(self) -> bool:
         """Whether no memory can have it."""
         missing = [not each.forms for each in self.sought]
         return all(missing) or (self.operator == "AND" and any(missing))
 
-    def candidates(self, size: int) -> Wanted:
-        """Something narrower to choose the best from, where very many memories have what is wanted."""
+    def candidates(self, size: int) -> list[Choice]:
+        """Where very many memories have what is wanted, narrower choices to take the best from, one after the other."""
         if self.operator == "AND" or sum(each.frequency for each in self.sought) <= _MOST_CANDIDATES:
-            return self.wanted
-        rarest = sorted((each for each in self.sought if each.forms), key=lambda each: each.frequency)
-        chosen, number = [rarest[0]], rarest[0].frequency
-        if number > _MOST_CANDIDATES:
-            return self._together(rarest, size)
-        for each in rarest[1:]:
-            number += each.frequency
-            if number > _MOST_CANDIDATES:
-                break
-            chosen.append(each)
-        return [[form for each in chosen for form in each.forms]]
+            return [Choice(self.wanted)]
+        common = sorted((each for each in self.sought if each.forms), key=lambda each: each.frequency)
+        few: list[Sought] = []
+        number = common[0].frequency
+        while number <= _MOST_CANDIDATES:
+            few.append(common.pop(0))
+            number += common[0].frequency
+        choices = [Choice([[form for each in few for form in each.forms]])] if few else []
+        return [*choices, *self._together(common, size)]
 
-    @staticmethod
-    def _together(rarest: Sequence[Sought], size: int) -> Wanted:
-        """Where every word is common, memories that have several of them."""
-        expected = float(rarest[0].frequency)
-        chosen = [list(rarest[0].forms)]
-        for each in rarest[1:]:
+    def _together(self, common: Sequence[Sought], size: int) -> list[Choice]:
+        """Where every word is common, memories that have several of them, or have one where it says what they are."""
+        expected = float(common[0].frequency)
+        chosen = [list(common[0].forms)]
+        for each in common[1:]:
             if expected <= _MOST_CANDIDATES:
                 break
             expected *= each.frequency / max(size, 1)
             chosen.append(list(each.forms))
-        return chosen
+        return [Choice(chosen)] if len(chosen) > 1 else [Choice(chosen, titled=True), Choice(chosen)]
 
 
 def natural(text: str, index: FullText) -> Query:

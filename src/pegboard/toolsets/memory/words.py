@@ -84,7 +84,8 @@ def spellings(word: str) -> set[str]:
 def likely(word: str, candidates: Iterable[str]) -> list[tuple[str, float]]:
     """Which of these a mistyped word stands for, with how sure that is, the surest first."""
     most = 2 if len(word) >= _LONG_ENOUGH_FOR_TWO else 1
-    found = ((candidate, distance(word, candidate)) for candidate in candidates)
+    near = (candidate for candidate in candidates if abs(len(candidate) - len(word)) <= most)
+    found = ((candidate, distance(word, candidate)) for candidate in near)
     return sorted(
         ((candidate, 1 - 0.2 * steps) for candidate, steps in found if 0 < steps <= most),
         key=lambda pair: (-pair[1], pair[0]),
@@ -93,6 +94,7 @@ def likely(word: str, candidates: Iterable[str]) -> list[tuple[str, float]]:
 
 def distance(first: str, second: str) -> int:
     """How many letters have to be added, dropped, changed or swapped with their neighbour."""
+    first, second = _without_ends(first, second)
     before: list[int] = []
     row = list(range(len(second) + 1))
     for at, letter in enumerate(first, 1):
@@ -103,6 +105,17 @@ def distance(first: str, second: str) -> int:
                 cost = min(cost, last[place - 2] + 1)
             row.append(cost)
     return row[-1]
+
+
+def _without_ends(first: str, second: str) -> tuple[str, str]:
+    """Two words without what they have in common before and behind: nothing has to be done there."""
+    begin, shorter = 0, min(len(first), len(second))
+    while begin < shorter and first[begin] == second[begin]:
+        begin += 1
+    end = 0
+    while end < shorter - begin and first[-1 - end] == second[-1 - end]:
+        end += 1
+    return first[begin : len(first) - end], second[begin : len(second) - end]
 
 
 def _other(found: Iterable[Pieces]) -> Iterator[str]:
