@@ -4,53 +4,87 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
 
 from pegboard.search.tokens import spans
 
 LENGTH = 240
 _OPEN, _CLOSE = "<mark>", "</mark>"
 _BEFORE = 60
+# How much of a long text is looked at for a place that is worth more than the first one.
+_MOST_PLACES, _FAR = 200, 20_000
 _SPACE = re.compile(r"\s+")
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a word stands, and as what it is looked for."""
+
+    begin: int
+    end: int
+    words: frozenset[str]
+
+
 def marked(text: str, words: Collection[str]) -> str | None:
-    """As much of a text as is worth showing, from the first word on that the index knows as one of these."""
+    """As much of a text as is worth showing, where most of these words are; `None` if none is there."""
     text = unicodedata.normalize("NFC", text)
-    places = _places(text, words)
-    first = next(places, None)
-    if first is None:
+    places = list(_places(text, words)) if words else []
+    if not places:
         return None
-    start = _start(text, first[0])
+    places = places[_richest(places, words) :]
+    start = _start(text, places[0].begin)
     end = start + LENGTH
     shown: list[str] = ["…"] if start else []
     at = start
-    for begin, stop in _joined(first, places, end):
-        shown += [text[at:begin], _OPEN, text[begin:stop], _CLOSE]
-        at = stop
-    end = max(min(end, len(text)), at)
+    for begin, stop in _joined(place for place in places if place.begin < end):
+        # What is pasted without a space counts as one word, however long it is.
+        at, before = min(stop, end), at
+        shown += [text[before:begin], _OPEN, text[begin:at], _CLOSE]
     shown += [text[at:end], "…" if end < len(text) else ""]
     return _SPACE.sub(" ", "".join(shown)).strip()
 
 
-def _places(text: str, words: Collection[str]) -> Iterator[tuple[int, int]]:
-    """Where words stand that the index knows as one of these."""
-    for begin, end, terms in spans(text):
+def _places(text: str, words: Collection[str]) -> Iterator[_Place]:
+    """Where words stand that the index knows as one of these: the first of them, and what is not too far from it."""
+    missing = set(words)
+    found, last = 0, len(text)
+    for begin, end, terms in spans(text, words):
+        if begin > last or found == _MOST_PLACES:
+            return
         if not terms.isdisjoint(words):
-            yield begin, end
+            yield _Place(begin, end, terms.intersection(words))
+            found += 1
+            last = min(last, begin + _FAR)
+            if missing and not (missing := missing - terms):
+                # Everything is there by now; an excerpt that has more of it would not end much later.
+                last = min(last, begin + LENGTH)
 
 
-def _joined(first: tuple[int, int], rest: Iterator[tuple[int, int]], limit: int) -> Iterator[tuple[int, int]]:
-    """Places up to a limit; those that touch or overlap, as pairs of characters do, are one."""
-    begin, end = first
-    for next_begin, next_end in rest:
-        if next_begin >= limit:
+def _richest(places: Sequence[_Place], words: Collection[str]) -> int:
+    """At which of these places an excerpt should begin, so that it has as many different words as can be."""
+    best, most = 0, 0
+    for at, first in enumerate(places):
+        near = takewhile(lambda place: place.end <= first.begin + LENGTH - _BEFORE, places[at:])  # noqa: B023
+        number = len(first.words.union(*(place.words for place in near)))
+        if number > most:
+            best, most = at, number
+        if most == len(words):
             break
-        if next_begin <= end:
-            end = max(end, next_end)
-        else:
+    return best
+
+
+def _joined(places: Iterable[_Place]) -> Iterator[tuple[int, int]]:
+    """Those that touch or overlap, as pairs of characters do, are one."""
+    begin = end = -1
+    for place in places:
+        if place.begin <= end:
+            end = max(end, place.end)
+            continue
+        if end >= 0:
             yield begin, end
-            begin, end = next_begin, next_end
+        begin, end = place.begin, place.end
     yield begin, end
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -54,20 +54,28 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pieces:
+class Pieces:
+    """The terms of one identifier or word."""
+
     sequence: tuple[str, ...]
     content: tuple[str, ...]  # the sequence without stop words
     aside: tuple[str, ...]
+    # The same in another form, if there is one: joined to one word, or each character of an unspaced script by itself.
+    other: tuple[str, ...]
 
 
 def terms(text: str, *, stop_words: bool = False, most: int = MAX_TEXT) -> Terms:
     """The terms of a text, or of as much of it; with `stop_words` those of its every word."""
     found = Terms()
-    for identifier in _IDENTIFIER.findall(_folded(text[:most])):
-        pieces = _pieces(identifier)
-        found.sequence += pieces.sequence if stop_words else pieces.content
-        found.aside += pieces.aside
+    for each in pieces(text[:most]):
+        found.sequence += each.sequence if stop_words else each.content
+        found.aside += each.aside
     return found
+
+
+def pieces(text: str) -> Iterator[Pieces]:
+    """The terms of each identifier or word of a text, every one of them."""
+    return map(_pieces, _IDENTIFIER.findall(_folded(text)))
 
 
 def words(text: str) -> list[str]:
@@ -79,35 +87,47 @@ def words(text: str) -> list[str]:
 
 
 def spelt(text: str) -> dict[str, str]:
-    """The words of a text as they are spelt, in lower case, with the term of each; without stop words, and without
-    scripts that have no spaces, where nobody can tell a word."""
+    """The words of a text as they are spelt, in lower case, with the term of each; names both taken apart and whole.
+    Without stop words, and without scripts that have no spaces, where nobody can tell a word."""
     found: dict[str, str] = {}
     for identifier in _IDENTIFIER.findall(_folded(text)):
         for word in _words(identifier):
             if word not in found and not _UNSPACED_RUN.search(word):
                 found[word] = stemmed(word)
+        if len(whole := _pieces(identifier).other) == 1:
+            found["".join(_PART.findall(identifier))[:_MAX_WORD].lower()] = whole[0]
     return found
 
 
-def spans(text: str) -> Iterator[tuple[int, int, frozenset[str]]]:
-    """Where the words of a text stand, from its beginning, and the terms that each is known by."""
+def spans(text: str, wanted: Collection[str]) -> Iterator[tuple[int, int, frozenset[str]]]:
+    """Where words of a text stand, from its beginning, and the terms that each is known by. Those that are known by
+    none of the wanted may be left out."""
     for match in _WRITTEN.finditer(text):
+        identifier = match.group()
+        # Most words of a text are not wanted, and what each is known by is remembered.
+        if identifier.isascii() and _is_known_by_none(identifier, wanted):
+            continue
         start = match.start()
-        for begin, end, known in _spans(match.group()):
+        for begin, end, known in _spans(identifier):
             yield start + begin, start + end, known
+
+
+def _is_known_by_none(identifier: str, wanted: Collection[str]) -> bool:
+    known = _pieces(_folded(identifier))
+    return not any(term in wanted for term in known.sequence) and not any(term in wanted for term in known.aside)
 
 
 def _spans(identifier: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
     found: list[tuple[int, int, frozenset[str]]] = []
     if not _UNSPACED_RUN.search(identifier):
         folded = _folded(identifier)
-        pieces = _pieces(folded)
-        whole = frozenset(pieces.aside)
+        known = _pieces(folded)
+        whole = frozenset(known.aside)
         if folded == identifier:
             found = [(part.start(), part.end(), _known(part.group())) for part in _PART.finditer(identifier)]
         else:
             # Its parts stand elsewhere when accents are taken off.
-            whole |= frozenset(pieces.sequence)
+            whole |= frozenset(known.sequence)
         return ((0, len(identifier), whole), *found)
     for part in _PART.finditer(identifier):
         if not _UNSPACED_RUN.match(part.group()):
@@ -121,8 +141,7 @@ def _spans(identifier: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
 
 
 def _known(part: str) -> frozenset[str]:
-    pieces = _pieces(_folded(part))
-    return frozenset(pieces.sequence)
+    return frozenset(_pieces(_folded(part)).sequence)
 
 
 def _words(identifier: str) -> tuple[str, ...]:
@@ -145,14 +164,15 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFKD", text))).replace("ß", "ss")
 
 
-def _pieces(identifier: str) -> _Pieces:
+def _pieces(identifier: str) -> Pieces:
     return _remembered_pieces(identifier) if len(identifier) <= _MAX_REMEMBERED else _pieces_of(identifier)
 
 
-def _pieces_of(identifier: str) -> _Pieces:
+def _pieces_of(identifier: str) -> Pieces:
     sequence: list[str] = []
     content: list[str] = []
     aside: list[str] = []
+    other: list[str] = []
     parts = cast("list[str]", _PART.findall(identifier))
     for part in parts:
         if _UNSPACED_RUN.match(part):
@@ -160,15 +180,18 @@ def _pieces_of(identifier: str) -> _Pieces:
             sequence += pairs
             content += pairs
             aside += part if len(part) > 1 else ""
+            other += part
             continue
         term = stemmed(part)
         sequence.append(term)
+        other.append(term)
         if part.lower() not in _STOP_WORDS:
             content.append(term)
     whole = "".join(parts)
     if 1 < len(parts) <= _MAX_PARTS and not _UNSPACED_RUN.search(whole):
         aside.append(stemmed(whole))
-    return _Pieces(tuple(sequence), tuple(content), tuple(aside))
+        other = [stemmed(whole)]
+    return Pieces(tuple(sequence), tuple(content), tuple(aside), tuple(other) if other != sequence else ())
 
 
 # Almost every word comes again; what is longer than words are is somebody's pasted data, and would fill the memory.

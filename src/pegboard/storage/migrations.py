@@ -116,39 +116,41 @@ STEPS: tuple[Step, ...] = (
     CREATE TABLE memory_terms (
         memory  INTEGER PRIMARY KEY REFERENCES memories (id) ON DELETE CASCADE,
         space   INTEGER NOT NULL,
+        label   TEXT NOT NULL GENERATED ALWAYS AS ('¤' || space) VIRTUAL,
         key     TEXT NOT NULL,
         summary TEXT NOT NULL,
         body    TEXT NOT NULL
     ) STRICT;
     CREATE VIRTUAL TABLE memory_index USING fts5(
-        key, summary, body, content = 'memory_terms', content_rowid = 'memory', tokenize = 'ascii'
+        label, key, summary, body, content = 'memory_terms', content_rowid = 'memory', tokenize = 'ascii'
     );
     CREATE TRIGGER memory_terms_come AFTER INSERT ON memory_terms BEGIN
-        INSERT INTO memory_index (rowid, key, summary, body)
-        VALUES (new.memory, new.key, new.summary, new.body);
+        INSERT INTO memory_index (rowid, label, key, summary, body)
+        VALUES (new.memory, new.label, new.key, new.summary, new.body);
     END;
     CREATE TRIGGER memory_terms_go AFTER DELETE ON memory_terms BEGIN
-        INSERT INTO memory_index (memory_index, rowid, key, summary, body)
-        VALUES ('delete', old.memory, old.key, old.summary, old.body);
+        INSERT INTO memory_index (memory_index, rowid, label, key, summary, body)
+        VALUES ('delete', old.memory, old.label, old.key, old.summary, old.body);
     END;
+    -- Not by word: the counts of frequent words stand side by side, as these came first, and few pages are written.
     CREATE TABLE memory_words (
+        id        INTEGER PRIMARY KEY,
         space     INTEGER NOT NULL,
         word      TEXT NOT NULL,
         documents INTEGER NOT NULL,
-        PRIMARY KEY (space, word)
-    ) STRICT, WITHOUT ROWID;
+        UNIQUE (space, word)
+    ) STRICT;
     CREATE TABLE memory_spelt (
+        id    INTEGER PRIMARY KEY,
         space INTEGER NOT NULL,
         word  TEXT NOT NULL,
         term  TEXT NOT NULL,
-        PRIMARY KEY (space, word)
-    ) STRICT, WITHOUT ROWID;
-    CREATE TABLE memory_spellings (
-        space   INTEGER NOT NULL,
-        variant TEXT NOT NULL,
-        word    TEXT NOT NULL,
-        PRIMARY KEY (space, variant, word)
-    ) STRICT, WITHOUT ROWID;
+        UNIQUE (space, word)
+    ) STRICT;
+    -- As a table they would be written all over the file.
+    CREATE VIRTUAL TABLE memory_spellings USING fts5(
+        variants, content = '', detail = none, columnsize = 0, tokenize = 'ascii'
+    );
     """,
         postgres="""
     CREATE TABLE memory_terms (

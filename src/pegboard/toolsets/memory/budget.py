@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Any
 
 from pegboard import exactjson
 
 DEFAULT = 25_000
 _MARK = "… [cut: characters {start}-{end} of {total}; read on with memory_get, offset {end}]"
-_MARK_LENGTH = 120
 _LEAST = 200
+# What stands around the rows of an answer: whether it went well, pagination, a message.
+_FRAME = 300
 MOST_LINKS = 100
 MOST_LINKS_OF_MANY = 20
+
+Row = dict[str, Any]
 
 
 def cut(text: str, room: int, offset: int = 0) -> str:
@@ -23,47 +27,82 @@ def cut(text: str, room: int, offset: int = 0) -> str:
     return text[offset:end] + _MARK.format(start=offset, end=end, total=len(text))
 
 
-def few_links(row: dict[str, Any], most: int) -> dict[str, Any]:
-    """A row with the first of its links, and how many more there are."""
-    links = row["links"]
-    if len(links) <= most:
-        return row
-    return {**row, "links": links[:most], "moreLinks": len(links) - most}
+def shortened(text: str, room: int) -> str:
+    """As much of a text as there is room for, when it is written."""
+    if _size(text) <= room:
+        return text
+    end = room
+    while _size(text[:end]) >= room and end > 0:
+        end = end * 3 // 4
+    return text[:end] + "…"
 
 
-def fitted(texts: Sequence[str], budget: int, render: Callable[[Sequence[int]], Any]) -> Any:
-    """An answer within the budget. `render` makes it, given the room that each of its texts has."""
-    answer = render([len(text) for text in texts])
-    size = len(exactjson.dump(answer).decode())
-    bare = len(exactjson.dump(render([0] * len(texts))).decode())
-    room = budget - bare
-    for _ in range(6):
-        if size <= budget:
-            break
-        answer = render(_shares(texts, room))
-        size = len(exactjson.dump(answer).decode())
-        # Quotes and line ends take two characters where they are written.
-        room -= size - budget
-    return answer
+def slimmed(rows: Sequence[Row], budget: int, most_links: int, first_link: int = 0) -> list[Row]:
+    """Rows whose summaries and links leave a third of the budget to the rest; and how many more links there are."""
+    of_summaries = _shares([_size(row["summary"]) for row in rows], budget // 3)
+    of_links = _shares([_size(row["links"]) for row in rows], budget // 3)
+    return [
+        _few_links({**row, "summary": shortened(row["summary"], of_summary)}, of_its_links, most_links, first_link)
+        for row, of_summary, of_its_links in zip(rows, of_summaries, of_links, strict=True)
+    ]
 
 
-def _shares(texts: Sequence[str], room: int) -> list[int]:
-    """The same room for each text, save what short ones leave to the others."""
-    shares = [0] * len(texts)
-    left = max(room - _MARK_LENGTH * len(texts), 0)
-    waiting = sorted(range(len(texts)), key=lambda at: len(texts[at]))
-    for place, at in enumerate(waiting):
-        shares[at] = min(len(texts[at]), left // (len(waiting) - place))
-        left -= shares[at]
-    return shares
+def fitted(rows: Sequence[Row], texts: Sequence[str], budget: int, offset: int = 0) -> list[Row]:
+    """As many rows as fit, each with as much of its text as fits, but one at least."""
+    rows = first_that_fit([_with_text(*pair, 0, offset) for pair in zip(rows, texts, strict=True)], budget)
+    texts = texts[: len(rows)]
+    lengths = [max(len(text) - offset, 0) for text in texts]
+
+    def full(room: int) -> list[Row]:
+        return [_with_text(*each, offset) for each in zip(rows, texts, _shares(lengths, room), strict=True)]
+
+    budget -= _FRAME
+    room = sum(lengths)
+    if _size(full(room)) > budget:
+        # Quotes and line ends take two characters where they are written, and some characters more: it is tried out.
+        room = bisect_right(range(min(room, budget)), budget, key=lambda room: _size(full(room))) - 1
+    return full(room)
 
 
-def first_that_fit(rows: Sequence[dict[str, Any]], budget: int) -> list[dict[str, Any]]:
+def first_that_fit(rows: Sequence[Row], budget: int) -> list[Row]:
     """As many rows as fit, but one at least."""
-    fit: list[dict[str, Any]] = []
+    budget -= _FRAME
+    fit: list[Row] = []
     for row in rows:
-        budget -= len(exactjson.dump(row).decode()) + 1
+        budget -= _size(row) + 1
         if fit and budget < 0:
             break
         fit.append(row)
     return fit
+
+
+def _with_text(row: Row, text: str, room: int, offset: int) -> Row:
+    return {**row, "text": cut(text, room, offset)}
+
+
+def _few_links(row: Row, room: int, most: int, first: int) -> Row:
+    """A row with some of its links, as far as there is room, and how many come after them."""
+    links: Sequence[Row] = row["links"]
+    shown: list[Row] = []
+    for link in links[first : first + most]:
+        room -= _size(link) + 1
+        if shown and room < 0:
+            break
+        shown.append(link)
+    more = len(links) - first - len(shown)
+    return {**row, "links": shown, "moreLinks": more} if more > 0 else {**row, "links": shown}
+
+
+def _shares(lengths: Sequence[int], room: int) -> list[int]:
+    """The same room for each, save what short ones leave to the others."""
+    shares = [0] * len(lengths)
+    left = max(room, 0)
+    waiting = sorted(range(len(lengths)), key=lambda at: lengths[at])
+    for place, at in enumerate(waiting):
+        shares[at] = min(lengths[at], left // (len(waiting) - place))
+        left -= shares[at]
+    return shares
+
+
+def _size(value: Any) -> int:
+    return len(exactjson.dump(value).decode())

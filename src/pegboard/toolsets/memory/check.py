@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pegboard.result import invalid
 from pegboard.toolsets.memory.memory import Link
@@ -12,15 +12,18 @@ MAX_LINKS, MAX_TYPE, MAX_TERM = 500, 64, 200
 MAX_NAMESPACE = 128
 # A pasted document; its first pages say what it is about.
 MAX_QUERY = 200_000
+# No list is that long, and both databases can count so far.
+MAX_OFFSET = 2**53
 
 
 def checked_key(key: str, parameter: str = "key") -> str:
     """A key, or a clear refusal."""
     if not key.strip():
         raise invalid(f"{parameter} must not be empty")
+    checked_text(key, parameter, MAX_KEY)
     if any(character < " " or character == "\x7f" for character in key):
         raise invalid(f"{parameter} must not contain control characters")
-    return checked_text(key, parameter, MAX_KEY)
+    return key
 
 
 def checked_text(text: str, parameter: str, most: int) -> str:
@@ -35,6 +38,21 @@ def checked_text(text: str, parameter: str, most: int) -> str:
     except UnicodeEncodeError:
         raise invalid(f"{parameter} is not valid Unicode: it contains half of a surrogate pair") from None
     return text
+
+
+def checked_number(number: float, parameter: str, least: int, most: int) -> int:
+    """A whole number within bounds, or a clear refusal. JSON tells no 10 from 10.0."""
+    whole = int(number) if isinstance(number, int) or number.is_integer() else None
+    if whole is None or isinstance(number, bool) or not least <= whole <= most:
+        raise invalid(f"{parameter} must be a whole number between {least} and {most}, found {number}")
+    return whole
+
+
+def checked_choice(word: str, parameter: str, choices: Sequence[str]) -> str:
+    """One of these words, or a clear refusal."""
+    if word not in choices:
+        raise invalid(f"{parameter} must be one of {', '.join(choices)}, found {word[:40]!r}")
+    return word
 
 
 def checked_links(links: Iterable[Link]) -> list[Link]:

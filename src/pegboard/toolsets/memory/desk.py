@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from pegboard.result import ToolErrorCode, ToolFailure
 from pegboard.storage.database import Connection
+from pegboard.toolsets.memory.check import checked_links
 from pegboard.toolsets.memory.fulltext import Fields, FullText
 from pegboard.toolsets.memory.memory import Link, Memory, Meta, ordered
+from pegboard.toolsets.memory.saved import History, Saved
 from pegboard.toolsets.memory.score import score, status_of
 from pegboard.toolsets.memory.table import Degrees, Kept, Table
 
@@ -19,6 +23,10 @@ class Step:
 
     memory: Memory
     depth: int
+
+
+Outcome: TypeAlias = Literal["added", "replaced", "skipped"] | ToolFailure
+_PAGE = 500
 
 
 class Desk:
@@ -73,6 +81,79 @@ class Desk:
             for each in kept
         ]
 
+    def saved(self) -> Iterator[Saved]:
+        """Every memory by key, as it is saved in a file, read some hundred at a time."""
+        last = ""
+        while page := self.table.after(last, _PAGE):
+            links = self.table.links([each.id for each in page])
+            for each in page:
+                yield Saved(
+                    namespace=self.namespace,
+                    key=each.key,
+                    summary=each.summary,
+                    text=each.text,
+                    links=links[each.id],
+                    history=_history(each),
+                )
+            last = page[-1].key
+
+    def restore(self, batch: Sequence[Saved], *, replace: bool, dry_run: bool) -> list[Outcome]:
+        """Write saved memories, and tell what became of each."""
+        if not dry_run:
+            self.table.make_space()
+        known = self.table.by_keys(each.key for each in batch)
+        entered: dict[int, Fields] = {}
+        outcomes: list[Outcome] = []
+        for each in batch:
+            there = known.get(each.key)
+            if there is not None and not replace:
+                outcomes.append("skipped")
+                continue
+            try:
+                fields = Fields.of(each.key, each.summary, each.text)
+            except ToolFailure as failure:
+                outcomes.append(failure)
+                continue
+            kept = self._kept(each, there)
+            if not dry_run:
+                kept = self._placed(kept, each.links)
+                entered[kept.id] = fields
+            known[each.key] = kept
+            outcomes.append("added" if there is None else "replaced")
+        if entered:
+            self.index.put_all(entered)
+        return outcomes
+
+    def _kept(self, saved: Saved, there: Kept | None) -> Kept:
+        """The row that a saved memory becomes; a version that somebody read never stands for other words."""
+        if there is None:
+            history = saved.history or History.new(self.now)
+        else:
+            history = saved.history or dataclasses.replace(_history(there), updated_at=self.now)
+            is_same = (saved.summary, saved.text) == (there.summary, there.text)
+            history = dataclasses.replace(history, version=max(history.version, there.version + (not is_same)))
+        return Kept(
+            0 if there is None else there.id,
+            saved.key,
+            saved.summary,
+            saved.text,
+            history.version,
+            history.base,
+            history.access_count,
+            history.traverse_count,
+            history.created_at,
+            history.updated_at,
+            history.last_accessed_at,
+        )
+
+    def _placed(self, kept: Kept, links: Sequence[Link]) -> Kept:
+        if kept.id:
+            self.table.restore(kept)
+        else:
+            kept = dataclasses.replace(kept, id=self.table.enter(kept))
+        self.table.relink(kept.id, checked_links(links))
+        return kept
+
     def scores(self, keys: Iterable[str]) -> Mapping[str, float]:
         """The scores of memories by key; of one that is not written there is none."""
         facts = self.table.facts(keys)
@@ -89,8 +170,9 @@ class Desk:
         for level in range(1, depth + 1):
             there = {facts.key for facts in self.table.facts(link.key for memory in edge for link in memory.links)}
             keys: dict[str, None] = {}
+            there -= seen
             for memory in edge:
-                near = dict.fromkeys(link.key for link in memory.links if link.key in there - seen)
+                near = dict.fromkeys(link.key for link in memory.links if link.key in there)
                 keys.update(dict.fromkeys(list(near)[:breadth]))
             kept = [each for key in keys if (each := self.table.get(key)) is not None][: total - len(steps)]
             edge = self.memories(kept, sort_links=sort_links)
@@ -113,3 +195,15 @@ class Desk:
             score=value,
             status=status_of(value, kept.access_count, self.now - kept.created_at),
         )
+
+
+def _history(kept: Kept) -> History:
+    return History(
+        version=kept.version,
+        base=kept.base,
+        access_count=kept.access_count,
+        traverse_count=kept.traverse_count,
+        created_at=kept.created_at,
+        updated_at=kept.updated_at,
+        last_accessed_at=kept.last_accessed_at,
+    )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from pegboard.search.excerpt import cut, marked
 
 
-def excerpt(key: str, summary: str, text: str, words: Collection[str]) -> str:
-    """Of the first part in which a word is, text, summary or key, as much as is worth showing."""
-    for part in (text, summary, key):
-        if shown := marked(part, words):
+def excerpt(parts: Sequence[str], words: Sequence[Collection[str]]) -> str:
+    """As much as is worth showing of a text, a summary or a key: the first in which some of its words are."""
+    text, summary, key = parts
+    for part, found in zip(parts, words, strict=True):
+        if shown := marked(part, found):
             return shown
     return cut(summary or text or key)

@@ -6,23 +6,29 @@ digits alone, so no input can be taken for an operator.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
+from pegboard import exactjson
+from pegboard.result import invalid
 from pegboard.search.tokens import spelt
 from pegboard.storage.database import Connection, Value
-from pegboard.toolsets.memory.words import BREAK, can_be_misspelt, distinct, indexed, misspellings, spellings
+from pegboard.toolsets.memory.words import BREAK, can_be_misspelt, distinct, indexed, spellings
 
 Phrase = tuple[str, ...]
 Wanted = Sequence[Sequence[Phrase]]
 
-# Begins the word that stands for a namespace.
+# Begins the word that stands for a namespace in `memory_index`, and that no text can have.
 _SPACE = "¤"
 # PostgreSQL counts positions up to here, and so many of each word.
 _LAST_POSITION, _MOST_POSITIONS = 16383, 255
+# It keeps so many bytes of different words and their positions for a memory, and not one more.
+_MOST_BYTES = 1_000_000
 _MOST_AT_ONCE = 500
-# By key, summary and text: what a word counts there when candidates are chosen.
-_WEIGHTS = (4.0, 2.0, 1.0)
+# What a word counts in each column of `memory_index` when candidates are chosen; which namespace it is counts nothing.
+_WEIGHTS = (0.0, 4.0, 2.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +44,10 @@ class Fields:
     @classmethod
     def of(cls, key: str, summary: str, text: str) -> Fields:
         """The words of a memory's parts."""
-        return cls(indexed(key), indexed(summary), indexed(text), spelt(f"{key}\n{summary}\n{text}"))
+        fields = cls(indexed(key), indexed(summary), indexed(text), spelt(f"{key}\n{summary}\n{text}"))
+        if sum(len(word.encode()) for word in _words(fields)) > _MOST_BYTES:
+            raise invalid("text has more different words than can be searched; write several memories and link them")
+        return fields
 
 
 class FullText:
@@ -47,36 +56,42 @@ class FullText:
     def __init__(self, connection: Connection, space: int) -> None:
         self._connection = connection
         self.space = space
-        spaces = dict(connection.rows("SELECT id, memories FROM memory_spaces WHERE memories > 0"))
-        self.size = int(spaces.get(space, 0))
-        self._alone = set(spaces) <= {space}
+
+    @cached_property
+    def size(self) -> int:
+        """How many memories the namespace has."""
+        row = self._connection.row("SELECT memories FROM memory_spaces WHERE id = ?", self.space)
+        return int(row[0]) if row else 0
 
     def put(self, memory: int, fields: Fields) -> None:
         """Enter a memory, or enter it anew."""
-        before = self._fields([memory]).get(memory)
-        if before == fields:
-            return
-        if before is not None:
-            self._connection.execute("DELETE FROM memory_terms WHERE memory = ?", memory)
-        values = (memory, self.space, f"{self._space_word} {fields.key}", fields.summary, fields.text)
+        self.put_all({memory: fields})
+
+    def put_all(self, entered: Mapping[int, Fields]) -> None:
+        """Enter memories, or enter them anew, with as few statements as one takes."""
+        # Another spelling of a word is new even where the index knows both as the same.
+        self._learn({word: term for fields in entered.values() for word, term in fields.spelt.items()})
+        before = self.fields(list(entered))
+        changed = {memory: fields for memory, fields in entered.items() if before.get(memory) != fields}
+        self._strike([memory for memory in changed if memory in before])
+        values = [(memory, self.space, each.key, each.summary, each.text) for memory, each in changed.items()]
         if self._connection.dialect == "sqlite":
-            self._connection.execute(
-                "INSERT INTO memory_terms (memory, space, key, summary, body) VALUES (?, ?, ?, ?, ?)", *values
+            self._connection.execute_many(
+                "INSERT INTO memory_terms (memory, space, key, summary, body) VALUES (?, ?, ?, ?, ?)", values
             )
         else:
-            self._connection.execute(
+            self._connection.execute_many(
                 "INSERT INTO memory_terms (memory, space, key, summary, body, vector)"
                 " VALUES (?, ?, ?, ?, ?, CAST(? AS tsvector))",
-                *(*values, _vector(fields)),
+                [(*row, _vector(fields)) for row, fields in zip(values, changed.values(), strict=True)],
             )
-        self._count(_words(before), _words(fields))
-        self._learn(fields.spelt)
+        self._count((before.get(memory) for memory in changed), changed.values())
 
     def drop(self, memory: int) -> None:
         """Strike a memory."""
-        before = self._fields([memory]).get(memory)
-        self._connection.execute("DELETE FROM memory_terms WHERE memory = ?", memory)
-        self._count(_words(before), set())
+        before = self.fields([memory])
+        self._strike([memory])
+        self._count(before.values(), ())
 
     def total(self, wanted: Wanted) -> int:
         """How many memories have what is wanted."""
@@ -84,9 +99,9 @@ class FullText:
         row = self._connection.row(f"SELECT count(*) FROM {self._source} WHERE {where}", *params)
         return int(row[0]) if row else 0
 
-    def best(self, wanted: Wanted, limit: int, offset: int = 0) -> list[int]:
-        """Those that have it, roughly the best first."""
-        where, params = self._where(wanted)
+    def best(self, wanted: Wanted, limit: int, offset: int = 0, *, titled: bool = False) -> list[int]:
+        """Those that have it, roughly the best first; `titled`, those that have it in key or summary."""
+        where, params = self._where(wanted, titled=titled)
         if self._connection.dialect == "sqlite":
             order = f"bm25(memory_index, {', '.join(map(str, _WEIGHTS))}), memory_index.rowid"
             sql = f"SELECT memory_index.rowid FROM memory_index WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?"
@@ -103,7 +118,14 @@ class FullText:
 
     def fields(self, memories: Sequence[int]) -> dict[int, Fields]:
         """The words of these memories."""
-        return self._fields(memories)
+        found: dict[int, Fields] = {}
+        for part in (memories[at : at + _MOST_AT_ONCE] for at in range(0, len(memories), _MOST_AT_ONCE)):
+            rows = self._connection.rows(
+                f"SELECT memory, key, summary, body FROM memory_terms WHERE memory IN ({_marks(part)})",
+                *part,
+            )
+            found.update({int(memory): Fields(key, summary, text) for memory, key, summary, text in rows})
+        return found
 
     def frequencies(self, words: Iterable[str]) -> dict[str, int]:
         """How many memories have each of these words; a word that none has is left out."""
@@ -133,7 +155,15 @@ class FullText:
 
     def spelt_like(self, word: str) -> dict[str, str]:
         """Words that a mistyped one may stand for, with what the index knows them as."""
-        variants = sorted(misspellings(word))
+        variants = sorted(spellings(word))
+        if self._connection.dialect == "sqlite":
+            # CROSS JOIN keeps this order: otherwise all words are asked, one by one, whether they match.
+            sql = (
+                "SELECT s.word, s.term FROM memory_spellings CROSS JOIN memory_spelt s ON s.id = memory_spellings.rowid"
+                " CROSS JOIN memory_words w ON w.space = s.space AND w.word = s.term"
+                " WHERE memory_spellings MATCH ? AND s.space = ? AND w.documents > 0"
+            )
+            return dict(self._connection.rows(sql, " OR ".join(_fts5_phrase((each,)) for each in variants), self.space))
         rows = self._connection.rows(
             "SELECT DISTINCT s.word, s.term FROM memory_spellings v"
             " JOIN memory_spelt s ON s.space = v.space AND s.word = v.word"
@@ -145,94 +175,89 @@ class FullText:
         return dict(rows)
 
     @property
-    def _space_word(self) -> str:
-        """A word that every memory of this namespace has, and that no text can have."""
-        return f"{_SPACE}{self.space}"
+    def _is_alone(self) -> bool:
+        """Whether no other namespace has anything, so that which one it is need not be looked up for each word."""
+        others = "SELECT 1 FROM memory_spaces WHERE memories > 0 AND id <> ? LIMIT 1"
+        return self._connection.row(others, self.space) is None
 
     @property
     def _source(self) -> str:
         return "memory_index" if self._connection.dialect == "sqlite" else "memory_terms"
 
-    def _where(self, wanted: Wanted) -> tuple[str, list[Value]]:
+    def _where(self, wanted: Wanted, *, titled: bool = False) -> tuple[str, list[Value]]:
         if self._connection.dialect == "sqlite":
-            groups = [f"({' OR '.join(_fts5_phrase(phrase) for phrase in group)})" for group in wanted]
-            # Where there is one namespace only, its word would be looked up for nothing.
-            spaced = groups if self._alone else [_fts5_phrase((self._space_word,)), *groups]
+            columns = "{key summary} : " if titled else ""
+            groups = [f"{columns}({' OR '.join(_fts5_phrase(phrase) for phrase in group)})" for group in wanted]
+            spaced = groups if self._is_alone else [_fts5_phrase((f"{_SPACE}{self.space}",)), *groups]
             return "memory_index MATCH ?", [" AND ".join(spaced)]
         clauses: list[str] = ["space = ?"]
         params: list[Value] = [self.space]
         for group in wanted:
-            clause, values = _postgres_group(group)
+            clause, values = _postgres_group(group, ":AB" if titled else "")
             clauses.append(clause)
             params += values
         return " AND ".join(clauses), params
 
-    def _fields(self, memories: Sequence[int]) -> dict[int, Fields]:
-        found: dict[int, Fields] = {}
+    def _strike(self, memories: Sequence[int]) -> None:
         for part in (memories[at : at + _MOST_AT_ONCE] for at in range(0, len(memories), _MOST_AT_ONCE)):
-            rows = self._connection.rows(
-                f"SELECT memory, key, summary, body FROM memory_terms WHERE memory IN ({_marks(part)})",
-                *part,
-            )
-            found.update(
-                {int(memory): Fields(key.partition(" ")[2], summary, text) for memory, key, summary, text in rows}
-            )
-        return found
+            self._connection.execute(f"DELETE FROM memory_terms WHERE memory IN ({_marks(part)})", *part)
 
-    def _count(self, before: set[str], after: set[str]) -> None:
-        """Keep the number of memories of each word true, and learn words that are new."""
-        gone, come = sorted(before - after), sorted(after - before)
-        self._connection.execute_many(
-            "UPDATE memory_words SET documents = documents - 1 WHERE space = ? AND word = ?",
-            [(self.space, word) for word in gone],
-        )
-        # In one order everywhere, so that two writers never wait for each other.
-        self._connection.execute_many(
-            "INSERT INTO memory_words (space, word, documents) VALUES (?, ?, 1)"
-            " ON CONFLICT (space, word) DO UPDATE SET documents = memory_words.documents + 1",
-            [(self.space, word) for word in come],
+    def _count(self, before: Iterable[Fields | None], after: Iterable[Fields | None]) -> None:
+        """Keep the number of memories of each word true."""
+        counts = Counter(word for fields in after for word in _words(fields))
+        counts.subtract(word for fields in before for word in _words(fields))
+        self._connection.execute(
+            f"INSERT INTO memory_words (space, word, documents) {self._pairs('BIGINT')}"
+            " ON CONFLICT (space, word) DO UPDATE SET documents = memory_words.documents + excluded.documents",
+            *(self.space, _json({word: number for word, number in counts.items() if number})),
         )
 
     def _learn(self, words: Mapping[str, str]) -> None:
         """Keep how words are spelt; they are never forgotten, and one that no memory has leads nowhere."""
-        new = sorted(words.keys() - self._known(sorted(words)))
-        self._connection.execute_many(
-            "INSERT INTO memory_spelt (space, word, term) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            [(self.space, word, words[word]) for word in new],
+        sqlite = self._connection.dialect == "sqlite"
+        rows = self._connection.rows(
+            f"INSERT INTO memory_spelt (space, word, term) {self._pairs('TEXT')}"
+            f" ON CONFLICT DO NOTHING RETURNING word{', id' if sqlite else ''}",
+            *(self.space, _json(words)),
         )
-        self._connection.execute_many(
-            "INSERT INTO memory_spellings (space, variant, word) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            [
-                (self.space, variant, word)
-                for word in new
-                if can_be_misspelt(word)
-                for variant in sorted(spellings(word))
-            ],
-        )
-
-    def _known(self, words: Sequence[str]) -> set[str]:
-        found: set[str] = set()
-        for part in (words[at : at + _MOST_AT_ONCE] for at in range(0, len(words), _MOST_AT_ONCE)):
-            rows = self._connection.rows(
-                f"SELECT word FROM memory_spelt WHERE space = ? AND word IN ({_marks(part)})",
-                self.space,
-                *part,
+        variants = {row: sorted(spellings(row[0])) for row in rows if can_be_misspelt(row[0])}
+        if sqlite:
+            self._connection.execute_many(
+                "INSERT INTO memory_spellings (rowid, variants) VALUES (?, ?)",
+                [(number, " ".join(each)) for (_, number), each in variants.items()],
             )
-            found.update(row[0] for row in rows)
-        return found
+        elif variants:
+            self._connection.execute(
+                "INSERT INTO memory_spellings (space, variant, word)"
+                " SELECT CAST(? AS BIGINT), json_array_elements_text(value), key FROM json_each(CAST(? AS json))"
+                " ON CONFLICT DO NOTHING",
+                *(self.space, _json({word: each for (word,), each in variants.items()})),
+            )
+
+    def _pairs(self, kind: str) -> str:
+        """A SELECT of the namespace and each pair of an object, so that one statement takes many words."""
+        if self._connection.dialect == "sqlite":
+            # Without a WHERE, SQLite would take ON CONFLICT for the ON of a join.
+            return "SELECT ?, key, value FROM json_each(?) WHERE true"
+        return f"SELECT CAST(? AS BIGINT), key, CAST(value AS {kind}) FROM json_each_text(CAST(? AS json))"
 
 
 def _words(fields: Fields | None) -> set[str]:
     return set() if fields is None else distinct(fields.key, fields.summary, fields.text)
 
 
+def _json(words: Mapping[str, object]) -> str:
+    """In one order everywhere, so that two writers never wait for each other."""
+    return exactjson.dump(dict(sorted(words.items()))).decode()
+
+
 def _fts5_phrase(phrase: Phrase) -> str:
     return f'"{" ".join(phrase)}"'
 
 
-def _postgres_group(group: Sequence[Phrase]) -> tuple[str, list[str]]:
+def _postgres_group(group: Sequence[Phrase], where: str) -> tuple[str, list[str]]:
     """The words by index; that they stand side by side is seen in the text itself, however long it is."""
-    single = [_quoted(phrase[0]) for phrase in group if len(phrase) == 1]
+    single = [_quoted(phrase[0]) + where for phrase in group if len(phrase) == 1]
     clauses: list[str] = []
     params: list[str] = []
     if single:
@@ -245,19 +270,22 @@ def _postgres_group(group: Sequence[Phrase]) -> tuple[str, list[str]]:
                 "(vector @@ CAST(? AS tsquery) AND (strpos(' ' || key || ' ', ?) > 0"
                 " OR strpos(' ' || summary || ' ', ?) > 0 OR strpos(' ' || body || ' ', ?) > 0))"
             )
-            params += [" & ".join(_quoted(word) for word in phrase), text, text, text]
+            params += [" & ".join(_quoted(word) for word in dict.fromkeys(phrase)), text, text, text]
     return f"({' OR '.join(clauses)})", params
 
 
 def _vector(fields: Fields) -> str:
     """The words with their places, the way PostgreSQL writes a tsvector: A for the key, B for the summary."""
     places: dict[str, list[str]] = {}
-    at = 0
+    size = at = 0
     for weight, text in (("A", fields.key), ("B", fields.summary), ("", fields.text)):
         for word in text.split(" "):
             at += 1
             if word and word != BREAK and len(found := places.setdefault(word, [])) < _MOST_POSITIONS:
                 found.append(f"{min(at, _LAST_POSITION)}{weight}")
+                size += 2 if len(found) > 1 else len(word.encode()) + 6
+    if size > _MOST_BYTES:
+        return " ".join(map(_quoted, places))
     return " ".join(f"{_quoted(word)}:{','.join(dict.fromkeys(found))}" for word, found in places.items())
 
 

@@ -13,23 +13,33 @@ from typing import Generic, TypeVar
 from pegboard.result import Conflict, invalid
 from pegboard.storage.database import Connection, Database
 from pegboard.toolsets.memory.check import (
+    MAX_KEY,
     MAX_NAMESPACE,
+    MAX_OFFSET,
     MAX_QUERY,
     MAX_SUMMARY,
     MAX_TEXT,
+    checked_choice,
     checked_key,
     checked_links,
+    checked_number,
     checked_text,
 )
-from pegboard.toolsets.memory.desk import Desk, Step
+from pegboard.toolsets.memory.desk import Desk, Outcome, Step
 from pegboard.toolsets.memory.excerpt import excerpt
 from pegboard.toolsets.memory.fulltext import Fields, FullText
 from pegboard.toolsets.memory.memory import Link, Memory, ordered
-from pegboard.toolsets.memory.query import Operator, Query, keywords, natural
+from pegboard.toolsets.memory.query import OPERATORS, Operator, Query, keywords, natural
+from pegboard.toolsets.memory.ranking import Ranking
+from pegboard.toolsets.memory.saved import Saved
 from pegboard.toolsets.memory.score import START
 from pegboard.toolsets.memory.search import search
+from pegboard.toolsets.memory.table import namespaces
 
 T = TypeVar("T")
+ORDERS = ("key", "recent")
+MAX_LIMIT = 100
+MAX_DEPTH, MAX_BREADTH, MAX_TOTAL = 6, 20, 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +107,7 @@ class Memories:
 
     async def get(self, key: str, *, namespace: str | None = None, sort_links: bool = True) -> Memory:
         """One memory in full; that it was looked at counts for its score."""
+        checked_key(key)
 
         def work(desk: Desk) -> Memory:
             desk.table.accessed(desk.existing(key).id, desk.now)
@@ -115,6 +126,7 @@ class Memories:
         namespace: str | None = None,
     ) -> Memory:
         """Change parts of a memory; with `version` only if nobody else did since that one."""
+        checked_key(key)
         wanted = None if links is None else checked_links(links)
         if summary is None and text is None and wanted is None:
             raise invalid("nothing to change: give summary, text or links")
@@ -136,6 +148,7 @@ class Memories:
 
     async def rename(self, old_key: str, new_key: str, *, namespace: str | None = None) -> Memory:
         """Another key for a memory, which keeps its links, score and history."""
+        checked_key(old_key, "old_key")
         checked_key(new_key, "new_key")
 
         def work(desk: Desk) -> Memory:
@@ -151,6 +164,7 @@ class Memories:
 
     async def delete(self, key: str, *, namespace: str | None = None) -> Memory:
         """Take a memory out; links that lead to it stay, and join up again should it come back."""
+        checked_key(key)
 
         def work(desk: Desk) -> Memory:
             known = desk.existing(key)
@@ -165,10 +179,13 @@ class Memories:
         self, prefix: str = "", order: str = "key", limit: int = 50, offset: int = 0, *, namespace: str | None = None
     ) -> Page[Memory]:
         """Memories by key, or the latest first."""
+        checked_text(prefix, "prefix", MAX_KEY)
+        checked_choice(order, "order", ORDERS)
+        most, start = _checked_place(limit, offset)
 
         def work(desk: Desk) -> Page[Memory]:
-            kept, total = desk.table.page(prefix, order, limit, offset)
-            return Page(desk.memories(kept), total, limit, offset)
+            kept, total = desk.table.page(prefix, order, most, start)
+            return Page(desk.memories(kept), total, most, start)
 
         return await self._read(namespace, work)
 
@@ -190,6 +207,7 @@ class Memories:
         namespace: str | None = None,
     ) -> Page[Hit]:
         """What has these keywords, any of them or all."""
+        checked_choice(operator, "operator", OPERATORS)
         for word in words:
             checked_text(word, "keywords", MAX_QUERY)
         return await self._search(lambda index: keywords(words, operator, index), limit, offset, sort_links, namespace)
@@ -205,39 +223,89 @@ class Memories:
         namespace: str | None = None,
     ) -> Sequence[Step]:
         """A memory and those that its links lead to, the nearest first, each once."""
+        checked_key(key)
+        far = checked_number(depth, "depth", 1, MAX_DEPTH)
+        wide = checked_number(breadth, "breadth", 1, MAX_BREADTH)
+        most = checked_number(total, "total", 1, MAX_TOTAL)
 
         def work(desk: Desk) -> Sequence[Step]:
             root = desk.existing(key)
             desk.table.accessed(root.id, desk.now)
-            steps = desk.walk(desk.existing(key), depth, breadth, total, sort_links=sort_links)
+            steps = desk.walk(desk.existing(key), far, wide, most, sort_links=sort_links)
             desk.table.traversed([number for number, _ in steps[1:]])
             return [step for _, step in steps]
 
         return await self._write(namespace, work)
 
+    def now(self) -> float:
+        """The time as memories have it."""
+        return self._clock()
+
+    async def visit(
+        self, begin: Callable[[], None], show: Callable[[Saved], None], namespace: str | None = None
+    ) -> None:
+        """Show every memory, or every one of a namespace, as they are at one moment.
+
+        Both are called in a thread of the database's; `begin` again, should it have to be done again.
+        """
+        if namespace is not None:
+            _check_namespace(namespace)
+        now = self._clock()
+
+        def work(connection: Connection) -> None:
+            begin()
+            for space in namespaces(connection) if namespace is None else [namespace]:
+                for saved in Desk(connection, space, now).saved():
+                    show(saved)
+
+        await self._database.read(work)
+
+    async def restore(
+        self, batch: Sequence[Saved], *, replace: bool = False, dry_run: bool = False
+    ) -> Sequence[Outcome]:
+        """Write saved memories, all or none, and tell what became of each."""
+        places: dict[str, list[int]] = {}
+        for at, saved in enumerate(batch):
+            places.setdefault(saved.checked().namespace, []).append(at)
+        now = self._clock()
+
+        def work(connection: Connection) -> list[Outcome]:
+            outcomes: dict[int, Outcome] = {}
+            for space, own in sorted(places.items()):
+                desk = Desk(connection, space, now)
+                found = desk.restore([batch[at] for at in own], replace=replace, dry_run=dry_run)
+                outcomes.update(zip(own, found, strict=True))
+            return [outcomes[at] for at in range(len(batch))]
+
+        return await (self._database.read(work) if dry_run else self._database.write(work))
+
     async def _search(
         self, ask: Callable[[FullText], Query], limit: int, offset: int, sort_links: bool, namespace: str | None
     ) -> Page[Hit]:
+        most, start = _checked_place(limit, offset)
+
         def work(desk: Desk) -> Page[Hit]:
             query = ask(desk.index)
-            found, total = search(query, desk.index, limit, offset)
+            found, total = search(query, desk.index, most, start)
+            fields = desk.index.fields([each.memory for each in found])
+            ranking = Ranking(query)
             kept = desk.table.by_ids(each.memory for each in found)
             links = desk.table.links(list(kept))
-            scores = desk.scores(link.key for each in links.values() for link in each)
-            own = desk.scores(each.key for each in kept.values())
+            targets = (link.key for each in links.values() for link in each)
+            scores = desk.scores([*targets, *(each.key for each in kept.values())])
             hits = [
                 Hit(
                     memory.key,
                     memory.summary,
-                    excerpt(memory.key, memory.summary, memory.text, query.words),
+                    excerpt((memory.text, memory.summary, memory.key), ranking.matched(fields[memory.id])),
                     each.relevance,
-                    own[memory.key],
+                    scores[memory.key],
                     ordered(links[memory.id], scores) if sort_links else links[memory.id],
                 )
                 for each in found
                 if (memory := kept.get(each.memory)) is not None
             ]
-            return Page(hits, total, limit, offset)
+            return Page(hits, total, most, start)
 
         return await self._read(namespace, work)
 
@@ -249,11 +317,19 @@ class Memories:
 
     def _at_desk(self, namespace: str | None, work: Callable[[Desk], T]) -> Callable[[Connection], T]:
         space = self.namespace if namespace is None else namespace
-        checked_key(checked_text(space, "namespace", MAX_NAMESPACE), "namespace")
+        _check_namespace(space)
         now = self._clock()
         return lambda connection: work(Desk(connection, space, now))
+
+
+def _checked_place(limit: int, offset: int) -> tuple[int, int]:
+    return checked_number(limit, "limit", 1, MAX_LIMIT), checked_number(offset, "offset", 0, MAX_OFFSET)
 
 
 def _check_words(summary: str, text: str) -> None:
     checked_text(summary, "summary", MAX_SUMMARY)
     checked_text(text, "text", MAX_TEXT)
+
+
+def _check_namespace(namespace: str) -> None:
+    checked_key(checked_text(namespace, "namespace", MAX_NAMESPACE), "namespace")

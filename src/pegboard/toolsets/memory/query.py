@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
+from pegboard.result import invalid
 from pegboard.toolsets.memory.fulltext import FullText, Phrase, Wanted
-from pegboard.toolsets.memory.words import can_be_misspelt, likely, phrase, sought
+from pegboard.toolsets.memory.words import Asked, can_be_misspelt, likely, phrases, sought
 
 Operator = Literal["AND", "OR"]
+OPERATORS = ("AND", "OR")
 
 _MOST_WORDS = 32
 _MOST_KEYWORDS = 64
@@ -24,7 +26,7 @@ _SHORTEST_BEGINNING = 3
 _SHORTEST_COMPLETED = 4
 # Ranking looks at each memory that has a word. With words that many have, it goes by the rarer ones.
 _MOST_CANDIDATES = 3000
-_QUOTED = re.compile(r'"([^"]*)"|([^,]+)')
+_KEYWORD = re.compile(r'(?:"[^"]*"|[^,])+')
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,14 @@ class Sought:
     forms: Mapping[Phrase, float]
     rarity: float
     frequency: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a memory must have to be looked at closely; `titled`, to have it in key or summary."""
+
+    wanted: Wanted
+    titled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +61,10 @@ class Query:
         return [[form for each in self.sought for form in each.forms]]
 
     @property
-    def words(self) -> frozenset[str]:
-        """Every word in every form, to be marked where it is shown."""
-        return frozenset(word for each in self.sought for form in each.forms for word in form)
+    def total(self) -> int | None:
+        """How many memories have it, where that is known: of a single word it is counted all the time."""
+        forms = [form for each in self.sought for form in each.forms]
+        return self.sought[0].frequency if len(self.sought) == 1 and len(forms) == len(forms[0]) == 1 else None
 
     @property
     def impossible(self) -> bool:
@@ -61,39 +72,36 @@ class Query:
         missing = [not each.forms for each in self.sought]
         return all(missing) or (self.operator == "AND" and any(missing))
 
-    def candidates(self, size: int) -> Wanted:
-        """Something narrower to choose the best from, where very many memories have what is wanted."""
+    def candidates(self, size: int) -> list[Choice]:
+        """Where very many memories have what is wanted, narrower choices to take the best from, one after the other."""
         if self.operator == "AND" or sum(each.frequency for each in self.sought) <= _MOST_CANDIDATES:
-            return self.wanted
-        rarest = sorted((each for each in self.sought if each.forms), key=lambda each: each.frequency)
-        chosen, number = [rarest[0]], rarest[0].frequency
-        if number > _MOST_CANDIDATES:
-            return self._together(rarest, size)
-        for each in rarest[1:]:
-            number += each.frequency
-            if number > _MOST_CANDIDATES:
-                break
-            chosen.append(each)
-        return [[form for each in chosen for form in each.forms]]
+            return [Choice(self.wanted)]
+        common = sorted((each for each in self.sought if each.forms), key=lambda each: each.frequency)
+        few: list[Sought] = []
+        number = common[0].frequency
+        while number <= _MOST_CANDIDATES:
+            few.append(common.pop(0))
+            number += common[0].frequency
+        choices = [Choice([[form for each in few for form in each.forms]])] if few else []
+        return [*choices, *self._together(common, size)]
 
-    @staticmethod
-    def _together(rarest: Sequence[Sought], size: int) -> Wanted:
-        """Where every word is common, memories that have several of them."""
-        expected = float(rarest[0].frequency)
-        chosen = [list(rarest[0].forms)]
-        for each in rarest[1:]:
+    def _together(self, common: Sequence[Sought], size: int) -> list[Choice]:
+        """Where every word is common, memories that have several of them, or have one where it says what they are."""
+        expected = float(common[0].frequency)
+        chosen = [list(common[0].forms)]
+        for each in common[1:]:
             if expected <= _MOST_CANDIDATES:
                 break
             expected *= each.frequency / max(size, 1)
             chosen.append(list(each.forms))
-        return chosen
+        return [Choice(chosen)] if len(chosen) > 1 else [Choice(chosen, titled=True), Choice(chosen)]
 
 
 def natural(text: str, index: FullText) -> Query:
     """A question in plain words: any of them, as it is written, longer, or mistyped."""
     asked = dict(islice(sought(text).items(), _MOST_WORDS))
-    known = index.frequencies(asked)
-    forms = {word: _forms(word, written, index, known=word in known) for word, written in asked.items()}
+    known = index.frequencies([*asked, *(each.whole for each in asked.values() if each.whole)]).keys()
+    forms = {word: _forms(word, each, index, known) for word, each in asked.items()}
     frequencies = index.frequencies(word for found in forms.values() for word in found)
     size = index.size
     return Query(
@@ -103,29 +111,29 @@ def natural(text: str, index: FullText) -> Query:
 
 def keywords(given: Sequence[str], operator: Operator, index: FullText) -> Query:
     """Keywords, each as it is; one of several words is a phrase."""
-    phrases = list(dict.fromkeys(found for word in given if (found := phrase(word))))[:_MOST_KEYWORDS]
-    frequencies = index.frequencies(word for found in phrases for word in found)
+    asked = list(dict.fromkeys(tuple(found) for word in given if (found := phrases(word))))
+    if len(asked) > _MOST_KEYWORDS:
+        raise invalid(f"keywords: {_MOST_KEYWORDS} at most, found {len(asked)}")
+    frequencies = index.frequencies(word for forms in asked for form in forms for word in form)
     size = index.size
-    sought = [
-        _weighed({found: 1.0} if all(word in frequencies for word in found) else {}, frequencies, size)
-        for found in phrases
-    ]
-    return Query(sought, operator)
+    there = [[form for form in forms if all(word in frequencies for word in form)] for forms in asked]
+    return Query([_weighed(dict.fromkeys(forms, 1.0), frequencies, size) for forms in there], operator)
 
 
 def split(text: str) -> list[str]:
     """Keywords that stand in one text, parted by commas; what is in quotes stays together."""
-    found = (quoted or plain for quoted, plain in _QUOTED.findall(text))
-    return [word.strip() for word in found if word.strip()]
+    return [found for word in _KEYWORD.findall(text) if (found := word.replace('"', " ").strip())]
 
 
-def _forms(word: str, written: str, index: FullText, *, known: bool) -> dict[str, float]:
+def _forms(word: str, asked: Asked, index: FullText, known: Collection[str]) -> dict[str, float]:
     """The words of the index that a word of a query may mean, each with what it counts."""
-    forms: dict[str, float] = {word: 1.0} if known else {}
-    if len(written) >= (_SHORTEST_COMPLETED if known else _SHORTEST_BEGINNING):
+    written = asked.written
+    forms = {form: 1.0 for form in (word, asked.whole) if form and form in known}
+    is_known = bool(forms)
+    if len(written) >= (_SHORTEST_COMPLETED if is_known else _SHORTEST_BEGINNING):
         for longer in index.beginning_with(written, _MOST_FORMS):
             forms.setdefault(longer, _BEGINNING)
-    if not known and can_be_misspelt(written):
+    if not is_known and can_be_misspelt(written):
         terms = index.spelt_like(written)
         for right, sureness in likely(written, terms)[:_MOST_FORMS]:
             forms[terms[right]] = max(forms.get(terms[right], 0.0), sureness)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from pegboard.toolsets.memory.fulltext import Fields, Phrase
-from pegboard.toolsets.memory.query import Query, Sought
+from pegboard.toolsets.memory.query import Query
+from pegboard.toolsets.memory.words import BREAK
 
 # What a word counts in key, summary and text, and how many words these usually have.
 _PARTS = ((3.0, 6), (2.0, 12), (1.0, 120))
@@ -18,56 +19,82 @@ _TOGETHER = 0.12
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """One part of a memory: its words, how often each is there, and what one of them counts."""
+class _Form:
+    """A form of something that is looked for: as it stands among other words, and what it counts."""
 
-    text: str
-    words: Mapping[str, int]
+    phrase: Phrase
+    spaced: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One part of a memory: its words, other forms of them, and what one of them counts."""
+
+    words: str
+    others: str
     worth: float
 
     @classmethod
     def of(cls, text: str, weight: float, usual: int) -> _Part:
-        words = text.split(" ")
-        counts: dict[str, int] = {}
-        for word in words:
-            counts[word] = counts.get(word, 0) + 1
-        return cls(f" {text} ", counts, weight / (1 - _LENGTH + _LENGTH * len(words) / usual))
+        words, _, others = text.partition(f" {BREAK} ")
+        length = words.count(" ") + 1
+        return cls(f" {words} ", f" {others} ", weight / (1 - _LENGTH + _LENGTH * length / usual))
 
-    def times(self, phrase: Phrase) -> int:
-        """How often words are there, side by side."""
-        if len(phrase) == 1:
-            return self.words.get(phrase[0], 0)
-        return self.text.count(_spaced(phrase)) if all(word in self.words for word in phrase) else 0
+    def times(self, spaced: str) -> int:
+        """How often words are there, side by side; what stands around other forms is there already."""
+        return self.words.count(spaced) or self.others.count(spaced)
 
-
-def relevance(query: Query, fields: Fields) -> float:
-    """The share of a query that a memory answers."""
-    texts = (fields.key, fields.summary, fields.text)
-    parts = [_Part.of(text, *measure) for text, measure in zip(texts, _PARTS, strict=True)]
-    total = sum(each.rarity for each in query.sought)
-    if not total:
-        return 0.0
-    best = [_best(each, parts) for each in query.sought]
-    share = sum(each.rarity * presence for each, (presence, _) in zip(query.sought, best, strict=True)) / total
-    near = _togetherness([form for _, form in best], parts) if len(best) > 1 else share
-    return min((1 - _TOGETHER) * share + _TOGETHER * near, 1.0)
+    def has(self, spaced: str) -> bool:
+        """Whether they are."""
+        return spaced in self.words or spaced in self.others
 
 
-def _best(sought: Sought, parts: Sequence[_Part]) -> tuple[float, Phrase]:
+class Ranking:
+    """A query, to compare memories by."""
+
+    def __init__(self, query: Query) -> None:
+        self._sought = [
+            (each.rarity, [_Form(form, _spaced(form), share) for form, share in each.forms.items()])
+            for each in query.sought
+        ]
+        self._total = sum(each.rarity for each in query.sought)
+
+    def relevance(self, fields: Fields) -> float:
+        """The share of the query that a memory answers."""
+        texts = (fields.key, fields.summary, fields.text)
+        parts = [_Part.of(text, *measure) for text, measure in zip(texts, _PARTS, strict=True)]
+        best = [(rarity, *_best(forms, parts)) for rarity, forms in self._sought]
+        share = sum(rarity * presence for rarity, presence, _ in best) / self._total
+        near = _togetherness([form for _, _, form in best], parts) if len(best) > 1 else share
+        return min((1 - _TOGETHER) * share + _TOGETHER * near, 1.0)
+
+    def matched(self, fields: Fields) -> list[set[str]]:
+        """The words by which a memory is found that are in its text, its summary and its key."""
+        forms = [form for _, forms in self._sought for form in forms]
+        texts = [f" {text} " for text in (fields.text, fields.summary, fields.key)]
+        return [{word for form in forms if form.spaced in text for word in form.phrase} for text in texts]
+
+
+def _best(forms: Sequence[_Form], parts: Sequence[_Part]) -> tuple[float, Phrase]:
     """How prominently one thing is there, and in which form that counts most."""
-    presences = ((share * _prominence(form, parts), form) for form, share in sought.forms.items())
-    return max(presences, default=(0.0, ()), key=lambda presence: presence[0])
-
-
-def _prominence(phrase: Phrase, parts: Sequence[_Part]) -> float:
-    often = sum(part.worth * min(times, _OFTEN) for part in parts if (times := part.times(phrase)))
-    return often / (often + _SATURATION)
+    most, phrase = 0.0, ()
+    for form in forms:
+        often = 0.0
+        for part in parts:
+            if times := part.times(form.spaced):
+                often += part.worth * min(times, _OFTEN)
+        presence = form.share * often / (often + _SATURATION)
+        if presence > most:
+            most, phrase = presence, form.phrase
+    return most, phrase
 
 
 def _togetherness(forms: Sequence[Phrase], parts: Sequence[_Part]) -> float:
     """The share of neighbours in the query that are neighbours in the memory."""
-    pairs = [(*one, *other) if one and other else () for one, other in pairwise(forms)]
-    return sum(any(_spaced(pair) in part.text for part in parts) for pair in pairs if pair) / len(pairs)
+    # Two parts of a name may be there as the one word that they make.
+    pairs = [one if one == other else (*one, *other) if one and other else () for one, other in pairwise(forms)]
+    return sum(any(part.has(_spaced(pair)) for part in parts) for pair in pairs if pair) / len(pairs)
 
 
 def _spaced(phrase: Phrase) -> str:

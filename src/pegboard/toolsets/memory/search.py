@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pegboard.toolsets.memory.fulltext import FullText
 from pegboard.toolsets.memory.query import Query
-from pegboard.toolsets.memory.ranking import relevance
+from pegboard.toolsets.memory.ranking import Ranking
 
 WINDOW = 128
 
@@ -28,7 +28,7 @@ def search(query: Query, index: FullText, limit: int, offset: int) -> tuple[list
     """One page of what fits, the best first, and how many fit at all."""
     if query.impossible:
         return [], 0
-    total = index.total(query.wanted)
+    total = index.total(query.wanted) if query.total is None else query.total
     window = _ranked(query, index)
     page = window[offset : offset + limit]
     missing = min(limit, total - offset) - len(page)
@@ -38,10 +38,20 @@ def search(query: Query, index: FullText, limit: int, offset: int) -> tuple[list
 
 
 def _ranked(query: Query, index: FullText) -> list[Found]:
-    chosen = index.best(query.candidates(index.size), WINDOW) or index.best(query.wanted, WINDOW)
+    chosen = _chosen(query, index) or index.best(query.wanted, WINDOW)
     fields = index.fields(chosen)
-    found = [Found(memory, relevance(query, fields[memory])) for memory in chosen]
+    ranking = Ranking(query)
+    found = [Found(memory, ranking.relevance(fields[memory])) for memory in chosen]
     return sorted(found, key=lambda each: (-each.relevance, fields[each.memory].key, each.memory))
+
+
+def _chosen(query: Query, index: FullText) -> list[int]:
+    found: dict[int, None] = {}
+    for choice in query.candidates(index.size):
+        found.update(dict.fromkeys(index.best(choice.wanted, WINDOW, titled=choice.titled)))
+        if len(found) >= WINDOW:
+            break
+    return list(found)[:WINDOW]
 
 
 def _behind(query: Query, index: FullText, window: Sequence[Found], start: int, number: int) -> list[Found]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pegboard.storage.database import Connection, Row
+from pegboard.storage.database import Connection
 from pegboard.toolsets.memory.memory import Link
 
 _COLUMNS = (
@@ -68,6 +68,11 @@ class Degrees:
         return self.incoming + self.outgoing
 
 
+def namespaces(connection: Connection) -> list[str]:
+    """Those that have memories."""
+    return [row[0] for row in connection.rows("SELECT name FROM memory_spaces WHERE memories > 0 ORDER BY name")]
+
+
 class Table:
     """The memories of one namespace, within one transaction."""
 
@@ -100,13 +105,25 @@ class Table:
 
     def by_ids(self, ids: Iterable[int]) -> dict[int, Kept]:
         """Those of these numbers that exist."""
-        rows = self._where_in(_COLUMNS, "id", list(dict.fromkeys(ids)))
-        return {kept.id: kept for kept in (Kept(*row) for row in rows)}
+        found: dict[int, Kept] = {}
+        for part in _parts(list(dict.fromkeys(ids))):
+            # Told the namespace as well, SQLite would go through all that it has.
+            sql = f"SELECT {_COLUMNS} FROM memories WHERE id IN ({_marks(part)})"
+            found.update({kept.id: kept for kept in (Kept(*row) for row in self._connection.rows(sql, *part))})
+        return found
 
     def facts(self, keys: Iterable[str]) -> list[Facts]:
         """What the scores of these memories are worked out from; those that are not written are left out."""
-        columns = "id, key, base, access_count, last_accessed_at"
-        return [Facts(*row) for row in self._where_in(columns, "key", list(dict.fromkeys(keys)))]
+        found: list[Facts] = []
+        for part in _parts(list(dict.fromkeys(keys))):
+            rows = self._connection.rows(
+                "SELECT id, key, base, access_count, last_accessed_at FROM memories"
+                f" WHERE space = ? AND key IN ({_marks(part)})",
+                self.space,
+                *part,
+            )
+            found += [Facts(*row) for row in rows]
+        return found
 
     def page(self, prefix: str, order: str, limit: int, offset: int) -> tuple[list[Kept], int]:
         """Some of the memories whose keys begin so, and how many there are."""
@@ -124,12 +141,31 @@ class Table:
         )
         return [Kept(*row) for row in rows], int(counted[0]) if counted else 0
 
+    def by_keys(self, keys: Iterable[str]) -> dict[str, Kept]:
+        """Those of these keys that exist."""
+        found: dict[str, Kept] = {}
+        for part in _parts(list(dict.fromkeys(keys))):
+            sql = f"SELECT {_COLUMNS} FROM memories WHERE space = ? AND key IN ({_marks(part)})"
+            rows = self._connection.rows(sql, self.space, *part)
+            found.update({kept.key: kept for kept in (Kept(*row) for row in rows)})
+        return found
+
+    def after(self, key: str, limit: int) -> list[Kept]:
+        """The next by key."""
+        sql = f"SELECT {_COLUMNS} FROM memories WHERE space = ? AND key > ? ORDER BY key LIMIT ?"
+        return [Kept(*row) for row in self._connection.rows(sql, self.space, key, limit)]
+
     def insert(self, key: str, summary: str, text: str, base: float, now: float) -> int:
         """Write a new memory; its number."""
+        return self.enter(Kept(0, key, summary, text, 1, base, 0, 0, now, now, now))
+
+    def enter(self, kept: Kept) -> int:
+        """Write a memory that has a history already; its number."""
         row = self._connection.row(
             "INSERT INTO memories (space, key, summary, text, version, base, access_count, traverse_count, created_at,"
-            " updated_at, last_accessed_at) VALUES (?, ?, ?, ?, 1, ?, 0, 0, ?, ?, ?) RETURNING id",
-            *(self.space, key, summary, text, base, now, now, now),
+            " updated_at, last_accessed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+            *(self.space, kept.key, kept.summary, kept.text, kept.version, kept.base, kept.access_count),
+            *(kept.traverse_count, kept.created_at, kept.updated_at, kept.last_accessed_at),
         )
         assert row is not None
         self._connection.execute("UPDATE memory_spaces SET memories = memories + 1 WHERE id = ?", self.space)
@@ -142,13 +178,13 @@ class Table:
             *(summary, text, now, number),
         )
 
-    def restore(self, number: int, kept: Kept) -> None:
-        """The history of a memory that comes from elsewhere."""
+    def restore(self, kept: Kept) -> None:
+        """Put another memory in the place of one, with its history."""
         self._connection.execute(
-            "UPDATE memories SET version = ?, base = ?, access_count = ?, traverse_count = ?, created_at = ?,"
-            " updated_at = ?, last_accessed_at = ? WHERE id = ?",
-            *(kept.version, kept.base, kept.access_count, kept.traverse_count, kept.created_at, kept.updated_at),
-            *(kept.last_accessed_at, number),
+            "UPDATE memories SET summary = ?, text = ?, version = ?, base = ?, access_count = ?, traverse_count = ?,"
+            " created_at = ?, updated_at = ?, last_accessed_at = ? WHERE id = ?",
+            *(kept.summary, kept.text, kept.version, kept.base, kept.access_count, kept.traverse_count),
+            *(kept.created_at, kept.updated_at, kept.last_accessed_at, kept.id),
         )
 
     def rename(self, number: int, old: str, new: str, now: float) -> None:
@@ -224,16 +260,6 @@ class Table:
             )
             found.update({value: int(count) for value, count in rows})
         return found
-
-    def _where_in(self, columns: str, column: str, values: Sequence[int | str]) -> list[Row]:
-        rows: list[Row] = []
-        for part in _parts(values):
-            rows += self._connection.rows(
-                f"SELECT {columns} FROM memories WHERE space = ? AND {column} IN ({_marks(part)})",
-                self.space,
-                *part,
-            )
-        return rows
 
 
 _MOST_AT_ONCE = 500

@@ -8,6 +8,7 @@ from typing import Any
 from pegboard.exactjson import as_list
 from pegboard.tool import ResultTool
 from pegboard.toolsets.memory import budget
+from pegboard.toolsets.memory.check import MAX_OFFSET, checked_number
 from pegboard.toolsets.memory.memories import Hit, Memories, Page
 from pegboard.toolsets.memory.memory import Link, Memory, shown_score
 from pegboard.toolsets.memory.query import split
@@ -181,7 +182,7 @@ class MemoryAdd(MemoryTool):
             namespace=arguments.get("namespace"),
             replace=arguments.get("replace", False),
         )
-        return {**_brief(memory), "created": created}
+        return {**_brief(memory, self._budget), "created": created}
 
 
 class MemoryGet(MemoryTool):
@@ -196,6 +197,7 @@ class MemoryGet(MemoryTool):
         namespace=_NAMESPACE,
         sortLinks=_SORT_LINKS,
         offset=_number("From which character on the text is wanted, where an answer was cut", 0, None, 0, 24000),
+        linksOffset=_number("How many links to pass over, where an answer says moreLinks", 0, None, 0, 100),
     )
     output_schema = _output(**_MEMORY_OUT)
     annotations = _hints("Read a memory", reads=True)
@@ -204,13 +206,10 @@ class MemoryGet(MemoryTool):
         memory = await self._memories.get(
             arguments["key"], namespace=arguments.get("namespace"), sort_links=_sorting(arguments)
         )
-        offset = arguments.get("offset", 0)
-        row = budget.few_links(memory.to_dict(), budget.MOST_LINKS)
-        return budget.fitted(
-            [memory.text[offset:]],
-            self._budget,
-            lambda rooms: {**row, "text": budget.cut(memory.text, rooms[0], offset)},
-        )
+        first_link = checked_number(arguments.get("linksOffset", 0), "linksOffset", 0, MAX_OFFSET)
+        rows = budget.slimmed([memory.to_dict()], self._budget, budget.MOST_LINKS, first_link)
+        offset = checked_number(arguments.get("offset", 0), "offset", 0, MAX_OFFSET)
+        return budget.fitted(rows, [memory.text], self._budget, offset)[0]
 
 
 class MemoryUpdate(MemoryTool):
@@ -249,7 +248,7 @@ class MemoryUpdate(MemoryTool):
             version=arguments.get("version"),
             namespace=arguments.get("namespace"),
         )
-        return _brief(memory)
+        return _brief(memory, self._budget)
 
 
 class MemoryRename(MemoryTool):
@@ -271,7 +270,7 @@ class MemoryRename(MemoryTool):
         memory = await self._memories.rename(
             arguments["old_key"], arguments["new_key"], namespace=arguments.get("namespace")
         )
-        return _brief(memory)
+        return _brief(memory, self._budget)
 
 
 class MemoryDelete(MemoryTool):
@@ -319,14 +318,17 @@ class MemoryList(MemoryTool):
             arguments.get("offset", 0),
             namespace=arguments.get("namespace"),
         )
-        return _paged("memories", [_row(memory) for memory in page.items], page, self._budget)
+        size = self._budget
+        return _paged("memories", [_row(memory, size) for memory in page.items], page, size)
 
 
 class _SearchTool(MemoryTool):
     output_schema = _output(**_RESULTS_OUT)
 
     def _answer(self, page: Page[Hit]) -> dict[str, Any]:
-        return _paged("results", [_result(hit) for hit in page.items], page, self._budget)
+        size = self._budget
+        rows = [budget.slimmed([_result(hit)], size // 2, budget.MOST_LINKS_OF_MANY)[0] for hit in page.items]
+        return _paged("results", rows, page, size)
 
 
 class MemorySearch(_SearchTool):
@@ -431,21 +433,13 @@ class MemoryReadLinked(MemoryTool):
             sort_links=_sorting(arguments),
             namespace=arguments.get("namespace"),
         )
-        rows = [
-            {**budget.few_links(step.memory.to_dict(), budget.MOST_LINKS_OF_MANY), "depth": step.depth}
-            for step in steps
-        ]
-        texts = [step.memory.text for step in steps]
-        return budget.fitted(
-            texts,
-            self._budget,
-            lambda rooms: {
-                "memories": [
-                    {**row, "text": budget.cut(text, room)} for row, text, room in zip(rows, texts, rooms, strict=True)
-                ],
-                "total": len(rows),
-            },
-        )
+        found = [{**step.memory.to_dict(), "depth": step.depth} for step in steps]
+        rows = budget.slimmed(found, self._budget, budget.MOST_LINKS_OF_MANY)
+        fit = budget.fitted(rows, [step.memory.text for step in steps], self._budget)
+        answer: dict[str, Any] = {"memories": fit, "total": len(rows)}
+        if len(fit) < len(rows):
+            answer["message"] = f"{len(fit)} of {len(rows)} fit into an answer: read on from one of the last of them."
+        return answer
 
 
 MEMORY_TOOLS = (
@@ -477,18 +471,18 @@ def _sorting(arguments: Mapping[str, Any]) -> bool:
     return arguments.get("sortLinks", True) in (True, "true")
 
 
-def _brief(memory: Memory) -> dict[str, Any]:
+def _brief(memory: Memory, size: int) -> dict[str, Any]:
     """A memory that somebody just wrote: they know its text."""
-    row = budget.few_links(memory.to_dict(), budget.MOST_LINKS_OF_MANY)
+    row = memory.to_dict()
     del row["text"]
-    return row
+    return budget.slimmed([row], size, budget.MOST_LINKS_OF_MANY)[0]
 
 
-def _row(memory: Memory) -> dict[str, Any]:
+def _row(memory: Memory, size: int) -> dict[str, Any]:
     meta = memory.meta.to_dict()
     return {
         "key": memory.key,
-        "summary": memory.summary,
+        "summary": budget.shortened(memory.summary, size // 3),
         "version": memory.version,
         "score": meta["score"],
         "status": meta["status"],
@@ -497,7 +491,7 @@ def _row(memory: Memory) -> dict[str, Any]:
 
 
 def _result(hit: Hit) -> dict[str, Any]:
-    row = {
+    return {
         "key": hit.key,
         "summary": hit.summary,
         "excerpt": hit.excerpt,
@@ -505,11 +499,10 @@ def _result(hit: Hit) -> dict[str, Any]:
         "score": shown_score(hit.score),
         "links": [link.to_dict() for link in hit.links],
     }
-    return budget.few_links(row, budget.MOST_LINKS_OF_MANY)
 
 
 def _paged(what: str, rows: Sequence[dict[str, Any]], page: Page[Any], size: int) -> dict[str, Any]:
-    fit = budget.first_that_fit(rows, size - 200)
+    fit = budget.first_that_fit(rows, size)
     end = page.offset + len(fit)
     answer: dict[str, Any] = {
         what: fit,

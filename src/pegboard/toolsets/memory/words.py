@@ -6,36 +6,62 @@ spaces become pairs of characters, so that any part of a run is found.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import combinations
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations, islice
 
-from pegboard.search.tokens import MAX_TEXT, spelt, terms
+from pegboard.search.tokens import MAX_TEXT, Pieces, pieces, spelt
 
 # What stands between the words of a text and those that are only another form of them: no phrase reaches over it.
 BREAK = "¦"
+# Another form of a word is indexed with so many words before and after it, for phrases that have it.
+_AROUND = 3
+# What is longer is looked for by its beginning: for each place where a phrase may be, all of its words are compared.
+_LONGEST_PHRASE = 32
 # Words of these lengths are looked for when a query has one that nobody wrote.
 _SHORTEST, _LONGEST = 4, 24
 _LONG_ENOUGH_FOR_TWO = 8
+# A mistyped word is recognised by its beginning, of this length, without one or two of its letters.
+_RECOGNISED = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A word of a query: how it is spelt there, and the name that it is a part of, as one word."""
+
+    written: str
+    whole: str | None
 
 
 def indexed(text: str) -> str:
-    """A text as the index holds it: its words in order, then other forms of them."""
-    found = terms(text, stop_words=True, most=len(text))
-    return " ".join([*found.sequence, BREAK, *found.aside])
+    """A text as the index holds it: its words in order, then other forms of them where they have some."""
+    found = list(pieces(text))
+    sequence = chain.from_iterable(each.sequence for each in found)
+    others = chain.from_iterable((BREAK, *_other(found[begin:end])) for begin, end in _surroundings(found))
+    return " ".join(chain(sequence, others))
 
 
-def phrase(text: str) -> tuple[str, ...]:
-    """The words of a text in their order, as a phrase has to have them."""
-    return tuple(terms(text, stop_words=True).sequence)
+def phrases(text: str) -> list[tuple[str, ...]]:
+    """The words of a text in their order, as a phrase has to have them: in one form, or in another."""
+    found = list(islice(pieces(text[:MAX_TEXT]), _LONGEST_PHRASE))
+    sequence = chain.from_iterable(each.sequence for each in found)
+    forms = [sequence, _other(found)] if any(_is_ambiguous(each) for each in found) else [sequence]
+    cut = (tuple(islice(form, _LONGEST_PHRASE)) for form in forms)
+    return list(dict.fromkeys(form for form in cut if form))
 
 
-def sought(query: str) -> dict[str, str]:
-    """The words that a question in plain words is about, each once, and how each is spelt there."""
-    asked = terms(query)
-    if not asked.sequence:
-        asked = terms(query, stop_words=True)
-    written = {term: word for word, term in spelt(query[:MAX_TEXT]).items()}
-    return {term: written.get(term, term) for term in asked.sequence}
+def sought(query: str) -> dict[str, Asked]:
+    """The words that a question in plain words is about, each once."""
+    query = query[:MAX_TEXT]
+    found = list(pieces(query))
+    of_content = any(each.content for each in found)
+    written = {term: word for word, term in spelt(query).items()}
+    asked: dict[str, Asked] = {}
+    for each in found:
+        whole = each.other[0] if len(each.other) == 1 else None
+        for term in each.content if of_content else each.sequence:
+            asked.setdefault(term, Asked(written.get(term, term), whole))
+    return asked
 
 
 def distinct(*fields: str) -> set[str]:
@@ -49,20 +75,17 @@ def can_be_misspelt(word: str) -> bool:
 
 
 def spellings(word: str) -> set[str]:
-    """A word, and what is left of it without one of its letters."""
-    return {word, *_without(word, 1)}
-
-
-def misspellings(word: str) -> set[str]:
-    """What a mistyped word may have in common with the spellings of the right one."""
-    found = spellings(word)
-    return found | set(_without(word, 2)) if len(word) >= _LONG_ENOUGH_FOR_TWO else found
+    """What a word has in common with a mistyped one: its beginning, or what is left without a letter or two."""
+    beginning = word[:_RECOGNISED]
+    most = 2 if len(word) >= _LONG_ENOUGH_FOR_TWO else 1
+    return {left for letters in range(most + 1) for left in _without(beginning, letters)}
 
 
 def likely(word: str, candidates: Iterable[str]) -> list[tuple[str, float]]:
     """Which of these a mistyped word stands for, with how sure that is, the surest first."""
     most = 2 if len(word) >= _LONG_ENOUGH_FOR_TWO else 1
-    found = ((candidate, distance(word, candidate)) for candidate in candidates)
+    near = (candidate for candidate in candidates if abs(len(candidate) - len(word)) <= most)
+    found = ((candidate, distance(word, candidate)) for candidate in near)
     return sorted(
         ((candidate, 1 - 0.2 * steps) for candidate, steps in found if 0 < steps <= most),
         key=lambda pair: (-pair[1], pair[0]),
@@ -71,6 +94,7 @@ def likely(word: str, candidates: Iterable[str]) -> list[tuple[str, float]]:
 
 def distance(first: str, second: str) -> int:
     """How many letters have to be added, dropped, changed or swapped with their neighbour."""
+    first, second = _without_ends(first, second)
     before: list[int] = []
     row = list(range(len(second) + 1))
     for at, letter in enumerate(first, 1):
@@ -81,6 +105,39 @@ def distance(first: str, second: str) -> int:
                 cost = min(cost, last[place - 2] + 1)
             row.append(cost)
     return row[-1]
+
+
+def _without_ends(first: str, second: str) -> tuple[str, str]:
+    """Two words without what they have in common before and behind: nothing has to be done there."""
+    begin, shorter = 0, min(len(first), len(second))
+    while begin < shorter and first[begin] == second[begin]:
+        begin += 1
+    end = 0
+    while end < shorter - begin and first[-1 - end] == second[-1 - end]:
+        end += 1
+    return first[begin : len(first) - end], second[begin : len(second) - end]
+
+
+def _other(found: Iterable[Pieces]) -> Iterator[str]:
+    return chain.from_iterable(each.other or each.sequence for each in found)
+
+
+def _is_ambiguous(each: Pieces) -> bool:
+    """Whether a text may have it in another form: a name as one word, or a character within a run of them."""
+    return len(each.other) == 1 or any(len(term) == 1 and not term.isascii() for term in each.sequence)
+
+
+def _surroundings(found: Sequence[Pieces]) -> Iterator[tuple[int, int]]:
+    """Where words stand that have another form, with those around them."""
+    begin = end = 0
+    for at in (at for at, each in enumerate(found) if each.other):
+        if at - _AROUND > end:
+            if end:
+                yield begin, end
+            begin = at - _AROUND
+        end = at + 1 + _AROUND
+    if end:
+        yield begin, end
 
 
 def _without(word: str, letters: int) -> Iterator[str]:
