@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help serve test test-long quick lint types check conformance bench clean
+.PHONY: help serve test test-long quick lint types check conformance bench bench-search bench-memory clean
 .DEFAULT_GOAL := help
 
 help:
@@ -46,9 +46,15 @@ types: $(VENV)/dev.stamp
 conformance: $(VENV)/node.stamp
 	$(BIN)/python -m tests.conformance
 
-bench: $(VENV)/dev.stamp
+# ARGS go to one of them: `make bench-memory ARGS="--sizes 1000"`.
+bench: bench-search bench-memory
+
+bench-search: $(VENV)/dev.stamp
 	$(PIP) --group bench
 	$(BIN)/python -m benchmarks.search $(ARGS)
+
+bench-memory: $(VENV)/node.stamp
+	$(BIN)/python -m benchmarks.memory $(ARGS)
 
 clean:
 	rm -rf $(VENV) tests/node/node_modules

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -99,7 +99,7 @@ def spelt(text: str) -> dict[str, str]:
     return found
 
 
-def spans(text: str, wanted: Collection[str]) -> Iterator[tuple[int, int, frozenset[str]]]:
+def spans(text: str, wanted: Set[str]) -> Iterator[tuple[int, int, frozenset[str]]]:
     """Where words of a text stand, from its beginning, and the terms that each is known by. Those that are known by
     none of the wanted may be left out."""
     for match in _WRITTEN.finditer(text):
@@ -112,9 +112,9 @@ def spans(text: str, wanted: Collection[str]) -> Iterator[tuple[int, int, frozen
             yield start + begin, start + end, known
 
 
-def _is_known_by_none(identifier: str, wanted: Collection[str]) -> bool:
+def _is_known_by_none(identifier: str, wanted: Set[str]) -> bool:
     known = _pieces(_folded(identifier))
-    return not any(term in wanted for term in known.sequence) and not any(term in wanted for term in known.aside)
+    return wanted.isdisjoint(known.sequence) and wanted.isdisjoint(known.aside)
 
 
 def _spans(identifier: str) -> tuple[tuple[int, int, frozenset[str]], ...]:

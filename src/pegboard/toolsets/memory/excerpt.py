@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -27,7 +27,7 @@ class _Place:
     words: frozenset[str]
 
 
-def excerpt(parts: Sequence[str], words: Sequence[Collection[str]]) -> str:
+def excerpt(parts: Sequence[str], words: Sequence[Set[str]]) -> str:
     """As much as is worth showing of a text, a summary or a key: the first in which some of its words are."""
     text, summary, key = parts
     for part, found in zip(parts, words, strict=True):
@@ -36,7 +36,7 @@ def excerpt(parts: Sequence[str], words: Sequence[Collection[str]]) -> str:
     return _cut(summary or text or key)
 
 
-def _marked(text: str, words: Collection[str]) -> str | None:
+def _marked(text: str, words: Set[str]) -> str | None:
     text = unicodedata.normalize("NFC", text)
     places = list(_places(text, words)) if words else []
     if not places:
@@ -54,7 +54,7 @@ def _marked(text: str, words: Collection[str]) -> str | None:
     return _SPACE.sub(" ", "".join(marked)).strip()
 
 
-def _places(text: str, words: Collection[str]) -> Iterator[_Place]:
+def _places(text: str, words: Set[str]) -> Iterator[_Place]:
     """Where words stand that the index knows as one of these: the first of them, and what is not too far from it."""
     missing = set(words)
     found, last = 0, len(text)
@@ -70,7 +70,7 @@ def _places(text: str, words: Collection[str]) -> Iterator[_Place]:
                 last = min(last, begin + LENGTH)
 
 
-def _richest(places: Sequence[_Place], words: Collection[str]) -> int:
+def _richest(places: Sequence[_Place], words: Set[str]) -> int:
     """At which of these places an excerpt should begin, so that it has as many different words as can be."""
     best, most = 0, 0
     for at, first in enumerate(places):
