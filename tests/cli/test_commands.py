@@ -274,3 +274,32 @@ def test_memories_for_people(tmp_path: Path) -> None:
     assert (missing.returncode, "no memory" in missing.stderr) == (2, True)
     wrong = pegboard("memory", "add", "x", "--config", str(path), "--links", "{")
     assert (wrong.returncode, "--links" in wrong.stderr) == (2, True)
+
+
+def test_memories_move_out_and_in(tmp_path: Path) -> None:
+    """`export` and `import` carry everything over, tell what is wrong with a line, and leave no half file behind."""
+    here = write_config(tmp_path / "here" / "pegboard.json", {}, storage=f"sqlite:{tmp_path / 'here.db'}")
+    there = write_config(tmp_path / "there" / "pegboard.json", {}, storage=f"sqlite:{tmp_path / 'there.db'}")
+    for config, key in ((here, "a"), (here, "b"), (there, "b")):
+        toolsets = json.loads(config.read_text("utf-8"))
+        toolsets["pegboard"]["toolsets"] = ["memory"]
+        config.write_text(json.dumps(toolsets), "utf-8")
+        ok("memory", "add", key, "--text", f"from {config.parent.name}", "--config", str(config))
+    file = tmp_path / "out.jsonl"
+    ok("memory", "export", str(file), "--config", str(here))
+    printed = ok("memory", "export", "--config", str(here))
+    assert file.read_text("utf-8") == printed
+    assert not list(tmp_path.glob("*.unfinished"))
+    would = json.loads(ok("memory", "import", str(file), "--dry-run", "--json", "--config", str(there)))["data"]
+    did = json.loads(ok("memory", "import", str(file), "--json", "--config", str(there)))["data"]
+    assert would == did == {"added": 1, "replaced": 0, "skipped": 1, "invalid": 0, "problems": []}
+    assert "from there" in ok("memory", "get", "b", "--config", str(there))
+    assert "1 replaced" in ok(
+        "memory", "import", "-", "--replace", "--config", str(there), stdin=printed.splitlines()[-1]
+    )
+    assert "from here" in ok("memory", "get", "b", "--config", str(there))
+    broken = pegboard("memory", "import", "-", "--config", str(there), stdin=printed + "{nonsense\n")
+    assert (broken.returncode, "line 4" in broken.stderr) == (1, True)
+    missing = pegboard("memory", "import", str(tmp_path / "nowhere"), "--config", str(there))
+    assert missing.returncode == 1
+    assert "entity" in ok("memory", "export", "--format", "server-memory", "--config", str(here))

@@ -73,14 +73,13 @@ def killed_writers(place: str, chance: random.Random) -> list[Writer]:
         for number in range(WRITERS):
             start(number)
         while len(ended) < KILLS:
-            # A writer that has said something, after a moment that only chance knows.
-            moment = time.monotonic() + chance.uniform(0, 0.12)
+            # A writer that is at work, after a moment that only chance knows.
+            moment = time.monotonic() + chance.uniform(0, 0.1)
             while (left := moment - time.monotonic()) > 0:
                 hear(left)
-            writers: list[Writer] = [key.data for key in selector.get_map().values()]
-            victim = chance.choice(writers)
-            while not victim.said:
+            while not (at_work := [key.data for key in selector.get_map().values() if key.data.acknowledged]):
                 hear(10)
+            victim: Writer = chance.choice(at_work)
             selector.unregister(victim.out)
             victim.kill()
             ended.append(victim)

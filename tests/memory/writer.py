@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import sys
 
 from pegboard.result import Conflict
@@ -17,6 +18,8 @@ from pegboard.toolsets.memory import Link, Memories
 
 async def add(memories: Memories, name: str) -> None:
     """New memories, some with links, some changed or renamed at once; each has a word of its own."""
+    # Those that are only starting come first, or it takes long until all are at work.
+    os.nice(5)
     for number in itertools.count():
         key, word = f"{name}:{number}", unique(name, number)
         links = [Link(f"{name}:{number - 1}", "design"), Link("hub", "bug")]

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pegboard.cli import transfer
 from pegboard.cli.ask import Answer, answerer
 from pegboard.cli.common import WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop
 from pegboard.cli.show import ago, coloured, show_table, table
@@ -30,6 +31,7 @@ def add_to(app: typer.Typer) -> None:
     for command in (add, get, update, rename, delete, search, fulltext, linked):
         group.command()(command)
     group.command("list")(list_memories)
+    transfer.add_to(group)
     app.add_typer(group, name="memory")
 
 

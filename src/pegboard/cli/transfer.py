@@ -1,0 +1,130 @@
+"""`memory export` and `memory import`: memories into a file and out of it, whether a gateway runs or not."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+import typer
+
+from pegboard.cli.common import FAILED, ConfigOption, JsonOption, find_config, finish, load_settings, quiet_logs, stop
+
+if TYPE_CHECKING:
+    from pegboard.toolsets.memory import Memories
+
+
+class Form(StrEnum):
+    """What a file of memories can look like."""
+
+    PEGBOARD = "pegboard"
+    SERVER_MEMORY = "server-memory"
+
+
+def add_to(group: typer.Typer) -> None:
+    """Add this group's commands."""
+    group.command("export")(export_memories)
+    group.command("import")(import_memories)
+
+
+def export_memories(
+    file: Annotated[Path | None, typer.Argument(help="Where to; nothing or - prints it.", dir_okay=False)] = None,
+    namespace: Annotated[str | None, typer.Option("--namespace", "-n", help="Only this one; else all.")] = None,
+    form: Annotated[
+        Form, typer.Option("--format", help="server-memory is the file of npm's server-memory.")
+    ] = Form.PEGBOARD,
+    config: ConfigOption = None,
+) -> None:
+    """Write memories as JSON, one a line."""
+    from pegboard.toolsets.memory import transfer
+
+    def work(out: BinaryIO) -> dict[str, Any]:
+        async def write(memories: Memories) -> object:
+            return await transfer.export_memories(memories, out.write, namespace=namespace, format=form.value)
+
+        return _with_memories(config, write)
+
+    try:
+        answer = work(sys.stdout.buffer) if file is None or str(file) == "-" else _written(file, work)
+    except OSError as exc:
+        stop(f"{file}: {exc.strerror or exc}", FAILED)
+    sys.stdout.flush()
+    finish(answer, as_json=False, show=lambda count: print(f"{count} memories", file=sys.stderr))
+
+
+def import_memories(
+    file: Annotated[Path, typer.Argument(help="Where from; - reads it. Pegboard's own, or npm's server-memory.")],
+    replace: Annotated[bool, typer.Option("--replace", help="In place of those that have the same key.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would happen.")] = False,
+    namespace: Annotated[str | None, typer.Option("--namespace", "-n", help="Put all of them into this one.")] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take in memories from a file; a line that is wrong is told, and the others go on."""
+    from pegboard.toolsets.memory import transfer
+
+    def work(lines: BinaryIO) -> dict[str, Any]:
+        async def take_in(memories: Memories) -> object:
+            done = await transfer.import_memories(
+                memories, lines, replace=replace, namespace=namespace, dry_run=dry_run
+            )
+            return done.to_dict()
+
+        return _with_memories(config, take_in)
+
+    try:
+        with nullcontext(sys.stdin.buffer) if str(file) == "-" else file.open("rb") as lines:
+            answer = work(lines)
+    except OSError as exc:
+        stop(f"{file}: {exc.strerror or exc}", FAILED)
+    finish(answer, as_json=as_json, show=_show_imported)
+    if answer["data"]["invalid"]:
+        raise typer.Exit(FAILED)
+
+
+def _written(file: Path, work: Callable[[BinaryIO], dict[str, Any]]) -> dict[str, Any]:
+    """Written beside it first: a file that was there stays until the new one is whole."""
+    unfinished = Path(f"{file}.unfinished")
+    try:
+        with unfinished.open("wb") as out:
+            answer = work(out)
+        if "data" in answer:
+            unfinished.replace(file)
+        return answer
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _with_memories(config: Path | None, work: Callable[[Memories], Awaitable[object]]) -> dict[str, Any]:
+    from pegboard.result import caught, unavailable
+    from pegboard.storage import StorageError, open_storage
+    from pegboard.toolsets.memory import Memories
+
+    settings = load_settings(find_config(config))
+    quiet_logs()
+
+    async def run() -> dict[str, Any]:
+        async def whole() -> object:
+            try:
+                storage = open_storage(settings.storage)
+                await storage.open()
+            except StorageError as exc:
+                raise unavailable(str(exc)) from None
+            try:
+                return await work(Memories(storage.database, namespace=settings.memory_namespace))
+            finally:
+                await storage.close()
+
+        return (await caught(whole())).to_dict()
+
+    return asyncio.run(run())
+
+
+def _show_imported(data: dict[str, Any]) -> None:
+    print(", ".join(f"{data[what]} {what}" for what in ("added", "replaced", "skipped", "invalid")))
+    for problem in data["problems"]:
+        print(f"line {problem['line']}: {problem['message']}", file=sys.stderr)
