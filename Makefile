@@ -1,6 +1,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+WORKERS ?= 4
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .PHONY: help serve test test-long quick lint types check conformance bench bench-search bench-memory clean
@@ -29,12 +30,13 @@ $(VENV)/node.stamp: $(VENV)/dev.stamp tests/node/package.json tests/node/package
 serve: $(VENV)/run.stamp
 	@$(BIN)/pegboard serve $(ARGS)
 
+# Most tests wait for processes and networks more than they work, so there are more workers than most machines have cores.
 test: $(VENV)/node.stamp
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) $(ARGS)
 
 # The same with a hundred servers where the short form has twenty.
 test-long: $(VENV)/node.stamp
-	PEGBOARD_LONG_TESTS=1 $(BIN)/python -m pytest --timeout 600 $(ARGS)
+	PEGBOARD_LONG_TESTS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --timeout 600 $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
