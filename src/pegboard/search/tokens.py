@@ -105,16 +105,16 @@ def spans(text: str, wanted: Set[str]) -> Iterator[tuple[int, int, frozenset[str
     for match in _WRITTEN.finditer(text):
         identifier = match.group()
         # Most words of a text are not wanted, and what each is known by is remembered.
-        if identifier.isascii() and _is_known_by_none(identifier, wanted):
+        if len(identifier) <= _MAX_REMEMBERED and wanted.isdisjoint(_remembered_terms(identifier)):
             continue
         start = match.start()
         for begin, end, known in _spans(identifier):
             yield start + begin, start + end, known
 
 
-def _is_known_by_none(identifier: str, wanted: Set[str]) -> bool:
-    known = _pieces(_folded(identifier))
-    return wanted.isdisjoint(known.sequence) and wanted.isdisjoint(known.aside)
+def _terms_of(identifier: str) -> frozenset[str]:
+    """Every term that a word is known by, whole or in part."""
+    return frozenset(term for _, _, known in _spans(identifier) for term in known)
 
 
 def _spans(identifier: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
@@ -198,6 +198,7 @@ def _pieces_of(identifier: str) -> Pieces:
 _MAX_REMEMBERED = 64
 _remembered_pieces = lru_cache(maxsize=1 << 16)(_pieces_of)
 _remembered_words = lru_cache(maxsize=1 << 16)(_words_of)
+_remembered_terms = lru_cache(maxsize=1 << 16)(_terms_of)
 
 
 def stemmed(word: str) -> str:

@@ -13,7 +13,7 @@ from pegboard.toolsets.memory.fulltext import FullText
 from pegboard.toolsets.memory.query import Query
 from pegboard.toolsets.memory.ranking import Ranking
 
-WINDOW = 128
+WINDOW = 64
 
 
 @dataclass(frozen=True, slots=True)
