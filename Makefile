@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 help:
 	@echo "make serve   set up and run the gateway on http://127.0.0.1:7420/mcp"
 	@echo "make test    set up and run every test"
-	@echo "make lint | types | conformance | clean"
+	@echo "make lint | types | conformance | bench | clean"
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
