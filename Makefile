@@ -1,15 +1,16 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+WORKERS ?= 4
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help serve test test-long quick lint types check conformance bench clean
+.PHONY: help serve test test-long quick lint types check conformance bench bench-search bench-memory clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make serve   set up and run the gateway on http://127.0.0.1:7420/mcp"
 	@echo "make test    set up and run every test"
-	@echo "make lint | types | conformance | clean"
+	@echo "make lint | types | conformance | bench | clean"
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -29,12 +30,13 @@ $(VENV)/node.stamp: $(VENV)/dev.stamp tests/node/package.json tests/node/package
 serve: $(VENV)/run.stamp
 	@$(BIN)/pegboard serve $(ARGS)
 
+# Most tests wait for processes and networks more than they work, so there are more workers than most machines have cores.
 test: $(VENV)/node.stamp
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) $(ARGS)
 
 # The same with a hundred servers where the short form has twenty.
 test-long: $(VENV)/node.stamp
-	PEGBOARD_LONG_TESTS=1 $(BIN)/python -m pytest --timeout 600 $(ARGS)
+	PEGBOARD_LONG_TESTS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --timeout 600 $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -46,9 +48,15 @@ types: $(VENV)/dev.stamp
 conformance: $(VENV)/node.stamp
 	$(BIN)/python -m tests.conformance
 
-bench: $(VENV)/dev.stamp
+# ARGS go to one of them: `make bench-memory ARGS="--sizes 1000"`.
+bench: bench-search bench-memory
+
+bench-search: $(VENV)/dev.stamp
 	$(PIP) --group bench
 	$(BIN)/python -m benchmarks.search $(ARGS)
+
+bench-memory: $(VENV)/node.stamp
+	$(BIN)/python -m benchmarks.memory $(ARGS)
 
 clean:
 	rm -rf $(VENV) tests/node/node_modules

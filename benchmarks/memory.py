@@ -82,12 +82,12 @@ async def _ours(size: int, file: Path) -> Numbers:
     async def call(tool: str, arguments: dict[str, Any]) -> str:
         return exactjson.dump(await tools[tool].call(arguments)).decode()
 
+    gets = [await _timed(lambda key: call("memory_get", {"key": key}), _keys(given, size)) for _ in range(ROUNDS)]
+    resident = _resident(os.getpid()) - before
     asked = questions(given[:size], EACH)
     held = {note.key: words_of(note) for note in given[:size]}
-    searches = [await _searched(call, asked, held) for _ in range(ROUNDS)]
-    numbers = _summed(searches)
-    gets = [await _timed(lambda key: call("memory_get", {"key": key}), _keys(given, size)) for _ in range(ROUNDS)]
-    numbers["memory MB"] = (_resident(os.getpid()) - before) / 1e6
+    numbers = _summed([await _searched(call, asked, held) for _ in range(ROUNDS)])
+    numbers["memory MB"] = resident / 1e6
     added = await _timed(lambda note: call("memory_add", _arguments(note)), given[size:])
     await database.close()
     return {**numbers, **_spread("get", gets), **_spread("add", [added]), "load s": loaded, "file MB": _size(file)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ import pytest
 import structlog
 
 from pegboard.log import _ToStructlog
+from pegboard.storage import Storage, open_storage
 
 if TYPE_CHECKING:
     from postgres import PostgresServer
@@ -59,3 +60,20 @@ def postgres_url(postgres: PostgresServer) -> Generator[str]:
     """The address of an empty database of the test's own, password and all."""
     with postgres.database() as url:
         yield url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The `storage` setting of an empty place, on each database in turn."""
+    if request.param == "sqlite":
+        return f"sqlite:{tmp_path / 'state' / 'pegboard.db'}"
+    return request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+async def storage(place: str) -> AsyncGenerator[Storage]:
+    """An open storage at that place."""
+    storage = open_storage(place)
+    await storage.open()
+    yield storage
+    await storage.close()

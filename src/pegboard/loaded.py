@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from pegboard.log import logger
 from pegboard.storage import BoardStore, StorageError
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _NAMED = "board:"
 _SESSION = "session:"
-
-
-def is_board_name(name: str) -> bool:
-    """Whether a board may be called this: it stands in addresses."""
-    return _NAME.fullmatch(name) is not None
 
 
 def named_board(name: str) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Collection
 
 SEPARATOR = "__"
 _SNAKE = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
+_BOARD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _STRANGE = re.compile(r"[^a-zA-Z0-9_-]")
 _DIGEST_LENGTH = 8
 
@@ -52,6 +53,11 @@ def expose(name: str, max_length: int) -> str:
         return name
     kept = _STRANGE.sub("_", name)[: max_length - _DIGEST_LENGTH - 1]
     return f"{kept}_{_digest(name)}"
+
+
+def is_board_name(name: str) -> bool:
+    """Whether a board may be called this: it stands in addresses."""
+    return _BOARD.fullmatch(name) is not None
 
 
 def nearest(name: str, known: Collection[str], limit: int = 3) -> list[str]:

@@ -131,6 +131,24 @@ class Tool(ABC):
         return jsonschema_rs.validator_for(dict(self.input_schema), retriever=_refuse_to_fetch)
 
 
+def takes(required: Sequence[str], **properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a tool's input: these parameters and no others."""
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+def answers(**data: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a `ResultTool`'s answers: success and failure in one."""
+    return {
+        "type": "object",
+        "properties": {
+            "success": {"type": "boolean"},
+            "data": {"type": "object", "properties": data},
+            "error": {"type": "object"},
+        },
+        "required": ["success"],
+    }
+
+
 class ResultTool(Tool):
     """A static tool whose answers are `ToolResult` objects: only the rendering differs."""
 

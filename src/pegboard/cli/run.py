@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -14,8 +13,6 @@ import typer
 from pegboard.cli.common import FAILED, WRONG_CALL, ConfigOption, find_config, load_settings, stop
 
 _HOST, _PORT = "127.0.0.1", 7420
-# As the addresses have it; written here again so that nothing has to be imported for `--help`.
-_BOARD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -58,7 +55,9 @@ def stdio(
 ) -> None:
     """Run the gateway over stdio, for a client's config file."""
     location = find_config(config)
-    if board is not None and not _BOARD.fullmatch(board):
+    from pegboard.names import is_board_name
+
+    if board is not None and not is_board_name(board):
         stop(f"a board's name has letters, digits, '_', '-' and '.', 64 at most: found {board!r}", WRONG_CALL)
     from pegboard.config import run_file
     from pegboard.front.bridge import cross

@@ -48,7 +48,7 @@ async def bridgehead(server: GatewayServer) -> AsyncGenerator[dict[str, object]]
 
 
 async def _serve(server: GatewayServer, token: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    from pegboard.loaded import is_board_name
+    from pegboard.names import is_board_name
     from pegboard.protocol.gateway import line_board
     from pegboard.protocol.streams import LineClient
 

@@ -30,8 +30,8 @@ from pegboard.front.pages import page
 from pegboard.front.reload import ConfigFile
 from pegboard.front.reply import error_response
 from pegboard.front.rest import Rest
-from pegboard.loaded import is_board_name
 from pegboard.log import logger
+from pegboard.names import is_board_name
 from pegboard.protocol.gateway import GatewayServer
 from pegboard.protocol.sessions import Sessions
 

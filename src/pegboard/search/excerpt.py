@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -27,7 +27,7 @@ class _Place:
     words: frozenset[str]
 
 
-def marked(text: str, words: Collection[str]) -> str | None:
+def marked(text: str, words: Set[str]) -> str | None:
     """As much of a text as is worth showing, where most of these words are; `None` if none is there."""
     text = unicodedata.normalize("NFC", text)
     places = list(_places(text, words)) if words else []
@@ -46,7 +46,7 @@ def marked(text: str, words: Collection[str]) -> str | None:
     return _SPACE.sub(" ", "".join(shown)).strip()
 
 
-def _places(text: str, words: Collection[str]) -> Iterator[_Place]:
+def _places(text: str, words: Set[str]) -> Iterator[_Place]:
     """Where words stand that the index knows as one of these: the first of them, and what is not too far from it."""
     missing = set(words)
     found, last = 0, len(text)
@@ -62,7 +62,7 @@ def _places(text: str, words: Collection[str]) -> Iterator[_Place]:
                 last = min(last, begin + LENGTH)
 
 
-def _richest(places: Sequence[_Place], words: Collection[str]) -> int:
+def _richest(places: Sequence[_Place], words: Set[str]) -> int:
     """At which of these places an excerpt should begin, so that it has as many different words as can be."""
     best, most = 0, 0
     for at, first in enumerate(places):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -99,22 +99,22 @@ def spelt(text: str) -> dict[str, str]:
     return found
 
 
-def spans(text: str, wanted: Collection[str]) -> Iterator[tuple[int, int, frozenset[str]]]:
+def spans(text: str, wanted: Set[str]) -> Iterator[tuple[int, int, frozenset[str]]]:
     """Where words of a text stand, from its beginning, and the terms that each is known by. Those that are known by
     none of the wanted may be left out."""
     for match in _WRITTEN.finditer(text):
         identifier = match.group()
         # Most words of a text are not wanted, and what each is known by is remembered.
-        if identifier.isascii() and _is_known_by_none(identifier, wanted):
+        if len(identifier) <= _MAX_REMEMBERED and wanted.isdisjoint(_remembered_terms(identifier)):
             continue
         start = match.start()
         for begin, end, known in _spans(identifier):
             yield start + begin, start + end, known
 
 
-def _is_known_by_none(identifier: str, wanted: Collection[str]) -> bool:
-    known = _pieces(_folded(identifier))
-    return not any(term in wanted for term in known.sequence) and not any(term in wanted for term in known.aside)
+def _terms_of(identifier: str) -> frozenset[str]:
+    """Every term that a word is known by, whole or in part."""
+    return frozenset(term for _, _, known in _spans(identifier) for term in known)
 
 
 def _spans(identifier: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
@@ -198,6 +198,7 @@ def _pieces_of(identifier: str) -> Pieces:
 _MAX_REMEMBERED = 64
 _remembered_pieces = lru_cache(maxsize=1 << 16)(_pieces_of)
 _remembered_words = lru_cache(maxsize=1 << 16)(_words_of)
+_remembered_terms = lru_cache(maxsize=1 << 16)(_terms_of)
 
 
 def stemmed(word: str) -> str:

@@ -15,6 +15,7 @@ from pegboard.storage.text import storable
 from pegboard.storage.threads import Threads
 
 T = TypeVar("T")
+_CACHE_KIB = 8192
 _BUSY_SECONDS = 10.0
 _READERS = 4
 _ADVICE = {
@@ -119,6 +120,8 @@ class _OpenFile:
             db = _connect(self._path)
             self._readers.append(db)
             db.execute("PRAGMA query_only = ON")
+            # A search goes through many pages, and the next one through most of the same.
+            db.execute(f"PRAGMA cache_size = {-_CACHE_KIB}")
             self._of_thread.db = db
         return db
 

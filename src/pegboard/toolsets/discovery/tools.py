@@ -7,7 +7,7 @@ from typing import Any
 
 from pegboard.relay.caller import Caller, current
 from pegboard.result import ToolError, ToolErrorCode, ToolFailure, invalid
-from pegboard.tool import RegisteredTool, RelayingTool, ResultTool
+from pegboard.tool import RegisteredTool, RelayingTool, ResultTool, answers, takes
 from pegboard.toolsets.discovery.hit import Sighting, hits, one_line
 from pegboard.toolsets.discovery.house import House
 
@@ -18,23 +18,6 @@ _TEXT = {"type": "string"}
 _NAMES = {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": _MOST}
 _READS = {"readOnlyHint": True, "openWorldHint": False}
 _CHANGES = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
-
-
-def _input(required: list[str], **properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-
-
-def _output(**data: Mapping[str, Any]) -> dict[str, Any]:
-    """Success and failure in one schema."""
-    return {
-        "type": "object",
-        "properties": {
-            "success": {"type": "boolean"},
-            "data": {"type": "object", "properties": data},
-            "error": {"type": "object"},
-        },
-        "required": ["success"],
-    }
 
 
 _LIST = {"type": "array"}
@@ -70,7 +53,7 @@ class ToolFind(DiscoveryTool):
         "Search all tools of all servers by what you want to do. Returns the best matches with their parameters; "
         "then tool_load them, or tool_call one at once."
     )
-    input_schema = _input(
+    input_schema = takes(
         ["query"],
         query={
             **_TEXT,
@@ -79,7 +62,7 @@ class ToolFind(DiscoveryTool):
         },
         limit={"type": "integer", "minimum": 1, "maximum": _MOST, "default": 10},
     )
-    output_schema = _output(tools=_LIST, total=_COUNT)
+    output_schema = answers(tools=_LIST, total=_COUNT)
     annotations = {"title": "Find tools", **_READS}  # noqa: RUF012
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
@@ -103,8 +86,8 @@ class ToolDescribe(DiscoveryTool):
 
     name = "tool_describe"
     description = "Show one tool in full: description, input schema, server, availability."
-    input_schema = _input(["name"], name=_TEXT)
-    output_schema = _output(name=_TEXT, description=_TEXT, inputSchema={"type": "object"})
+    input_schema = takes(["name"], name=_TEXT)
+    output_schema = answers(name=_TEXT, description=_TEXT, inputSchema={"type": "object"})
     annotations = {"title": "Describe a tool", **_READS}  # noqa: RUF012
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
@@ -126,8 +109,8 @@ class ToolLoad(DiscoveryTool):
         "Activate tools by name: they join your tool list, and their full schemas are returned, so that you can also "
         "use them with tool_call. All or none."
     )
-    input_schema = _input(["names"], names=_NAMES)
-    output_schema = _output(loaded=_LIST, tools=_LIST, total=_COUNT)
+    input_schema = takes(["names"], names=_NAMES)
+    output_schema = answers(loaded=_LIST, tools=_LIST, total=_COUNT)
     annotations = {"title": "Load tools", **_CHANGES}  # noqa: RUF012
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
@@ -171,8 +154,8 @@ class ToolUnload(DiscoveryTool):
 
     name = "tool_unload"
     description = "Deactivate loaded tools by name, to keep your tool list short."
-    input_schema = _input(["names"], names=_NAMES)
-    output_schema = _output(unloaded=_LIST, total=_COUNT)
+    input_schema = takes(["names"], names=_NAMES)
+    output_schema = answers(unloaded=_LIST, total=_COUNT)
     annotations = {"title": "Unload tools", **_CHANGES}  # noqa: RUF012
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
@@ -188,8 +171,8 @@ class ToolActive(DiscoveryTool):
 
     name = "tool_active"
     description = "List the tools that you have loaded."
-    input_schema = _input([])
-    output_schema = _output(tools=_LIST, count=_COUNT, message=_TEXT)
+    input_schema = takes([])
+    output_schema = answers(tools=_LIST, count=_COUNT, message=_TEXT)
     annotations = {"title": "Active tools", **_READS}  # noqa: RUF012
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
@@ -218,7 +201,7 @@ class ToolCall(RelayingTool):
     name = "tool_call"
     category = "discovery"
     description = "Call any tool by name, loaded or not. See tool_describe for its arguments."
-    input_schema = _input(["name"], name=_TEXT, arguments={"type": "object", "description": "The tool's own arguments"})
+    input_schema = takes(["name"], name=_TEXT, arguments={"type": "object", "description": "The tool's own arguments"})
     annotations = {"title": "Call a tool", "readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}  # noqa: RUF012
 
     def target(self, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -174,7 +174,9 @@ class Desk:
             for memory in edge:
                 near = dict.fromkeys(link.key for link in memory.links if link.key in there)
                 keys.update(dict.fromkeys(list(near)[:breadth]))
-            kept = [each for key in keys if (each := self.table.get(key)) is not None][: total - len(steps)]
+            wanted = list(keys)[: total - len(steps)]
+            found = self.table.by_keys(wanted)
+            kept = [found[key] for key in wanted]
             edge = self.memories(kept, sort_links=sort_links)
             seen.update(keys)
             steps += [(each.id, Step(memory, level)) for each, memory in zip(kept, edge, strict=True)]

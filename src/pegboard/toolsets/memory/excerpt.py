@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence, Set
 
 from pegboard.search.excerpt import cut, marked
 
 
-def excerpt(parts: Sequence[str], words: Sequence[Collection[str]]) -> str:
+def excerpt(parts: Sequence[str], words: Sequence[Set[str]]) -> str:
     """As much as is worth showing of a text, a summary or a key: the first in which some of its words are."""
     text, summary, key = parts
     for part, found in zip(parts, words, strict=True):

@@ -15,6 +15,7 @@ from pegboard import exactjson
 from pegboard.result import invalid
 from pegboard.search.tokens import spelt
 from pegboard.storage.database import Connection, Value
+from pegboard.storage.many import marks, parts
 from pegboard.toolsets.memory.words import BREAK, can_be_misspelt, distinct, indexed, spellings
 
 Phrase = tuple[str, ...]
@@ -26,7 +27,6 @@ _SPACE = "¤"
 _LAST_POSITION, _MOST_POSITIONS = 16383, 255
 # It keeps so many bytes of different words and their positions for a memory, and not one more.
 _MOST_BYTES = 1_000_000
-_MOST_AT_ONCE = 500
 # What a word counts in each column of `memory_index` when candidates are chosen; which namespace it is counts nothing.
 _WEIGHTS = (0.0, 4.0, 2.0, 1.0)
 
@@ -119,9 +119,9 @@ class FullText:
     def fields(self, memories: Sequence[int]) -> dict[int, Fields]:
         """The words of these memories."""
         found: dict[int, Fields] = {}
-        for part in (memories[at : at + _MOST_AT_ONCE] for at in range(0, len(memories), _MOST_AT_ONCE)):
+        for part in parts(memories):
             rows = self._connection.rows(
-                f"SELECT memory, key, summary, body FROM memory_terms WHERE memory IN ({_marks(part)})",
+                f"SELECT memory, key, summary, body FROM memory_terms WHERE memory IN ({marks(part)})",
                 *part,
             )
             found.update({int(memory): Fields(key, summary, text) for memory, key, summary, text in rows})
@@ -131,10 +131,10 @@ class FullText:
         """How many memories have each of these words; a word that none has is left out."""
         found: dict[str, int] = {}
         asked = sorted(set(words))
-        for part in (asked[at : at + _MOST_AT_ONCE] for at in range(0, len(asked), _MOST_AT_ONCE)):
+        for part in parts(asked):
             rows = self._connection.rows(
                 "SELECT word, documents FROM memory_words"
-                f" WHERE space = ? AND documents > 0 AND word IN ({_marks(part)})",
+                f" WHERE space = ? AND documents > 0 AND word IN ({marks(part)})",
                 self.space,
                 *part,
             )
@@ -168,13 +168,13 @@ class FullText:
             "SELECT DISTINCT s.word, s.term FROM memory_spellings v"
             " JOIN memory_spelt s ON s.space = v.space AND s.word = v.word"
             " JOIN memory_words w ON w.space = s.space AND w.word = s.term"
-            f" WHERE v.space = ? AND w.documents > 0 AND v.variant IN ({_marks(variants)})",
+            f" WHERE v.space = ? AND w.documents > 0 AND v.variant IN ({marks(variants)})",
             self.space,
             *variants,
         )
         return dict(rows)
 
-    @property
+    @cached_property
     def _is_alone(self) -> bool:
         """Whether no other namespace has anything, so that which one it is need not be looked up for each word."""
         others = "SELECT 1 FROM memory_spaces WHERE memories > 0 AND id <> ? LIMIT 1"
@@ -199,8 +199,8 @@ class FullText:
         return " AND ".join(clauses), params
 
     def _strike(self, memories: Sequence[int]) -> None:
-        for part in (memories[at : at + _MOST_AT_ONCE] for at in range(0, len(memories), _MOST_AT_ONCE)):
-            self._connection.execute(f"DELETE FROM memory_terms WHERE memory IN ({_marks(part)})", *part)
+        for part in parts(memories):
+            self._connection.execute(f"DELETE FROM memory_terms WHERE memory IN ({marks(part)})", *part)
 
     def _count(self, before: Iterable[Fields | None], after: Iterable[Fields | None]) -> None:
         """Keep the number of memories of each word true."""
@@ -291,7 +291,3 @@ def _vector(fields: Fields) -> str:
 
 def _quoted(word: str) -> str:
     return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'"
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))

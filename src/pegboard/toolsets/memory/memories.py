@@ -287,7 +287,6 @@ class Memories:
         def work(desk: Desk) -> Page[Hit]:
             query = ask(desk.index)
             found, total = search(query, desk.index, most, start)
-            fields = desk.index.fields([each.memory for each in found])
             ranking = Ranking(query)
             kept = desk.table.by_ids(each.memory for each in found)
             links = desk.table.links(list(kept))
@@ -297,7 +296,7 @@ class Memories:
                 Hit(
                     memory.key,
                     memory.summary,
-                    excerpt((memory.text, memory.summary, memory.key), ranking.matched(fields[memory.id])),
+                    excerpt((memory.text, memory.summary, memory.key), ranking.matched(each.fields)),
                     each.relevance,
                     scores[memory.key],
                     ordered(links[memory.id], scores) if sort_links else links[memory.id],

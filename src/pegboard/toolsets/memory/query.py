@@ -25,7 +25,7 @@ _SHORTEST_BEGINNING = 3
 # A word that is itself there is completed only from this length on: "use" does not mean "user".
 _SHORTEST_COMPLETED = 4
 # Ranking looks at each memory that has a word. With words that many have, it goes by the rarer ones.
-_MOST_CANDIDATES = 3000
+_MOST_CANDIDATES = 1500
 _KEYWORD = re.compile(r'(?:"[^"]*"|[^,])+')
 
 

@@ -64,7 +64,11 @@ class Ranking:
         """The share of the query that a memory answers."""
         texts = (fields.key, fields.summary, fields.text)
         parts = [_Part.of(text, *measure) for text, measure in zip(texts, _PARTS, strict=True)]
-        best = [(rarity, *_best(forms, parts)) for rarity, forms in self._sought]
+        # Most forms are nowhere, which is seen at one glance.
+        whole = f" {' '.join(texts)} "
+        best = [
+            (rarity, *_best([form for form in forms if form.spaced in whole], parts)) for rarity, forms in self._sought
+        ]
         share = sum(rarity * presence for rarity, presence, _ in best) / self._total
         near = _togetherness([form for _, _, form in best], parts) if len(best) > 1 else share
         return min((1 - _TOGETHER) * share + _TOGETHER * near, 1.0)

@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pegboard.toolsets.memory.fulltext import FullText
+from pegboard.toolsets.memory.fulltext import Fields, FullText
 from pegboard.toolsets.memory.query import Query
 from pegboard.toolsets.memory.ranking import Ranking
 
-WINDOW = 128
+WINDOW = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A memory's number and how well it fits."""
+    """A memory's number, how well it fits, and the words that it is compared by."""
 
     memory: int
     relevance: float
+    fields: Fields
 
 
 def search(query: Query, index: FullText, limit: int, offset: int) -> tuple[list[Found], int]:
@@ -41,8 +42,8 @@ def _ranked(query: Query, index: FullText) -> list[Found]:
     chosen = _chosen(query, index) or index.best(query.wanted, WINDOW)
     fields = index.fields(chosen)
     ranking = Ranking(query)
-    found = [Found(memory, ranking.relevance(fields[memory])) for memory in chosen]
-    return sorted(found, key=lambda each: (-each.relevance, fields[each.memory].key, each.memory))
+    found = [Found(memory, ranking.relevance(fields[memory]), fields[memory]) for memory in chosen]
+    return sorted(found, key=lambda each: (-each.relevance, each.fields.key, each.memory))
 
 
 def _chosen(query: Query, index: FullText) -> list[int]:
@@ -58,7 +59,9 @@ def _behind(query: Query, index: FullText, window: Sequence[Found], start: int, 
     """What comes after the window: its relevance is told by its place alone."""
     ahead = {found.memory for found in window}
     memories = [memory for memory in index.best(query.wanted, start + number + len(window)) if memory not in ahead]
+    page = memories[start : start + number]
+    fields = index.fields(page)
     return [
-        Found(memory, window[-1].relevance * len(window) / (len(window) + at + 1))
-        for at, memory in enumerate(memories[start : start + number], start)
+        Found(memory, window[-1].relevance * len(window) / (len(window) + at + 1), fields[memory])
+        for at, memory in enumerate(page, start)
     ]

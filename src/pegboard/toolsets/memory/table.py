@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pegboard.storage.database import Connection
+from pegboard.storage.many import marks, parts
 from pegboard.toolsets.memory.memory import Link
 
 _COLUMNS = (
@@ -106,19 +107,19 @@ class Table:
     def by_ids(self, ids: Iterable[int]) -> dict[int, Kept]:
         """Those of these numbers that exist."""
         found: dict[int, Kept] = {}
-        for part in _parts(list(dict.fromkeys(ids))):
+        for part in parts(list(dict.fromkeys(ids))):
             # Told the namespace as well, SQLite would go through all that it has.
-            sql = f"SELECT {_COLUMNS} FROM memories WHERE id IN ({_marks(part)})"
+            sql = f"SELECT {_COLUMNS} FROM memories WHERE id IN ({marks(part)})"
             found.update({kept.id: kept for kept in (Kept(*row) for row in self._connection.rows(sql, *part))})
         return found
 
     def facts(self, keys: Iterable[str]) -> list[Facts]:
         """What the scores of these memories are worked out from; those that are not written are left out."""
         found: list[Facts] = []
-        for part in _parts(list(dict.fromkeys(keys))):
+        for part in parts(list(dict.fromkeys(keys))):
             rows = self._connection.rows(
                 "SELECT id, key, base, access_count, last_accessed_at FROM memories"
-                f" WHERE space = ? AND key IN ({_marks(part)})",
+                f" WHERE space = ? AND key IN ({marks(part)})",
                 self.space,
                 *part,
             )
@@ -144,8 +145,8 @@ class Table:
     def by_keys(self, keys: Iterable[str]) -> dict[str, Kept]:
         """Those of these keys that exist."""
         found: dict[str, Kept] = {}
-        for part in _parts(list(dict.fromkeys(keys))):
-            sql = f"SELECT {_COLUMNS} FROM memories WHERE space = ? AND key IN ({_marks(part)})"
+        for part in parts(list(dict.fromkeys(keys))):
+            sql = f"SELECT {_COLUMNS} FROM memories WHERE space = ? AND key IN ({marks(part)})"
             rows = self._connection.rows(sql, self.space, *part)
             found.update({kept.key: kept for kept in (Kept(*row) for row in rows)})
         return found
@@ -218,7 +219,7 @@ class Table:
         """Somebody came along, following links."""
         if numbers:
             self._connection.execute(
-                f"UPDATE memories SET traverse_count = traverse_count + 1 WHERE id IN ({_marks(numbers)})",
+                f"UPDATE memories SET traverse_count = traverse_count + 1 WHERE id IN ({marks(numbers)})",
                 *numbers,
             )
 
@@ -233,10 +234,10 @@ class Table:
     def links(self, numbers: Sequence[int]) -> dict[int, list[Link]]:
         """The links that lead from these memories, in the order they were made."""
         found: dict[int, list[Link]] = {number: [] for number in numbers}
-        for part in _parts(numbers):
+        for part in parts(numbers):
             for source, target, kind, term, weight in self._connection.rows(
                 "SELECT source, target, type, term, weight FROM memory_links"
-                f" WHERE source IN ({_marks(part)}) ORDER BY id",
+                f" WHERE source IN ({marks(part)}) ORDER BY id",
                 *part,
             ):
                 found[source].append(Link(target, kind, term, weight))
@@ -251,24 +252,12 @@ class Table:
 
     def _counts(self, column: str, values: Sequence[int | str], also: str, *params: int) -> dict[int | str, int]:
         found: dict[int | str, int] = {}
-        for part in _parts(values):
+        for part in parts(values):
             rows = self._connection.rows(
-                f"SELECT {column}, count(*) FROM memory_links WHERE {column} IN ({_marks(part)}){also}"
+                f"SELECT {column}, count(*) FROM memory_links WHERE {column} IN ({marks(part)}){also}"
                 f" GROUP BY {column}",
                 *part,
                 *params,
             )
             found.update({value: int(count) for value, count in rows})
         return found
-
-
-_MOST_AT_ONCE = 500
-
-
-def _parts(values: Sequence[int | str]) -> Iterable[Sequence[int | str]]:
-    """So many at a time as a statement may have."""
-    return (values[at : at + _MOST_AT_ONCE] for at in range(0, len(values), _MOST_AT_ONCE))
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))

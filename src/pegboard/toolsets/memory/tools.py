@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pegboard.exactjson import as_list
-from pegboard.tool import ResultTool
+from pegboard.tool import ResultTool, answers, takes
 from pegboard.toolsets.memory import budget
 from pegboard.toolsets.memory.check import MAX_OFFSET, checked_number
 from pegboard.toolsets.memory.memories import Hit, Memories, Page
@@ -102,26 +102,6 @@ _RESULTS_OUT = {
 }
 
 
-def _input(required: Sequence[str], **properties: Schema) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
-
-
-def _output(**data: Schema) -> dict[str, Any]:
-    """Success and failure in one schema."""
-    return {
-        "type": "object",
-        "properties": {
-            "success": {"type": "boolean"},
-            "data": {"type": "object", "properties": data},
-            "error": {
-                "type": "object",
-                "properties": {"code": _STRING, "message": _STRING, "retryable": {"type": "boolean"}},
-            },
-        },
-        "required": ["success"],
-    }
-
-
 def _hints(title: str, *, reads: bool = False, destroys: bool = False, again: bool = False) -> dict[str, Any]:
     return {
         "title": title,
@@ -156,7 +136,7 @@ class MemoryAdd(MemoryTool):
         "unless replace is true, which keeps its history and the links to it."
     )
     keywords = ("remember", "store", "save", "note", "knowledge")
-    input_schema = _input(
+    input_schema = takes(
         ["key"],
         key=_KEY,
         summary=_SUMMARY,
@@ -170,7 +150,7 @@ class MemoryAdd(MemoryTool):
             "examples": [True],
         },
     )
-    output_schema = _output(created={"type": "boolean"}, **_MEMORY_OUT)
+    output_schema = answers(created={"type": "boolean"}, **_MEMORY_OUT)
     annotations = _hints("Add a memory", destroys=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
@@ -191,7 +171,7 @@ class MemoryGet(MemoryTool):
     name = "memory_get"
     description = "Read one memory in full by its key, with its links and what is known of its use."
     keywords = ("recall", "read", "lookup")
-    input_schema = _input(
+    input_schema = takes(
         ["key"],
         key=_KEY,
         namespace=_NAMESPACE,
@@ -199,7 +179,7 @@ class MemoryGet(MemoryTool):
         offset=_number("From which character on the text is wanted, where an answer was cut", 0, None, 0, 24000),
         linksOffset=_number("How many links to pass over, where an answer says moreLinks", 0, None, 0, 100),
     )
-    output_schema = _output(**_MEMORY_OUT)
+    output_schema = answers(**_MEMORY_OUT)
     annotations = _hints("Read a memory", reads=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
@@ -221,7 +201,7 @@ class MemoryUpdate(MemoryTool):
         "else changed the memory since."
     )
     keywords = ("edit", "modify", "rewrite")
-    input_schema = _input(
+    input_schema = takes(
         ["key"],
         key=_KEY,
         summary=_SUMMARY,
@@ -235,7 +215,7 @@ class MemoryUpdate(MemoryTool):
         },
         namespace=_NAMESPACE,
     )
-    output_schema = _output(**_MEMORY_OUT)
+    output_schema = answers(**_MEMORY_OUT)
     annotations = _hints("Change a memory", destroys=True, again=False)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
@@ -257,13 +237,13 @@ class MemoryRename(MemoryTool):
     name = "memory_rename"
     description = "Give a memory another key. Its links, those that lead to it, its score and its history stay."
     keywords = ("move",)
-    input_schema = _input(
+    input_schema = takes(
         ["old_key", "new_key"],
         old_key=_KEY,
         new_key={**_KEY, "description": "The key that it shall have", "examples": ["shop:billing:decision:payments"]},
         namespace=_NAMESPACE,
     )
-    output_schema = _output(**_MEMORY_OUT)
+    output_schema = answers(**_MEMORY_OUT)
     annotations = _hints("Rename a memory", again=False)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
@@ -279,8 +259,8 @@ class MemoryDelete(MemoryTool):
     name = "memory_delete"
     description = "Delete one memory by its key. Links of others that lead to it stay, in case it comes back."
     keywords = ("forget", "remove")
-    input_schema = _input(["key"], key=_KEY, namespace=_NAMESPACE)
-    output_schema = _output(key=_STRING, namespace=_STRING, deleted={"type": "boolean"})
+    input_schema = takes(["key"], key=_KEY, namespace=_NAMESPACE)
+    output_schema = answers(key=_STRING, namespace=_STRING, deleted={"type": "boolean"})
     annotations = _hints("Delete a memory", destroys=True, again=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
@@ -294,7 +274,7 @@ class MemoryList(MemoryTool):
     name = "memory_list"
     description = "List memories by key, or the latest changes first, with their summaries."
     keywords = ("browse", "overview")
-    input_schema = _input(
+    input_schema = takes(
         [],
         namespace=_NAMESPACE,
         prefix=_text("Only keys that begin so", "shop:billing:"),
@@ -307,7 +287,7 @@ class MemoryList(MemoryTool):
         limit={**_LIMIT, "default": 50},
         offset=_OFFSET,
     )
-    output_schema = _output(memories={"type": "array"}, pagination=_PAGINATION_OUT)
+    output_schema = answers(memories={"type": "array"}, pagination=_PAGINATION_OUT)
     annotations = _hints("List memories", reads=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
@@ -323,7 +303,7 @@ class MemoryList(MemoryTool):
 
 
 class _SearchTool(MemoryTool):
-    output_schema = _output(**_RESULTS_OUT)
+    output_schema = answers(**_RESULTS_OUT)
 
     def _answer(self, page: Page[Hit]) -> dict[str, Any]:
         size = self._budget
@@ -340,7 +320,7 @@ class MemorySearch(_SearchTool):
         "ones, in key, summary and text; the best first, with marked excerpts."
     )
     keywords = ("recall", "remember", "knowledge", "notes", "look up", "find")
-    input_schema = _input(
+    input_schema = takes(
         ["query"],
         query=_text("What you want to know", "how do we take payments?", minLength=1),
         limit=_LIMIT,
@@ -370,7 +350,7 @@ class MemoryFulltextSearch(_SearchTool):
         "The best first, with the keywords marked in excerpts."
     )
     keywords = ("recall", "exact", "phrase", "grep")
-    input_schema = _input(
+    input_schema = takes(
         ["keywords"],
         keywords={
             "type": ["string", "array"],
@@ -412,7 +392,7 @@ class MemoryReadLinked(MemoryTool):
     name = "memory_read_linked"
     description = "Read a memory and those that its links lead to, link by link, the nearest first."
     keywords = ("graph", "related", "context", "neighbours")
-    input_schema = _input(
+    input_schema = takes(
         ["key"],
         key=_KEY,
         depth=_number("How many links away at most", 1, 6, 3, 2),
@@ -421,7 +401,7 @@ class MemoryReadLinked(MemoryTool):
         sortLinks=_SORT_LINKS,
         namespace=_NAMESPACE,
     )
-    output_schema = _output(memories={"type": "array"}, total=_INTEGER)
+    output_schema = answers(memories={"type": "array"}, total=_INTEGER)
     annotations = _hints("Read linked memories", reads=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
