@@ -1,4 +1,4 @@
-"""Chats of a made-up home, in either database."""
+"""Chats of a made-up home, and their index."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from chats.makers import Home
-from pegboard.storage import Database, SqliteDatabase, open_storage
+from pegboard.storage import Database, SqliteDatabase
 from pegboard.toolsets.chats import Chats
+from pegboard.toolsets.chats.schema import STEPS
 
 
 @pytest.fixture
@@ -20,21 +21,11 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncGenerator[Database]:
-    """An open SQLite file."""
-    database = SqliteDatabase(tmp_path / "state" / "chats.db")
+    """An open index."""
+    database = SqliteDatabase(tmp_path / "state" / "chats.db", STEPS)
     await database.open()
     yield database
     await database.close()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-async def either_database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Database]:
-    """An open database of each kind in turn."""
-    sqlite = f"sqlite:{tmp_path / 'state' / 'chats.db'}"
-    storage = open_storage(sqlite if request.param == "sqlite" else request.getfixturevalue("postgres_url"))
-    await storage.open()
-    yield storage.database
-    await storage.close()
 
 
 class Now:

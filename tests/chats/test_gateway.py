@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,9 +18,10 @@ from harness import http_client, open_gateway
 from pegboard.relay.caller import Caller, current
 from pegboard.servers.link import RpcError
 from pegboard.storage import Database
-from pegboard.toolsets.chats import Chats, CurrentDialog, chat_tools
+from pegboard.toolsets.chats import Chats, CurrentDialog
 from pegboard.toolsets.chats.chats import NotThere
 from pegboard.toolsets.chats.tools import CHAT_TOOLS
+from pegboard.toolsets.workspace import PATIENCE, Workspace
 
 pytestmark = pytest.mark.anyio
 
@@ -27,14 +29,11 @@ NAMES = sorted(tool.name for tool in CHAT_TOOLS)
 
 
 @asynccontextmanager
-async def gateway_with(tmp_path: Path, home: Home) -> AsyncGenerator[str]:
-    """A gateway that has these chats."""
-    async with open_gateway(tmp_path, {}) as gateway:
-        chats = Chats(gateway.board.storage.database, home.sources())
-        for tool in chat_tools(chats):
-            gateway.board.register(tool)
+async def gateway_with(tmp_path: Path, home: Home, **own: Any) -> AsyncGenerator[str]:
+    """A gateway on whose machine there are these chats."""
+    assert str(home.folder) == os.environ["HOME"]
+    async with open_gateway(tmp_path, {}, toolsets=["chats"], **own) as gateway:
         yield gateway.mcp
-        await chats.close()
 
 
 @pytest.fixture
@@ -126,10 +125,13 @@ async def asked(dialog: CurrentDialog, caller: Caller | None) -> str | None:
             current.reset(token)
 
 
-async def test_a_client_that_tells_no_folder_has_the_newest_dialog(projects: Home, chats: Chats) -> None:
+async def test_a_client_that_tells_no_folder_has_the_newest_dialog(
+    projects: Home, chats: Chats, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It cannot be asked, refuses, says nothing, or talks nonsense; nobody waits for it."""
     del projects
-    dialog = CurrentDialog(chats, patience=0.01)
+    monkeypatch.setitem(PATIENCE, "handshake", 0.01)
+    dialog = CurrentDialog(chats)
     nonsense: list[Any] = [{}, {"roots": None}, {"roots": "x"}, {"roots": [None, {}, {"uri": 5}, {"uri": ""}]}]
     replies = iter([*nonsense, RpcError(-32603, "no"), ConnectionError("gone")])
 
@@ -152,17 +154,28 @@ async def test_a_client_that_tells_no_folder_has_the_newest_dialog(projects: Hom
     assert next(replies, None) is None
 
 
-async def test_a_folder_that_was_set_goes_before_what_a_client_tells(projects: Home, chats: Chats) -> None:
+async def test_a_folder_in_a_clients_address_goes_before_what_it_tells(projects: Home, chats: Chats) -> None:
     """As a path or as a URI; the client is not asked."""
     del projects
 
     async def never(*_: Any) -> Any:
         raise AssertionError("asked")
 
-    caller = Caller(ask=never, capabilities={"roots": {}})
-    assert await asked(CurrentDialog(chats, "/home/ada/shop"), caller) == "s1"
-    assert await asked(CurrentDialog(chats, "file:///home/ada/shop/docs"), caller) == "s0"
-    assert await asked(CurrentDialog(chats, "/nowhere"), caller) is None
+    for workspace, expected in (("/home/ada/shop", "s1"), ("file:///home/ada/shop/docs", "s0"), ("/nowhere", None)):
+        caller = Caller(ask=never, capabilities={"roots": {}}, workspace=workspace)
+        assert await asked(CurrentDialog(chats), caller) == expected
+
+
+async def test_the_gateways_own_folder_is_for_clients_that_tell_none(projects: Home, chats: Chats) -> None:
+    """What a client says of itself is nearer to the truth."""
+    del projects
+
+    async def reply(*_: Any) -> Any:
+        return {"roots": [{"uri": "file:///srv/app"}]}
+
+    dialog = CurrentDialog(chats, Workspace(lambda: "/home/ada/shop"))
+    assert await asked(dialog, None) == await asked(dialog, Caller()) == "s1"
+    assert await asked(dialog, Caller(ask=reply, capabilities={"roots": {}})) == "s2"
 
 
 async def test_the_newest_dialog_is_the_one_with_the_newest_activity(home: Home, chats: Chats, now: Any) -> None:
@@ -176,7 +189,7 @@ async def test_the_newest_dialog_is_the_one_with_the_newest_activity(home: Home,
     home.transcript("claude", DIALOG, at=OLD + 50)
     now.later()
     assert await asked(CurrentDialog(chats), None) == "claude"
-    assert await asked(CurrentDialog(chats, "/home/ada"), None) == "claude"
+    assert await asked(CurrentDialog(chats, Workspace(lambda: "/home/ada")), None) == "claude"
 
 
 async def test_of_many_dialogs_only_the_latest_are_opened(home: Home, database: Database) -> None:

@@ -58,13 +58,11 @@ async def found(chats: Chats, query: str) -> set[tuple[str, int]]:
         ("\0\ud800", set()),
     ],
 )
-async def test_what_a_query_finds(
-    either_database: Database, home: Home, query: str, expected: set[tuple[str, int]]
-) -> None:
+async def test_what_a_query_finds(database: Database, home: Home, query: str, expected: set[tuple[str, int]]) -> None:
     """Other forms of a word, phrases, identifiers, scripts without spaces; never an error."""
     for name, requests in DIALOGS.items():
         home.chat(name, {**session(), "requests": requests})
-    chats = Chats(either_database, home.sources())
+    chats = Chats(database, home.sources())
     assert await found(chats, query) == expected
     await chats.close()
 
@@ -95,9 +93,9 @@ async def test_only_some_dialogs_can_be_searched(home: Home, chats: Chats) -> No
     assert [len(page.items) for page in pages] == [4, 4, 2, 0]
 
 
-async def test_what_changes_is_found_as_it_is_now(either_database: Database, home: Home, now: Now) -> None:
+async def test_what_changes_is_found_as_it_is_now(database: Database, home: Home, now: Now) -> None:
     """New requests, changed ones, and those that were taken back."""
-    chats = Chats(either_database, home.sources(), clock=now)
+    chats = Chats(database, home.sources(), clock=now)
     path = home.chat("one", log(whole(session("alpha", "beta"))))
     assert await found(chats, "beta") == {("one", 2)}
     append(path, log(push(["requests"], request("gamma", 2), request("delta", 3), cut=1)))
@@ -110,11 +108,11 @@ async def test_what_changes_is_found_as_it_is_now(either_database: Database, hom
     await chats.close()
 
 
-async def test_requests_count_more_than_answers(either_database: Database, home: Home) -> None:
+async def test_requests_count_more_than_answers(database: Database, home: Home) -> None:
     """Of two that have a word, the one that asked for it comes first."""
     home.chat("answer", {**session(), "requests": [answered("What is in the box", "One needle lies in there")]})
     home.chat("request", {**session(), "requests": [answered("One needle lies in there", "What is in the box")]})
-    chats = Chats(either_database, home.sources())
+    chats = Chats(database, home.sources())
     assert [hit.session.session_id for hit in (await chats.search("needle")).items] == ["request", "answer"]
     await chats.close()
 

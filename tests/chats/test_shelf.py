@@ -87,15 +87,15 @@ async def texts(chats: Chats, session_id: str) -> list[str]:
     return [each.text for each in await chats.requests(found)]
 
 
-async def test_what_was_read_is_kept_in_either_database(home: Home, either_database: Database, now: Now) -> None:
+async def test_what_was_read_is_kept_in_database(home: Home, database: Database, now: Now) -> None:
     """Another process, later, answers everything without opening a file."""
     home.chat("one", session("first\0 of \ud83d one", "second"))
     home.chat("two", log(whole(session("third"))), workspace="w2", folder=None)
-    first = Chats(either_database, home.sources(), clock=now)
+    first = Chats(database, home.sources(), clock=now)
     before = await first.list()
     assert (await first.search("third")).total == 1
     await first.close()
-    second = Chats(either_database, home.sources(), clock=now)
+    second = Chats(database, home.sources(), clock=now)
     with pytest.MonkeyPatch.context() as patch, watched(home, patch) as opened:
         assert await second.list() == before
         assert await texts(second, "one") == ["first\0 of \ufffd one", "second"]
@@ -123,9 +123,9 @@ async def test_changes_are_seen_and_only_they_are_read(chats: Chats, home: Home,
         await chats.session("two")
 
 
-async def test_a_deleted_chat_is_forgotten(either_database: Database, home: Home, now: Now) -> None:
+async def test_a_deleted_chat_is_forgotten(database: Database, home: Home, now: Now) -> None:
     """Nothing of its text stays, in words or otherwise; so it is when everything is cleared."""
-    chats = Chats(either_database, home.sources(), clock=now)
+    chats = Chats(database, home.sources(), clock=now)
     path = home.chat("one", session("quokka"))
     home.chat("two", session("quokka"))
     assert (await chats.search("quokka")).total == 2
@@ -140,7 +140,7 @@ async def test_a_deleted_chat_is_forgotten(either_database: Database, home: Home
             for table in ("chat_files", "chat_requests", "chat_words")
         ]
 
-    assert await either_database.read(rows) == [0, 0, 0]
+    assert await database.read(rows) == [0, 0, 0]
     assert (await chats.search("quokka")).total == 1
     await chats.close()
 
@@ -362,27 +362,27 @@ async def test_time_that_is_short_gives_a_part_and_says_so(chats: Chats, home: H
     assert seen == [(64, 200), (64, 136), (128, 136), (136, 136)]
 
 
-async def test_two_machines_in_one_database_do_not_meet(home: Home, either_database: Database, tmp_path: Path) -> None:
-    """The same path is another file on another machine."""
+async def test_those_who_look_in_other_places_share_the_index(home: Home, database: Database, tmp_path: Path) -> None:
+    """Each sees its own chats, and takes none of the others' for deleted."""
     home.chat("one", session("quokka"))
-    here = Chats(either_database, home.sources(), place="here")
-    there = Chats(either_database, Home(tmp_path / "other").sources(), place="there")
-    assert (await here.search("quokka")).total == 1
-    assert (await there.search("quokka")).total == 0
-    await there.clear()
-    assert (await here.search("quokka")).total == 1
+    other = Home(tmp_path / "other")
+    other.chat("two", session("quokka again"))
+    here, there = Chats(database, home.sources()), Chats(database, other.sources())
+    for _ in range(2):
+        assert [hit.session.session_id for hit in (await here.search("quokka")).items] == ["one"]
+        assert [hit.session.session_id for hit in (await there.search("quokka")).items] == ["two"]
     await here.close()
     await there.close()
 
 
-async def test_two_processes_read_the_same_chats_at_once(home: Home, either_database: Database) -> None:
+async def test_two_processes_read_the_same_chats_at_once(home: Home, database: Database) -> None:
     """Each request is kept once and found once, whoever was quicker."""
     for number in range(30):
         home.chat(f"s{number}", log(whole(session("quokka", f"number {number}"))))
-    several = [Chats(either_database, home.sources()) for _ in range(3)]
+    several = [Chats(database, home.sources()) for _ in range(3)]
     pages = await asyncio.gather(*(chats.search("quokka") for chats in several for _ in range(2)))
     assert [page.total for page in pages] == [30] * 6
-    rows = await either_database.read(lambda connection: connection.row("SELECT count(*) FROM chat_words"))
+    rows = await database.read(lambda connection: connection.row("SELECT count(*) FROM chat_words"))
     assert rows == (60,)
     for chats in several:
         await chats.close()

@@ -18,6 +18,7 @@ from pegboard.storage import Database, StorageError
 from pegboard.tool import LanguageModelTextPart, LanguageModelToolResult, Tool
 from pegboard.toolsets.chats import Chats, CurrentDialog, chat_tools
 from pegboard.toolsets.chats.tools import CHAT_TOOLS, ChatTool
+from pegboard.toolsets.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 
@@ -292,7 +293,7 @@ async def test_input_is_checked_before_the_call(dialogs: Home, chats: Chats) -> 
 async def test_what_a_tool_needs_comes_through_its_constructor(dialogs: Home, chats: Chats) -> None:
     """The current dialog from one, sessions from the other."""
     del dialogs
-    tool = CHAT_TOOLS[0](CurrentDialog(chats, workspace="/home/nobody"), chats)
+    tool = CHAT_TOOLS[0](CurrentDialog(chats, Workspace(lambda: "/home/nobody")), chats)
     assert json.loads((await tool.invoke({"index": 1})).content[0].value)["error"] == "No active dialog found"
     assert json.loads((await tool.invoke({"index": 1, "sessionId": "current"})).content[0].value)["success"] is True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pegboard.storage.database import Dialect, StorageError
@@ -182,52 +183,12 @@ STEPS: tuple[Step, ...] = (
     );
     """,
     ),
-    # 5: what is known of chats, by the file that each is in
-    Step(
-        """
-    CREATE TABLE chat_files (
-        id      {serial},
-        place   {text} NOT NULL,
-        path    {text} NOT NULL,
-        size    {integer} NOT NULL,
-        changed {integer} NOT NULL,
-        reader  {integer} NOT NULL,
-        session {text} NOT NULL,
-        UNIQUE (place, path)
-    ){strict};
-    CREATE TABLE chat_requests (
-        id       {serial},
-        file     {integer} NOT NULL REFERENCES chat_files (id),
-        position {integer} NOT NULL,
-        digest   {bytes} NOT NULL,
-        body     {bytes} NOT NULL,
-        indexed  {integer} NOT NULL,
-        UNIQUE (file, position)
-    ){strict};
-    CREATE INDEX chat_requests_to_index ON chat_requests (file, position) WHERE indexed = 0;
-    """,
-        sqlite="""
-    CREATE VIRTUAL TABLE chat_words USING fts5(request, answer, tokenize = 'ascii');
-    """,
-        postgres="""
-    CREATE TABLE chat_words (
-        request {integer} PRIMARY KEY,
-        words   TSVECTOR NOT NULL
-    );
-    CREATE INDEX chat_words_by_word ON chat_words USING gin (words);
-    """,
-    ),
 )
 
 
-def newest_version() -> int:
-    """The version of a database that has every step."""
-    return len(STEPS)
-
-
-def missing_steps(version: int, name: str, dialect: Dialect) -> list[str]:
-    """What a database of this version still needs; one of a newer Pegboard is refused."""
-    if version > newest_version():
-        known = f"schema {version}, this one knows {newest_version()}"
+def missing_steps(version: int, name: str, dialect: Dialect, steps: Sequence[Step]) -> list[str]:
+    """What a database of this version still needs of these steps; one of a newer Pegboard is refused."""
+    if version > len(steps):
+        known = f"schema {version}, this one knows {len(steps)}"
         raise StorageError(f"{name} was written by a newer Pegboard ({known})", "update Pegboard")
-    return [step.script(dialect) for step in STEPS[version:]]
+    return [step.script(dialect) for step in steps[version:]]

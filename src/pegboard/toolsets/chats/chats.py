@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from pegboard.result import ToolErrorCode, ToolFailure
 from pegboard.search.excerpt import cut, marked
 from pegboard.storage.database import Database
 from pegboard.toolsets.chats.claude_code import ClaudeCode
@@ -30,8 +31,11 @@ _TOGETHER = 16
 _SHOWN_ID = 200
 
 
-class NotThere(Exception):  # noqa: N818  it says what the matter is
+class NotThere(ToolFailure):
     """What is asked for is not there; the message is the answer."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ToolErrorCode.NOT_FOUND, message, retryable=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +82,14 @@ class Chats:
         database: Database,
         sources: Sequence[ChatSource] | None = None,
         *,
-        place: str | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.shelf = Shelf(database, local_sources() if sources is None else sources, place=place, clock=clock)
+        self.shelf = Shelf(database, local_sources() if sources is None else sources, clock=clock)
         self._clock = clock
+
+    def look_at_exports(self, exports: Iterable[str]) -> None:
+        """Other folders of exported chats than before."""
+        self.shelf.sources = local_sources(exports=map(Path, exports))
 
     async def close(self) -> None:
         """Finish what is under way."""
@@ -119,9 +126,9 @@ class Chats:
             raise NotThere("Chat data not available for session")
         return found[0]
 
-    async def requests(self, session: Session) -> list[Request]:
-        """All of a session's requests."""
-        return await self.shelf.requests(session, 1, session.requests_count)
+    async def requests(self, session: Session, first: int = 1, last: int | None = None) -> list[Request]:
+        """A session's requests, counted from 1: all of them, or from one to another."""
+        return await self.shelf.requests(session, first, session.requests_count if last is None else last)
 
     async def list(
         self,

@@ -11,11 +11,21 @@ from pegboard.toolsets.chats.session import Request, Session, ToolCall
 
 _FENCE = re.compile("`{3,}|~{3,}")
 _MOST_INPUT = 2000
+_UNFIT = re.compile(r"[\W_]+")
+_MOST_TITLE, _MOST_ID = 50, 80
 
 
-def markdown(session: Session, requests: Sequence[Request]) -> str:
-    """The whole of it: each request, what was done, and the answer."""
-    return "\n".join((*_head(session), *(line for n, request in enumerate(requests, 1) for line in _turn(n, request))))
+def markdown(session: Session, requests: Sequence[Request], first: int = 1) -> str:
+    """These requests of it, of which the first has that number: each with what was done, and the answer."""
+    turns = (line for number, request in enumerate(requests, first) for line in _turn(number, request))
+    return "\n".join((*_head(session), *turns))
+
+
+def file_name(session: Session) -> str:
+    """A name for the file of a session: its day, its title, and its id, which no two share."""
+    day = (iso(session.first_seen) or "")[:10]
+    title = _UNFIT.sub("-", session.title or session.first_request_preview or "").strip("-").lower()[:_MOST_TITLE]
+    return "-".join(filter(None, (day, title.rstrip("-"), _UNFIT.sub("-", session.session_id)[:_MOST_ID]))) + ".md"
 
 
 def _head(session: Session) -> Iterator[str]:

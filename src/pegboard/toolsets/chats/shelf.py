@@ -7,7 +7,6 @@ whatever is wrong with one file is told in its record, and hides no other.
 from __future__ import annotations
 
 import os
-import platform
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -55,12 +54,10 @@ class Shelf:
         database: Database,
         sources: Sequence[ChatSource],
         *,
-        place: str | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
-        self._sources = sources
-        self._place = f"{platform.node()}:{Path.home()}" if place is None else place
+        self.sources = sources
         self._clock = clock
         self._looking = Threads("chats-look", 1)
         self._reading = Threads("chats-read", 1)
@@ -148,21 +145,21 @@ class Shelf:
         path = session.chat_json_path
         if path is None:
             return []
-        return await self._database.read(lambda connection: self._table(connection).requests(path, first, last))
+        return await self._database.read(lambda connection: ChatTable(connection).requests(path, first, last))
 
     async def index(self, *, until: float | None = None, on_progress: OnProgress | None = None) -> int:
         """Have the words of all that was read in the index; how many requests there was no time for."""
-        total = await self._database.read(lambda connection: self._table(connection).count_unindexed())
+        total = await self._database.read(lambda connection: ChatTable(connection).count_unindexed())
         done = 0
         while done < total and (until is None or self._clock() < until):
-            batch = await self._database.read(lambda connection: self._table(connection).unindexed(_BATCH_REQUESTS))
+            batch = await self._database.read(lambda connection: ChatTable(connection).unindexed(_BATCH_REQUESTS))
             if not batch:
                 break
             words = await self._reading.run(lambda batch=batch: [_words(each) for each in batch])
 
             def work(connection: Connection, words: Sequence[_Words] = words) -> None:
                 for number, digest, asked, answered in words:
-                    self._table(connection).put_words(number, digest, asked, answered)
+                    ChatTable(connection).put_words(number, digest, asked, answered)
 
             await self._database.write(work)
             done += len(batch)
@@ -172,33 +169,30 @@ class Shelf:
 
     async def search(self, wanted: Wanted, most: int) -> list[tuple[str, int]]:
         """Path and position of the requests that have what is wanted, the best first."""
-        return await self._database.read(lambda connection: self._table(connection).search(wanted, most))
+        return await self._database.read(lambda connection: ChatTable(connection).search(wanted, most))
 
     async def hint(self, session_id: str) -> Session | None:
         """A session that is spoken of, though there is no file of it."""
 
         def ask() -> Session | None:
-            return next((found for source in self._sources if (found := source.hint(session_id)) is not None), None)
+            return next((found for source in self.sources if (found := source.hint(session_id)) is not None), None)
 
         return await self._looking.run(ask)
 
     async def clear(self) -> None:
         """Forget everything; the files are as they were."""
-        await self._forget(await self._database.read(lambda connection: self._table(connection).paths()))
+        await self._forget(await self._database.read(lambda connection: ChatTable(connection).paths()))
         self._held.clear()
-
-    def _table(self, connection: Connection) -> ChatTable:
-        return ChatTable(connection, self._place)
 
     async def _load(self) -> None:
         if self._known is None:
-            rows = await self._database.read(lambda connection: list(self._table(connection).sessions()))
+            rows = await self._database.read(lambda connection: list(ChatTable(connection).sessions()))
             loaded = {path: _Known(stamp, session) for path, stamp, session in rows}
             self._known = loaded if self._known is None else self._known
 
     def _look(self) -> tuple[dict[str, ChatFile], list[str]]:
         found: dict[str, ChatFile] = {}
-        for source in self._sources:
+        for source in self.sources:
             for file in source.files():
                 # The same folder by two names is met twice, and counts once.
                 found.setdefault(file.path, file)
@@ -209,7 +203,7 @@ class Shelf:
         """A chat that its owner deleted is not kept here."""
         if not paths:
             return
-        await self._database.write(lambda connection: self._table(connection).forget(paths))
+        await self._database.write(lambda connection: ChatTable(connection).forget(paths))
         for path in paths:
             self._held.pop(path, None)
             if self._known is not None:
@@ -217,7 +211,7 @@ class Shelf:
 
     async def _keep(self, outcomes: Sequence[_Outcome]) -> None:
         def work(connection: Connection) -> None:
-            table = self._table(connection)
+            table = ChatTable(connection)
             for outcome in outcomes:
                 table.put(outcome.path, outcome.known.stamp, outcome.known.session, outcome.requests)
 

@@ -17,8 +17,6 @@ from pegboard.toolsets.chats.words import Phrase, Wanted
 
 # Counts up when files are read in another way: what an older Pegboard made of them is then read again.
 _READER = 1
-# PostgreSQL counts positions up to here, and so many of each word.
-_LAST_POSITION, _MOST_POSITIONS = 16383, 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +43,15 @@ class Unindexed:
 
 
 class ChatTable:
-    """The rows of one place: several machines may share a database, and paths mean something on one only."""
+    """The rows of the index."""
 
-    def __init__(self, connection: Connection, place: str) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._place = place
 
     def sessions(self) -> Iterator[tuple[str, Stamp, Session]]:
         """Every file that was read, as it looked then, and what was in it."""
-        query = "SELECT path, size, changed, reader, session FROM chat_files WHERE place = ?"
-        for path, size, changed, reader, session in self._connection.rows(query, self._place):
+        query = "SELECT path, size, changed, reader, session FROM chat_files"
+        for path, size, changed, reader, session in self._connection.rows(query):
             stamp = Stamp(size, changed if reader == _READER else -1)
             yield path, stamp, Session.from_record(an_object(exactjson.parse(session)))
 
@@ -62,10 +59,10 @@ class ChatTable:
         """A file as it was read; without requests those from before stay."""
         values = (stamp.size, stamp.changed, _READER, exactjson.dump(session.to_record()).decode())
         row = self._connection.row(
-            "INSERT INTO chat_files (place, path, size, changed, reader, session) VALUES (?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT (place, path) DO UPDATE SET size = excluded.size, changed = excluded.changed,"
+            "INSERT INTO chat_files (path, size, changed, reader, session) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT (path) DO UPDATE SET size = excluded.size, changed = excluded.changed,"
             " reader = excluded.reader, session = excluded.session RETURNING id",
-            *(self._place, path, *values),
+            *(path, *values),
         )
         assert row is not None
         if requests is not None:
@@ -74,40 +71,32 @@ class ChatTable:
     def forget(self, paths: Sequence[str]) -> None:
         """Files that are gone: nothing of what was in them stays."""
         for path in paths:
-            row = self._connection.row("SELECT id FROM chat_files WHERE place = ? AND path = ?", self._place, path)
+            row = self._connection.row("SELECT id FROM chat_files WHERE path = ?", path)
             if row is not None:
                 self._put_requests(int(row[0]), ())
                 self._connection.execute("DELETE FROM chat_files WHERE id = ?", row[0])
 
     def paths(self) -> list[str]:
         """Every file there is a row of."""
-        return [row[0] for row in self._connection.rows("SELECT path FROM chat_files WHERE place = ?", self._place)]
+        return [row[0] for row in self._connection.rows("SELECT path FROM chat_files")]
 
     def requests(self, path: str, first: int, last: int) -> list[Request]:
         """The requests of a file from one position to another, both counted from 1."""
         rows = self._connection.rows(
             "SELECT r.body FROM chat_requests r JOIN chat_files f ON f.id = r.file"
-            " WHERE f.place = ? AND f.path = ? AND r.position BETWEEN ? AND ? ORDER BY r.position",
-            *(self._place, path, first, last),
+            " WHERE f.path = ? AND r.position BETWEEN ? AND ? ORDER BY r.position",
+            *(path, first, last),
         )
         return [_unpacked(row[0]) for row in rows]
 
     def unindexed(self, most: int) -> list[Unindexed]:
         """Some of the requests whose words are not in the index yet."""
-        rows = self._connection.rows(
-            "SELECT r.id, r.digest, r.body FROM chat_requests r JOIN chat_files f ON f.id = r.file"
-            " WHERE r.indexed = 0 AND f.place = ? LIMIT ?",
-            *(self._place, most),
-        )
+        rows = self._connection.rows("SELECT id, digest, body FROM chat_requests WHERE indexed = 0 LIMIT ?", most)
         return [Unindexed(int(number), bytes(digest), _unpacked(body)) for number, digest, body in rows]
 
     def count_unindexed(self) -> int:
         """How many those are."""
-        row = self._connection.row(
-            "SELECT count(*) FROM chat_requests r JOIN chat_files f ON f.id = r.file"
-            " WHERE r.indexed = 0 AND f.place = ?",
-            self._place,
-        )
+        row = self._connection.row("SELECT count(*) FROM chat_requests WHERE indexed = 0")
         return int(row[0]) if row else 0
 
     def put_words(self, number: int, digest: bytes, asked: Sequence[str], answered: Sequence[str]) -> None:
@@ -115,30 +104,17 @@ class ChatTable:
         claim = "UPDATE chat_requests SET indexed = 1 WHERE id = ? AND digest = ? AND indexed = 0"
         if not self._connection.execute(claim, number, digest):
             return
-        if self._connection.dialect == "sqlite":
-            insert = "INSERT INTO chat_words (rowid, request, answer) VALUES (?, ?, ?)"
-            self._connection.execute(insert, number, " ".join(asked), " ".join(answered))
-        else:
-            insert = "INSERT INTO chat_words (request, words) VALUES (?, CAST(? AS tsvector))"
-            self._connection.execute(insert, number, _vector(asked, answered))
+        insert = "INSERT INTO chat_words (rowid, request, answer) VALUES (?, ?, ?)"
+        self._connection.execute(insert, number, " ".join(asked), " ".join(answered))
 
     def search(self, wanted: Wanted, most: int) -> list[tuple[str, int]]:
         """Path and position of requests that have what is wanted, the best first."""
-        if self._connection.dialect == "sqlite":
-            sql = (
-                "SELECT f.path, r.position FROM chat_words JOIN chat_requests r ON r.id = chat_words.rowid"
-                " JOIN chat_files f ON f.id = r.file WHERE chat_words MATCH ? AND f.place = ?"
-                " ORDER BY bm25(chat_words, 2.0, 1.0), r.id DESC LIMIT ?"
-            )
-            rows = self._connection.rows(sql, _fts5(wanted), self._place, most)
-        else:
-            sql = (
-                "SELECT f.path, r.position FROM chat_words w JOIN chat_requests r ON r.id = w.request"
-                " JOIN chat_files f ON f.id = r.file WHERE w.words @@ CAST(? AS tsquery) AND f.place = ?"
-                " ORDER BY ts_rank('{0.5, 0.5, 0.5, 1.0}', w.words, CAST(? AS tsquery), 1) DESC, r.id DESC LIMIT ?"
-            )
-            query = _tsquery(wanted)
-            rows = self._connection.rows(sql, query, self._place, query, most)
+        rows = self._connection.rows(
+            "SELECT f.path, r.position FROM chat_words JOIN chat_requests r ON r.id = chat_words.rowid"
+            " JOIN chat_files f ON f.id = r.file WHERE chat_words MATCH ?"
+            " ORDER BY bm25(chat_words, 2.0, 1.0), r.id DESC LIMIT ?",
+            *(_query(wanted), most),
+        )
         return [(path, int(position)) for path, position in rows]
 
     def _put_requests(self, file: int, requests: Sequence[Packed]) -> None:
@@ -163,9 +139,7 @@ class ChatTable:
         )
 
     def _drop_words(self, numbers: Sequence[int]) -> None:
-        is_sqlite = self._connection.dialect == "sqlite"
-        delete = f"DELETE FROM chat_words WHERE {'rowid' if is_sqlite else 'request'} = ?"  # noqa: S608
-        self._connection.execute_many(delete, [(number,) for number in numbers])
+        self._connection.execute_many("DELETE FROM chat_words WHERE rowid = ?", [(number,) for number in numbers])
 
 
 def _unpacked(body: Any) -> Request:
@@ -173,35 +147,9 @@ def _unpacked(body: Any) -> Request:
     return Request.from_dict(kept)
 
 
-def _fts5(wanted: Wanted) -> str:
+def _query(wanted: Wanted) -> str:
     def quoted(phrase: Phrase) -> str:
         return f'"{" ".join(phrase)}"'
 
     groups = (f"({' OR '.join(map(quoted, group))})" for group in wanted.groups)
     return (" OR " if wanted.any_of else " AND ").join(groups)
-
-
-def _tsquery(wanted: Wanted) -> str:
-    def quoted(phrase: Phrase) -> str:
-        return f"({' <-> '.join(map(_quoted, phrase))})"
-
-    groups = (f"({' | '.join(map(quoted, group))})" for group in wanted.groups)
-    return (" | " if wanted.any_of else " & ").join(groups)
-
-
-def _vector(asked: Sequence[str], answered: Sequence[str]) -> str:
-    """The words with their places, the way PostgreSQL writes a tsvector; those of the request count more."""
-    places: dict[str, list[str]] = {}
-    at = 0
-    for weight, words in (("A", asked), ("", answered)):
-        for word in words:
-            at += 1
-            if len(found := places.setdefault(word, [])) < _MOST_POSITIONS:
-                found.append(f"{min(at, _LAST_POSITION)}{weight}")
-        # No phrase begins in one and ends in the other.
-        at += 1
-    return " ".join(f"{_quoted(word)}:{','.join(dict.fromkeys(found))}" for word, found in places.items())
-
-
-def _quoted(word: str) -> str:
-    return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -11,12 +11,11 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from pegboard import exactjson
 from pegboard.tool import LanguageModelToolResult, Tool
-from pegboard.toolsets.chats.chats import Chats, Hit, NotThere, Page
+from pegboard.toolsets.chats.answers import MOST_DETAIL, found, listed, paged, shortened, told_call
+from pegboard.toolsets.chats.chats import Chats, NotThere
 from pegboard.toolsets.chats.current import CurrentDialog
-from pegboard.toolsets.chats.fields import iso
-from pegboard.toolsets.chats.session import Request, Session, ToolCall
+from pegboard.toolsets.chats.session import Request, Session
 
 Schema = Mapping[str, Any]
 
@@ -24,7 +23,7 @@ PREFIX = "copilot_chat_secretary_"
 _NAME = re.compile(rf"{PREFIX}[a-z][a-z0-9]*(_[a-z0-9]+)*")
 # How long a call may take to read chats that nobody has read yet; it then answers with what there is.
 _PATIENCE = 20.0
-_MOST_TEXT, _MOST_CALLS, _MOST_DETAIL, _MOST_PREVIEW = 20_000, 50, 500, 200
+_MOST_TEXT, _MOST_CALLS, _MOST_PREVIEW = 20_000, 50, 200
 
 _STRING, _INTEGER, _BOOLEAN = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
 _MAYBE_STRING, _MAYBE_INTEGER = {"type": ["string", "null"]}, {"type": ["integer", "null"]}
@@ -98,6 +97,9 @@ class ChatTool(Tool):
     """What all of them have in common: the current dialog, and the chats themselves."""
 
     category = "chats"
+    # What people said to their editor is nobody else's business.
+    local_only = True
+    asks = True
 
     def __init_subclass__(cls, **rest: Any) -> None:
         super().__init_subclass__(**rest)
@@ -298,18 +300,18 @@ Example usage scenarios:
             "sessionId": session.session_id,
             "index": index,
             "totalRequests": session.requests_count,
-            "request": _short(request.text, _MOST_PREVIEW),
+            "request": shortened(request.text, _MOST_PREVIEW),
             "response": request.answer[start:end],
             "status": request.status,
             "timestamp": request.timestamp,
             "modelId": request.model_id,
-            "toolCalls": [_told(call) for call in request.tool_calls[:_MOST_CALLS]],
+            "toolCalls": [told_call(call) for call in request.tool_calls[:_MOST_CALLS]],
             "editedFiles": list(request.edited[:_MOST_CALLS]),
         }
         if len(request.tool_calls) > _MOST_CALLS:
             told["moreToolCalls"] = len(request.tool_calls) - _MOST_CALLS
         if request.error:
-            told["problem"] = _short(request.error, _MOST_DETAIL)
+            told["problem"] = shortened(request.error, MOST_DETAIL)
         if len(request.answer) > end:
             told["nextOffset"] = end
         return told
@@ -361,7 +363,7 @@ Example usage scenarios:
             arguments.get("workspace") or None,
             patience=_PATIENCE,
         )
-        return {"sessions": [_listed(session) for session in page.items], **_paged(page)}
+        return {"sessions": [listed(session) for session in page.items], **paged(page)}
 
 
 class SearchChats(ChatTool):
@@ -434,7 +436,7 @@ Example usage scenarios:
             arguments.get("sessionId") or None,
             patience=_PATIENCE,
         )
-        return {"results": [_found(hit) for hit in page.items], **_paged(page)}
+        return {"results": [found(hit) for hit in page.items], **paged(page)}
 
 
 CHAT_TOOLS = (GetRequest, GetFirstRequest, GetResponse, ListSessions, SearchChats)
@@ -448,45 +450,3 @@ def chat_tools(chats: Chats, dialog: CurrentDialog | None = None) -> list[ChatTo
 
 def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value is not None}
-
-
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
-
-
-def _told(call: ToolCall) -> dict[str, Any]:
-    told = call.to_dict()
-    if call.input is not None:
-        written = call.input if isinstance(call.input, str) else exactjson.dump(call.input).decode()
-        told["input"] = call.input if len(written) <= _MOST_DETAIL else _short(written, _MOST_DETAIL)
-    for name in ("message", "output"):
-        if name in told:
-            told[name] = _short(told[name], _MOST_DETAIL)
-    return told
-
-
-def _listed(session: Session) -> dict[str, Any]:
-    row = session.to_dict()
-    del row["chatJsonPath"]
-    return {**row, "lastActivity": iso(session.last_seen)}
-
-
-def _found(hit: Hit) -> dict[str, Any]:
-    return {
-        "sessionId": hit.session.session_id,
-        "title": hit.session.title or hit.session.first_request_preview,
-        "workspace": hit.session.workspace,
-        "index": hit.index,
-        "timestamp": hit.request.timestamp,
-        "excerpt": hit.excerpt,
-    }
-
-
-def _paged(page: Page[Any]) -> dict[str, Any]:
-    more = page.offset + len(page.items) < page.total
-    told: dict[str, Any] = {
-        "pagination": {"total": page.total, "limit": page.limit, "offset": page.offset, "hasMore": more}
-    }
-    if page.unread:
-        told["message"] = f"{page.unread} chats or requests are not read yet: call again for the rest."
-    return told

@@ -1,7 +1,4 @@
-"""The words of chats: how a text is cut up for the index, and what a query asks for.
-
-Both databases index the same words, cut here, so that both find the same.
-"""
+"""The words of chats: how a text is cut up for the index, and what a query asks for."""
 
 from __future__ import annotations
 
