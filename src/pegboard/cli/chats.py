@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pegboard.toolsets.chats import Chats, Session
     from pegboard.toolsets.chats.shelf import OnProgress
 
+_SHORT_ID = 8
 _Limit = Annotated[int, typer.Option(min=1, help="How many at most.")]
 _Offset = Annotated[int, typer.Option(min=0, help="How many to pass over.")]
 _Workspace = Annotated[Path | None, typer.Option("--workspace", "-w", help="Only chats of this folder.")]
@@ -223,10 +224,13 @@ def _absolute(workspace: Path | None) -> str | None:
 
 def _show_list(data: dict[str, Any]) -> None:
     rows = table("id", "last activity", "requests", "title", "workspace", "source")
+    ids = [each["sessionId"] for each in data["sessions"]]
+    # On a terminal as much of an id as `show` needs; a program gets it whole.
+    length = _SHORT_ID if sys.stdout.isatty() and len({each[:_SHORT_ID] for each in ids}) == len(ids) else None
     for each in data["sessions"]:
         title = " ".join((each["title"] or "").split())
         rows.add_row(
-            *(each["sessionId"], ago(each["lastActivity"]), str(each["requestsCount"])),
+            *(each["sessionId"][:length], ago(each["lastActivity"]), str(each["requestsCount"])),
             *(_escaped(title), _escaped(each["workspace"] or ""), each["source"]),
         )
     if not data["sessions"]:

@@ -43,6 +43,8 @@ class ChatsRest:
         return await self._asked(request, self._list)
 
     async def _found(self, request: Request) -> Any:
+        if not request.query_params.get("q", "").strip():
+            raise invalid("q is missing: what to search for")
         return await self._asked(request, self._search, q="query")
 
     async def _session(self, request: Request) -> Any:

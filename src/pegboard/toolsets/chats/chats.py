@@ -89,7 +89,7 @@ class Chats:
 
     def look_at_exports(self, exports: Iterable[str]) -> None:
         """Other folders of exported chats than before."""
-        self.shelf.sources = local_sources(exports=map(Path, exports))
+        self.shelf.look_in(local_sources(exports=map(Path, exports)))
 
     async def close(self) -> None:
         """Finish what is under way."""

@@ -57,7 +57,7 @@ class Shelf:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
-        self.sources = sources
+        self._sources = sources
         self._clock = clock
         self._looking = Threads("chats-look", 1)
         self._reading = Threads("chats-read", 1)
@@ -67,6 +67,11 @@ class Shelf:
         self._looked_at: float | None = None
         self._known: dict[str, _Known] | None = None
         self._held: OrderedDict[str, Reading] = OrderedDict()
+
+    def look_in(self, sources: Sequence[ChatSource]) -> None:
+        """Other sources from now on."""
+        self._sources = sources
+        self._looked_at = None
 
     async def close(self) -> None:
         """Finish what is under way."""
@@ -175,7 +180,7 @@ class Shelf:
         """A session that is spoken of, though there is no file of it."""
 
         def ask() -> Session | None:
-            return next((found for source in self.sources if (found := source.hint(session_id)) is not None), None)
+            return next((found for source in self._sources if (found := source.hint(session_id)) is not None), None)
 
         return await self._looking.run(ask)
 
@@ -192,7 +197,7 @@ class Shelf:
 
     def _look(self) -> tuple[dict[str, ChatFile], list[str]]:
         found: dict[str, ChatFile] = {}
-        for source in self.sources:
+        for source in self._sources:
             for file in source.files():
                 # The same folder by two names is met twice, and counts once.
                 found.setdefault(file.path, file)
