@@ -114,13 +114,17 @@ STEPS: tuple[Step, ...] = (
     CREATE INDEX memory_links_by_target ON memory_links (space, target);
     """,
         sqlite="""
+    -- The label says which namespace it is, and again the words of key and summary: who has a word there is then found
+    -- without looking at everybody who has it anywhere.
     CREATE TABLE memory_terms (
         memory  INTEGER PRIMARY KEY REFERENCES memories (id) ON DELETE CASCADE,
         space   INTEGER NOT NULL,
-        label   TEXT NOT NULL GENERATED ALWAYS AS ('¤' || space) VIRTUAL,
         key     TEXT NOT NULL,
         summary TEXT NOT NULL,
-        body    TEXT NOT NULL
+        body    TEXT NOT NULL,
+        label   TEXT NOT NULL GENERATED ALWAYS AS (
+            '¤' || space || ' ¶' || replace(key, ' ', ' ¶') || ' §' || replace(summary, ' ', ' §')
+        ) VIRTUAL
     ) STRICT;
     CREATE VIRTUAL TABLE memory_index USING fts5(
         label, key, summary, body, content = 'memory_terms', content_rowid = 'memory', tokenize = 'ascii'
