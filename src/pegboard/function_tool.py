@@ -53,7 +53,8 @@ class FunctionTool(ResultTool, Generic[P, R]):
         for parameter in self._signature.parameters.values():
             _check(parameter, function)
         # Read now: what is wrong with a function should be said where it stands.
-        self._hints = typing.get_type_hints(function, localns=dict(namespace), include_extras=True)
+        hints = typing.get_type_hints(function, localns=dict(namespace), include_extras=True)
+        self._hints = {name: _understood(hint, namespace) for name, hint in hints.items()}
         self.input_schema = self._schema()  # pyright: ignore[reportAttributeAccessIssue]
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -121,7 +122,7 @@ class FunctionTool(ResultTool, Generic[P, R]):
         told = parameters(self._function.__doc__ or "")
         fields: dict[str, Any] = {}
         for number, (name, parameter) in enumerate(self._signature.parameters.items()):
-            hint = _understood(self._hints[name])
+            hint = self._hints[name]
             words = _words(hint) or told.get(name)
             default: Any = ... if parameter.default is inspect.Parameter.empty else parameter.default
             fields[f"p{number}"] = (hint, field(default, alias=name, **({"description": words} if words else {})))
@@ -209,27 +210,35 @@ def _words(hint: Any) -> str | None:
     return next((each for each in said if isinstance(each, str)), None)
 
 
-def _understood(hint: Any) -> Any:
+def _understood(hint: Any, names: Mapping[str, Any]) -> Any:
     """A type with every `typing.TypedDict` in it as pydantic takes it before Python 3.12."""
     if sys.version_info >= (3, 12):
         return hint
     if typing.is_typeddict(hint) and type(hint).__module__ == "typing":
-        from typing_extensions import TypedDict
-
-        required: frozenset[str] = hint.__required_keys__
-        fields = {
-            name: (typing.Required if name in required else typing.NotRequired)[_understood(inner)]  # pyright: ignore[reportInvalidTypeForm, reportInvalidTypeArguments]
-            for name, inner in typing.get_type_hints(hint, include_extras=True).items()
-        }
-        made: Any = TypedDict(hint.__name__, fields)  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues, reportCallIssue]
-        made.__doc__ = hint.__doc__
-        return made
+        return _typed_dict(hint, names)
     origin, args = get_origin(hint), get_args(hint)
     if origin is None or not args or origin is typing.Literal:
         return hint
     if origin is Annotated:
-        return Annotated[_understood(args[0]), *args[1:]]  # pyright: ignore[reportInvalidTypeForm]
-    inner: Any = tuple(_understood(each) for each in args)
+        return Annotated[_understood(args[0], names), *args[1:]]  # pyright: ignore[reportInvalidTypeForm]
+    inner: Any = tuple(_understood(each, names) for each in args)
     if inner == args:
         return hint
     return Union[inner] if origin in {Union, types.UnionType} else origin[inner]  # noqa: UP007
+
+
+def _typed_dict(hint: Any, names: Mapping[str, Any]) -> Any:
+    from typing_extensions import TypedDict
+
+    fields: dict[str, Any] = {}
+    for name, inner in typing.get_type_hints(hint, localns=dict(names), include_extras=True).items():
+        mark: Any = get_origin(inner)
+        if mark in {typing.Required, typing.NotRequired}:
+            inner = get_args(inner)[0]  # noqa: PLW2901
+        else:
+            mark = typing.Required if name in hint.__required_keys__ else typing.NotRequired
+        fields[name] = mark[_understood(inner, names)]
+    make: Any = TypedDict
+    made = make(hint.__name__, fields)
+    made.__doc__ = hint.__doc__
+    return made

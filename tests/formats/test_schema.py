@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import jsonschema_rs
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -46,3 +47,252 @@ def test_what_fits_the_original_fits_what_comes_out(schema: Schema, tried: list[
             if original.is_valid(given_arguments):
                 assert after.is_valid(given_arguments), given_arguments
     assert repr(schema) == before
+
+
+def converted(schema: Any, **how: Any) -> tuple[Schema, str]:
+    found = object_schema(schema, **how)
+    check(found.schema)
+    return found.schema, found.words
+
+
+@pytest.mark.parametrize(
+    "schema", [True, False, None, 5, "x", [], {}, {"type": "object"}, {"type": ["object", "null"]}]
+)
+def test_there_is_always_an_object(schema: Any) -> None:
+    """Whatever is given, also what is no schema at all."""
+    assert converted(schema) == ({"type": "object", "properties": {}}, "")
+
+
+def test_a_plain_schema_stays_as_it_is() -> None:
+    """Definitions, references, formats and bounds below the top: the same objects, not only equal ones."""
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "description": "d",
+        "properties": {
+            "a": {"$ref": "#/$defs/A"},
+            "b": {"oneOf": [{"format": "uri"}, {"minimum": 3}]},
+            "c": {"$ref": "#"},
+        },
+        "$defs": {"A": {"type": "object", "properties": {"self": {"$ref": "#/$defs/A"}}}},
+        "x-own": 1,
+    }
+    found, words = converted(schema)
+    assert found == {key: value for key, value in schema.items() if key != "$schema"}
+    assert found["properties"] is schema["properties"]
+    assert words == ""
+
+
+def test_alternatives_with_a_discriminator() -> None:
+    """All properties, what all require, the values of the discriminator, and what goes together in words."""
+    found, words = converted(
+        {
+            "type": "object",
+            "oneOf": [
+                {
+                    "title": "Circle",
+                    "properties": {"kind": {"const": "circle"}, "radius": {"type": "number", "description": "In mm"}},
+                    "required": ["kind", "radius"],
+                    "additionalProperties": False,
+                },
+                {
+                    "properties": {"kind": {"const": "box"}, "side": {"type": "number"}, "label": {"type": "string"}},
+                    "required": ["kind", "side"],
+                    "additionalProperties": False,
+                },
+            ],
+        }
+    )
+    assert found == {
+        "type": "object",
+        "properties": {
+            "kind": {"enum": ["circle", "box"]},
+            "radius": {"type": "number", "description": "In mm"},
+            "side": {"type": "number"},
+            "label": {"type": "string"},
+        },
+        "required": ["kind"],
+        "additionalProperties": False,
+    }
+    assert words == (
+        'Exactly one of these holds: (1) Circle, with kind = "circle", radius; '
+        '(2) with kind = "box", side, optional label.'
+    )
+
+
+def test_open_alternatives_still_show_what_is_meant() -> None:
+    """The other alternative admits anything for this property, so it has to be admitted; the type is still told."""
+    found, _ = converted({"anyOf": [{"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"required": ["b"]}]})
+    assert found["properties"] == {"a": {"anyOf": [{"type": "string"}, {}]}}
+    assert "required" not in found
+
+
+def test_all_parts_of_all_of() -> None:
+    """Properties and required ones of all; a property in two parts has to fit both."""
+    found, words = converted(
+        {
+            "allOf": [
+                {"$ref": "#/$defs/Paged"},
+                {"properties": {"page": {"minimum": 1}, "query": {"type": "string"}}, "required": ["query"]},
+            ],
+            "$defs": {"Paged": {"properties": {"page": {"type": "integer"}}, "required": ["page"]}},
+            "unevaluatedProperties": False,
+        }
+    )
+    assert found["properties"] == {
+        "page": {"allOf": [{"type": "integer"}, {"minimum": 1}]},
+        "query": {"type": "string"},
+    }
+    assert found["required"] == ["page", "query"]
+    assert found["additionalProperties"] is False
+    assert words == ""
+
+
+def test_a_root_that_is_a_reference() -> None:
+    """As some generators write every schema; what it refers to stays where it is, since it may refer to itself."""
+    found, _ = converted(
+        {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "$ref": "#/definitions/Node",
+            "definitions": {
+                "Node": {
+                    "type": "object",
+                    "properties": {"next": {"$ref": "#/definitions/Node"}, "pair": {"items": [{"type": "string"}]}},
+                    "required": ["next"],
+                }
+            },
+        }
+    )
+    assert found["properties"] == {
+        "next": {"$ref": "#/definitions/Node"},
+        "pair": {"prefixItems": [{"type": "string"}]},
+    }
+    assert found["required"] == ["next"]
+    assert "next" in found["definitions"]["Node"]["properties"]
+
+
+def test_references_into_what_is_gone() -> None:
+    """To a part of an alternative, to the whole, to an item of an old tuple, to a name with odd characters."""
+    schema = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "type": "object",
+        "anyOf": [{"properties": {"a/b~c": {"type": "string"}}}, {"required": ["x"]}],
+        "properties": {
+            "x": {"$ref": "#/anyOf/0/properties/a~1b~0c"},
+            "y": {"items": [{"type": "integer"}]},
+            "z": {"$ref": "#/properties/y/items/0"},
+            "deeper": {"$ref": "#"},
+        },
+    }
+    found, _ = converted(schema)
+    after = validator(found)
+    for good in ({"x": "text", "z": 1}, {"x": "t", "deeper": {"x": "t", "z": 2}}):
+        assert validator(schema).is_valid(good)
+        assert after.is_valid(good)
+    for bad in ({"x": 5}, {"x": "", "z": "text"}, {"x": "", "deeper": {"z": "text"}}):
+        assert not after.is_valid(bad)
+
+
+def test_references_that_lead_nowhere_are_left_out() -> None:
+    """Or to somebody else's address: a provider would refuse every tool of the request."""
+    found, _ = converted(
+        {
+            "type": "object",
+            "properties": {
+                "a": {"$ref": "#/$defs/Gone", "description": "kept"},
+                "b": {"$ref": "https://example.com/schema.json"},
+                "c": {"default": {"$ref": "#/is/data"}},
+            },
+        }
+    )
+    assert found["properties"] == {"a": {"description": "kept"}, "b": {}, "c": {"default": {"$ref": "#/is/data"}}}
+
+
+def test_a_document_with_an_address() -> None:
+    """References by its own address, and by the name of a part."""
+    found, _ = converted(
+        {
+            "$id": "https://example.com/tool",
+            "type": "object",
+            "properties": {"a": {"$ref": "https://example.com/tool#/$defs/A"}, "b": {"$ref": "#named"}},
+            "$defs": {"A": {"type": "string"}, "B": {"$anchor": "named", "type": "integer"}},
+        }
+    )
+    assert validator(found).is_valid({"a": "x", "b": 1})
+    assert not validator(found).is_valid({"a": 1})
+    assert not validator(found).is_valid({"b": "x"})
+
+
+def test_what_cannot_be_said_otherwise_is_said_in_words() -> None:
+    """Conditions and exclusions."""
+    found, words = converted(
+        {
+            "type": "object",
+            "properties": {"mode": {"enum": ["file", "url"]}},
+            "if": {"properties": {"mode": {"const": "file"}}},
+            "then": {"required": ["path"], "properties": {"path": {"type": "string"}}},
+            "not": {"required": ["secret"]},
+        }
+    )
+    assert found["properties"]["mode"] == {"enum": ["file", "url"]}
+    assert found["properties"]["path"] == {"anyOf": [{"type": "string"}, {}]}
+    assert words.startswith('If the arguments fit {"properties":{"mode":{"const":"file"}}} then {"required":["path"]')
+    assert words.endswith('Not accepted is what fits {"required":["secret"]}.')
+
+
+def test_constants_as_arguments() -> None:
+    """A choice of whole argument objects."""
+    found, words = converted({"enum": [{"a": 1}, {"a": 2, "b": None}, "no object"]})
+    assert found["properties"] == {"a": {"enum": [1, 2]}, "b": {"const": None}}
+    assert found["required"] == ["a"]
+    assert found["additionalProperties"] is False
+    assert "one of" in words
+
+
+def test_older_drafts_are_said_in_the_words_of_2020() -> None:
+    """Tuples, dependencies, exclusive bounds, and `$ref` beside which nothing counts."""
+    found, _ = converted(
+        {
+            "$schema": "http://json-schema.org/draft-04/schema#",
+            "type": "object",
+            "properties": {
+                "n": {"minimum": 1, "exclusiveMinimum": True, "maximum": 9, "exclusiveMaximum": False},
+                "t": {"items": [{"type": "string"}], "additionalItems": False},
+                "r": {"$ref": "#/definitions/D", "type": "string", "description": "kept"},
+                "c": {"const": 1},
+            },
+            "dependencies": {"n": ["t"], "t": {"required": ["r"]}},
+            "definitions": {"D": {"type": "integer"}},
+        }
+    )
+    assert found["properties"] == {
+        "n": {"exclusiveMinimum": 1, "maximum": 9},
+        "t": {"prefixItems": [{"type": "string"}], "items": False},
+        "r": {"$ref": "#/definitions/D", "description": "kept"},
+        "c": {},
+    }
+    assert found["dependentRequired"] == {"n": ["t"]}
+    assert found["dependentSchemas"] == {"t": {"required": ["r"]}}
+
+
+def test_alternatives_without_end_are_not_followed() -> None:
+    """A small schema may stand for one of any size: what comes out stays small."""
+    defs: Schema = {"l0": {"properties": {"k": {"const": 0}}}}
+    for level in range(1, 60):
+        below = {"$ref": f"#/$defs/l{level - 1}"}
+        sides = [{"allOf": [below, {"properties": {"k": {"maximum": level, "title": side}}}]} for side in "ab"]
+        defs[f"l{level}"] = {"anyOf": sides}
+    found, words = converted({"type": "object", "$ref": "#/$defs/l59", "$defs": defs})
+    assert len(repr(found)) < 500_000
+    assert len(words) <= 2_001
+
+
+def test_a_reference_in_a_circle_ends() -> None:
+    """At the top, straight or through others."""
+    for schema in (
+        {"$ref": "#"},
+        {"allOf": [{"$ref": "#"}], "properties": {"a": {}}},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}}},
+    ):
+        found = object_schema(schema).schema
+        assert found["type"] == "object"
