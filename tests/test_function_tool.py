@@ -8,7 +8,7 @@ import enum
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Required, TypedDict
+from typing import Annotated, Any, Literal, Required, TypedDict, assert_type
 
 import pytest
 from pydantic import BaseModel, Field
@@ -87,6 +87,7 @@ async def test_a_function_is_a_tool_and_still_a_function() -> None:
         },
         "outputSchema": add_numbers.output_schema,
     }
+    assert_type(add_numbers(2, b=3), int)
     assert add_numbers(2, b=3) == 5
     assert await answered(add_numbers, a=2) == 3
 

@@ -73,6 +73,10 @@ def test_unknown_names() -> None:
     assert book.tool("log") is None
     assert book.tool("log", "other") is None
     assert len(book.name("y" * 100)) == 64
+    # Whoever is asked to call it says that there is none.
+    assert book.meant("nothing") == "nothing"
+    assert book.meant("lag", "git") == "git__lag"
+    assert book.meant("log", "git") == "git__log"
 
 
 def test_a_deferred_function_may_come_back_with_its_own_name_as_namespace() -> None:

@@ -287,6 +287,13 @@ def test_alternatives_without_end_are_not_followed() -> None:
     assert len(words) <= 2_001
 
 
+def test_a_large_part_is_not_read_again_and_again() -> None:
+    """Many alternatives that are the same large one."""
+    large = {"properties": {f"p{number}": {"type": "string", "title": f"{number}"} for number in range(3_000)}}
+    found, _ = converted({"anyOf": [{"$ref": "#/$defs/Large"}] * 400, "$defs": {"Large": large}})
+    assert len(found["properties"]) == 3_000
+
+
 def test_a_reference_in_a_circle_ends() -> None:
     """At the top, straight or through others."""
     for schema in (

@@ -43,6 +43,10 @@ class NameBook:
             return None
         return self._tools.get(name) or (name if name in self._names else None)
 
+    def meant(self, name: str, namespace: str | None = None) -> str:
+        """The tool that a provider means, or the name of one that there is not: whoever is asked for it can say so."""
+        return self.tool(name, namespace) or (name if namespace in {None, name} else compose(str(namespace), name))
+
     def _add(self, tool: RegisteredTool) -> None:
         full = _full_name(tool)
         name = expose(full, self._max_length)

@@ -20,7 +20,8 @@ from pegboard.formats.walk import Schema, is_document, rebuilt, schemas
 _COMPOSED = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "enum", "const", "$ref", "$dynamicRef"})
 # Joined into the object as they are, or said otherwise.
 _JOINED = frozenset({"properties", "required", "patternProperties", "additionalProperties", "unevaluatedProperties"})
-# A server could write alternatives of alternatives without end: beyond so many parts the rest is taken for anything.
+# A server could write alternatives of alternatives without end: beyond so many parts, large ones counting for more, the
+# rest is taken for anything.
 _MOST_PARTS = 500
 _DEEPEST = 60
 _SHOWN = 300
@@ -100,10 +101,10 @@ class _Reader:
         schema = as_object(part)
         if schema is None:
             return None if part is False else Shape()
-        self._parts += 1
         foreign = schema is not self._document.root and is_document(schema)
-        if self._parts > _MOST_PARTS or len(self._open) > _DEEPEST or id(schema) in self._open or foreign:
+        if self._parts >= _MOST_PARTS or len(self._open) > _DEEPEST or id(schema) in self._open or foreign:
             return ANYTHING
+        self._parts += 1 + len(as_object(schema.get("properties")) or {}) // 10
         self._open.append(id(schema))
         try:
             return self._read(schema)

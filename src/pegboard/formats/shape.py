@@ -143,10 +143,14 @@ def all_of(one: Any, other: Any) -> Any:
 
 def any_of(given: Iterable[Any]) -> Any:
     """A schema for values that fit one of several; one that is anything still shows what the others are."""
-    kept = list({dump(each): each for each in given if each is not False}.values())
-    telling = [each for each in kept if not is_trivial(each)]
+    kept: dict[object, Any] = {}
+    for each in given:
+        if each is not False:
+            # `True` comes by the thousand, from every alternative that does not know a property.
+            kept.setdefault(True if each is True else dump(each), each)
+    telling = [each for each in kept.values() if not is_trivial(each)]
     if len(telling) < len(kept):
-        notes = next((found for each in kept if is_trivial(each) and (found := as_object(each))), None)
+        notes = next((found for each in kept.values() if is_trivial(each) and (found := as_object(each))), None)
         return _described({"anyOf": [*telling, {}]} if telling else {}, notes)
     if len(telling) <= 1:
         return telling[0] if telling else False
