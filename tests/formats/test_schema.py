@@ -83,6 +83,96 @@ def test_a_plain_schema_stays_as_it_is() -> None:
     assert words == ""
 
 
+PATTERN = {"patternProperties": {"^a": {"type": "string"}}, "additionalProperties": {"type": "integer"}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "fitting"),
+    [
+        # What a pattern fits is not judged as an additional property.
+        ({"allOf": [PATTERN, {"properties": {"ab": {"minLength": 1}}}]}, {"ab": "x", "b": 1}),
+        ({"anyOf": [PATTERN, {"properties": {"ab": {"type": "boolean"}}, "required": ["ab"]}]}, {"ab": "x"}),
+        (
+            {"anyOf": [{"patternProperties": {"^a": {}}}, {"required": ["z"]}], "unevaluatedProperties": False},
+            {"ab": 1},
+        ),
+        (
+            {"anyOf": [{"patternProperties": {"a": {"const": 1}}}, {"patternProperties": {"a": {"const": True}}}]},
+            {"a": True},
+        ),
+        # What counts as known to `unevaluatedProperties`.
+        ({"allOf": [{"additionalProperties": True}], "unevaluatedProperties": False}, {"q": 1}),
+        ({"allOf": [{"additionalProperties": {"type": "integer"}}], "unevaluatedProperties": False}, {"q": 1}),
+        ({"allOf": [{"unevaluatedProperties": True}], "unevaluatedProperties": False}, {"q": 1}),
+        (
+            {"anyOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}], "unevaluatedProperties": False},
+            {"a": 1, "b": 1},
+        ),
+        (
+            {
+                "allOf": [{}],
+                "properties": {"a": {}},
+                "dependentSchemas": {"a": {"properties": {"b": {}}}},
+                "unevaluatedProperties": False,
+            },
+            {"a": 1, "b": 2},
+        ),
+        # A closed part beside an open one, and constants that are equal in Python alone.
+        ({"anyOf": [{"properties": {"a": {}}, "additionalProperties": False}, {"required": ["c"]}]}, {"c": 1, "d": 2}),
+        ({"oneOf": [{"properties": {"a": {"const": 1}}}, {"properties": {"a": {"const": True}}}]}, {"a": True}),
+        ({"enum": [{"a": 0}, {"a": False}]}, {"a": False}),
+        # A condition that does not hold, and a part that no object fits.
+        ({"if": {"required": ["a"]}, "then": {"properties": {"b": {"type": "string"}}}}, {"b": 1}),
+        ({"if": False, "then": False, "else": {"required": ["b"]}}, {"b": 1}),
+        ({"anyOf": [{"type": "string"}, {"type": "object", "required": ["a"]}]}, {"a": 1}),
+        # The whole inside of itself, where it may be something else than an object.
+        ({"properties": {"a": {"$ref": "#"}}}, {"a": "text"}),
+        ({"type": ["object", "null"], "properties": {"a": {"$ref": "#"}}}, {"a": None}),
+    ],
+)
+def test_what_must_not_get_lost(schema: Schema, fitting: dict[str, Any]) -> None:
+    """Each of these is where joining could go wrong."""
+    assert validator(schema).is_valid(fitting)
+    assert validator(converted(schema)[0]).is_valid(fitting)
+
+
+def test_bounds_and_names_of_all_parts_hold() -> None:
+    """Joined as exactly as they can be."""
+    found, _ = converted(
+        {
+            "minProperties": 1,
+            "allOf": [
+                {"minProperties": 2, "maxProperties": 9, "propertyNames": {"maxLength": 3}},
+                {"maxProperties": 5, "propertyNames": {"minLength": 1}, "dependentRequired": {"a": ["b"]}},
+                {"dependentRequired": {"a": ["b", "c"]}, "additionalProperties": {"type": "integer"}},
+            ],
+        }
+    )
+    assert found == {
+        "type": "object",
+        "properties": {},
+        "minProperties": 2,
+        "maxProperties": 5,
+        "propertyNames": {"allOf": [{"maxLength": 3}, {"minLength": 1}]},
+        "dependentRequired": {"a": ["b", "c"]},
+        "additionalProperties": {"type": "integer"},
+    }
+
+
+def test_a_closed_part_closes_the_whole() -> None:
+    """What one part forbids is not offered because another one knows it."""
+    found, _ = converted(
+        {
+            "allOf": [
+                {"properties": {"a": {"type": "string"}}, "additionalProperties": False},
+                {"properties": {"a": {"description": "d"}, "b": {}}},
+            ]
+        }
+    )
+    assert found["properties"] == {"a": {"type": "string", "description": "d"}}
+    assert found["additionalProperties"] is False
+
+
 def test_alternatives_with_a_discriminator() -> None:
     """All properties, what all require, the values of the discriminator, and what goes together in words."""
     found, words = converted(
@@ -238,6 +328,22 @@ def test_what_cannot_be_said_otherwise_is_said_in_words() -> None:
     assert found["properties"]["path"] == {"anyOf": [{"type": "string"}, {}]}
     assert words.startswith('If the arguments fit {"properties":{"mode":{"const":"file"}}} then {"required":["path"]')
     assert words.endswith('Not accepted is what fits {"required":["secret"]}.')
+
+
+def test_what_no_object_fits_is_no_alternative() -> None:
+    """Arguments that may also be null, and a condition that has to hold."""
+    inner = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    assert converted({"anyOf": [inner, {"type": "null"}]}) == (inner, "")
+    found, _ = converted({"if": {"required": ["a"]}, "then": {"required": ["b"]}, "else": False})
+    assert found["required"] == ["a", "b"]
+
+
+def test_the_whole_inside_of_itself_does_not_take_its_definitions_along() -> None:
+    """They stay where they are, once."""
+    schema = {"type": "object", "anyOf": [{"required": ["a"]}], "properties": {"a": {"$ref": "#"}}, "$defs": {"D": {}}}
+    found, _ = converted(schema)
+    assert set(found["$defs"]) == {"D", "root"}
+    assert set(found["$defs"]["root"]) == {"type", "anyOf", "properties"}
 
 
 def test_constants_as_arguments() -> None:
