@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +22,21 @@ from pegboard.log import logger, new_trace_id, trace_id
 from pegboard.metrics import Metrics
 from pegboard.names import FORMER_NAMES, nearest, parse
 from pegboard.protocol.eras import forwarded_params
-from pegboard.relay.caller import Caller, current
+from pegboard.relay.caller import Caller, OnProgress, current
 from pegboard.relay.parked import ParkedCalls
 from pegboard.relay.relay import Relay
 from pegboard.result import ToolErrorCode, ToolFailure, ToolResult, caught, unavailable
 from pegboard.servers.keeper import Keeper
 from pegboard.servers.link import Message, Params, RpcError
+from pegboard.servers.party import Party
 from pegboard.servers.server import Server, ServerState
 from pegboard.storage import Storage, StorageError, open_storage
 from pegboard.tool import Disposable, RegisteredTool, RelayingTool, Tool
+from pegboard.toolsets.chats import Chats, CurrentDialog, chat_index, chat_tools, local_sources
 from pegboard.toolsets.discovery import discovery_tools
 from pegboard.toolsets.hooks import Hooks
 from pegboard.toolsets.memory import Memories, memory_tools
+from pegboard.toolsets.workspace import Workspace
 from pegboard.view import EVERYTHING, Filter, Sight, View
 
 FIRST_MEETING = 0.4
@@ -74,8 +77,11 @@ class Availability:
 class Pegboard:
     """Many servers and static tools as one board."""
 
-    def __init__(self, settings: Settings | None = None, *, storage: Storage | None = None) -> None:
+    def __init__(
+        self, settings: Settings | None = None, *, storage: Storage | None = None, workspace: str | None = None
+    ) -> None:
         self.settings = settings or Settings()
+        self.workspace = Workspace(lambda: workspace or self.settings.workspace)
         self.storage = storage or open_storage(self.settings.storage)
         self.metrics = Metrics()
         self.servers: dict[str, Server] = {}
@@ -94,8 +100,11 @@ class Pegboard:
         )
         self.relay = Relay(lambda: self.servers, self.discovery, self.library)
         self.memories = Memories(self.storage.database, namespace=self.settings.memory_namespace)
+        self._chat_index = chat_index()
+        self.chats = Chats(self._chat_index, local_sources(exports=map(Path, self.settings.chats_exports)))
         self._hooks = Hooks(
             {
+                "chats": lambda: chat_tools(self.chats, CurrentDialog(self.chats, self.workspace)),
                 "discovery": lambda: discovery_tools(self),
                 "memory": lambda: memory_tools(self.memories, lambda: self.settings.memory_answer_size),
             },
@@ -148,12 +157,18 @@ class Pegboard:
         await asyncio.gather(*(server.close() for server in self.servers.values()), return_exceptions=True)
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.to_thread(self._keeper.close)
+        await self.chats.close()
+        await self._chat_index.close()
         await self.storage.close()
 
     @property
     def parked(self) -> ParkedCalls:
         """Calls that wait for their clients' answers."""
         return self.relay.parked
+
+    def seen_from(self, wanted: Filter, *, remote: bool) -> Filter:
+        """A filter as it is for a client on another machine, or on this one."""
+        return replace(wanted, remote=True) if remote and not self.settings.chats_remote else wanted
 
     def register(self, tool: Tool) -> Disposable:
         """Add a static tool."""
@@ -305,6 +320,7 @@ class Pegboard:
             # All at once: one process that is slow to end must not keep the others' tools in the list.
             await asyncio.gather(*work)
             self.memories.namespace = settings.memory_namespace
+            self.chats.look_at_exports(settings.chats_exports)
             self._hooks.apply(settings)
             self.finder.reconfigured()
             self._changed()
@@ -350,7 +366,7 @@ class Pegboard:
 
     async def _call(self, tool: RegisteredTool, params: Params | None, caller: Caller) -> Message:
         if tool.tool is not None:
-            return await _call_static(tool.tool, params, caller)
+            return await self._call_own(tool.tool, params, caller)
         assert tool.server_name is not None
         server = self.servers.get(tool.server_name)
         if server is None:
@@ -367,6 +383,15 @@ class Pegboard:
             input_schema=tool.definition["inputSchema"] if tool.marked else None,
         )
         return self.relay.noted(server.name, result, caller)
+
+    async def _call_own(self, tool: Tool, params: Params | None, caller: Caller) -> Message:
+        if not tool.asks or caller.ask is not None or caller.era == "handshake":
+            return await _call_static(tool, params, caller)
+
+        async def start(party: Party, _: OnProgress | None) -> Message:
+            return await _call_static(tool, params, replace(caller, ask=party.asked))
+
+        return await self.parked.call("tools/call", params or {}, caller, start)
 
     async def _meant(
         self, tool: RelayingTool, params: Params | None, caller: Caller
@@ -416,6 +441,8 @@ class Pegboard:
 
     async def _unknown(self, name: str, wanted: Filter) -> UnknownTool:
         shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "…"
+        if wanted.remote and (there := self.registry.get(name)) is not None and there.local_only:
+            return UnknownTool(f'"{name}" is only for clients on the machine that Pegboard runs on (chats.remote).')
         if renamed := self.settings.renamed.get(name) or FORMER_NAMES.get(name):
             return UnknownTool(
                 f'Unknown tool "{shown}": it is called "{renamed}" now{await self._state(renamed, wanted)}.'

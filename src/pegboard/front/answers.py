@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pegboard.board import Pegboard
+from pegboard.relay.caller import Caller, current
 from pegboard.servers.server import Server
 from pegboard.tool import RegisteredTool
 from pegboard.toolsets.discovery import ToolFind
@@ -64,12 +65,16 @@ def tool_row(board: Pegboard, tool: RegisteredTool) -> dict[str, Any]:
     }
 
 
-async def found(board: Pegboard, query: str, limit: int) -> dict[str, Any]:
+async def found(board: Pegboard, query: str, limit: int, wanted: Filter = EVERYTHING) -> dict[str, Any]:
     """What `tool_find` answers, for whoever is no model."""
     tool = ToolFind(board)
     arguments = {"query": query, "limit": limit}
     tool.check(arguments)
-    return await tool.call(arguments)
+    token = current.set(Caller(filter=wanted))
+    try:
+        return await tool.call(arguments)
+    finally:
+        current.reset(token)
 
 
 def moment(when: float | None) -> str | None:

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from pegboard.board import Pegboard
-from pegboard.exactjson import as_object
+from pegboard.front.queried import queried
 from pegboard.front.reply import Created, answering, body_of
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
 from pegboard.tool import Tool
@@ -78,31 +78,8 @@ class MemoryRest:
         tool.check(arguments)
         return await tool.call(arguments)
 
-    def _queried(self, request: Request, tool: str, **names: str) -> dict[str, Any]:
-        """The query's parameters, each as the tool's schema wants it."""
-        properties = as_object(self._tools[tool].input_schema["properties"]) or {}
-        found: dict[str, Any] = {}
-        for given in dict.fromkeys(request.query_params):
-            name = names.get(given, given)
-            values = request.query_params.getlist(given)
-            schema = as_object(properties.get(name)) or {}
-            found[name] = _typed(values, schema.get("type"))
-        return found
-
-
-def _typed(values: list[str], kind: object) -> Any:
-    """A parameter's value; what cannot be read as its kind stays a text, for the schema to refuse."""
-    if kind == ["string", "array"] and len(values) > 1:
-        return values
-    value = values[-1]
-    if (
-        kind == "integer"
-        and value.removeprefix("-").isascii()
-        and value.removeprefix("-").isdigit()
-        and len(value) < 16
-    ):
-        return int(value)
-    return {"true": True, "false": False}.get(value, value) if kind == "boolean" else value
+    def _queried(self, request: Request, name: str, **names: str) -> dict[str, Any]:
+        return queried(request, self._tools[name], **names)
 
 
 def _joined(given: Mapping[str, Any], also: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pegboard.storage.database import Dialect, StorageError
@@ -185,14 +186,9 @@ STEPS: tuple[Step, ...] = (
 )
 
 
-def newest_version() -> int:
-    """The version of a database that has every step."""
-    return len(STEPS)
-
-
-def missing_steps(version: int, name: str, dialect: Dialect) -> list[str]:
-    """What a database of this version still needs; one of a newer Pegboard is refused."""
-    if version > newest_version():
-        known = f"schema {version}, this one knows {newest_version()}"
+def missing_steps(version: int, name: str, dialect: Dialect, steps: Sequence[Step]) -> list[str]:
+    """What a database of this version still needs of these steps; one of a newer Pegboard is refused."""
+    if version > len(steps):
+        known = f"schema {version}, this one knows {len(steps)}"
         raise StorageError(f"{name} was written by a newer Pegboard ({known})", "update Pegboard")
-    return [step.script(dialect) for step in STEPS[version:]]
+    return [step.script(dialect) for step in steps[version:]]

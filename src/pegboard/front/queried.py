@@ -1,0 +1,35 @@
+"""The parameters of an address as a tool's arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+
+from pegboard.exactjson import as_object
+from pegboard.tool import Tool
+
+# A number with more digits is none that any parameter allows.
+_MOST_DIGITS = 15
+
+
+def queried(request: Request, tool: Tool, **names: str) -> dict[str, Any]:
+    """What an address asks for, each as the tool's schema wants it; some under other names than the tool has."""
+    properties = as_object(tool.input_schema["properties"]) or {}
+    found: dict[str, Any] = {}
+    for given in dict.fromkeys(request.query_params):
+        name = names.get(given, given)
+        schema = as_object(properties.get(name)) or {}
+        found[name] = _typed(request.query_params.getlist(given), schema.get("type"))
+    return found
+
+
+def _typed(values: list[str], kind: object) -> Any:
+    """A parameter's value; what cannot be read as its kind stays a text, for the schema to refuse."""
+    if kind == ["string", "array"] and len(values) > 1:
+        return values
+    value = values[-1]
+    if kind == "integer":
+        digits = value.removeprefix("-")
+        return int(value) if digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS else value
+    return {"true": True, "false": False}.get(value, value) if kind == "boolean" else value
