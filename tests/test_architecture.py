@@ -11,9 +11,9 @@ SOURCE = Path(__file__).parent.parent / "src" / "pegboard"
 
 # From the ground up: a room may use rooms of the rows before its own, and its own.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("version", "result", "names", "jsonc", "exactjson", "log", "metrics"),
-    ("config", "tool", "protocol"),
-    ("view", "storage"),
+    ("version", "result", "names", "jsonc", "exactjson", "docstrings", "log", "metrics"),
+    ("config", "tool", "function_tool", "protocol"),
+    ("view", "storage", "formats"),
     ("search",),
     ("notices", "catalog", "servers"),
     ("relay",),
