@@ -11,8 +11,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "pegboard"
 
 # From the ground up: a room may use rooms of the rows before its own, and its own.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("version", "result", "names", "jsonc", "exactjson", "docstrings", "log", "metrics"),
-    ("config", "tool", "function_tool", "protocol"),
+    ("version", "result", "names", "jsonc", "exactjson", "docstrings", "log", "metrics", "telemetry"),
+    ("config", "tool", "function_tool", "protocol", "retries"),
     ("view", "storage", "formats"),
     ("search",),
     ("notices", "catalog", "servers"),
@@ -20,6 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("toolsets", "loaded"),
     ("lists",),
     ("board",),
+    ("pegboard", "blocking"),
     ("front",),
     ("cli",),
 )

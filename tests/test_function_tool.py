@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Required, TypedDict, assert_type
 import pytest
 from pydantic import BaseModel, Field
 
-from pegboard.board import Pegboard
+from pegboard.board import Board
 from pegboard.function_tool import FunctionTool, tool
 from pegboard.result import ToolError, ToolErrorCode, ToolResult, unavailable
 
@@ -376,7 +376,7 @@ async def test_it_hangs_on_a_board() -> None:
         """Shout."""
         return text.upper()
 
-    async with Pegboard() as board:
+    async with Board() as board:
         with board.register(shout):
             result = await board.call("shout", {"text": "hey"})
             assert result.unwrap()["structuredContent"] == {"success": True, "data": "HEY"}

@@ -1,4 +1,4 @@
-"""Pegboard itself: what every front and every user of the library calls."""
+"""The board: servers and tools as one, what every front and the library calls."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from pegboard.servers.link import Message, Params, RpcError
 from pegboard.servers.party import Party
 from pegboard.servers.server import Server, ServerState
 from pegboard.storage import Storage, StorageError, open_storage
+from pegboard.telemetry import span
 from pegboard.tool import Disposable, RegisteredTool, RelayingTool, Tool
 from pegboard.toolsets.chats import Chats, CurrentDialog, chat_index, chat_tools, local_sources
 from pegboard.toolsets.discovery import discovery_tools
@@ -74,7 +75,7 @@ class Availability:
         return data
 
 
-class Pegboard:
+class Board:
     """Many servers and static tools as one board."""
 
     def __init__(
@@ -90,7 +91,7 @@ class Pegboard:
         self.library = Library(max_name_length=length, order=lambda: self.servers, on_change=self._tell)
         self.loaded = LoadedTools(self.storage.boards, on_change=self._tell)
         self.lists = Lists(
-            self.registry, self.library, self.loaded, hidden=self._hidden, settings=lambda: self.settings
+            self.registry, self.library, self.loaded, hidden=self.unavailable_servers, settings=lambda: self.settings
         )
         self.finder = Finder(
             self.registry, self._configured_keywords, semantic=lambda: self.settings.search == "semantic"
@@ -119,15 +120,15 @@ class Pegboard:
         self._tasks: set[asyncio.Task[None]] = set()
         self._applying = asyncio.Lock()
 
-    @classmethod
-    def from_config(cls, path: Path | str | None = None) -> Pegboard:
-        """A board with the settings of a config file, found as the commands find it."""
+    @staticmethod
+    def settings_of(path: str | os.PathLike[str] | None = None) -> Settings:
+        """The settings of a config file, found as the commands find it."""
         location = locate(Path(path) if path is not None else None)
         # A file that was asked for by name has to be there; one that was only looked for need not.
         chosen = location.path if location.exists or path is not None else None
-        return cls(read_settings(chosen, os.environ))
+        return read_settings(chosen, os.environ)
 
-    async def __aenter__(self) -> Pegboard:
+    async def __aenter__(self) -> Board:
         await self.open()
         return self
 
@@ -251,14 +252,18 @@ class Pegboard:
         outcome, owner = "failed", "none"
         token = trace_id.set(new_trace_id()) if trace_id.get() is None else None
         try:
-            tool = await self.find_tool(name, caller.filter)
-            if isinstance(tool.tool, RelayingTool):
-                tool, params = await self._meant(tool.tool, params, caller)
-                name = tool.name
-            owner = tool.server_name or "pegboard"
-            result = await self._call(tool, params, caller)
-            outcome = "error" if result.get("isError") is True else "ok"
-            return result
+            with span("tools/call", name) as told:
+                tool = await self.find_tool(name, caller.filter)
+                if isinstance(tool.tool, RelayingTool):
+                    tool, params = await self._meant(tool.tool, params, caller)
+                    name = tool.name
+                owner = tool.server_name or "pegboard"
+                result = await self._call(tool, params, caller)
+                outcome = "error" if result.get("isError") is True else "ok"
+                told.set_attribute("pegboard.server", owner)
+                told.set_attribute("pegboard.trace_id", trace_id.get())
+                told.set_attribute("pegboard.outcome", outcome)
+                return result
         except asyncio.CancelledError:
             outcome = "cancelled"
             raise
@@ -268,9 +273,11 @@ class Pegboard:
             if token is not None:
                 trace_id.reset(token)
 
-    async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult[Message]:
+    async def call(
+        self, name: str, arguments: Mapping[str, Any] | None = None, caller: Caller | None = None
+    ) -> ToolResult[Message]:
         """Call a tool from Python; never raises."""
-        return await caught(self._call_for_python(name, arguments))
+        return await caught(self._call_for_python(name, dict(arguments or {}), caller or Caller()))
 
     async def refresh(self, names: list[str] | None = None, trace: str | None = None) -> ToolResult[dict[str, int]]:
         """Ask servers for their tools now; all enabled ones unless some are named."""
@@ -357,7 +364,8 @@ class Pegboard:
         self.discovery.refresh_stale()
         await self.discovery.meet_unseen(FIRST_MEETING)
 
-    def _hidden(self) -> set[str]:
+    def unavailable_servers(self) -> set[str]:
+        """Those whose tools are in no list now."""
         return {name for name, server in self.servers.items() if not _listed(server)}
 
     def _configured_keywords(self, tool: RegisteredTool) -> Sequence[str]:
@@ -406,10 +414,9 @@ class Pegboard:
             raise ToolFailure(ToolErrorCode.NOT_FOUND, str(exc), retryable=False) from None
         return meant, {**(params or {}), "name": name, "arguments": inner}
 
-    async def _call_for_python(self, name: str, arguments: Mapping[str, Any] | None) -> Message:
-        params: dict[str, Any] = {"name": name, "arguments": dict(arguments or {})}
+    async def _call_for_python(self, name: str, arguments: dict[str, Any], caller: Caller) -> Message:
         try:
-            return await self.call_tool(name, params, Caller(era="handshake"))
+            return await self.call_tool(name, {"name": name, "arguments": arguments}, caller)
         except RpcError as exc:
             raise ToolFailure(ToolErrorCode.EXECUTION_FAILED, f"{name} failed ({exc.code}): {exc.message}") from None
 

@@ -37,7 +37,7 @@ def serve(
     """Run the gateway over HTTP."""
     location = find_config(config)
     settings = load_settings(location)
-    from pegboard.board import Pegboard
+    from pegboard.board import Board
     from pegboard.front.http import serve as serve_http
     from pegboard.log import configure
     from pegboard.storage import StorageError
@@ -48,7 +48,7 @@ def serve(
         print(_banner(url, len(settings.servers), location.path), flush=True)
 
     async def run() -> None:
-        board = Pegboard(settings, workspace=None if workspace is None else str(workspace.resolve()))
+        board = Board(settings, workspace=None if workspace is None else str(workspace.resolve()))
         await serve_http(board, location.path, host, port, ready)
 
     try:
@@ -76,7 +76,7 @@ def stdio(
     if cross(run_file(location.path), board, folder):
         os._exit(0)
     settings = load_settings(location)
-    from pegboard.board import Pegboard
+    from pegboard.board import Board
     from pegboard.front.stdio import serve_stdio
     from pegboard.log import configure
     from pegboard.protocol.gateway import Address
@@ -86,7 +86,7 @@ def stdio(
     address = Address({"workspace": folder} if folder else {}, board)
 
     async def run() -> None:
-        await serve_stdio(Pegboard(settings), location.path, address)
+        await serve_stdio(Board(settings), location.path, address)
 
     try:
         _run(run())

@@ -7,7 +7,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.routing import Route
 
-from pegboard.board import Pegboard
+from pegboard.board import Board
 from pegboard.front.queried import queried
 from pegboard.front.reply import answering
 from pegboard.protocol.nearness import is_remote
@@ -25,7 +25,7 @@ _TURNS = 50
 class ChatsRest:
     """The routes of the chats toolset."""
 
-    def __init__(self, board: Pegboard) -> None:
+    def __init__(self, board: Board) -> None:
         self._board = board
         dialog = CurrentDialog(board.chats, board.workspace)
         self._list = ListSessions(dialog, board.chats)

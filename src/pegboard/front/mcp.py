@@ -11,7 +11,7 @@ from typing import Any
 from mcp.shared.exceptions import MCPError
 
 from pegboard import exactjson
-from pegboard.board import Pegboard, UnknownTool
+from pegboard.board import Board, UnknownTool
 from pegboard.loaded import named_board, session_board
 from pegboard.protocol.eras import LOG_LEVELS
 from pegboard.protocol.gateway import INVALID_PARAMS, Client
@@ -44,7 +44,7 @@ _WAYS = {
 class McpFront:
     """The board behind the protocol."""
 
-    def __init__(self, board: Pegboard) -> None:
+    def __init__(self, board: Board) -> None:
         self._board = board
         self._relay = board.relay
 

@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 from starlette.requests import Request
 from starlette.routing import Route
 
-from pegboard.board import Pegboard
+from pegboard.board import Board
 from pegboard.front.queried import queried
 from pegboard.front.reply import Created, answering, body_of
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
@@ -28,7 +28,7 @@ _BY_METHOD = {"GET": "memory_get", "PATCH": "memory_update", "DELETE": "memory_d
 class MemoryRest:
     """The routes of the memory toolset."""
 
-    def __init__(self, board: Pegboard) -> None:
+    def __init__(self, board: Board) -> None:
         self._board = board
         tools = memory_tools(board.memories, lambda: board.settings.memory_answer_size)
         self._tools: dict[str, Tool] = {tool.name: tool for tool in tools}

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from pegboard.board import Pegboard
+from pegboard.board import Board
 from pegboard.front import answers
 from pegboard.front.chats import ChatsRest
 from pegboard.front.memory import MemoryRest
@@ -30,7 +30,7 @@ _STATUSES = ("available", "unavailable", "disabled", "needs_auth")
 class Rest:
     """Every REST route, on one board."""
 
-    def __init__(self, board: Pegboard, config: ConfigFile, identity: str, sessions: Callable[[], int]) -> None:
+    def __init__(self, board: Board, config: ConfigFile, identity: str, sessions: Callable[[], int]) -> None:
         self._board = board
         self._config = config
         self._identity = identity

@@ -11,7 +11,7 @@ import sys
 import threading
 from pathlib import Path
 
-from pegboard.board import Pegboard
+from pegboard.board import Board
 from pegboard.front.guard import MAX_BODY
 from pegboard.front.mcp import McpFront
 from pegboard.front.reload import ConfigFile
@@ -19,7 +19,7 @@ from pegboard.protocol.gateway import Address, GatewayServer, line_address
 from pegboard.protocol.streams import LineClient
 
 
-async def serve_stdio(board: Pegboard, config_path: Path, address: Address) -> None:
+async def serve_stdio(board: Board, config_path: Path, address: Address) -> None:
     """Serve one client until it closes our input, or a signal says stop."""
     line_address.set(address)
     out = _claim_output()
