@@ -276,6 +276,43 @@ def test_memories_for_people(tmp_path: Path) -> None:
     assert (wrong.returncode, "--links" in wrong.stderr) == (2, True)
 
 
+def test_any_memory_can_be_shown(tmp_path: Path) -> None:
+    """Paths, marks, markup and escape sequences in a memory are shown as text; only `--json` has all of it."""
+    path = write_config(tmp_path / "pegboard.json", {}, toolsets=["memory"])
+
+    def run(command: str, *args: str, **options: Any) -> str:
+        return ok("memory", command, *args, "--config", str(path), **options)
+
+    text = "C:\\needle\\[red] </mark> <mark> \x1b[31mneedle\x9b2J [/nowhere]"
+    assert "\x1b" not in run("add", "shop:bug:one", "--summary", "sum\x1b[1mmary", "--text", "-", stdin=text)
+    for command in (("search", "needle"), ("fulltext", "needle"), ("get", "shop:bug:one"), ("list",)):
+        shown = run(*command)
+        assert "shop:bug:one" in shown
+        assert "sum[1mmary" in shown
+        assert not {"\x1b", "\x9b"} & set(shown)
+        if command[0] != "list":
+            assert "C:\\needle\\[red] </mark>" in shown
+    assert json.loads(run("get", "shop:bug:one", "--json"))["data"]["text"] == text
+    refused = pegboard("memory", "get", "no\x9b2Jsuch", "--config", str(path))
+    assert "\x9b" not in refused.stderr
+
+
+@pytest.mark.parametrize("command", [("memory", "add", "a", "--text", "-"), ("call", "memory_add", "-")])
+def test_input_that_is_no_text_is_a_wrong_call(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """Bytes that are not UTF-8 are told with their place, whatever the locale says, and exit 2."""
+    path = write_config(tmp_path / "pegboard.json", {}, toolsets=["memory"])
+    for locale in ("C.UTF-8", "C"):
+        done = subprocess.run(
+            [sys.executable, "-m", "pegboard", *command, "--config", str(path)],
+            input=b'{"key": "caf\xe9"}',
+            capture_output=True,
+            timeout=60,
+            check=False,
+            env={**os.environ, "LC_ALL": locale},
+        )
+        assert (done.returncode, b"not UTF-8" in done.stderr, b"Traceback" in done.stderr) == (2, True, False)
+
+
 def test_memories_move_out_and_in(tmp_path: Path) -> None:
     """`export` and `import` carry everything over, tell what is wrong with a line, and leave no half file behind."""
     here = write_config(tmp_path / "here" / "pegboard.json", {}, storage=f"sqlite:{tmp_path / 'here.db'}")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Annotated, Any
 
 import typer
 
 from pegboard.cli import transfer
 from pegboard.cli.ask import Answer, answerer
-from pegboard.cli.common import WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop
-from pegboard.cli.show import ago, coloured, show_table, table
+from pegboard.cli.common import WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop, text_of_input
+from pegboard.cli.show import ago, coloured, highlighted, plainly, show_table, table, verbatim
 
 _Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="The project; else the configured one.")]
 _Limit = Annotated[int, typer.Option(help="How many at most.")]
@@ -91,7 +90,7 @@ def rename(
 def delete(key: str, namespace: _Namespace = None, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Delete a memory."""
     answer = _ask(config, "memory_delete", namespace, key=key)
-    finish(answer, as_json=as_json, show=lambda data: print(f"{data['key']} is deleted"))
+    finish(answer, as_json=as_json, show=_show_deleted)
 
 
 def search(
@@ -161,7 +160,7 @@ def _ask(config: Any, tool: str, namespace: str | None, **arguments: Any) -> Ans
 
 
 def _read(text: str | None) -> str | None:
-    return sys.stdin.read() if text == "-" else text
+    return text_of_input() if text == "-" else text
 
 
 def _all_links(keys: list[str] | None, links: str | None) -> list[Any] | None:
@@ -176,10 +175,17 @@ def _all_links(keys: list[str] | None, links: str | None) -> list[Any] | None:
     return [*given, *({"key": key} for key in keys or [])]
 
 
+@plainly
 def _show_written(data: dict[str, Any]) -> None:
     print(f"{data['key']} is at version {data['version']}, score {data['meta']['score']:g}")
 
 
+@plainly
+def _show_deleted(data: dict[str, Any]) -> None:
+    print(f"{data['key']} is deleted")
+
+
+@plainly
 def _show_memory(data: dict[str, Any]) -> None:
     meta = data["meta"]
     print(f"{data['key']}  (version {data['version']}, score {meta['score']:g}, {meta['status']})")
@@ -196,23 +202,22 @@ def _show_walk(data: dict[str, Any]) -> None:
         _show_memory(memory)
 
 
+@plainly
 def _show_results(data: dict[str, Any]) -> None:
-    from rich.markup import escape
-
     rows = table("key", "relevance", "summary", "excerpt")
     for row in data["results"]:
-        marked = escape(row["excerpt"]).replace("<mark>", "[bold]").replace("</mark>", "[/bold]")
-        rows.add_row(escape(row["key"]), f"{row['relevance']:.2f}", escape(row["summary"]), marked)
+        excerpt = highlighted(row["excerpt"], "bold")
+        rows.add_row(verbatim(row["key"]), f"{row['relevance']:.2f}", verbatim(row["summary"]), excerpt)
     show_table(rows)
     print(f"{len(data['results'])} of {data['pagination']['total']} that fit")
 
 
+@plainly
 def _show_list(data: dict[str, Any]) -> None:
-    from rich.markup import escape
-
     rows = table("key", "score", "status", "changed", "summary")
     for row in data["memories"]:
         changed = ago(row["updated_at"].replace("Z", "+00:00"))
-        rows.add_row(escape(row["key"]), f"{row['score']:g}", coloured(row["status"]), changed, escape(row["summary"]))
+        key, summary = verbatim(row["key"]), verbatim(row["summary"])
+        rows.add_row(key, f"{row['score']:g}", coloured(row["status"]), changed, summary)
     show_table(rows)
     print(f"{len(data['memories'])} of {data['pagination']['total']}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from pegboard.cli.common import FAILED, ConfigOption, JsonOption, find_config, finish, load_settings, quiet_logs, stop
+from pegboard.cli.show import plainly
 
 if TYPE_CHECKING:
     from pegboard.toolsets.memory import Memories
@@ -124,6 +125,7 @@ def _with_memories(config: Path | None, work: Callable[[Memories], Awaitable[obj
     return asyncio.run(run())
 
 
+@plainly
 def _show_imported(data: dict[str, Any]) -> None:
     print(", ".join(f"{data[what]} {what}" for what in ("added", "replaced", "skipped", "invalid")))
     for problem in data["problems"]:
