@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from pegboard.search.tokens import spans
 
@@ -49,17 +49,15 @@ def marked(text: str, words: Set[str]) -> str | None:
 def _places(text: str, words: Set[str]) -> Iterator[_Place]:
     """Where words stand that the index knows as one of these: the first of them, and what is not too far from it."""
     missing = set(words)
-    found, last = 0, len(text)
-    for begin, end, terms in spans(text, words):
-        if begin > last or found == _MOST_PLACES:
+    last = len(text)
+    for begin, end, terms in islice(spans(text, words), _MOST_PLACES):
+        if begin > last:
             return
-        if not terms.isdisjoint(words):
-            yield _Place(begin, end, terms.intersection(words))
-            found += 1
-            last = min(last, begin + _FAR)
-            if missing and not (missing := missing - terms):
-                # Everything is there by now; an excerpt that has more of it would not end much later.
-                last = min(last, begin + LENGTH)
+        yield _Place(begin, end, terms.intersection(words))
+        last = min(last, begin + _FAR)
+        if missing and not (missing := missing - terms):
+            # Everything is there by now; an excerpt that has more of it would not end much later.
+            last = min(last, begin + LENGTH)
 
 
 def _richest(places: Sequence[_Place], words: Set[str]) -> int:
