@@ -103,12 +103,14 @@ async def test_questions_find_what_they_are_about(shop: Memories) -> None:
 async def test_names_are_found_however_they_are_written(memories: Memories) -> None:
     """A name written as one word finds the one that has capitals or dashes, and the other way round."""
     ways = {"a": "gRPC on iOS", "b": "grpc on ios", "c": "OAuth", "d": "oauth", "e": "e-mail", "f": "email"}
+    ways |= {"g": "see getUserById()", "h": "getuserbyid"}
     for key, text in ways.items():
         await memories.add(f"note-{key}", text=text)
     for queries, right in [
         (("grpc", "gRPC", "GRPC", "ios", "iOS"), {"note-a", "note-b"}),
         (("oauth", "OAuth"), {"note-c", "note-d"}),
         (("email", "e-mail", "eMail"), {"note-e", "note-f"}),
+        (("getuserbyid", "getUserById", "get_user_by_id"), {"note-g", "note-h"}),
     ]:
         for query in queries:
             assert right <= set(found(await memories.search(query)))

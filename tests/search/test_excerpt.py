@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pegboard.search import excerpt, tokens
 from pegboard.search.excerpt import marked
-from pegboard.search.tokens import Span, terms
+from pegboard.search.tokens import Span, pieces, terms
 
 # Latin with accents that compose and one that does not, kana with a mark that stands by itself, a digraph and a Thai
 # vowel that folding takes apart, an ideograph that folding replaces, Hangul, a character beyond the first plane.
@@ -30,10 +30,10 @@ def plain_spans(text: str, wanted: Set[str]) -> Iterator[Span]:
         word, start = match.group(), match.start()
         found: list[Span] = []
         if not tokens._UNSPACED_RUN.search(word):
-            whole = terms(word, stop_words=True)
-            other = tokens._folded(word) != word
-            found.append((0, len(word), frozenset([*whole.aside, *(whole.sequence if other else ())])))
-            parts = [] if other else tokens._PART.finditer(word)
+            whole = frozenset(term for each in pieces(word) for term in each.other)
+            changed = tokens._folded(word) != word
+            found.append((0, len(word), whole | known(word) if changed else whole))
+            parts = [] if changed else tokens._PART.finditer(word)
             found += [(part.start(), part.end(), known(part.group())) for part in parts]
         else:
             for part in tokens._PART.finditer(word):
@@ -94,9 +94,10 @@ def test_what_does_not_come_again_is_not_remembered() -> None:
         ("at yx\u0302 once", "yx", "at <mark>yx\u0302</mark> once"),
         ("STRAẞE", "strasse", "<mark>STRAẞE</mark>"),
         ("Straße", "STRAẞE", "<mark>Straße</mark>"),
+        ("use getUserById!", "getuserbyid", "use <mark>getUserById</mark>!"),
         ("cafe\u0301!", "cafe", "<mark>café</mark>!"),
     ],
 )
 def test_what_is_found_is_marked(text: str, query: str, shown: str) -> None:
-    """Accents that make no letter of their own and the capital sharp s are folded where a word is marked, too."""
+    """In any form that it is known by: without accents, with the capital sharp s as two, with its parts as one word."""
     assert marked(text, set(terms(query).sequence)) == shown

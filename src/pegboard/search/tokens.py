@@ -19,8 +19,8 @@ import Stemmer
 # Beyond this, a text is a pasted document and its first pages say what it is about.
 MAX_TEXT = 20_000
 _MAX_WORD = 64
-# Of how many parts a name can be that people write as one word.
-_MAX_PARTS = 3
+# Of how many parts a name can be that people write as one word: few say a longer one, but some copy it.
+_MAX_PARTS, _MAX_PARTS_COPIED = 3, 6
 
 # Words that carry grammar, and the politeness around a wish; nothing about any field of tools.
 _STOP_WORDS = frozenset(
@@ -129,12 +129,10 @@ def _terms_of(identifier: str) -> frozenset[str]:
 
 
 def _spans(identifier: str) -> Iterator[Span]:
-    folded = _folded(identifier)
-    known = _pieces(folded)
-    whole = frozenset(known.aside)
-    if folded != identifier:
+    whole = frozenset(term for each in pieces(identifier) for term in each.other)
+    if _folded(identifier) != identifier:
         # Its parts stand elsewhere when accents are taken off.
-        yield 0, len(identifier), whole | frozenset(known.sequence)
+        yield 0, len(identifier), whole | _known(identifier)
         return
     yield 0, len(identifier), whole
     for part in _PART.finditer(identifier):
@@ -219,9 +217,9 @@ def _pieces_of(identifier: str) -> Pieces:
         if part.lower() not in _STOP_WORDS:
             content.append(term)
     whole = "".join(parts)
-    if 1 < len(parts) <= _MAX_PARTS and not _UNSPACED_RUN.search(whole):
-        aside.append(stemmed(whole))
+    if 1 < len(parts) <= _MAX_PARTS_COPIED and not _UNSPACED_RUN.search(whole):
         other = [stemmed(whole)]
+        aside += other if len(parts) <= _MAX_PARTS else []
     return Pieces(tuple(sequence), tuple(content), tuple(aside), tuple(other) if other != sequence else ())
 
 
