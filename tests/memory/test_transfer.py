@@ -6,11 +6,12 @@ import json
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters
 
@@ -22,6 +23,7 @@ from pegboard.storage import StorageError, open_storage
 from pegboard.storage.database import Connection, Database
 from pegboard.toolsets.memory import Link, Memories
 from pegboard.toolsets.memory.check import MAX_KEY, MAX_LINKS
+from pegboard.toolsets.memory.memory import moment
 from pegboard.toolsets.memory.moments import exact, seconds_of
 from pegboard.toolsets.memory.transfer import Format, Imported, export_memories, import_memories
 
@@ -293,7 +295,25 @@ def test_no_digit_of_a_moment_is_lost(seconds: float) -> None:
     assert seconds_of(exact(seconds), "at") == seconds
 
 
-@pytest.mark.parametrize("text", ["", "2026", "2026-13-01T00:00:00Z", "12:00:00", "9" * 50])
+@given(st.datetimes(timezones=st.just(UTC)), st.sampled_from(["Z", "+14:00", "-14:00", ""]), st.integers(0, 10**12))
+@example(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC), "Z", 9999999999)
+@example(datetime(9999, 12, 30, 23, 59, 59, tzinfo=UTC), "Z", 9999999999)
+@example(datetime(1, 1, 1, tzinfo=UTC), "+14:00", 0)
+def test_a_moment_that_is_taken_can_be_shown(day: datetime, zone: str, rest: int) -> None:
+    """At either end of the calendar one is refused or has a date, in every form that it is shown in."""
+    try:
+        seconds = seconds_of(f"{day.replace(tzinfo=None).isoformat(timespec='seconds')}.{rest}{zone}", "at")
+    except ToolFailure:
+        assert day.year in (1, 9999)
+        return
+    assert seconds_of(exact(seconds), "at") == seconds
+    assert moment(seconds)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "2026", "2026-13-01T00:00:00Z", "12:00:00", "9" * 50, "9999-12-31T23:59:59.9Z", "0001-01-01T00:00:00+14:00"],
+)
 def test_what_is_no_moment_is_refused(text: str) -> None:
     """With the name of what is wrong."""
     with pytest.raises(ToolFailure, match="at must be a moment"):
