@@ -297,6 +297,49 @@ def test_any_memory_can_be_shown(tmp_path: Path) -> None:
     assert "\x9b" not in refused.stderr
 
 
+def test_a_long_memory_is_read_on(tmp_path: Path) -> None:
+    """Whatever did not fit is said so, with the option that shows the rest: of a text, of links, of a page."""
+    path = write_config(tmp_path / "pegboard.json", {}, toolsets=["memory"], memory={"answerSize": 4000})
+
+    def run(command: str, *args: str, **options: Any) -> str:
+        return ok("memory", command, *args, "--config", str(path), **options)
+
+    links = [{"key": f"other{n:03}"} for n in range(150)]
+    rows: list[dict[str, Any]] = [{"key": "long", "text": "word " * 900 + "end", "links": links}]
+    rows += [{"key": f"page{n}", "summary": "s" * 2000, "links": [{"key": f"page{n + 1}"}]} for n in range(12)]
+    rows.append({"key": "hub", "links": [{"key": f"page{n}"} for n in range(12)]})
+    run("import", "-", stdin="\n".join(map(json.dumps, rows)))
+    first = text = run("get", "long")
+    while "offset " in text.partition("→")[0]:
+        assert "end" not in text
+        text = run("get", "long", "--offset", text.partition("offset ")[2].partition("]")[0])
+    assert "word end\n" in text
+    shown = first.count("→")
+    assert f"{150 - shown} more: memory get with --links-offset {shown}" in first
+    rest = run("get", "long", "--links-offset", str(shown), "--unsorted")
+    assert f"→ other{shown:03}" in rest
+    assert f"--links-offset {shown + rest.count('→')}" in rest
+    assert "fit into an answer: go on with offset" in run("list")
+    assert "fit into an answer: go on with offset" in run("search", "page")
+    assert "fit into an answer: read on from" in run("linked", "hub", "--breadth", "20")
+
+
+def test_keywords_are_parted_as_everywhere(tmp_path: Path) -> None:
+    """Commas part keywords on the command line as they do over MCP and REST; quotes keep them together."""
+    path = write_config(tmp_path / "pegboard.json", {}, toolsets=["memory"])
+
+    def found(*keywords: str) -> list[str]:
+        answer = ok("memory", "fulltext", *keywords, "--json", "--config", str(path))
+        return sorted(row["key"] for row in json.loads(answer)["data"]["results"])
+
+    for key, text in (("a", "stripe only"), ("b", "paypal"), ("c", "only, stripe")):
+        ok("memory", "add", key, "--text", text, "--config", str(path))
+    assert found("stripe,paypal") == found("stripe", "paypal") == ["a", "b", "c"]
+    assert found('"only, stripe"') == ["c"]
+    assert found('"only, stripe"', "paypal") == ["b", "c"]
+    assert pegboard("memory", "fulltext", " , ", "--config", str(path)).returncode == 2
+
+
 @pytest.mark.parametrize("command", [("memory", "add", "a", "--text", "-"), ("call", "memory_add", "-")])
 def test_input_that_is_no_text_is_a_wrong_call(tmp_path: Path, command: tuple[str, ...]) -> None:
     """Bytes that are not UTF-8 are told with their place, whatever the locale says, and exit 2."""
