@@ -324,6 +324,14 @@ async def test_excerpts_are_short(memories: Memories) -> None:
     assert hit.excerpt.startswith("…")
 
 
+async def test_a_phrase_is_shown_in_order(memories: Memories) -> None:
+    """An excerpt has the phrase that was asked for, not its words somewhere."""
+    filler = "card again, some words that say nothing of it. " * 30
+    await memories.add("a", text=f"again the card the charge {filler} It charged the card again. {filler}")
+    (hit,) = (await memories.fulltext(["charged the card"])).items
+    assert "<mark>charged</mark> <mark>the</mark> <mark>card</mark> again" in hit.excerpt
+
+
 # Anything may be asked
 
 NASTY = [

@@ -101,3 +101,41 @@ def test_what_does_not_come_again_is_not_remembered() -> None:
 def test_what_is_found_is_marked(text: str, query: str, shown: str) -> None:
     """In any form that it is known by: without accents, with the capital sharp s as two, with its parts as one word."""
     assert marked(text, set(terms(query).sequence)) == shown
+
+
+FILLER = "charge, card and some other words that stand around here. " * 20
+
+
+@pytest.mark.parametrize(
+    ("phrase", "written"),
+    [
+        (("charg", "the", "card"), "charged the card"),
+        (("charg", "the", "card"), "charge: the (card)"),
+        (("get", "user"), "getUser"),
+        (("creme", "brule"), "crème-brûlée"),
+        (("火车", "车票"), "火车票"),
+    ],
+)
+def test_a_phrase_is_shown_where_it_stands(phrase: tuple[str, ...], written: str) -> None:
+    """Not where its words are near each other first, in another order or apart."""
+    apart = "the card charge, user get brulee creme 车票火车 the "
+    text = f"{apart}{FILLER}{apart}{FILLER}here it is: {written}, at last. {FILLER}"
+    shown = marked(text, {*phrase, "card"}, [phrase])
+    assert shown is not None
+    assert f"here it is: {written}, at last" in shown.replace("<mark>", "").replace("</mark>", "")
+
+
+def test_of_two_phrases_the_one_is_shown_that_has_more_around_it() -> None:
+    """An excerpt begins at a phrase, and has as many of the other words as can be."""
+    phrase = ("red", "car")
+    text = f"a red car. {FILLER} a red car and a blue boat. {FILLER}"
+    shown = marked(text, {"red", "car", "blue", "boat"}, [phrase])
+    assert shown is not None
+    assert "<mark>blue</mark> <mark>boat</mark>" in shown
+
+
+def test_words_that_are_everywhere_hide_no_phrase() -> None:
+    """A phrase is found far behind many places of one of its words."""
+    shown = marked("the cat and " * 1500 + "the needle", {"the", "needl"}, [("the", "needl")])
+    assert shown is not None
+    assert shown.endswith("<mark>the</mark> <mark>needle</mark>")
