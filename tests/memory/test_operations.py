@@ -571,11 +571,23 @@ async def test_the_score_follows_the_facts(memories: Memories, clock: Clock) -> 
             clock.forward(elapsed)
             seen = (await peek(memories, "a")).meta
             assert seen.score == pytest.approx(expected_score(50, accesses, 3, elapsed), abs=1e-9)
-            assert seen.status == ("active" if seen.score >= 70 else "cold")
+            assert seen.status == ("active" if clock.now - START < 86_400 else "cold")
             assert (await memories.search("a")).items[0].score == pytest.approx(seen.score, abs=1e-9)
     await memories.get("a")
     clock.forward(-500)
     assert (await peek(memories, "a")).meta.score == pytest.approx(expected_score(50, 8, 3, 0), abs=1e-9)
+
+
+async def test_reading_a_new_memory_leaves_it_active(memories: Memories, clock: Clock) -> None:
+    """It is new for a day, whoever looks at it; after that its score counts, which no use brings to 70 by itself."""
+    await memories.add("a", links=[Link(f"b{n}", "bug") for n in range(100)])
+    clock.forward(86_399)
+    for _ in range(100):
+        assert (await memories.get("a")).meta.status == "active"
+    clock.forward(1)
+    for _ in range(100):
+        memory = await memories.get("a")
+    assert (memory.meta.status, 64 < memory.meta.score < 65) == ("cold", True)
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ class Desk:
             in_degree=degrees.incoming,
             out_degree=degrees.outgoing,
             score=value,
-            status=status_of(value, kept.access_count, self.now - kept.created_at),
+            status=status_of(value, self.now - kept.created_at),
         )
 
 
