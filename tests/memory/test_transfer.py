@@ -18,7 +18,7 @@ from mcp import Client, StdioServerParameters
 from memory.clock import START, Clock
 from memory.consistency import assert_consistent
 from node import package
-from pegboard.result import ToolFailure
+from pegboard.result import Conflict, ToolFailure
 from pegboard.storage import StorageError, open_storage
 from pegboard.storage.database import Connection, Database
 from pegboard.toolsets.memory import Link, Memories
@@ -152,6 +152,26 @@ async def test_what_exists_can_be_replaced(memories: Memories, database: Databas
     assert exact(memory.meta.updated_at) == "2026-02-01T10:00:00.25Z"
     assert not (await memories.search("stripes")).items
     await assert_consistent(database)
+
+
+async def test_other_links_are_another_version(memories: Memories) -> None:
+    """Whoever read a memory before its links were replaced is refused, as with other words."""
+    await memories.add("a", "same", "same", [Link("x", "bug"), Link("y", "bug")])
+    kept = {"key": "a", "summary": "same", "text": "same", "version": 1}
+
+    async def version_after(*links: Link) -> int:
+        rows = [link.to_dict() for link in links]
+        assert (await import_memories(memories, lines({**kept, "links": rows}), replace=True)).replaced == 1
+        return (await memories.get("a")).version
+
+    assert await version_after(Link("x", "bug"), Link("y", "bug")) == 1
+    assert await version_after(Link("x", "bug", weight=0.9), Link("y", "bug")) == 2
+    assert await version_after(Link("y", "bug"), Link("x", "bug", weight=0.9)) == 3
+    with pytest.raises(Conflict, match="version 3"):
+        await memories.update("a", text="stale", version=1)
+    twice = [{**kept, "links": []}, {**kept, "links": [{"key": "z"}]}]
+    await import_memories(memories, lines(*twice), replace=True)
+    assert (await memories.get("a")).version == 5
 
 
 async def test_the_same_file_twice_changes_nothing(memories: Memories, clock: Clock) -> None:

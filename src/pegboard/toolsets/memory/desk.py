@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -102,6 +102,7 @@ class Desk:
         if not dry_run:
             self.table.make_space()
         known = self.table.by_keys(each.key for each in batch)
+        links = self._links_of(known.values()) if replace else {}
         entered: dict[int, Fields] = {}
         outcomes: list[Outcome] = []
         for each in batch:
@@ -114,23 +115,28 @@ class Desk:
             except ToolFailure as failure:
                 outcomes.append(failure)
                 continue
-            kept = self._kept(each, there)
+            wanted = checked_links(each.links)
+            kept = self._kept(each, there, has_same_links=links.get(each.key) == wanted)
             if not dry_run:
-                kept = self._placed(kept, each.links)
+                kept = self._placed(kept, wanted)
                 entered[kept.id] = fields
-            known[each.key] = kept
+            known[each.key], links[each.key] = kept, wanted
             outcomes.append("added" if there is None else "replaced")
         if entered:
             self.index.put_all(entered)
         return outcomes
 
-    def _kept(self, saved: Saved, there: Kept | None) -> Kept:
-        """The row that a saved memory becomes; a version that somebody read never stands for other words."""
+    def _links_of(self, memories: Collection[Kept]) -> dict[str, list[Link]]:
+        links = self.table.links([each.id for each in memories])
+        return {each.key: links[each.id] for each in memories}
+
+    def _kept(self, saved: Saved, there: Kept | None, *, has_same_links: bool) -> Kept:
+        """The row that a saved memory becomes; a version that somebody read never stands for other words or links."""
         if there is None:
             history = saved.history or History.new(self.now)
         else:
             history = saved.history or dataclasses.replace(_history(there), updated_at=self.now)
-            is_same = (saved.summary, saved.text) == (there.summary, there.text)
+            is_same = has_same_links and (saved.summary, saved.text) == (there.summary, there.text)
             history = dataclasses.replace(history, version=max(history.version, there.version + (not is_same)))
         return Kept(
             0 if there is None else there.id,
@@ -151,7 +157,7 @@ class Desk:
             self.table.restore(kept)
         else:
             kept = dataclasses.replace(kept, id=self.table.enter(kept))
-        self.table.relink(kept.id, checked_links(links))
+        self.table.relink(kept.id, links)
         return kept
 
     def scores(self, keys: Iterable[str]) -> Mapping[str, float]:
