@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from memory.clock import Clock
 from memory.consistency import assert_consistent
+from memory.peek import peek_all
 from pegboard.result import ToolFailure
 from pegboard.storage import Storage, open_storage
 from pegboard.storage.database import Connection
@@ -285,7 +286,9 @@ class Machine(RuleBasedStateMachine):
             page = self.run(self.memories.list(namespace=space))
             assert [memory.key for memory in page.items] == sorted(model.notes)
             assert page.total == len(model.notes)
-            for memory in page.items:
+            memories = self.run(peek_all(self.memories, space))
+            assert [memory.meta for memory in page.items] == [memory.meta for memory in memories]
+            for memory in memories:
                 self.compare(space, memory)
 
     @rule(space=spaces)

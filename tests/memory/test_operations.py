@@ -10,9 +10,11 @@ import pytest
 
 from memory.clock import START, Clock
 from memory.consistency import assert_consistent
+from memory.peek import peek, peek_all
 from pegboard.result import Conflict, ToolErrorCode, ToolFailure
-from pegboard.storage.database import Database
-from pegboard.toolsets.memory import Link, Memories, Memory
+from pegboard.storage.database import Connection, Database
+from pegboard.toolsets.memory import Link, Memories
+from pegboard.toolsets.memory.memory import Brief
 
 pytestmark = pytest.mark.anyio
 
@@ -38,12 +40,6 @@ async def everything(database: Database) -> list[list[tuple[Any, ...]]]:
     return await database.read(
         lambda connection: [sorted(connection.rows(f"SELECT * FROM {name}"), key=repr) for name in tables]
     )
-
-
-async def peek(memories: Memories, key: str, namespace: str | None = None) -> Memory:
-    """A memory as a list shows it, without its being looked at."""
-    page = await memories.list(prefix=key, namespace=namespace)
-    return next(memory for memory in page.items if memory.key == key)
 
 
 def keys(links: Any) -> list[str]:
@@ -276,7 +272,7 @@ async def test_degrees_are_true_after_every_operation(memories: Memories, databa
     ]
     for step in steps:
         await step(memories)
-        there = {memory.key: memory for memory in (await memories.list()).items}
+        there = {memory.key: memory for memory in await peek_all(memories)}
         every = [link.key for memory in there.values() for link in memory.links]
         for key, memory in there.items():
             assert memory.meta.in_degree == every.count(key)
@@ -384,9 +380,57 @@ async def test_lists_are_ordered_and_paged(memories: Memories, clock: Clock) -> 
     assert {page.total for page in pages} == {7}
 
 
+async def test_a_list_tells_of_each_what_is_known(memories: Memories, clock: Clock) -> None:
+    """Summary, version, degrees and score are those of the memory itself; nobody's access counts."""
+    await memories.add("a", "first", "text", [Link("b", "bug"), Link("c", "bug")])
+    await memories.add("b", "second", "text", [Link("a", "bug")])
+    await memories.update("b", text="other")
+    await memories.get("a")
+    clock.forward(600)
+    page = await memories.list()
+    for brief, memory in zip(page.items, await peek_all(memories), strict=True):
+        assert brief == Brief(
+            key=memory.key,
+            namespace="home",
+            summary=memory.summary,
+            version=memory.version,
+            meta=memory.meta,
+        )
+
+
+async def test_a_list_reads_only_what_it_shows(memories: Memories, database: Database) -> None:
+    """However long texts are and however many links, they are not loaded; nor are keys looked at behind the prefix."""
+    await memories.add("a", "summary", "t" * 1000, [Link("b", "bug")])
+    statements: list[str] = []
+
+    class Watched:
+        """A connection that tells what it is asked."""
+
+        def __init__(self, connection: Connection) -> None:
+            self._connection = connection
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._connection, name)
+
+        def rows(self, sql: str, *params: Any) -> Any:
+            statements.append(sql)
+            return self._connection.rows(sql, *params)
+
+    class WatchedDatabase:
+        async def read(self, work: Callable[[Any], Any]) -> Any:
+            return await database.read(lambda connection: work(Watched(connection)))
+
+    memories._database = WatchedDatabase()  # pyright: ignore[reportAttributeAccessIssue]
+    assert (await memories.list("a")).items[0].meta.out_degree == 1
+    assert any("key >= ? AND key < ?" in sql for sql in statements)
+    assert not [sql for sql in statements if "text" in sql or "SELECT source, target" in sql]
+
+
 async def test_prefixes_are_plain_text(memories: Memories) -> None:
     """`%`, `_` and case mean themselves in a prefix."""
-    for key in ("a_b", "aXb", "a%c", "A_b", "%", "日本:x", "日本語"):
+    last = "\U0010ffff"
+    edges = ["z\ud7ff", "z\ud7ffa", "z\ue000", f"z{last}", f"z{last}a", last]
+    for key in ("a_b", "aXb", "a%c", "A_b", "%", "日本:x", "日本語", *edges):
         await memories.add(key)
 
     async def listed(prefix: str) -> list[str]:
@@ -399,6 +443,8 @@ async def test_prefixes_are_plain_text(memories: Memories) -> None:
     assert await listed("%") == ["%"]
     assert await listed("日本") == ["日本:x", "日本語"]
     assert await listed("a" * 300) == []
+    for prefix in ("z", "z\ud7ff", "z\ue000", f"z{last}", last, f"z{last}{last}"):
+        assert await listed(prefix) == sorted(key for key in edges if key.startswith(prefix))
 
 
 # Namespaces
@@ -585,8 +631,7 @@ async def test_reading_a_new_memory_leaves_it_active(memories: Memories, clock: 
     for _ in range(100):
         assert (await memories.get("a")).meta.status == "active"
     clock.forward(1)
-    for _ in range(100):
-        memory = await memories.get("a")
+    memory = await memories.get("a")
     assert (memory.meta.status, 64 < memory.meta.score < 65) == ("cold", True)
 
 

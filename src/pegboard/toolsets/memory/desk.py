@@ -11,10 +11,10 @@ from pegboard.result import ToolErrorCode, ToolFailure
 from pegboard.storage.database import Connection
 from pegboard.toolsets.memory.check import checked_links
 from pegboard.toolsets.memory.fulltext import Fields, FullText
-from pegboard.toolsets.memory.memory import Link, Memory, Meta, ordered
+from pegboard.toolsets.memory.memory import Brief, Link, Memory, Meta, ordered
 from pegboard.toolsets.memory.saved import History, Saved
 from pegboard.toolsets.memory.score import score, status_of
-from pegboard.toolsets.memory.table import Degrees, Kept, Table
+from pegboard.toolsets.memory.table import Degrees, Entry, Kept, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,19 @@ class Desk:
             for each in kept
         ]
 
+    def briefs(self, entries: Sequence[Entry]) -> list[Brief]:
+        degrees = self.table.degrees(entries)
+        return [
+            Brief(
+                key=each.key,
+                namespace=self.namespace,
+                summary=each.summary,
+                version=each.version,
+                meta=self._meta(each, degrees[each.id]),
+            )
+            for each in entries
+        ]
+
     def saved(self) -> Iterator[Saved]:
         """Every memory by key, as it is saved in a file, read some hundred at a time."""
         last = ""
@@ -142,7 +155,6 @@ class Desk:
             0 if there is None else there.id,
             saved.key,
             saved.summary,
-            saved.text,
             history.version,
             history.base,
             history.access_count,
@@ -150,6 +162,7 @@ class Desk:
             history.created_at,
             history.updated_at,
             history.last_accessed_at,
+            saved.text,
         )
 
     def _placed(self, kept: Kept, links: Sequence[Link]) -> Kept:
@@ -190,7 +203,7 @@ class Desk:
                 break
         return steps
 
-    def _meta(self, kept: Kept, degrees: Degrees) -> Meta:
+    def _meta(self, kept: Entry, degrees: Degrees) -> Meta:
         value = score(kept.base, kept.access_count, degrees.sum, self.now - kept.last_accessed_at)
         return Meta(
             created_at=kept.created_at,

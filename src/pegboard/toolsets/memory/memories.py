@@ -28,7 +28,7 @@ from pegboard.toolsets.memory.check import (
 from pegboard.toolsets.memory.desk import Desk, Outcome, Step
 from pegboard.toolsets.memory.excerpt import excerpt
 from pegboard.toolsets.memory.fulltext import Fields, FullText
-from pegboard.toolsets.memory.memory import Link, Memory, ordered
+from pegboard.toolsets.memory.memory import Brief, Link, Memory, ordered
 from pegboard.toolsets.memory.query import OPERATORS, Operator, Query, keywords, natural
 from pegboard.toolsets.memory.ranking import Ranking
 from pegboard.toolsets.memory.saved import Saved
@@ -177,15 +177,15 @@ class Memories:
 
     async def list(
         self, prefix: str = "", order: str = "key", limit: int = 50, offset: int = 0, *, namespace: str | None = None
-    ) -> Page[Memory]:
-        """Memories by key, or the latest first."""
+    ) -> Page[Brief]:
+        """Memories by key, or the latest first, without their texts and links."""
         checked_text(prefix, "prefix", MAX_KEY)
         checked_choice(order, "order", ORDERS)
         most, start = _checked_place(limit, offset)
 
-        def work(desk: Desk) -> Page[Memory]:
-            kept, total = desk.table.page(prefix, order, most, start)
-            return Page(desk.memories(kept), total, most, start)
+        def work(desk: Desk) -> Page[Brief]:
+            entries, total = desk.table.page(prefix, order, most, start)
+            return Page(desk.briefs(entries), total, most, start)
 
         return await self._read(namespace, work)
 

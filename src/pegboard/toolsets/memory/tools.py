@@ -10,7 +10,7 @@ from pegboard.tool import ResultTool, answers, takes
 from pegboard.toolsets.memory import budget
 from pegboard.toolsets.memory.check import MAX_OFFSET, checked_number
 from pegboard.toolsets.memory.memories import Hit, Memories, Page
-from pegboard.toolsets.memory.memory import Link, Memory, shown_score
+from pegboard.toolsets.memory.memory import Brief, Link, Memory, shown_score
 from pegboard.toolsets.memory.query import split
 
 Schema = Mapping[str, Any]
@@ -458,7 +458,7 @@ def _brief(memory: Memory, size: int) -> dict[str, Any]:
     return budget.slimmed([row], size, budget.MOST_LINKS_OF_MANY)[0]
 
 
-def _row(memory: Memory, size: int) -> dict[str, Any]:
+def _row(memory: Brief, size: int) -> dict[str, Any]:
     meta = memory.meta.to_dict()
     return {
         "key": memory.key,
