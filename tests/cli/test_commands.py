@@ -383,3 +383,29 @@ def test_memories_move_out_and_in(tmp_path: Path) -> None:
     missing = pegboard("memory", "import", str(tmp_path / "nowhere"), "--config", str(there))
     assert missing.returncode == 1
     assert "entity" in ok("memory", "export", "--format", "server-memory", "--config", str(here))
+
+
+def test_an_export_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    """A reader that went away ends it without a word, a full disk with one; both are exit 1, and a pipe stays one."""
+    config = write_config(tmp_path / "pegboard.json", {}, toolsets=["memory"])
+    rows = "\n".join(json.dumps({"key": f"k{n}", "text": f"{n} " * 20_000}) for n in range(4))
+    ok("memory", "import", "-", "--config", str(config), stdin=rows)
+    command = [sys.executable, "-m", "pegboard", "memory", "export", "--config", str(config)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.read(10) == '{"format":'
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait(timeout=30)) == ("", 1)
+    for namespace in ("default", "nobody"):
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run(
+                [*command, "--namespace", namespace], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+        assert (done.returncode, done.stderr) == (1, "pegboard: the output: No space left on device\n")
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with subprocess.Popen([*command, str(fifo)], stderr=subprocess.PIPE) as process:
+        assert len(fifo.read_bytes().splitlines()) == 5
+        assert process.wait(timeout=30) == 0
+    assert fifo.is_fifo()
