@@ -343,6 +343,7 @@ def test_what_is_no_moment_is_refused(text: str) -> None:
 ENTITIES = [
     {"name": "Ada Lovelace", "entityType": "person", "observations": ["writes programs", 'likes 数学, "quotes"']},
     {"name": "Engine", "entityType": "machine", "observations": []},
+    {"name": "Notes", "entityType": "memory", "observations": ["one line", "two\nlines", "  indented", "", "\\n"]},
 ]
 RELATIONS = [
     {"from": "Ada Lovelace", "to": "Engine", "relationType": "programs"},
@@ -372,7 +373,7 @@ async def test_a_file_of_server_memory_moves_in(memories: Memories, database: Da
         await client.call_tool("create_entities", {"entities": ENTITIES})
         await client.call_tool("create_relations", {"relations": RELATIONS})
     with file.open("rb") as rows:
-        assert counts(await import_memories(memories, rows)) == (2, 0, 0, 0)
+        assert counts(await import_memories(memories, rows)) == (3, 0, 0, 0)
     memory = await memories.get("Ada Lovelace", sort_links=False)
     assert (memory.summary, memory.text) == ("person", 'writes programs\nlikes 数学, "quotes"')
     assert [(link.key, link.type) for link in memory.links] == [("Engine", "programs"), ("Charles", "knows")]
@@ -390,6 +391,20 @@ async def test_memories_move_out_to_server_memory(memories: Memories, tmp_path: 
     assert await graph_of(file) == {"entities": ENTITIES, "relations": RELATIONS}
 
 
+async def test_memories_come_back_from_the_file_of_server_memory(memories: Memories) -> None:
+    """Summary, text and kinds of links; one without a summary has none again, and lines are as they were."""
+    texts = ["", "a", "a\n", "\n\na\r\n b", "a\u2028b\nc"]
+    for n, text in enumerate(texts):
+        await memories.add(f"m{n}", "" if n % 2 else "summary", text, [Link("m0", "bug"), Link("m0", "design")])
+    before = await exported(memories, format="server-memory")
+    await import_memories(memories, before, namespace="copy")
+    for n, text in enumerate(texts):
+        memory = await memories.get(f"m{n}", namespace="copy")
+        assert (memory.summary, memory.text) == ("" if n % 2 else "summary", text)
+        assert [(link.key, link.type) for link in memory.links] == [("m0", "bug"), ("m0", "design")]
+    assert await exported(memories, "copy", format="server-memory") == before
+
+
 async def test_entities_replace_words_and_keep_the_history(memories: Memories, clock: Clock) -> None:
     """That file knows no history, so the memory's own goes on."""
     await memories.add("Engine", "old", "old")
@@ -405,10 +420,10 @@ async def test_relations_are_kept_as_far_as_they_can_be(memories: Memories) -> N
     """In any order, each once; too many are told by line, and so is a second entity of a name."""
     hub = {"type": "entity", "name": "hub", "entityType": "t", "observations": ["one"]}
     many: Iterable[dict[str, Any]] = (
-        {"type": "relation", "from": "hub", "to": f"n{n}", "relationType": "r"} for n in range(MAX_LINKS + 2)
+        {"type": "relation", "from": "hub", "to": f"n{n // 2}", "relationType": "r"} for n in range(2 * MAX_LINKS + 4)
     )
     imported = await import_memories(memories, lines(*many, hub, {**hub, "observations": ["two"]}))
     assert counts(imported) == (1, 0, 0, 3)
-    assert [each.line for each in imported.problems] == [MAX_LINKS + 4, MAX_LINKS + 1, MAX_LINKS + 2]
+    assert [each.line for each in imported.problems] == [2 * MAX_LINKS + 6, 2 * MAX_LINKS + 1, 2 * MAX_LINKS + 3]
     memory = await memories.get("hub")
     assert (memory.text, len(memory.links)) == ("one", MAX_LINKS)
