@@ -4,15 +4,18 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from memory.clock import Clock
+from memory.consistency import assert_consistent
 from memory.corpus import CORPUS, write_corpus
 from pegboard.result import ToolErrorCode, caught
 from pegboard.storage import open_storage
+from pegboard.storage.database import Connection, Database
 from pegboard.toolsets.memory import Memories
 from pegboard.toolsets.memory.memories import Hit, Page
 from pegboard.toolsets.memory.query import Operator, split
@@ -135,12 +138,46 @@ async def test_nothing_is_an_answer(shop: Memories) -> None:
 
 
 async def test_forgotten_words_are_not_guessed(memories: Memories) -> None:
-    """A word that only a deleted memory had leads nowhere, not even misspelt."""
+    """A word that only a deleted memory had leads nowhere, not even misspelt, and comes back with another memory."""
     await memories.add("a", text="xylophone")
     await memories.add("b", text="piano")
     await memories.delete("a")
     for query in ("xylophone", "xylo", "xylophome"):
         assert found(await memories.search(query)) == []
+    await memories.add("c", text="xylophones")
+    for query in ("xylophone", "xylo", "xylophome"):
+        assert found(await memories.search(query)) == ["c"]
+
+
+async def test_nothing_is_left_of_forgotten_words(memories: Memories, database: Database) -> None:
+    """A secret is in no table after its memory is deleted, changed or replaced; what others wrote stays."""
+    secret = "hunter2 correcthorsebattery Geheimnisträger getSecretToken 火车票 happily"
+    await memories.add("other", text="happy horses, in another namespace", namespace="other")
+    await memories.add("stays", text="happy battery")
+    before = await rows_of_words(database)
+    await memories.add("a", "secret", secret)
+    await memories.delete("a")
+    assert await rows_of_words(database) == before
+    for key in ("a", "b"):
+        await memories.add(key, secret)
+    await memories.update("a", summary="battery")
+    await memories.add("b", "happy", replace=True)
+    await assert_consistent(database)
+    await memories.delete("a")
+    await memories.delete("b")
+    assert await rows_of_words(database) == before
+    await assert_consistent(database)
+
+
+async def rows_of_words(database: Database) -> list[list[tuple[Any, ...]]]:
+    """Every word that the tables hold, and how each is spelt."""
+
+    def work(connection: Connection) -> list[list[tuple[Any, ...]]]:
+        words = connection.rows("SELECT space, word, documents FROM memory_words ORDER BY space, word")
+        spelt = connection.rows("SELECT space, word, term FROM memory_spelt ORDER BY space, word")
+        return [[*words], [*spelt]]
+
+    return await database.read(work)
 
 
 # Keywords

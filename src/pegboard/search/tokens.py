@@ -111,7 +111,7 @@ def spans(text: str, wanted: Set[str]) -> Iterator[Span]:
     may_begin = re.compile(f"[{first}]") if first else None
     for match in _WRITTEN.finditer(text):
         identifier, start = match.group(), match.start()
-        if _has_unspaced(identifier):
+        if has_unspaced(identifier):
             found = _spans_of_unspaced(identifier, may_begin)
         # Most words of a text are not wanted, and what each is known by is remembered.
         elif len(identifier) <= _MAX_REMEMBERED and wanted.isdisjoint(_remembered_terms(identifier)):
@@ -226,10 +226,11 @@ def _pieces_of(identifier: str) -> Pieces:
 def _comes_again(identifier: str) -> bool:
     """Whether it is a word: almost every one comes again. What is longer than words are is somebody's pasted data, and
     a run of an unspaced script is half a sentence; these would fill the memory."""
-    return len(identifier) <= _MAX_REMEMBERED and not _has_unspaced(identifier)
+    return len(identifier) <= _MAX_REMEMBERED and not has_unspaced(identifier)
 
 
-def _has_unspaced(identifier: str) -> bool:
+def has_unspaced(identifier: str) -> bool:
+    """Whether a part of it is of a script without spaces."""
     return not identifier.isascii() and _UNSPACED_RUN.search(identifier) is not None
 
 
