@@ -200,12 +200,14 @@ class Table:
         self._connection.execute(
             "UPDATE memories SET key = ?, version = version + 1, updated_at = ? WHERE id = ?", new, now, number
         )
-        # A memory may have waited for the new key while it had a link to the old one: one link of a kind is enough.
-        self._connection.execute(
-            "DELETE FROM memory_links WHERE space = ? AND target = ? AND EXISTS (SELECT 1 FROM memory_links other"
-            " WHERE other.source = memory_links.source AND other.target = ? AND other.type = memory_links.type)",
-            *(self.space, new, old),
-        )
+        # A memory may have waited for the new key while it had a link to the old one: the stronger one is enough.
+        for there, other, is_weaker in ((new, old, "<="), (old, new, "<")):
+            self._connection.execute(
+                "DELETE FROM memory_links WHERE space = ? AND target = ? AND EXISTS (SELECT 1 FROM memory_links other"
+                " WHERE other.source = memory_links.source AND other.target = ? AND other.type = memory_links.type"
+                f" AND memory_links.weight {is_weaker} other.weight)",
+                *(self.space, there, other),
+            )
         self._connection.execute(
             "UPDATE memory_links SET target = ? WHERE space = ? AND target = ?", new, self.space, old
         )
