@@ -299,15 +299,15 @@ def test_any_memory_can_be_shown(tmp_path: Path) -> None:
 
 def test_a_long_memory_is_read_on(tmp_path: Path) -> None:
     """Whatever did not fit is said so, with the option that shows the rest: of a text, of links, of a page."""
-    path = write_config(tmp_path / "pegboard.json", {}, toolsets=["memory"], memory={"answerSize": 4000})
+    path = write_config(tmp_path / "pegboard.json", {}, toolsets=["memory"], memory={"answerSize": 12_500})
 
     def run(command: str, *args: str, **options: Any) -> str:
         return ok("memory", command, *args, "--config", str(path), **options)
 
     links = [{"key": f"other{n:03}"} for n in range(150)]
-    rows: list[dict[str, Any]] = [{"key": "long", "text": "word " * 900 + "end", "links": links}]
-    rows += [{"key": f"page{n}", "summary": "s" * 2000, "links": [{"key": f"page{n + 1}"}]} for n in range(12)]
-    rows.append({"key": "hub", "links": [{"key": f"page{n}"} for n in range(12)]})
+    rows: list[dict[str, Any]] = [{"key": "long", "text": "word " * 3000 + "end", "links": links}]
+    rows += [{"key": f"page{n}", "summary": "s" * 3000, "links": [{"key": f"page{n + 1}"}]} for n in range(30)]
+    rows.append({"key": "hub", "links": [{"key": f"page{n}"} for n in range(30)]})
     run("import", "-", stdin="\n".join(map(json.dumps, rows)))
     first = text = run("get", "long")
     while "offset " in text.partition("→")[0]:
@@ -321,7 +321,7 @@ def test_a_long_memory_is_read_on(tmp_path: Path) -> None:
     assert f"--links-offset {shown + rest.count('→')}" in rest
     assert "fit into an answer: go on with offset" in run("list")
     assert "fit into an answer: go on with offset" in run("search", "page")
-    assert "fit into an answer: read on from" in run("linked", "hub", "--breadth", "20")
+    assert "fit into an answer: read on from" in run("linked", "hub", "--breadth", "20", "--total", "50")
 
 
 def test_keywords_are_parted_as_everywhere(tmp_path: Path) -> None:

@@ -196,14 +196,18 @@ async def test_renaming_keeps_links_score_and_history(memories: Memories, databa
 
 
 async def test_renaming_merges_links_that_become_the_same(memories: Memories) -> None:
-    """A memory that waited for the new key and had a link to the old one keeps one link of each type."""
+    """A memory that waited for the new key and had a link to the old one keeps the stronger link of each type."""
     await memories.add("old")
     await memories.add("b", links=[Link("new", "bug", "waiting", 0.1), Link("old", "bug", "real", 0.9)])
     await memories.add("c", links=[Link("new", "bug"), Link("old", "design")])
+    await memories.add("d", links=[Link("new", "bug", "waiting", 0.9), Link("old", "bug", "real", 0.1)])
+    await memories.add("e", links=[Link("new", "bug", "waiting"), Link("old", "bug", "real")])
     renamed = await memories.rename("old", "new")
     assert (await memories.get("b")).links == [Link("new", "bug", "real", 0.9)]
     assert {link.type for link in (await memories.get("c")).links} == {"bug", "design"}
-    assert renamed.meta.in_degree == 3
+    assert (await memories.get("d")).links == [Link("new", "bug", "waiting", 0.9)]
+    assert (await memories.get("e")).links == [Link("new", "bug", "real", 0.5)]
+    assert renamed.meta.in_degree == 5
 
 
 async def test_renaming_onto_another_is_refused(memories: Memories, database: Database) -> None:
@@ -495,6 +499,24 @@ async def test_namespaces_never_meet(memories: Memories, database: Database) -> 
     await assert_consistent(database)
 
 
+async def test_accents_are_one_key_however_they_are_typed(memories: Memories, database: Database) -> None:
+    """A letter and its accent, as one character or as two: it is the same everywhere."""
+    one, two = "caf\u00e9", "cafe\u0301"
+    await memories.add(two, links=[Link(f"{two}:b", "bug"), Link(f"{one}:b", "bug", "the same")], namespace=two)
+    with pytest.raises(Conflict):
+        await memories.add(one, namespace=one)
+    memory = await memories.get(two, namespace=one)
+    assert (memory.key, memory.namespace, memory.links) == (one, one, [Link(f"{one}:b", "bug", "the same")])
+    await memories.add(f"{two}:b", namespace=one)
+    assert len(await memories.linked(one, namespace=two)) == 2
+    for prefix in (one, two):
+        assert (await memories.list(prefix, namespace=one)).total == 2
+    await memories.update(two, text="x", namespace=two)
+    await memories.rename(two, f"{two}:c", namespace=two)
+    assert (await memories.delete(f"{two}:c", namespace=two)).key == f"{one}:c"
+    await assert_consistent(database)
+
+
 # Refusals
 
 SURROGATE = "half \ud83d"
@@ -504,6 +526,7 @@ WRONG: Mapping[str, tuple[str, Act]] = {
     "blank key": ("key", lambda m: m.add(" \u3000")),
     "NUL in key": ("key", lambda m: m.add("a\0b")),
     "line in key": ("key", lambda m: m.add("a\nb")),
+    "unseen key": ("key", lambda m: m.add("\u200b \u2060\u202e")),
     "surrogate in key": ("key", lambda m: m.add(SURROGATE)),
     "long key": ("key", lambda m: m.add(LONG_KEY)),
     "NUL in summary": ("summary", lambda m: m.add("new", "a\0b")),
@@ -534,6 +557,8 @@ WRONG: Mapping[str, tuple[str, Act]] = {
     "rename to NUL": ("new_key", lambda m: m.rename("a", "b\0")),
     "rename to nothing": ("new_key", lambda m: m.rename("a", "")),
     "rename to a long key": ("new_key", lambda m: m.rename("a", LONG_KEY)),
+    "unseen namespace": ("namespace", lambda m: m.add("new", namespace="\u200b")),
+    "unseen link": ("links", lambda m: m.add("new", links=[Link("\ufeff", "bug")])),
     "empty namespace": ("namespace", lambda m: m.add("new", namespace="")),
     "NUL in namespace": ("namespace", lambda m: m.add("new", namespace="a\0")),
     "long namespace": ("namespace", lambda m: m.list(namespace="n" * 129)),

@@ -263,16 +263,16 @@ async def test_memories_stay_over_a_restart_and_over_stdio(tmp_path: Path) -> No
 
 async def test_settings_are_taken_over_while_running(tmp_path: Path) -> None:
     """The default namespace and the size of answers follow the config file."""
-    async with open_gateway(tmp_path, {}, **OWN, memory={"namespace": "red", "answerSize": 2000}) as gateway:
+    async with open_gateway(tmp_path, {}, **OWN, memory={"namespace": "red", "answerSize": 12_500}) as gateway:
         async with http_client(gateway.mcp) as client:
-            await data(client, "memory_add", {"key": "one", "text": "x" * 5000})
+            await data(client, "memory_add", {"key": "one", "text": "x" * 20_000})
             cut = await client.call("memory_get", {"key": "one"})
-            assert len(cut["content"][0]["text"]) <= 2100
+            assert len(cut["content"][0]["text"]) <= 12_500
             assert "offset" in cut["structuredContent"]["data"]["text"]
             await gateway.configure({}, **OWN)
             assert (await failure(client, "memory_get", {"key": "one"}))["code"] == "TOOL_NOT_FOUND"
             whole = await data(client, "memory_get", {"key": "one", "namespace": "red"})
-            assert whole["text"] == "x" * 5000
+            assert whole["text"] == "x" * 20_000
 
 
 async def test_memory_tools_are_found_by_everyday_words(tmp_path: Path) -> None:

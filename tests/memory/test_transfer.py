@@ -416,6 +416,16 @@ async def test_entities_replace_words_and_keep_the_history(memories: Memories, c
     assert memory.meta == replace(memory.meta, created_at=START, updated_at=START + 60, access_count=2)
 
 
+async def test_names_of_a_file_are_one_however_they_are_typed(memories: Memories) -> None:
+    """A key, an entity and both ends of a relation may have their accents composed or not."""
+    one, two = "caf\u00e9", "cafe\u0301"
+    entity = {"type": "entity", "name": two, "entityType": "place"}
+    relation = {"type": "relation", "from": one, "to": f"{two}:b", "relationType": "r"}
+    assert counts(await import_memories(memories, lines(entity, relation))) == (1, 0, 0, 0)
+    assert counts(await import_memories(memories, lines({"key": two}, {"key": one}))) == (0, 0, 2, 0)
+    assert [link.key for link in (await memories.get(one)).links] == [f"{one}:b"]
+
+
 async def test_relations_are_kept_as_far_as_they_can_be(memories: Memories) -> None:
     """In any order, each once; too many are told by line, and so is a second entity of a name."""
     hub = {"type": "entity", "name": "hub", "entityType": "t", "observations": ["one"]}

@@ -9,7 +9,6 @@ from typing import Literal, TypeAlias
 
 from pegboard.result import ToolErrorCode, ToolFailure
 from pegboard.storage.database import Connection
-from pegboard.toolsets.memory.check import checked_links
 from pegboard.toolsets.memory.fulltext import Fields, FullText
 from pegboard.toolsets.memory.memory import Brief, Link, Memory, Meta, ordered
 from pegboard.toolsets.memory.saved import History, Saved
@@ -111,7 +110,7 @@ class Desk:
             last = page[-1].key
 
     def restore(self, batch: Sequence[Saved], *, replace: bool, dry_run: bool) -> list[Outcome]:
-        """Write saved memories, and tell what became of each."""
+        """Write saved memories, as they are kept, and tell what became of each."""
         if not dry_run:
             self.table.make_space()
         known = self.table.by_keys(each.key for each in batch)
@@ -128,18 +127,17 @@ class Desk:
             except ToolFailure as failure:
                 outcomes.append(failure)
                 continue
-            wanted = checked_links(each.links)
-            kept = self._kept(each, there, has_same_links=links.get(each.key) == wanted)
+            kept = self._kept(each, there, has_same_links=links.get(each.key) == each.links)
             if not dry_run:
-                kept = self._placed(kept, wanted)
+                kept = self._placed(kept, each.links)
                 entered[kept.id] = fields
-            known[each.key], links[each.key] = kept, wanted
+            known[each.key], links[each.key] = kept, each.links
             outcomes.append("added" if there is None else "replaced")
         if entered:
             self.index.put_all(entered)
         return outcomes
 
-    def _links_of(self, memories: Collection[Kept]) -> dict[str, list[Link]]:
+    def _links_of(self, memories: Collection[Kept]) -> dict[str, Sequence[Link]]:
         links = self.table.links([each.id for each in memories])
         return {each.key: links[each.id] for each in memories}
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pegboard.exactjson import as_list
 from pegboard.result import ToolFailure, invalid
-from pegboard.toolsets.memory.check import MAX_LINKS, checked_links
+from pegboard.toolsets.memory.check import MAX_LINKS, checked_key, checked_links
 from pegboard.toolsets.memory.memory import Link
 from pegboard.toolsets.memory.saved import Saved
 
@@ -36,14 +36,13 @@ class Graph:
             text = "\n".join(each.replace("\n", _LINE_SEPARATOR) for each in _observations(row))
             kind = _text(row, "entityType")
             summary = "" if kind == _TYPE else kind
-            saved = Saved(namespace=namespace, key=_text(row, "name"), summary=summary, text=text)
+            saved = Saved(namespace=namespace, key=_text(row, "name"), summary=summary, text=text).checked()
             if saved.key in self.entities:
                 raise invalid(f"there are two entities of the name {saved.key!r}; the first one counts")
-            self.entities[saved.key] = (line, saved.checked())
+            self.entities[saved.key] = (line, saved)
         else:
-            link = Link(_text(row, "to"), _text(row, "relationType"))
-            checked_links([link])
-            self.relations.setdefault(_text(row, "from"), []).append((line, link))
+            (link,) = checked_links([Link(_text(row, "to"), _text(row, "relationType"))])
+            self.relations.setdefault(checked_key(_text(row, "from")), []).append((line, link))
 
     def memories(self) -> Iterator[tuple[int, Saved | ToolFailure]]:
         """Every entity with its links, and what cannot be kept, with the line it stands in."""
