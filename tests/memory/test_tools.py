@@ -142,6 +142,8 @@ async def test_wrong_parameters_are_named(tmp_path: Path) -> None:
             ("memory_search", {"query": "x", "speed": 1}, "speed"),
             ("memory_fulltext_search", {}, "keywords"),
             ("memory_fulltext_search", {"keywords": [5]}, "keywords"),
+            ("memory_fulltext_search", {"keywords": " , "}, "keywords"),
+            ("memory_fulltext_search", {"keywords": ["", " "]}, "keywords"),
             ("memory_fulltext_search", {"keywords": "x", "operator": "XOR"}, "operator"),
             ("memory_read_linked", {"key": "x", "depth": 7}, "depth"),
             ("memory_add", {"key": "bad\x00key", "text": "t"}, "key"),

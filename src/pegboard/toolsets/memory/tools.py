@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pegboard.exactjson import as_list
+from pegboard.result import invalid
 from pegboard.tool import ResultTool, answers, takes
 from pegboard.toolsets.memory import budget
 from pegboard.toolsets.memory.check import MAX_OFFSET, checked_number
@@ -375,8 +376,11 @@ class MemoryFulltextSearch(_SearchTool):
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         given = arguments["keywords"]
+        words = split(given) if isinstance(given, str) else [str(word) for word in as_list(given) or []]
+        if not any(word.strip() for word in words):
+            raise invalid("keywords: there is none among blanks and commas")
         page = await self._memories.fulltext(
-            split(given) if isinstance(given, str) else [str(word) for word in as_list(given) or []],
+            words,
             arguments.get("operator", "OR"),
             arguments.get("limit", 10),
             arguments.get("offset", 0),
