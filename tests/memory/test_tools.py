@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jsonschema_rs
 import pytest
@@ -155,6 +155,19 @@ async def test_wrong_parameters_are_named(tmp_path: Path) -> None:
         assert (await data(client, "memory_list", {}))["pagination"]["total"] == len(MEMORIES)
 
 
+def untold(schema: Mapping[str, Any], value: Any, path: str = "") -> list[str]:
+    """What an answer has that its schema does not speak of."""
+    if isinstance(value, list):
+        return [each for item in cast("list[Any]", value) for each in untold(schema.get("items", {}), item, path)]
+    if not isinstance(value, dict):
+        return []
+    found: list[str] = []
+    for name, inner in cast("dict[str, Any]", value).items():
+        described = schema.get("properties", {}).get(name)
+        found += [f"{path}.{name}"] if described is None else untold(described, inner, f"{path}.{name}")
+    return found
+
+
 @pytest.mark.scenario("memory: MCP tool output format")
 async def test_answers_fit_their_schemas(tmp_path: Path) -> None:
     """Good ones and bad, of every tool; links are in the order that was asked for."""
@@ -179,6 +192,8 @@ async def test_answers_fit_their_schemas(tmp_path: Path) -> None:
         for name, arguments in calls:
             answer = await client.call(name, arguments)
             jsonschema_rs.validate(tools[name]["outputSchema"], answer["structuredContent"])
+            if not answer["isError"]:
+                assert untold(tools[name]["outputSchema"], answer["structuredContent"]) == []
             assert answer["structuredContent"]["success"] is not answer["isError"]
 
 
@@ -251,6 +266,27 @@ async def test_every_parameter_explains_itself(tmp_path: Path) -> None:
             schema = tools[name]["inputSchema"]["properties"]["sortLinks"]
             assert schema["default"] is True
             assert schema["enum"] == [True, False, "true", "false"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "name", "most"),
+    [
+        ("memory_add", "key", 512),
+        ("memory_add", "summary", 4000),
+        ("memory_add", "text", 200_000),
+        ("memory_add", "namespace", 128),
+        ("memory_list", "prefix", 512),
+    ],
+)
+async def test_limits_stand_in_the_schemas(tmp_path: Path, tool: str, name: str, most: int) -> None:
+    """The longest text that a schema allows is taken, and one character more is refused with the limit."""
+    async with open_gateway(tmp_path, {}, **OWN) as gateway, http_client(gateway.mcp) as client:
+        tools = {each["name"]: each for each in await client.tools()}
+        assert tools[tool]["inputSchema"]["properties"][name]["maxLength"] == most
+        given = {"key": "k"} if tool == "memory_add" else {}
+        await data(client, tool, {**given, name: "日" * most})
+        error = await failure(client, tool, {**given, name: "x" * (most + 1)})
+        assert error["message"] == f"{name}: has more than {most:,} characters"
 
 
 async def test_memories_stay_over_a_restart_and_over_stdio(tmp_path: Path) -> None:
