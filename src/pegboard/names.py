@@ -1,4 +1,4 @@
-"""Names: `server__tool` composed, parsed, shortened and guessed.
+"""Names: `server__tool` composed, parsed, shortened and guessed; and what a key of a memory may be.
 
 One parser serves discovery and routing. What a model provider would refuse (length, characters) is
 cut and given a digest of the original, so that the same tool has the same name on every start.
@@ -13,10 +13,12 @@ import unicodedata
 from collections.abc import Collection
 
 SEPARATOR = "__"
+MAX_NAMESPACE = 128
 _SNAKE = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 _BOARD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _STRANGE = re.compile(r"[^a-zA-Z0-9_-]")
 _DIGEST_LENGTH = 8
+_UNSEEN = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
 
 
 def is_snake_case(name: str) -> bool:
@@ -53,6 +55,21 @@ def expose(name: str, max_length: int) -> str:
         return name
     kept = _STRANGE.sub("_", name)[: max_length - _DIGEST_LENGTH - 1]
     return f"{kept}_{_digest(name)}"
+
+
+def key_problem(key: str, most: int) -> str | None:
+    """What is wrong with a key or a namespace of memories, if anything is: people must be able to see and type it."""
+    if len(key) > most:
+        return f"has {len(key):,} characters, {most:,} is the most"
+    if not key.strip():
+        return "must not be empty"
+    if any(character < " " or character == "\x7f" for character in key):
+        return "must not contain control characters"
+    if all(unicodedata.category(character) in _UNSEEN for character in key):
+        return "must have a character that can be seen"
+    if any("\ud800" <= character <= "\udfff" for character in key):
+        return "is not valid Unicode: it contains half of a surrogate pair"
+    return None
 
 
 def is_board_name(name: str) -> bool:

@@ -93,16 +93,18 @@ class Tool(ABC):
         error = next(iter(self._validator.iter_errors(dict(arguments))), None)
         if error is not None:
             where = ".".join(str(step) for step in error.instance_path)[:_SHOWN]
-            words = self._one_of(error.schema_path) or _short(error.message)
+            words = self._in_words(error.schema_path) or _short(error.message)
             raise invalid(f"{where}: {words}" if where else words)
 
-    def _one_of(self, path: Sequence[str | int]) -> str | None:
-        """For a value that is none of a few: which those are."""
-        if not path or path[-1] != "enum":
+    def _in_words(self, path: Sequence[str | int]) -> str | None:
+        """For a value that is none of a few, or too long: what it may be."""
+        if not path or path[-1] not in {"enum", "maxLength"}:
             return None
         schema: Any = self.input_schema
         for step in path:
             schema = schema[step]
+        if path[-1] == "maxLength":
+            return f"has more than {schema:,} characters"
         return f"must be one of {', '.join(exactjson.dump(value).decode() for value in schema)}"
 
     def rendered(self, answer: Any) -> LanguageModelToolResult:

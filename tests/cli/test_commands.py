@@ -276,6 +276,86 @@ def test_memories_for_people(tmp_path: Path) -> None:
     assert (wrong.returncode, "--links" in wrong.stderr) == (2, True)
 
 
+def test_any_memory_can_be_shown(tmp_path: Path) -> None:
+    """Paths, marks, markup and escape sequences in a memory are shown as text; only `--json` has all of it."""
+    path = write_config(tmp_path / "pegboard.json", {}, toolsets=["memory"])
+
+    def run(command: str, *args: str, **options: Any) -> str:
+        return ok("memory", command, *args, "--config", str(path), **options)
+
+    text = "C:\\needle\\[red] </mark> <mark> \x1b[31mneedle\x9b2J [/nowhere]"
+    assert "\x1b" not in run("add", "shop:bug:one", "--summary", "sum\x1b[1mmary", "--text", "-", stdin=text)
+    for command in (("search", "needle"), ("fulltext", "needle"), ("get", "shop:bug:one"), ("list",)):
+        shown = run(*command)
+        assert "shop:bug:one" in shown
+        assert "sum[1mmary" in shown
+        assert not {"\x1b", "\x9b"} & set(shown)
+        if command[0] != "list":
+            assert "C:\\needle\\[red] </mark>" in shown
+    assert json.loads(run("get", "shop:bug:one", "--json"))["data"]["text"] == text
+    refused = pegboard("memory", "get", "no\x9b2Jsuch", "--config", str(path))
+    assert "\x9b" not in refused.stderr
+
+
+def test_a_long_memory_is_read_on(tmp_path: Path) -> None:
+    """Whatever did not fit is said so, with the option that shows the rest: of a text, of links, of a page."""
+    path = write_config(tmp_path / "pegboard.json", {}, toolsets=["memory"], memory={"answerSize": 12_500})
+
+    def run(command: str, *args: str, **options: Any) -> str:
+        return ok("memory", command, *args, "--config", str(path), **options)
+
+    links = [{"key": f"other{n:03}"} for n in range(150)]
+    rows: list[dict[str, Any]] = [{"key": "long", "text": "word " * 3000 + "end", "links": links}]
+    rows += [{"key": f"page{n}", "summary": "s" * 3000, "links": [{"key": f"page{n + 1}"}]} for n in range(30)]
+    rows.append({"key": "hub", "links": [{"key": f"page{n}"} for n in range(30)]})
+    run("import", "-", stdin="\n".join(map(json.dumps, rows)))
+    first = text = run("get", "long")
+    while "offset " in text.partition("→")[0]:
+        assert "end" not in text
+        text = run("get", "long", "--offset", text.partition("offset ")[2].partition("]")[0])
+    assert "word end\n" in text
+    shown = first.count("→")
+    assert f"{150 - shown} more: memory get with --links-offset {shown}" in first
+    rest = run("get", "long", "--links-offset", str(shown), "--unsorted")
+    assert f"→ other{shown:03}" in rest
+    assert f"--links-offset {shown + rest.count('→')}" in rest
+    assert "fit into an answer: go on with offset" in run("list")
+    assert "fit into an answer: go on with offset" in run("search", "page")
+    assert "fit into an answer: read on from" in run("linked", "hub", "--breadth", "20", "--total", "50")
+
+
+def test_keywords_are_parted_as_everywhere(tmp_path: Path) -> None:
+    """Commas part keywords on the command line as they do over MCP and REST; quotes keep them together."""
+    path = write_config(tmp_path / "pegboard.json", {}, toolsets=["memory"])
+
+    def found(*keywords: str) -> list[str]:
+        answer = ok("memory", "fulltext", *keywords, "--json", "--config", str(path))
+        return sorted(row["key"] for row in json.loads(answer)["data"]["results"])
+
+    for key, text in (("a", "stripe only"), ("b", "paypal"), ("c", "only, stripe")):
+        ok("memory", "add", key, "--text", text, "--config", str(path))
+    assert found("stripe,paypal") == found("stripe", "paypal") == ["a", "b", "c"]
+    assert found('"only, stripe"') == ["c"]
+    assert found('"only, stripe"', "paypal") == ["b", "c"]
+    assert pegboard("memory", "fulltext", " , ", "--config", str(path)).returncode == 2
+
+
+@pytest.mark.parametrize("command", [("memory", "add", "a", "--text", "-"), ("call", "memory_add", "-")])
+def test_input_that_is_no_text_is_a_wrong_call(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """Bytes that are not UTF-8 are told with their place, whatever the locale says, and exit 2."""
+    path = write_config(tmp_path / "pegboard.json", {}, toolsets=["memory"])
+    for locale in ("C.UTF-8", "C"):
+        done = subprocess.run(
+            [sys.executable, "-m", "pegboard", *command, "--config", str(path)],
+            input=b'{"key": "caf\xe9"}',
+            capture_output=True,
+            timeout=60,
+            check=False,
+            env={**os.environ, "LC_ALL": locale},
+        )
+        assert (done.returncode, b"not UTF-8" in done.stderr, b"Traceback" in done.stderr) == (2, True, False)
+
+
 def test_memories_move_out_and_in(tmp_path: Path) -> None:
     """`export` and `import` carry everything over, tell what is wrong with a line, and leave no half file behind."""
     here = write_config(tmp_path / "here" / "pegboard.json", {}, storage=f"sqlite:{tmp_path / 'here.db'}")
@@ -303,3 +383,29 @@ def test_memories_move_out_and_in(tmp_path: Path) -> None:
     missing = pegboard("memory", "import", str(tmp_path / "nowhere"), "--config", str(there))
     assert missing.returncode == 1
     assert "entity" in ok("memory", "export", "--format", "server-memory", "--config", str(here))
+
+
+def test_an_export_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    """A reader that went away ends it without a word, a full disk with one; both are exit 1, and a pipe stays one."""
+    config = write_config(tmp_path / "pegboard.json", {}, toolsets=["memory"])
+    rows = "\n".join(json.dumps({"key": f"k{n}", "text": f"{n} " * 20_000}) for n in range(4))
+    ok("memory", "import", "-", "--config", str(config), stdin=rows)
+    command = [sys.executable, "-m", "pegboard", "memory", "export", "--config", str(config)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.read(10) == '{"format":'
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait(timeout=30)) == ("", 1)
+    for namespace in ("default", "nobody"):
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run(
+                [*command, "--namespace", namespace], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+        assert (done.returncode, done.stderr) == (1, "pegboard: the output: No space left on device\n")
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with subprocess.Popen([*command, str(fifo)], stderr=subprocess.PIPE) as process:
+        assert len(fifo.read_bytes().splitlines()) == 5
+        assert process.wait(timeout=30) == 0
+    assert fifo.is_fifo()

@@ -189,6 +189,16 @@ _HUGE = "1" + "0" * 5000
         ("pegboard.expose", '"some"', 'must be one of auto, all, search, found "some"'),
         ("pegboard.expose", "1", "must be one of auto, all, search, found 1"),
         ("pegboard.toolsets", '["memory", "notes"]', 'names "notes", which is not a toolset: use discovery, memory, '),
+        ("pegboard.memory.namespace", '" "', "must not be empty"),
+        ("pegboard.memory.namespace", '"a\\nb"', "must not contain control characters"),
+        ("pegboard.memory.namespace", '"\\u200b"', "must have a character that can be seen"),
+        pytest.param(
+            "pegboard.memory.namespace",
+            f'"{"n" * 129}"',
+            "has 129 characters, 128 is the most",
+            id="pegboard.memory.namespace-long",
+        ),
+        ("pegboard.memory.answerSize", "12499", "must be between 12500 and 1000000, found 12499"),
         ("pegboard.maxNameLength", "15", "must be between 16 and 128, found 15"),
         ("pegboard.maxNameLength", "129", "must be between 16 and 128, found 129"),
         pytest.param(

@@ -37,11 +37,14 @@ def _check_words(connection: Connection, fields: dict[int, Fields], spaces: dict
         for number, each in fields.items()
         for word in distinct(each.key, each.summary, each.text)
     )
-    documents = connection.rows("SELECT space, word, documents FROM memory_words WHERE documents <> 0")
+    documents = connection.rows("SELECT space, word, documents FROM memory_words")
     assert {(space, word): number for space, word, number in documents} == words
     learnt = connection.rows("SELECT space, word, term FROM memory_spelt")
     spelt = {(space, word): term for space, word, term in learnt}
     variants = _variants(connection)
+    # Nothing is left of words that nobody has any more.
+    assert {(space, term) for (space, _), term in spelt.items()} <= words.keys()
+    assert {(space, word) for space, word, _ in variants} <= spelt.keys()
     for number, each in fields.items():
         space = spaces[number]
         assert {word: spelt[space, word] for word in each.spelt} == each.spelt

@@ -15,6 +15,8 @@ pytestmark = pytest.mark.anyio
 
 MARK = re.compile(r"… \[cut: characters (\d+)-(\d+) of (\d+); read on with memory_get, offset (\d+)\]$")
 LONG_KEY = "k" * 480
+# What the settings allow at least.
+LEAST = 12_500
 # Plain, full of quotes and line ends, of characters that JSON writes as six, and of wide ones.
 TEXTS = {
     "plain": "word " * 30_000,
@@ -189,3 +191,36 @@ async def test_the_longest_result_fits(memories: Memories) -> None:
     for tool, asked in (("memory_search", {"query": "needle"}), ("memory_list", {})):
         data = await answered(memories, tool, asked)
         assert data["pagination"]["hasMore"] is False
+
+
+async def test_the_least_size_is_enough_for_the_worst(memories: Memories) -> None:
+    """With everything as long as it can be, written as long as it can be, each answer is within the least size there is
+    for answers."""
+    space, key = '"' * 128, '"' * 512
+    links = [{"key": f"{n:03}" + '"' * 509, "type": '"' * 64, "term": "\x01" * 200} for n in range(500)]
+    words = {"summary": "\x01" * 4000, "text": "needle " + "\x01 needle" * 4000, "links": links}
+    there = {"key": key, "namespace": space}
+    await answered(memories, "memory_add", {**there, **words}, LEAST)
+    await answered(memories, "memory_add", {"key": links[0]["key"], "namespace": space, **words}, LEAST)
+    for tool, arguments in (
+        ("memory_get", there),
+        ("memory_get", {**there, "offset": 7, "linksOffset": 499}),
+        ("memory_update", {**there, **words}),
+        ("memory_search", {"namespace": space, "query": "needle"}),
+        ("memory_fulltext_search", {"namespace": space, "keywords": "needle needle"}),
+        ("memory_list", {"namespace": space}),
+        ("memory_read_linked", there),
+        ("memory_rename", {"namespace": space, "old_key": key, "new_key": '"' * 511}),
+    ):
+        await answered(memories, tool, arguments, LEAST)
+
+
+async def test_a_summary_that_is_cut_says_so(memories: Memories) -> None:
+    """With how to see more of it; `memory_get` has any summary in full that needs no escapes."""
+    summary = "s" * 4000
+    await memories.add("a", summary, "needle")
+    (hit,) = (await answered(memories, "memory_search", {"query": "needle"}, LEAST))["results"]
+    cut = re.search(r"^s+… \[cut: (\d+) of 4000 characters; memory_get or a larger memory.answerSize", hit["summary"])
+    assert cut is not None
+    assert int(cut[1]) == hit["summary"].count("s", 0, int(cut[1])) > 1000
+    assert (await answered(memories, "memory_get", {"key": "a"}, LEAST))["summary"] == summary

@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from memory.clock import Clock
 from memory.consistency import assert_consistent
+from memory.peek import peek_all
 from pegboard.result import ToolFailure
 from pegboard.storage import Storage, open_storage
 from pegboard.storage.database import Connection
@@ -84,17 +85,17 @@ class Model:
         return sorted(note.links.values(), key=place)
 
     def rename(self, old: str, new: str) -> None:
-        """The links to it follow; of two that become the same, the one that led to it stays."""
+        """The links to it follow; of two that become the same the stronger stays, else the one that led to it."""
         self.notes[new] = self.notes.pop(old)
         for note in self.notes.values():
-            moved = {kind for target, kind in note.links if target == old}
-            note.links = {
-                (new if link.key == old else link.key, link.type): Link(
-                    new if link.key == old else link.key, link.type, link.term, link.weight
-                )
-                for link in note.links.values()
-                if not (link.key == new and link.type in moved)
-            }
+            kept: dict[tuple[str, str], Link] = {}
+            for link in note.links.values():
+                other = note.links.get((new if link.key == old else old, link.type)) if link.key in {old, new} else None
+                if other and (link.weight < other.weight or (link.key == new and link.weight == other.weight)):
+                    continue
+                key = new if link.key == old else link.key
+                kept[key, link.type] = Link(key, link.type, link.term, link.weight)
+            note.links = kept
 
 
 def _clear(connection: Connection) -> None:
@@ -285,7 +286,9 @@ class Machine(RuleBasedStateMachine):
             page = self.run(self.memories.list(namespace=space))
             assert [memory.key for memory in page.items] == sorted(model.notes)
             assert page.total == len(model.notes)
-            for memory in page.items:
+            memories = self.run(peek_all(self.memories, space))
+            assert [memory.meta for memory in page.items] == [memory.meta for memory in memories]
+            for memory in memories:
                 self.compare(space, memory)
 
     @rule(space=spaces)

@@ -10,9 +10,11 @@ import pytest
 
 from memory.clock import START, Clock
 from memory.consistency import assert_consistent
+from memory.peek import peek, peek_all
 from pegboard.result import Conflict, ToolErrorCode, ToolFailure
-from pegboard.storage.database import Database
-from pegboard.toolsets.memory import Link, Memories, Memory
+from pegboard.storage.database import Connection, Database
+from pegboard.toolsets.memory import Link, Memories
+from pegboard.toolsets.memory.memory import Brief
 
 pytestmark = pytest.mark.anyio
 
@@ -38,12 +40,6 @@ async def everything(database: Database) -> list[list[tuple[Any, ...]]]:
     return await database.read(
         lambda connection: [sorted(connection.rows(f"SELECT * FROM {name}"), key=repr) for name in tables]
     )
-
-
-async def peek(memories: Memories, key: str, namespace: str | None = None) -> Memory:
-    """A memory as a list shows it, without its being looked at."""
-    page = await memories.list(prefix=key, namespace=namespace)
-    return next(memory for memory in page.items if memory.key == key)
 
 
 def keys(links: Any) -> list[str]:
@@ -200,14 +196,18 @@ async def test_renaming_keeps_links_score_and_history(memories: Memories, databa
 
 
 async def test_renaming_merges_links_that_become_the_same(memories: Memories) -> None:
-    """A memory that waited for the new key and had a link to the old one keeps one link of each type."""
+    """A memory that waited for the new key and had a link to the old one keeps the stronger link of each type."""
     await memories.add("old")
     await memories.add("b", links=[Link("new", "bug", "waiting", 0.1), Link("old", "bug", "real", 0.9)])
     await memories.add("c", links=[Link("new", "bug"), Link("old", "design")])
+    await memories.add("d", links=[Link("new", "bug", "waiting", 0.9), Link("old", "bug", "real", 0.1)])
+    await memories.add("e", links=[Link("new", "bug", "waiting"), Link("old", "bug", "real")])
     renamed = await memories.rename("old", "new")
     assert (await memories.get("b")).links == [Link("new", "bug", "real", 0.9)]
     assert {link.type for link in (await memories.get("c")).links} == {"bug", "design"}
-    assert renamed.meta.in_degree == 3
+    assert (await memories.get("d")).links == [Link("new", "bug", "waiting", 0.9)]
+    assert (await memories.get("e")).links == [Link("new", "bug", "real", 0.5)]
+    assert renamed.meta.in_degree == 5
 
 
 async def test_renaming_onto_another_is_refused(memories: Memories, database: Database) -> None:
@@ -276,7 +276,7 @@ async def test_degrees_are_true_after_every_operation(memories: Memories, databa
     ]
     for step in steps:
         await step(memories)
-        there = {memory.key: memory for memory in (await memories.list()).items}
+        there = {memory.key: memory for memory in await peek_all(memories)}
         every = [link.key for memory in there.values() for link in memory.links]
         for key, memory in there.items():
             assert memory.meta.in_degree == every.count(key)
@@ -384,9 +384,57 @@ async def test_lists_are_ordered_and_paged(memories: Memories, clock: Clock) -> 
     assert {page.total for page in pages} == {7}
 
 
+async def test_a_list_tells_of_each_what_is_known(memories: Memories, clock: Clock) -> None:
+    """Summary, version, degrees and score are those of the memory itself; nobody's access counts."""
+    await memories.add("a", "first", "text", [Link("b", "bug"), Link("c", "bug")])
+    await memories.add("b", "second", "text", [Link("a", "bug")])
+    await memories.update("b", text="other")
+    await memories.get("a")
+    clock.forward(600)
+    page = await memories.list()
+    for brief, memory in zip(page.items, await peek_all(memories), strict=True):
+        assert brief == Brief(
+            key=memory.key,
+            namespace="home",
+            summary=memory.summary,
+            version=memory.version,
+            meta=memory.meta,
+        )
+
+
+async def test_a_list_reads_only_what_it_shows(memories: Memories, database: Database) -> None:
+    """However long texts are and however many links, they are not loaded; nor are keys looked at behind the prefix."""
+    await memories.add("a", "summary", "t" * 1000, [Link("b", "bug")])
+    statements: list[str] = []
+
+    class Watched:
+        """A connection that tells what it is asked."""
+
+        def __init__(self, connection: Connection) -> None:
+            self._connection = connection
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._connection, name)
+
+        def rows(self, sql: str, *params: Any) -> Any:
+            statements.append(sql)
+            return self._connection.rows(sql, *params)
+
+    class WatchedDatabase:
+        async def read(self, work: Callable[[Any], Any]) -> Any:
+            return await database.read(lambda connection: work(Watched(connection)))
+
+    memories._database = WatchedDatabase()  # pyright: ignore[reportAttributeAccessIssue]
+    assert (await memories.list("a")).items[0].meta.out_degree == 1
+    assert any("key >= ? AND key < ?" in sql for sql in statements)
+    assert not [sql for sql in statements if "text" in sql or "SELECT source, target" in sql]
+
+
 async def test_prefixes_are_plain_text(memories: Memories) -> None:
     """`%`, `_` and case mean themselves in a prefix."""
-    for key in ("a_b", "aXb", "a%c", "A_b", "%", "日本:x", "日本語"):
+    last = "\U0010ffff"
+    edges = ["z\ud7ff", "z\ud7ffa", "z\ue000", f"z{last}", f"z{last}a", last]
+    for key in ("a_b", "aXb", "a%c", "A_b", "%", "日本:x", "日本語", *edges):
         await memories.add(key)
 
     async def listed(prefix: str) -> list[str]:
@@ -399,6 +447,8 @@ async def test_prefixes_are_plain_text(memories: Memories) -> None:
     assert await listed("%") == ["%"]
     assert await listed("日本") == ["日本:x", "日本語"]
     assert await listed("a" * 300) == []
+    for prefix in ("z", "z\ud7ff", "z\ue000", f"z{last}", last, f"z{last}{last}"):
+        assert await listed(prefix) == sorted(key for key in edges if key.startswith(prefix))
 
 
 # Namespaces
@@ -449,6 +499,24 @@ async def test_namespaces_never_meet(memories: Memories, database: Database) -> 
     await assert_consistent(database)
 
 
+async def test_accents_are_one_key_however_they_are_typed(memories: Memories, database: Database) -> None:
+    """A letter and its accent, as one character or as two: it is the same everywhere."""
+    one, two = "caf\u00e9", "cafe\u0301"
+    await memories.add(two, links=[Link(f"{two}:b", "bug"), Link(f"{one}:b", "bug", "the same")], namespace=two)
+    with pytest.raises(Conflict):
+        await memories.add(one, namespace=one)
+    memory = await memories.get(two, namespace=one)
+    assert (memory.key, memory.namespace, memory.links) == (one, one, [Link(f"{one}:b", "bug", "the same")])
+    await memories.add(f"{two}:b", namespace=one)
+    assert len(await memories.linked(one, namespace=two)) == 2
+    for prefix in (one, two):
+        assert (await memories.list(prefix, namespace=one)).total == 2
+    await memories.update(two, text="x", namespace=two)
+    await memories.rename(two, f"{two}:c", namespace=two)
+    assert (await memories.delete(f"{two}:c", namespace=two)).key == f"{one}:c"
+    await assert_consistent(database)
+
+
 # Refusals
 
 SURROGATE = "half \ud83d"
@@ -458,6 +526,7 @@ WRONG: Mapping[str, tuple[str, Act]] = {
     "blank key": ("key", lambda m: m.add(" \u3000")),
     "NUL in key": ("key", lambda m: m.add("a\0b")),
     "line in key": ("key", lambda m: m.add("a\nb")),
+    "unseen key": ("key", lambda m: m.add("\u200b \u2060\u202e")),
     "surrogate in key": ("key", lambda m: m.add(SURROGATE)),
     "long key": ("key", lambda m: m.add(LONG_KEY)),
     "NUL in summary": ("summary", lambda m: m.add("new", "a\0b")),
@@ -488,6 +557,8 @@ WRONG: Mapping[str, tuple[str, Act]] = {
     "rename to NUL": ("new_key", lambda m: m.rename("a", "b\0")),
     "rename to nothing": ("new_key", lambda m: m.rename("a", "")),
     "rename to a long key": ("new_key", lambda m: m.rename("a", LONG_KEY)),
+    "unseen namespace": ("namespace", lambda m: m.add("new", namespace="\u200b")),
+    "unseen link": ("links", lambda m: m.add("new", links=[Link("\ufeff", "bug")])),
     "empty namespace": ("namespace", lambda m: m.add("new", namespace="")),
     "NUL in namespace": ("namespace", lambda m: m.add("new", namespace="a\0")),
     "long namespace": ("namespace", lambda m: m.list(namespace="n" * 129)),
@@ -571,11 +642,22 @@ async def test_the_score_follows_the_facts(memories: Memories, clock: Clock) -> 
             clock.forward(elapsed)
             seen = (await peek(memories, "a")).meta
             assert seen.score == pytest.approx(expected_score(50, accesses, 3, elapsed), abs=1e-9)
-            assert seen.status == ("active" if seen.score >= 70 else "cold")
+            assert seen.status == ("active" if clock.now - START < 86_400 else "cold")
             assert (await memories.search("a")).items[0].score == pytest.approx(seen.score, abs=1e-9)
     await memories.get("a")
     clock.forward(-500)
     assert (await peek(memories, "a")).meta.score == pytest.approx(expected_score(50, 8, 3, 0), abs=1e-9)
+
+
+async def test_reading_a_new_memory_leaves_it_active(memories: Memories, clock: Clock) -> None:
+    """It is new for a day, whoever looks at it; after that its score counts, which no use brings to 70 by itself."""
+    await memories.add("a", links=[Link(f"b{n}", "bug") for n in range(100)])
+    clock.forward(86_399)
+    for _ in range(100):
+        assert (await memories.get("a")).meta.status == "active"
+    clock.forward(1)
+    memory = await memories.get("a")
+    assert (memory.meta.status, 64 < memory.meta.score < 65) == ("cold", True)
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,27 @@ async def test_statuses_fit(tmp_path: Path) -> None:
         assert (await http.put("/api/memories/b", json={})).status_code == 405
 
 
+async def test_head_writes_nothing(tmp_path: Path) -> None:
+    """HEAD asks what GET would, with its status and no body, on every address that can be read."""
+    async with rest(tmp_path) as http:
+        assert (await http.post("/api/memories", json={"key": "a"})).status_code == 201
+        for path, status in (
+            ("/api/memories", 200),
+            ("/api/memories?key=b&text=x", 400),
+            ("/api/memories/a", 200),
+            ("/api/memories/b", 404),
+            ("/api/memories/a/linked", 200),
+            ("/api/memories/a/rename", 404),
+            ("/api/memory/search?q=a", 200),
+            ("/api/memory/fulltext?keywords=a", 200),
+        ):
+            answer = await http.head(path)
+            assert (answer.status_code, answer.content) == (status, b""), path
+            assert (await http.get(path)).status_code == status, path
+        listed = (await http.get("/api/memories")).json()["data"]["memories"]
+        assert [memory["key"] for memory in listed] == ["a"]
+
+
 async def test_a_wrong_request_is_told_what_is_wrong(tmp_path: Path) -> None:
     """400 with the parameter's name, and nothing is changed."""
     async with rest(tmp_path) as http:
@@ -58,6 +79,12 @@ async def test_a_wrong_request_is_told_what_is_wrong(tmp_path: Path) -> None:
             ("/api/memory/search?q=x&limit=" + "9" * 5000, "limit"),
             ("/api/memory/search?q=x&limit=1.5", "limit"),
             ("/api/memory/search?q=x&colour=red", "colour"),
+            ("/api/memory/search?q=x&query=y", "query"),
+            ("/api/memory/search?query=y&q=x", "query"),
+            ("/api/memory/search?q=x&q=y", "q"),
+            ("/api/memories?limit=1&limit=2", "limit"),
+            ("/api/memory/fulltext?keywords=%20,%20%22%22", "keywords"),
+            ("/api/memory/fulltext?keywords=&keywords=%20", "keywords"),
             ("/api/memory/fulltext?keywords=x&operator=NEAR", "operator"),
             ("/api/memories?limit=0", "limit"),
             ("/api/memories/%FF", "key"),

@@ -4,15 +4,18 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from memory.clock import Clock
+from memory.consistency import assert_consistent
 from memory.corpus import CORPUS, write_corpus
 from pegboard.result import ToolErrorCode, caught
 from pegboard.storage import open_storage
+from pegboard.storage.database import Connection, Database
 from pegboard.toolsets.memory import Memories
 from pegboard.toolsets.memory.memories import Hit, Page
 from pegboard.toolsets.memory.query import Operator, split
@@ -104,12 +107,14 @@ async def test_questions_find_what_they_are_about(shop: Memories) -> None:
 async def test_names_are_found_however_they_are_written(memories: Memories) -> None:
     """A name written as one word finds the one that has capitals or dashes, and the other way round."""
     ways = {"a": "gRPC on iOS", "b": "grpc on ios", "c": "OAuth", "d": "oauth", "e": "e-mail", "f": "email"}
+    ways |= {"g": "see getUserById()", "h": "getuserbyid"}
     for key, text in ways.items():
         await memories.add(f"note-{key}", text=text)
     for queries, right in [
         (("grpc", "gRPC", "GRPC", "ios", "iOS"), {"note-a", "note-b"}),
         (("oauth", "OAuth"), {"note-c", "note-d"}),
         (("email", "e-mail", "eMail"), {"note-e", "note-f"}),
+        (("getuserbyid", "getUserById", "get_user_by_id"), {"note-g", "note-h"}),
     ]:
         for query in queries:
             assert right <= set(found(await memories.search(query)))
@@ -134,12 +139,46 @@ async def test_nothing_is_an_answer(shop: Memories) -> None:
 
 
 async def test_forgotten_words_are_not_guessed(memories: Memories) -> None:
-    """A word that only a deleted memory had leads nowhere, not even misspelt."""
+    """A word that only a deleted memory had leads nowhere, not even misspelt, and comes back with another memory."""
     await memories.add("a", text="xylophone")
     await memories.add("b", text="piano")
     await memories.delete("a")
     for query in ("xylophone", "xylo", "xylophome"):
         assert found(await memories.search(query)) == []
+    await memories.add("c", text="xylophones")
+    for query in ("xylophone", "xylo", "xylophome"):
+        assert found(await memories.search(query)) == ["c"]
+
+
+async def test_nothing_is_left_of_forgotten_words(memories: Memories, database: Database) -> None:
+    """A secret is in no table after its memory is deleted, changed or replaced; what others wrote stays."""
+    secret = "hunter2 correcthorsebattery Geheimnisträger getSecretToken 火车票 happily"
+    await memories.add("other", text="happy horses, in another namespace", namespace="other")
+    await memories.add("stays", text="happy battery")
+    before = await rows_of_words(database)
+    await memories.add("a", "secret", secret)
+    await memories.delete("a")
+    assert await rows_of_words(database) == before
+    for key in ("a", "b"):
+        await memories.add(key, secret)
+    await memories.update("a", summary="battery")
+    await memories.add("b", "happy", replace=True)
+    await assert_consistent(database)
+    await memories.delete("a")
+    await memories.delete("b")
+    assert await rows_of_words(database) == before
+    await assert_consistent(database)
+
+
+async def rows_of_words(database: Database) -> list[list[tuple[Any, ...]]]:
+    """Every word that the tables hold, and how each is spelt."""
+
+    def work(connection: Connection) -> list[list[tuple[Any, ...]]]:
+        words = connection.rows("SELECT space, word, documents FROM memory_words ORDER BY space, word")
+        spelt = connection.rows("SELECT space, word, term FROM memory_spelt ORDER BY space, word")
+        return [[*words], [*spelt]]
+
+    return await database.read(work)
 
 
 # Keywords
@@ -321,6 +360,14 @@ async def test_excerpts_are_short(memories: Memories) -> None:
     assert hit.excerpt.endswith("…")
     (hit,) = (await memories.fulltext(["the needle"])).items
     assert hit.excerpt.startswith("…")
+
+
+async def test_a_phrase_is_shown_in_order(memories: Memories) -> None:
+    """An excerpt has the phrase that was asked for, not its words somewhere."""
+    filler = "card again, some words that say nothing of it. " * 30
+    await memories.add("a", text=f"again the card the charge {filler} It charged the card again. {filler}")
+    (hit,) = (await memories.fulltext(["charged the card"])).items
+    assert "<mark>charged</mark> <mark>the</mark> <mark>card</mark> again" in hit.excerpt
 
 
 # Anything may be asked

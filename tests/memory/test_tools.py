@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jsonschema_rs
 import pytest
@@ -142,6 +142,8 @@ async def test_wrong_parameters_are_named(tmp_path: Path) -> None:
             ("memory_search", {"query": "x", "speed": 1}, "speed"),
             ("memory_fulltext_search", {}, "keywords"),
             ("memory_fulltext_search", {"keywords": [5]}, "keywords"),
+            ("memory_fulltext_search", {"keywords": " , "}, "keywords"),
+            ("memory_fulltext_search", {"keywords": ["", " "]}, "keywords"),
             ("memory_fulltext_search", {"keywords": "x", "operator": "XOR"}, "operator"),
             ("memory_read_linked", {"key": "x", "depth": 7}, "depth"),
             ("memory_add", {"key": "bad\x00key", "text": "t"}, "key"),
@@ -151,6 +153,19 @@ async def test_wrong_parameters_are_named(tmp_path: Path) -> None:
             assert error["code"] == "TOOL_INVALID_INPUT"
             assert name in error["message"]
         assert (await data(client, "memory_list", {}))["pagination"]["total"] == len(MEMORIES)
+
+
+def untold(schema: Mapping[str, Any], value: Any, path: str = "") -> list[str]:
+    """What an answer has that its schema does not speak of."""
+    if isinstance(value, list):
+        return [each for item in cast("list[Any]", value) for each in untold(schema.get("items", {}), item, path)]
+    if not isinstance(value, dict):
+        return []
+    found: list[str] = []
+    for name, inner in cast("dict[str, Any]", value).items():
+        described = schema.get("properties", {}).get(name)
+        found += [f"{path}.{name}"] if described is None else untold(described, inner, f"{path}.{name}")
+    return found
 
 
 @pytest.mark.scenario("memory: MCP tool output format")
@@ -177,6 +192,8 @@ async def test_answers_fit_their_schemas(tmp_path: Path) -> None:
         for name, arguments in calls:
             answer = await client.call(name, arguments)
             jsonschema_rs.validate(tools[name]["outputSchema"], answer["structuredContent"])
+            if not answer["isError"]:
+                assert untold(tools[name]["outputSchema"], answer["structuredContent"]) == []
             assert answer["structuredContent"]["success"] is not answer["isError"]
 
 
@@ -251,6 +268,27 @@ async def test_every_parameter_explains_itself(tmp_path: Path) -> None:
             assert schema["enum"] == [True, False, "true", "false"]
 
 
+@pytest.mark.parametrize(
+    ("tool", "name", "most"),
+    [
+        ("memory_add", "key", 512),
+        ("memory_add", "summary", 4000),
+        ("memory_add", "text", 200_000),
+        ("memory_add", "namespace", 128),
+        ("memory_list", "prefix", 512),
+    ],
+)
+async def test_limits_stand_in_the_schemas(tmp_path: Path, tool: str, name: str, most: int) -> None:
+    """The longest text that a schema allows is taken, and one character more is refused with the limit."""
+    async with open_gateway(tmp_path, {}, **OWN) as gateway, http_client(gateway.mcp) as client:
+        tools = {each["name"]: each for each in await client.tools()}
+        assert tools[tool]["inputSchema"]["properties"][name]["maxLength"] == most
+        given = {"key": "k"} if tool == "memory_add" else {}
+        await data(client, tool, {**given, name: "日" * most})
+        error = await failure(client, tool, {**given, name: "x" * (most + 1)})
+        assert error["message"] == f"{name}: has more than {most:,} characters"
+
+
 async def test_memories_stay_over_a_restart_and_over_stdio(tmp_path: Path) -> None:
     """What was written over HTTP is found over stdio, by another process."""
     async with filled(tmp_path):
@@ -263,16 +301,16 @@ async def test_memories_stay_over_a_restart_and_over_stdio(tmp_path: Path) -> No
 
 async def test_settings_are_taken_over_while_running(tmp_path: Path) -> None:
     """The default namespace and the size of answers follow the config file."""
-    async with open_gateway(tmp_path, {}, **OWN, memory={"namespace": "red", "answerSize": 2000}) as gateway:
+    async with open_gateway(tmp_path, {}, **OWN, memory={"namespace": "red", "answerSize": 12_500}) as gateway:
         async with http_client(gateway.mcp) as client:
-            await data(client, "memory_add", {"key": "one", "text": "x" * 5000})
+            await data(client, "memory_add", {"key": "one", "text": "x" * 20_000})
             cut = await client.call("memory_get", {"key": "one"})
-            assert len(cut["content"][0]["text"]) <= 2100
+            assert len(cut["content"][0]["text"]) <= 12_500
             assert "offset" in cut["structuredContent"]["data"]["text"]
             await gateway.configure({}, **OWN)
             assert (await failure(client, "memory_get", {"key": "one"}))["code"] == "TOOL_NOT_FOUND"
             whole = await data(client, "memory_get", {"key": "one", "namespace": "red"})
-            assert whole["text"] == "x" * 5000
+            assert whole["text"] == "x" * 20_000
 
 
 async def test_memory_tools_are_found_by_everyday_words(tmp_path: Path) -> None:

@@ -6,22 +6,24 @@ import json
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters
 
 from memory.clock import START, Clock
 from memory.consistency import assert_consistent
 from node import package
-from pegboard.result import ToolFailure
+from pegboard.result import Conflict, ToolFailure
 from pegboard.storage import StorageError, open_storage
 from pegboard.storage.database import Connection, Database
 from pegboard.toolsets.memory import Link, Memories
 from pegboard.toolsets.memory.check import MAX_KEY, MAX_LINKS
+from pegboard.toolsets.memory.memory import moment
 from pegboard.toolsets.memory.moments import exact, seconds_of
 from pegboard.toolsets.memory.transfer import Format, Imported, export_memories, import_memories
 
@@ -150,6 +152,26 @@ async def test_what_exists_can_be_replaced(memories: Memories, database: Databas
     assert exact(memory.meta.updated_at) == "2026-02-01T10:00:00.25Z"
     assert not (await memories.search("stripes")).items
     await assert_consistent(database)
+
+
+async def test_other_links_are_another_version(memories: Memories) -> None:
+    """Whoever read a memory before its links were replaced is refused, as with other words."""
+    await memories.add("a", "same", "same", [Link("x", "bug"), Link("y", "bug")])
+    kept = {"key": "a", "summary": "same", "text": "same", "version": 1}
+
+    async def version_after(*links: Link) -> int:
+        rows = [link.to_dict() for link in links]
+        assert (await import_memories(memories, lines({**kept, "links": rows}), replace=True)).replaced == 1
+        return (await memories.get("a")).version
+
+    assert await version_after(Link("x", "bug"), Link("y", "bug")) == 1
+    assert await version_after(Link("x", "bug", weight=0.9), Link("y", "bug")) == 2
+    assert await version_after(Link("y", "bug"), Link("x", "bug", weight=0.9)) == 3
+    with pytest.raises(Conflict, match="version 3"):
+        await memories.update("a", text="stale", version=1)
+    twice = [{**kept, "links": []}, {**kept, "links": [{"key": "z"}]}]
+    await import_memories(memories, lines(*twice), replace=True)
+    assert (await memories.get("a")).version == 5
 
 
 async def test_the_same_file_twice_changes_nothing(memories: Memories, clock: Clock) -> None:
@@ -293,7 +315,25 @@ def test_no_digit_of_a_moment_is_lost(seconds: float) -> None:
     assert seconds_of(exact(seconds), "at") == seconds
 
 
-@pytest.mark.parametrize("text", ["", "2026", "2026-13-01T00:00:00Z", "12:00:00", "9" * 50])
+@given(st.datetimes(timezones=st.just(UTC)), st.sampled_from(["Z", "+14:00", "-14:00", ""]), st.integers(0, 10**12))
+@example(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC), "Z", 9999999999)
+@example(datetime(9999, 12, 30, 23, 59, 59, tzinfo=UTC), "Z", 9999999999)
+@example(datetime(1, 1, 1, tzinfo=UTC), "+14:00", 0)
+def test_a_moment_that_is_taken_can_be_shown(day: datetime, zone: str, rest: int) -> None:
+    """At either end of the calendar one is refused or has a date, in every form that it is shown in."""
+    try:
+        seconds = seconds_of(f"{day.replace(tzinfo=None).isoformat(timespec='seconds')}.{rest}{zone}", "at")
+    except ToolFailure:
+        assert day.year in (1, 9999)
+        return
+    assert seconds_of(exact(seconds), "at") == seconds
+    assert moment(seconds)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "2026", "2026-13-01T00:00:00Z", "12:00:00", "9" * 50, "9999-12-31T23:59:59.9Z", "0001-01-01T00:00:00+14:00"],
+)
 def test_what_is_no_moment_is_refused(text: str) -> None:
     """With the name of what is wrong."""
     with pytest.raises(ToolFailure, match="at must be a moment"):
@@ -303,6 +343,7 @@ def test_what_is_no_moment_is_refused(text: str) -> None:
 ENTITIES = [
     {"name": "Ada Lovelace", "entityType": "person", "observations": ["writes programs", 'likes 数学, "quotes"']},
     {"name": "Engine", "entityType": "machine", "observations": []},
+    {"name": "Notes", "entityType": "memory", "observations": ["one line", "two\nlines", "  indented", "", "\\n"]},
 ]
 RELATIONS = [
     {"from": "Ada Lovelace", "to": "Engine", "relationType": "programs"},
@@ -332,7 +373,7 @@ async def test_a_file_of_server_memory_moves_in(memories: Memories, database: Da
         await client.call_tool("create_entities", {"entities": ENTITIES})
         await client.call_tool("create_relations", {"relations": RELATIONS})
     with file.open("rb") as rows:
-        assert counts(await import_memories(memories, rows)) == (2, 0, 0, 0)
+        assert counts(await import_memories(memories, rows)) == (3, 0, 0, 0)
     memory = await memories.get("Ada Lovelace", sort_links=False)
     assert (memory.summary, memory.text) == ("person", 'writes programs\nlikes 数学, "quotes"')
     assert [(link.key, link.type) for link in memory.links] == [("Engine", "programs"), ("Charles", "knows")]
@@ -350,6 +391,20 @@ async def test_memories_move_out_to_server_memory(memories: Memories, tmp_path: 
     assert await graph_of(file) == {"entities": ENTITIES, "relations": RELATIONS}
 
 
+async def test_memories_come_back_from_the_file_of_server_memory(memories: Memories) -> None:
+    """Summary, text and kinds of links; one without a summary has none again, and lines are as they were."""
+    texts = ["", "a", "a\n", "\n\na\r\n b", "a\u2028b\nc"]
+    for n, text in enumerate(texts):
+        await memories.add(f"m{n}", "" if n % 2 else "summary", text, [Link("m0", "bug"), Link("m0", "design")])
+    before = await exported(memories, format="server-memory")
+    await import_memories(memories, before, namespace="copy")
+    for n, text in enumerate(texts):
+        memory = await memories.get(f"m{n}", namespace="copy")
+        assert (memory.summary, memory.text) == ("" if n % 2 else "summary", text)
+        assert [(link.key, link.type) for link in memory.links] == [("m0", "bug"), ("m0", "design")]
+    assert await exported(memories, "copy", format="server-memory") == before
+
+
 async def test_entities_replace_words_and_keep_the_history(memories: Memories, clock: Clock) -> None:
     """That file knows no history, so the memory's own goes on."""
     await memories.add("Engine", "old", "old")
@@ -361,14 +416,24 @@ async def test_entities_replace_words_and_keep_the_history(memories: Memories, c
     assert memory.meta == replace(memory.meta, created_at=START, updated_at=START + 60, access_count=2)
 
 
+async def test_names_of_a_file_are_one_however_they_are_typed(memories: Memories) -> None:
+    """A key, an entity and both ends of a relation may have their accents composed or not."""
+    one, two = "caf\u00e9", "cafe\u0301"
+    entity = {"type": "entity", "name": two, "entityType": "place"}
+    relation = {"type": "relation", "from": one, "to": f"{two}:b", "relationType": "r"}
+    assert counts(await import_memories(memories, lines(entity, relation))) == (1, 0, 0, 0)
+    assert counts(await import_memories(memories, lines({"key": two}, {"key": one}))) == (0, 0, 2, 0)
+    assert [link.key for link in (await memories.get(one)).links] == [f"{one}:b"]
+
+
 async def test_relations_are_kept_as_far_as_they_can_be(memories: Memories) -> None:
     """In any order, each once; too many are told by line, and so is a second entity of a name."""
     hub = {"type": "entity", "name": "hub", "entityType": "t", "observations": ["one"]}
     many: Iterable[dict[str, Any]] = (
-        {"type": "relation", "from": "hub", "to": f"n{n}", "relationType": "r"} for n in range(MAX_LINKS + 2)
+        {"type": "relation", "from": "hub", "to": f"n{n // 2}", "relationType": "r"} for n in range(2 * MAX_LINKS + 4)
     )
     imported = await import_memories(memories, lines(*many, hub, {**hub, "observations": ["two"]}))
     assert counts(imported) == (1, 0, 0, 3)
-    assert [each.line for each in imported.problems] == [MAX_LINKS + 4, MAX_LINKS + 1, MAX_LINKS + 2]
+    assert [each.line for each in imported.problems] == [2 * MAX_LINKS + 6, 2 * MAX_LINKS + 1, 2 * MAX_LINKS + 3]
     memory = await memories.get("hub")
     assert (memory.text, len(memory.links)) == ("one", MAX_LINKS)

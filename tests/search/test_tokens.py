@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pegboard.search.tokens import terms, words
+from pegboard.search.tokens import pieces, terms, words
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,15 @@ def test_every_form_of_an_identifier_is_the_same(form: str) -> None:
 def test_an_identifier_is_known_as_a_whole_too() -> None:
     """`github` finds `GitHub`, though that is also `git` and `hub`."""
     assert terms("GitHub").aside == terms("github").sequence
+
+
+def test_a_longer_identifier_is_known_as_a_whole_besides() -> None:
+    """Up to six parts, for texts in which somebody copied it; among tools only what people would say is a term."""
+    for name, whole in (("getUserById", "getuserbyid"), ("a_b_c_d_e_f", "abcdef")):
+        (found,) = pieces(name)
+        assert (found.other, found.aside) == ((whole,), ())
+    (too_long,) = pieces("a_b_c_d_e_f_g")
+    assert too_long.other == ()
 
 
 def test_letters_and_digits_part() -> None:

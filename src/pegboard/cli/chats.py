@@ -22,7 +22,7 @@ from pegboard.cli.common import (
     quiet_logs,
     stop,
 )
-from pegboard.cli.show import ago, show_table, table
+from pegboard.cli.show import ago, highlighted, plain, plainly, show_table, table, verbatim
 
 if TYPE_CHECKING:
     from pegboard.toolsets.chats import Chats, Session
@@ -145,7 +145,7 @@ async def _exported(chats: Chats, session: Session, to: Path | None, into_folder
 
     text = markdown(session, await chats.requests(session))
     if to is None:
-        print(text)
+        print(plain(text) if sys.stdout.isatty() else text)
         return None
     if into_folder:
         to.mkdir(parents=True, exist_ok=True)
@@ -222,6 +222,7 @@ def _absolute(workspace: Path | None) -> str | None:
     return None if workspace is None else str(workspace.expanduser().resolve())
 
 
+@plainly
 def _show_list(data: dict[str, Any]) -> None:
     rows = table("id", "last activity", "requests", "title", "workspace", "source")
     ids = [each["sessionId"] for each in data["sessions"]]
@@ -231,7 +232,7 @@ def _show_list(data: dict[str, Any]) -> None:
         title = " ".join((each["title"] or "").split())
         rows.add_row(
             *(each["sessionId"][:length], ago(each["lastActivity"]), str(each["requestsCount"])),
-            *(_escaped(title), _escaped(each["workspace"] or ""), each["source"]),
+            *(verbatim(title), verbatim(each["workspace"] or ""), each["source"]),
         )
     if not data["sessions"]:
         print("No chats.")
@@ -240,6 +241,7 @@ def _show_list(data: dict[str, Any]) -> None:
     _show_rest(data, len(data["sessions"]))
 
 
+@plainly
 def _show_hits(data: dict[str, Any]) -> None:
     from rich.console import Console
 
@@ -247,10 +249,9 @@ def _show_hits(data: dict[str, Any]) -> None:
     for hit in data["results"]:
         where = f" in {hit['workspace']}" if hit["workspace"] else ""
         title = " ".join((hit["title"] or "").split())
-        console.print(f"[bold]{_escaped(title)}[/bold]{_escaped(where)}")
-        console.print(f"  [dim]{_escaped(hit['sessionId'])} --request {hit['index']}[/dim]")
-        shown = _escaped(hit["excerpt"]).replace("<mark>", "[bold yellow]").replace("</mark>", "[/bold yellow]")
-        console.print(f"  {shown}")
+        console.print(verbatim("").append(title, "bold").append(where))
+        console.print(verbatim("  ").append(f"{hit['sessionId']} --request {hit['index']}", "dim"))
+        console.print(verbatim("  ").append(highlighted(hit["excerpt"], "bold yellow")))
     if not data["results"]:
         print("Nothing found.")
     _show_rest(data, len(data["results"]))
@@ -266,6 +267,7 @@ def _show_markdown(text: str) -> None:
     from rich.console import Console
     from rich.markdown import Markdown
 
+    text = plain(text)
     console = Console()
     if console.is_terminal:
         console.print(Markdown(text))
@@ -279,9 +281,3 @@ def _show_files(files: Sequence[str | None]) -> None:
         print(file)
     if len(written) > 20:
         print(f"… {len(written)} files in all")
-
-
-def _escaped(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from pegboard.cli.show import plain
+
 if TYPE_CHECKING:
     from pegboard.config import Location, Settings
 
@@ -58,9 +60,19 @@ def quiet_logs() -> None:
     configure(os.environ.get("PEGBOARD_LOG", "critical"))
 
 
+def text_of_input() -> str:
+    """What is piped into a command."""
+    try:
+        # Decoded here: where the locale says so, Python lets bytes pass that are no text.
+        text = sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError as exc:
+        stop(f"the input is not UTF-8: {exc.reason} at byte {exc.start}", WRONG_CALL)
+    return text.replace("\r\n", "\n")
+
+
 def stop(message: str, code: int) -> NoReturn:
     """End with a message for a person."""
-    print(f"pegboard: {message}", file=sys.stderr)
+    print(f"pegboard: {plain(message)}", file=sys.stderr)
     raise typer.Exit(code)
 
 
@@ -72,6 +84,6 @@ def finish(answer: Mapping[str, Any], *, as_json: bool, show: Callable[[Any], No
     elif error is None:
         show(answer.get("data"))
     else:
-        print(f"pegboard: {error['message']}", file=sys.stderr)
+        print(f"pegboard: {plain(error['message'])}", file=sys.stderr)
     if error is not None:
         raise typer.Exit(_EXIT.get(error["code"], FAILED))

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Annotated, Any
 
 import typer
 
 from pegboard.cli.ask import answerer
-from pegboard.cli.common import FAILED, WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop
+from pegboard.cli.common import (
+    FAILED,
+    WRONG_CALL,
+    ConfigOption,
+    JsonOption,
+    find_config,
+    finish,
+    stop,
+    text_of_input,
+)
 from pegboard.cli.show import ago, coloured, show_table, table
 
 
@@ -67,7 +75,7 @@ def call(
     """Call a tool and print its result."""
     from pegboard.exactjson import as_object
 
-    text = sys.stdin.read() if arguments == "-" else arguments
+    text = text_of_input() if arguments == "-" else arguments
     try:
         given = as_object(json.loads(text))
     except ValueError as exc:

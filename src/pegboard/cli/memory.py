@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Annotated, Any
 
 import typer
 
 from pegboard.cli import transfer
 from pegboard.cli.ask import Answer, answerer
-from pegboard.cli.common import WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop
-from pegboard.cli.show import ago, coloured, show_table, table
+from pegboard.cli.common import WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop, text_of_input
+from pegboard.cli.show import ago, coloured, highlighted, plainly, show_table, table, verbatim
 
 _Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="The project; else the configured one.")]
 _Limit = Annotated[int, typer.Option(help="How many at most.")]
@@ -54,14 +53,17 @@ def add(
 
 def get(
     key: str,
+    offset: Annotated[int, typer.Option(help="From which character on, where the text was cut.")] = 0,
+    links_offset: Annotated[int, typer.Option(help="How many links to pass over.")] = 0,
     unsorted: _Unsorted = False,
     namespace: _Namespace = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show a memory in full."""
-    answer = _ask(config, "memory_get", namespace, key=key, sortLinks=not unsorted)
-    finish(answer, as_json=as_json, show=_show_memory)
+    place = {"offset": offset, "linksOffset": links_offset}
+    answer = _ask(config, "memory_get", namespace, key=key, sortLinks=not unsorted, **place)
+    finish(answer, as_json=as_json, show=plainly(lambda data: _print_memory(data, links_offset)))
 
 
 def update(
@@ -91,7 +93,7 @@ def rename(
 def delete(key: str, namespace: _Namespace = None, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Delete a memory."""
     answer = _ask(config, "memory_delete", namespace, key=key)
-    finish(answer, as_json=as_json, show=lambda data: print(f"{data['key']} is deleted"))
+    finish(answer, as_json=as_json, show=_show_deleted)
 
 
 def search(
@@ -109,7 +111,9 @@ def search(
 
 
 def fulltext(
-    keywords: Annotated[list[str], typer.Argument(help="Keywords; one of several words is a phrase.")],
+    keywords: Annotated[
+        list[str], typer.Argument(help="Keywords, also parted by commas; one of several words is a phrase.")
+    ],
     every: Annotated[bool, typer.Option("--all", help="All of them must be there, not any.")] = False,
     limit: _Limit = 10,
     offset: _Offset = 0,
@@ -119,8 +123,11 @@ def fulltext(
     as_json: JsonOption = False,
 ) -> None:
     """Search memories for keywords."""
+    from pegboard.toolsets.memory.query import split
+
+    words = [word for given in keywords for word in split(given)]
     page = {"limit": limit, "offset": offset, "sortLinks": not unsorted, "operator": "AND" if every else "OR"}
-    answer = _ask(config, "memory_fulltext_search", namespace, keywords=keywords, **page)
+    answer = _ask(config, "memory_fulltext_search", namespace, keywords=words, **page)
     finish(answer, as_json=as_json, show=_show_results)
 
 
@@ -161,7 +168,7 @@ def _ask(config: Any, tool: str, namespace: str | None, **arguments: Any) -> Ans
 
 
 def _read(text: str | None) -> str | None:
-    return sys.stdin.read() if text == "-" else text
+    return text_of_input() if text == "-" else text
 
 
 def _all_links(keys: list[str] | None, links: str | None) -> list[Any] | None:
@@ -176,43 +183,60 @@ def _all_links(keys: list[str] | None, links: str | None) -> list[Any] | None:
     return [*given, *({"key": key} for key in keys or [])]
 
 
+@plainly
 def _show_written(data: dict[str, Any]) -> None:
     print(f"{data['key']} is at version {data['version']}, score {data['meta']['score']:g}")
 
 
-def _show_memory(data: dict[str, Any]) -> None:
+@plainly
+def _show_deleted(data: dict[str, Any]) -> None:
+    print(f"{data['key']} is deleted")
+
+
+@plainly
+def _show_walk(data: dict[str, Any]) -> None:
+    for at, memory in enumerate(data["memories"]):
+        if at:
+            print()
+        _print_memory(memory)
+    _print_message(data)
+
+
+def _print_memory(data: dict[str, Any], links_offset: int = 0) -> None:
     meta = data["meta"]
     print(f"{data['key']}  (version {data['version']}, score {meta['score']:g}, {meta['status']})")
     print("\n\n".join(filter(None, [data["summary"], data["text"]])))
     for link in data["links"]:
         term = f", {link['term']}" if link["term"] else ""
         print(f"  → {link['key']}  ({link['type']}{term}, {link['weight']:g})")
+    if more := data.get("moreLinks"):
+        print(f"  … {more} more: memory get with --links-offset {links_offset + len(data['links'])}")
 
 
-def _show_walk(data: dict[str, Any]) -> None:
-    for at, memory in enumerate(data["memories"]):
-        if at:
-            print()
-        _show_memory(memory)
+def _print_message(data: dict[str, Any]) -> None:
+    """How to read on, where an answer had no room for everything."""
+    if message := data.get("message"):
+        print(message)
 
 
+@plainly
 def _show_results(data: dict[str, Any]) -> None:
-    from rich.markup import escape
-
     rows = table("key", "relevance", "summary", "excerpt")
     for row in data["results"]:
-        marked = escape(row["excerpt"]).replace("<mark>", "[bold]").replace("</mark>", "[/bold]")
-        rows.add_row(escape(row["key"]), f"{row['relevance']:.2f}", escape(row["summary"]), marked)
+        excerpt = highlighted(row["excerpt"], "bold")
+        rows.add_row(verbatim(row["key"]), f"{row['relevance']:.2f}", verbatim(row["summary"]), excerpt)
     show_table(rows)
     print(f"{len(data['results'])} of {data['pagination']['total']} that fit")
+    _print_message(data)
 
 
+@plainly
 def _show_list(data: dict[str, Any]) -> None:
-    from rich.markup import escape
-
     rows = table("key", "score", "status", "changed", "summary")
     for row in data["memories"]:
         changed = ago(row["updated_at"].replace("Z", "+00:00"))
-        rows.add_row(escape(row["key"]), f"{row['score']:g}", coloured(row["status"]), changed, escape(row["summary"]))
+        key, summary = verbatim(row["key"]), verbatim(row["summary"])
+        rows.add_row(key, f"{row['score']:g}", coloured(row["status"]), changed, summary)
     show_table(rows)
     print(f"{len(data['memories'])} of {data['pagination']['total']}")
+    _print_message(data)

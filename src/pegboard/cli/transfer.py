@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from pegboard.cli.common import FAILED, ConfigOption, JsonOption, find_config, finish, load_settings, quiet_logs, stop
+from pegboard.cli.show import plainly
 
 if TYPE_CHECKING:
     from pegboard.toolsets.memory import Memories
@@ -42,17 +44,32 @@ def export_memories(
     """Write memories as JSON, one a line."""
     from pegboard.toolsets.memory import transfer
 
-    def work(out: BinaryIO) -> dict[str, Any]:
-        async def write(memories: Memories) -> object:
-            return await transfer.export_memories(memories, out.write, namespace=namespace, format=form.value)
+    failures: list[OSError] = []
 
-        return _with_memories(config, write)
+    def work(out: BinaryIO) -> dict[str, Any]:
+        def write_line(line: bytes) -> None:
+            try:
+                out.write(line)
+            except OSError as exc:
+                failures.append(exc)
+                raise
+
+        async def write(memories: Memories) -> object:
+            return await transfer.export_memories(memories, write_line, namespace=namespace, format=form.value)
+
+        answer = _with_memories(config, write)
+        # There it counts as a failure of the storage.
+        if failures:
+            raise failures[0]
+        return answer
 
     try:
-        answer = work(sys.stdout.buffer) if file is None or str(file) == "-" else _written(file, work)
+        answer = _printed(work) if file is None or str(file) == "-" else _written(file, work)
+    except BrokenPipeError:
+        # Whoever reads has seen enough.
+        raise typer.Exit(FAILED) from None
     except OSError as exc:
-        stop(f"{file}: {exc.strerror or exc}", FAILED)
-    sys.stdout.flush()
+        stop(f"{file or 'the output'}: {exc.strerror or exc}", FAILED)
     finish(answer, as_json=False, show=lambda count: print(f"{count} memories", file=sys.stderr))
 
 
@@ -86,8 +103,23 @@ def import_memories(
         raise typer.Exit(FAILED)
 
 
+def _printed(work: Callable[[BinaryIO], dict[str, Any]]) -> dict[str, Any]:
+    try:
+        answer = work(sys.stdout.buffer)
+        sys.stdout.flush()
+    except OSError:
+        # What is left in the buffer would be tried again, and fail again, when the process ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
+    return answer
+
+
 def _written(file: Path, work: Callable[[BinaryIO], dict[str, Any]]) -> dict[str, Any]:
     """Written beside it first: a file that was there stays until the new one is whole."""
+    if file.exists() and not file.is_file():
+        # A pipe or a device must not be replaced by a file.
+        with file.open("wb") as out:
+            return work(out)
     unfinished = Path(f"{file}.unfinished")
     try:
         with unfinished.open("wb") as out:
@@ -124,6 +156,7 @@ def _with_memories(config: Path | None, work: Callable[[Memories], Awaitable[obj
     return asyncio.run(run())
 
 
+@plainly
 def _show_imported(data: dict[str, Any]) -> None:
     print(", ".join(f"{data[what]} {what}" for what in ("added", "replaced", "skipped", "invalid")))
     for problem in data["problems"]:

@@ -10,7 +10,7 @@ from typing import Any
 from pegboard.config.settings import TOOLSETS, Settings
 from pegboard.config.shape import Node
 from pegboard.config.variables import MissingVariable, Variables
-from pegboard.names import nearest
+from pegboard.names import MAX_NAMESPACE, key_problem, nearest
 
 _Changes = Mapping[str, Any]
 
@@ -45,15 +45,19 @@ def tool_patterns(node: Node) -> dict[str, tuple[str, ...]]:
     return {key: value for key, value in patterns.items() if value}
 
 
+# The longest key, namespace and link there can be have to fit in, and a third of it is a summary.
+_LEAST_ANSWER = 12_500
+
+
 def _memory(node: Node, around: _Around) -> _Changes:
     _remark_others(node, ("namespace", "answerSize"), around)
     changes: dict[str, Any] = {}
     if namespace := node.get("namespace"):
-        if not namespace.text().strip():
-            raise namespace.wrong("must not be empty")
+        if problem := key_problem(namespace.text(), MAX_NAMESPACE):
+            raise namespace.wrong(problem)
         changes["memory_namespace"] = namespace.text()
     if size := node.get("answerSize"):
-        changes["memory_answer_size"] = size.whole_number(2_000, 1_000_000)
+        changes["memory_answer_size"] = size.whole_number(_LEAST_ANSWER, 1_000_000)
     return changes
 
 

@@ -43,7 +43,7 @@ class MemoryRest:
         ]
 
     async def _all(self, request: Request) -> Any:
-        if request.method == "GET":
+        if _method(request) == "GET":
             return await self._do("memory_list", self._queried(request, "memory_list"))
         arguments = _joined(await body_of(request), self._queried(request, "memory_add"))
         data = await self._do("memory_add", arguments)
@@ -51,18 +51,19 @@ class MemoryRest:
 
     async def _one(self, request: Request) -> Any:
         key, action = _address(request)
-        if action == _RENAME and request.method == "POST":
+        method = _method(request)
+        if action == _RENAME and method == "POST":
             given = _joined(await body_of(request), self._queried(request, "memory_rename"))
             return await self._do("memory_rename", _joined(given, {"old_key": key}))
-        if action == _LINKED and request.method == "GET":
+        if action == _LINKED and method == "GET":
             arguments = self._queried(request, "memory_read_linked")
             return await self._do("memory_read_linked", _joined(arguments, {"key": key}))
-        tool = _BY_METHOD.get(request.method)
+        tool = _BY_METHOD.get(method)
         if tool is None or action is not None:
             raise ToolFailure(
                 ToolErrorCode.NOT_FOUND, f"{request.method} is not possible there; /docs lists what there is"
             )
-        given = await body_of(request) if request.method == "PATCH" else {}
+        given = await body_of(request) if method == "PATCH" else {}
         return await self._do(tool, _joined(given, {**self._queried(request, tool), "key": key}))
 
     async def _search(self, request: Request) -> Any:
@@ -80,6 +81,11 @@ class MemoryRest:
 
     def _queried(self, request: Request, name: str, **names: str) -> dict[str, Any]:
         return queried(request, self._tools[name], **names)
+
+
+def _method(request: Request) -> str:
+    """What is asked for; HEAD is a GET without the answer's body, and Starlette lets it in wherever GET is."""
+    return "GET" if request.method == "HEAD" else request.method
 
 
 def _joined(given: Mapping[str, Any], also: Mapping[str, Any]) -> dict[str, Any]:

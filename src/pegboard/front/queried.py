@@ -7,10 +7,13 @@ from typing import Any
 from starlette.requests import Request
 
 from pegboard.exactjson import as_object
+from pegboard.result import invalid
 from pegboard.tool import Tool
 
 # A number with more digits is none that any parameter allows.
 _MOST_DIGITS = 15
+# The type of a parameter that may be given several times.
+_LIST = ["string", "array"]
 
 
 def queried(request: Request, tool: Tool, **names: str) -> dict[str, Any]:
@@ -19,16 +22,21 @@ def queried(request: Request, tool: Tool, **names: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for given in dict.fromkeys(request.query_params):
         name = names.get(given, given)
+        if name in found:
+            raise invalid(f"{given}: {name} is given under two names")
         schema = as_object(properties.get(name)) or {}
-        found[name] = _typed(request.query_params.getlist(given), schema.get("type"))
+        values, kind = request.query_params.getlist(given), schema.get("type")
+        if len(values) > 1 and kind != _LIST:
+            raise invalid(f"{given} is given {len(values)} times")
+        found[name] = _typed(values, kind)
     return found
 
 
 def _typed(values: list[str], kind: object) -> Any:
     """A parameter's value; what cannot be read as its kind stays a text, for the schema to refuse."""
-    if kind == ["string", "array"] and len(values) > 1:
+    if len(values) > 1:
         return values
-    value = values[-1]
+    (value,) = values
     if kind == "integer":
         digits = value.removeprefix("-")
         return int(value) if digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS else value

@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import Stemmer
 
 # Beyond this, a text is a pasted document and its first pages say what it is about.
 MAX_TEXT = 20_000
 _MAX_WORD = 64
-# Of how many parts a name can be that people write as one word.
-_MAX_PARTS = 3
+# Of how many parts a name can be that people write as one word: few say a longer one, but some copy it.
+_MAX_PARTS, _MAX_PARTS_COPIED = 3, 6
 
 # Words that carry grammar, and the politeness around a wish; nothing about any field of tools.
 _STOP_WORDS = frozenset(
@@ -37,12 +37,17 @@ _STOP_WORDS = frozenset(
 # Scripts written without spaces (or, as Hangul, with particles joined on): kana, ideographs, Hangul, Thai to Khmer.
 _UNSPACED = "぀-ヿㇰ-ㇿ㐀-䶿一-鿿豈-﫿가-힯" + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff" + "\U00020000-\U0003ffff"
 _IDENTIFIER = re.compile(r"[^\W_]+(?:[_-]+[^\W_]+)*")
-_WRITTEN = re.compile(r"[^\W_]+(?:['\u2019_-]+[^\W_]+)*")
+# Where a letter and its accent make no letter of their own, the accent stands by itself within the word.
+_WRITTEN = re.compile(r"[^\W_]+(?:['\u2019_\u0300-\u036f-]+[^\W_]+)*[\u0300-\u036f]*")
 _PART = re.compile(rf"[{_UNSPACED}]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z{_UNSPACED}]+")
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]+")
 _APOSTROPHE = re.compile(r"(?<=\w)['\u2019](?=\w)")
 _ACCENT = re.compile("[\u0300-\u036f]")
 _stem = cast("Callable[[str], str]", cast("Any", Stemmer).Stemmer("english").stemWord)
+
+
+# Where a word begins and ends in a text, and the terms that it is known by.
+Span: TypeAlias = tuple[int, int, frozenset[str]]
 
 
 @dataclass(slots=True)
@@ -99,17 +104,23 @@ def spelt(text: str) -> dict[str, str]:
     return found
 
 
-def spans(text: str, wanted: Set[str]) -> Iterator[tuple[int, int, frozenset[str]]]:
-    """Where words of a text stand, from its beginning, and the terms that each is known by. Those that are known by
-    none of the wanted may be left out."""
+def spans(text: str, wanted: Set[str]) -> Iterator[Span]:
+    """Where words of a text stand that are known by a wanted term, from its beginning, and the terms of each."""
+    # What a wanted pair or single character of an unspaced script can begin with.
+    first = "".join({term[0] for term in wanted if _UNSPACED_RUN.match(term)})
+    may_begin = re.compile(f"[{first}]") if first else None
     for match in _WRITTEN.finditer(text):
-        identifier = match.group()
+        identifier, start = match.group(), match.start()
+        if has_unspaced(identifier):
+            found = _spans_of_unspaced(identifier, may_begin)
         # Most words of a text are not wanted, and what each is known by is remembered.
-        if len(identifier) <= _MAX_REMEMBERED and wanted.isdisjoint(_remembered_terms(identifier)):
+        elif len(identifier) <= _MAX_REMEMBERED and wanted.isdisjoint(_remembered_terms(identifier)):
             continue
-        start = match.start()
-        for begin, end, known in _spans(identifier):
-            yield start + begin, start + end, known
+        else:
+            found = _spans(identifier)
+        for begin, end, known in found:
+            if not wanted.isdisjoint(known):
+                yield start + begin, start + end, known
 
 
 def _terms_of(identifier: str) -> frozenset[str]:
@@ -117,35 +128,49 @@ def _terms_of(identifier: str) -> frozenset[str]:
     return frozenset(term for _, _, known in _spans(identifier) for term in known)
 
 
-def _spans(identifier: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
-    found: list[tuple[int, int, frozenset[str]]] = []
-    if not _UNSPACED_RUN.search(identifier):
-        folded = _folded(identifier)
-        known = _pieces(folded)
-        whole = frozenset(known.aside)
-        if folded == identifier:
-            found = [(part.start(), part.end(), _known(part.group())) for part in _PART.finditer(identifier)]
-        else:
-            # Its parts stand elsewhere when accents are taken off.
-            whole |= frozenset(known.sequence)
-        return ((0, len(identifier), whole), *found)
+def _spans(identifier: str) -> Iterator[Span]:
+    whole = frozenset(term for each in pieces(identifier) for term in each.other)
+    if _folded(identifier) != identifier:
+        # Its parts stand elsewhere when accents are taken off.
+        yield 0, len(identifier), whole | _known(identifier)
+        return
+    yield 0, len(identifier), whole
     for part in _PART.finditer(identifier):
-        if not _UNSPACED_RUN.match(part.group()):
-            found.append((part.start(), part.end(), _known(part.group())))
+        yield part.start(), part.end(), _known(part.group())
+
+
+def _spans_of_unspaced(identifier: str, may_begin: re.Pattern[str] | None) -> Iterator[Span]:
+    """The pairs and single characters that may be wanted, without looking at each of perhaps many thousands."""
+    for part in _PART.finditer(identifier):
+        run, start = part.group(), part.start()
+        if not _UNSPACED_RUN.match(run):
+            yield start, part.end(), _known(run)
             continue
-        for at in range(part.start(), part.end()):
-            if at + 1 < part.end():
-                found.append((at, at + 2, _known(identifier[at : at + 2])))
-            found.append((at, at + 1, _known(identifier[at])))
-    return tuple(found)
+        # What is normalised is not changed by folding, as no character of these scripts has an accent.
+        is_folded = unicodedata.is_normalized("NFKC", run)
+        places = _places(run, may_begin) if is_folded else range(len(run))
+        for at in places:
+            for length in (2, 1):
+                piece = run[at : at + length]
+                if len(piece) == length:
+                    known = frozenset((piece,)) if is_folded else _known_piece(piece)
+                    yield start + at, start + at + length, known
+
+
+def _places(run: str, may_begin: re.Pattern[str] | None) -> Iterator[int]:
+    return (match.start() for match in may_begin.finditer(run)) if may_begin else iter(())
 
 
 def _known(part: str) -> frozenset[str]:
-    return frozenset(_pieces(_folded(part)).sequence)
+    return frozenset(term for each in pieces(part) for term in each.sequence)
+
+
+# A run with a character that folding changes, as every longer Thai text has one, is looked at pair by pair.
+_known_piece = lru_cache(maxsize=1 << 12)(_known)
 
 
 def _words(identifier: str) -> tuple[str, ...]:
-    return _remembered_words(identifier) if len(identifier) <= _MAX_REMEMBERED else _words_of(identifier)
+    return _remembered_words(identifier) if _comes_again(identifier) else _words_of(identifier)
 
 
 def _words_of(identifier: str) -> tuple[str, ...]:
@@ -161,11 +186,15 @@ def _folded(text: str) -> str:
         return text
     # A lone surrogate can stand in JSON, and nowhere else.
     text = text.encode("utf-8", "replace").decode("utf-8")
-    return unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFKD", text))).replace("ß", "ss")
+    return (
+        unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFKD", text)))
+        .replace("ß", "ss")
+        .replace("ẞ", "SS")
+    )
 
 
 def _pieces(identifier: str) -> Pieces:
-    return _remembered_pieces(identifier) if len(identifier) <= _MAX_REMEMBERED else _pieces_of(identifier)
+    return _remembered_pieces(identifier) if _comes_again(identifier) else _pieces_of(identifier)
 
 
 def _pieces_of(identifier: str) -> Pieces:
@@ -188,13 +217,23 @@ def _pieces_of(identifier: str) -> Pieces:
         if part.lower() not in _STOP_WORDS:
             content.append(term)
     whole = "".join(parts)
-    if 1 < len(parts) <= _MAX_PARTS and not _UNSPACED_RUN.search(whole):
-        aside.append(stemmed(whole))
+    if 1 < len(parts) <= _MAX_PARTS_COPIED and not _UNSPACED_RUN.search(whole):
         other = [stemmed(whole)]
+        aside += other if len(parts) <= _MAX_PARTS else []
     return Pieces(tuple(sequence), tuple(content), tuple(aside), tuple(other) if other != sequence else ())
 
 
-# Almost every word comes again; what is longer than words are is somebody's pasted data, and would fill the memory.
+def _comes_again(identifier: str) -> bool:
+    """Whether it is a word: almost every one comes again. What is longer than words are is somebody's pasted data, and
+    a run of an unspaced script is half a sentence; these would fill the memory."""
+    return len(identifier) <= _MAX_REMEMBERED and not has_unspaced(identifier)
+
+
+def has_unspaced(identifier: str) -> bool:
+    """Whether a part of it is of a script without spaces."""
+    return not identifier.isascii() and _UNSPACED_RUN.search(identifier) is not None
+
+
 _MAX_REMEMBERED = 64
 _remembered_pieces = lru_cache(maxsize=1 << 16)(_pieces_of)
 _remembered_words = lru_cache(maxsize=1 << 16)(_words_of)

@@ -10,6 +10,7 @@ from pegboard import exactjson
 
 DEFAULT = 25_000
 _MARK = "… [cut: characters {start}-{end} of {total}; read on with memory_get, offset {end}]"
+_SHORTENED = "… [cut: {end} of {total} characters; memory_get or a larger memory.answerSize shows more]"
 _LEAST = 200
 # What stands around the rows of an answer: whether it went well, pagination, a message.
 _FRAME = 300
@@ -31,10 +32,13 @@ def shortened(text: str, room: int) -> str:
     """As much of a text as there is room for, when it is written."""
     if _size(text) <= room:
         return text
-    end = room
-    while _size(text[:end]) >= room and end > 0:
+    # Among many there is no room to say it of each.
+    mark = _SHORTENED if room > _LEAST + len(_SHORTENED) else "…"
+    room -= len(mark)
+    end = max(room, 0)
+    while end and _size(text[:end]) > room:
         end = end * 3 // 4
-    return text[:end] + "…"
+    return text[:end] + mark.format(end=end, total=len(text))
 
 
 def slimmed(rows: Sequence[Row], budget: int, most_links: int, first_link: int = 0) -> list[Row]:

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from unicodedata import normalize
 
+from pegboard.names import MAX_NAMESPACE, key_problem
 from pegboard.result import invalid
 from pegboard.toolsets.memory.memory import Link
 
 MAX_KEY, MAX_SUMMARY, MAX_TEXT = 512, 4_000, 200_000
 MAX_LINKS, MAX_TYPE, MAX_TERM = 500, 64, 200
-MAX_NAMESPACE = 128
 # A pasted document; its first pages say what it is about.
 MAX_QUERY = 200_000
 # No list is that long, and both databases can count so far.
 MAX_OFFSET = 2**53
 
 
-def checked_key(key: str, parameter: str = "key") -> str:
-    """A key, or a clear refusal."""
-    if not key.strip():
-        raise invalid(f"{parameter} must not be empty")
-    checked_text(key, parameter, MAX_KEY)
-    if any(character < " " or character == "\x7f" for character in key):
-        raise invalid(f"{parameter} must not contain control characters")
-    return key
+def checked_key(key: str, parameter: str = "key", most: int = MAX_KEY) -> str:
+    """A key as it is kept, or a clear refusal. Composed: an accent is a part of its letter, however it was typed."""
+    composed = normalize("NFC", key)
+    # As it is given first: that is what the tools' schemas count.
+    if problem := key_problem(key, most) or key_problem(composed, most):
+        raise invalid(f"{parameter} {problem}")
+    return composed
+
+
+def checked_namespace(namespace: str) -> str:
+    """A namespace as it is kept, or a clear refusal."""
+    return checked_key(namespace, "namespace", MAX_NAMESPACE)
 
 
 def checked_text(text: str, parameter: str, most: int) -> str:
@@ -59,12 +64,12 @@ def checked_links(links: Iterable[Link]) -> list[Link]:
     """Links that can be kept; of two to the same memory and of the same type the last one counts."""
     found: dict[tuple[str, str], Link] = {}
     for link in links:
-        checked_key(link.key, "links: key")
-        checked_key(checked_text(link.type, "links: type", MAX_TYPE), "links: type")
+        key = checked_key(link.key, "links: key")
+        kind = checked_key(link.type, "links: type", MAX_TYPE)
         checked_text(link.term, "links: term", MAX_TERM)
         if not 0 <= link.weight <= 1:
             raise invalid(f"links: weight must be between 0 and 1, found {link.weight}")
-        found[link.key, link.type] = link
+        found[key, kind] = Link(key, kind, link.term, link.weight)
     if len(found) > MAX_LINKS:
         raise invalid(f"links: a memory has {MAX_LINKS} at most, found {len(found)}")
     return list(found.values())

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pegboard.result import ToolErrorCode, ToolFailure
 from pegboard.storage.database import Connection
-from pegboard.toolsets.memory.check import checked_links
 from pegboard.toolsets.memory.fulltext import Fields, FullText
-from pegboard.toolsets.memory.memory import Link, Memory, Meta, ordered
+from pegboard.toolsets.memory.memory import Brief, Link, Memory, Meta, ordered
 from pegboard.toolsets.memory.saved import History, Saved
 from pegboard.toolsets.memory.score import score, status_of
-from pegboard.toolsets.memory.table import Degrees, Kept, Table
+from pegboard.toolsets.memory.table import Degrees, Entry, Kept, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +80,19 @@ class Desk:
             for each in kept
         ]
 
+    def briefs(self, entries: Sequence[Entry]) -> list[Brief]:
+        degrees = self.table.degrees(entries)
+        return [
+            Brief(
+                key=each.key,
+                namespace=self.namespace,
+                summary=each.summary,
+                version=each.version,
+                meta=self._meta(each, degrees[each.id]),
+            )
+            for each in entries
+        ]
+
     def saved(self) -> Iterator[Saved]:
         """Every memory by key, as it is saved in a file, read some hundred at a time."""
         last = ""
@@ -98,10 +110,11 @@ class Desk:
             last = page[-1].key
 
     def restore(self, batch: Sequence[Saved], *, replace: bool, dry_run: bool) -> list[Outcome]:
-        """Write saved memories, and tell what became of each."""
+        """Write saved memories, as they are kept, and tell what became of each."""
         if not dry_run:
             self.table.make_space()
         known = self.table.by_keys(each.key for each in batch)
+        links = self._links_of(known.values()) if replace else {}
         entered: dict[int, Fields] = {}
         outcomes: list[Outcome] = []
         for each in batch:
@@ -114,29 +127,32 @@ class Desk:
             except ToolFailure as failure:
                 outcomes.append(failure)
                 continue
-            kept = self._kept(each, there)
+            kept = self._kept(each, there, has_same_links=links.get(each.key) == each.links)
             if not dry_run:
                 kept = self._placed(kept, each.links)
                 entered[kept.id] = fields
-            known[each.key] = kept
+            known[each.key], links[each.key] = kept, each.links
             outcomes.append("added" if there is None else "replaced")
         if entered:
             self.index.put_all(entered)
         return outcomes
 
-    def _kept(self, saved: Saved, there: Kept | None) -> Kept:
-        """The row that a saved memory becomes; a version that somebody read never stands for other words."""
+    def _links_of(self, memories: Collection[Kept]) -> dict[str, Sequence[Link]]:
+        links = self.table.links([each.id for each in memories])
+        return {each.key: links[each.id] for each in memories}
+
+    def _kept(self, saved: Saved, there: Kept | None, *, has_same_links: bool) -> Kept:
+        """The row that a saved memory becomes; a version that somebody read never stands for other words or links."""
         if there is None:
             history = saved.history or History.new(self.now)
         else:
             history = saved.history or dataclasses.replace(_history(there), updated_at=self.now)
-            is_same = (saved.summary, saved.text) == (there.summary, there.text)
+            is_same = has_same_links and (saved.summary, saved.text) == (there.summary, there.text)
             history = dataclasses.replace(history, version=max(history.version, there.version + (not is_same)))
         return Kept(
             0 if there is None else there.id,
             saved.key,
             saved.summary,
-            saved.text,
             history.version,
             history.base,
             history.access_count,
@@ -144,6 +160,7 @@ class Desk:
             history.created_at,
             history.updated_at,
             history.last_accessed_at,
+            saved.text,
         )
 
     def _placed(self, kept: Kept, links: Sequence[Link]) -> Kept:
@@ -151,7 +168,7 @@ class Desk:
             self.table.restore(kept)
         else:
             kept = dataclasses.replace(kept, id=self.table.enter(kept))
-        self.table.relink(kept.id, checked_links(links))
+        self.table.relink(kept.id, links)
         return kept
 
     def scores(self, keys: Iterable[str]) -> Mapping[str, float]:
@@ -184,7 +201,7 @@ class Desk:
                 break
         return steps
 
-    def _meta(self, kept: Kept, degrees: Degrees) -> Meta:
+    def _meta(self, kept: Entry, degrees: Degrees) -> Meta:
         value = score(kept.base, kept.access_count, degrees.sum, self.now - kept.last_accessed_at)
         return Meta(
             created_at=kept.created_at,
@@ -195,7 +212,7 @@ class Desk:
             in_degree=degrees.incoming,
             out_degree=degrees.outgoing,
             score=value,
-            status=status_of(value, kept.access_count, self.now - kept.created_at),
+            status=status_of(value, self.now - kept.created_at),
         )
 
 

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from pegboard import exactjson
 from pegboard.result import invalid
 from pegboard.search.tokens import spelt
 from pegboard.storage.database import Connection, Value
 from pegboard.storage.many import marks, parts
-from pegboard.toolsets.memory.words import BREAK, can_be_misspelt, distinct, indexed, spellings
+from pegboard.toolsets.memory.spellings import Spellings, as_json, pairs
+from pegboard.toolsets.memory.words import BREAK, distinct, indexed, spellings
 
 Phrase = tuple[str, ...]
 Wanted = Sequence[Sequence[Phrase]]
@@ -100,7 +100,7 @@ class FullText:
     def put_all(self, entered: Mapping[int, Fields]) -> None:
         """Enter memories, or enter them anew, with as few statements as one takes."""
         # Another spelling of a word is new even where the index knows both as the same.
-        self._learn({word: term for fields in entered.values() for word, term in fields.spelt.items()})
+        self._spellings.learn({word: term for fields in entered.values() for word, term in fields.spelt.items()})
         before = self.fields(list(entered))
         changed = {memory: fields for memory, fields in entered.items() if before.get(memory) != fields}
         self._strike([memory for memory in changed if memory in before])
@@ -265,52 +265,27 @@ class FullText:
             self._connection.execute(f"DELETE FROM memory_terms WHERE memory IN ({marks(part)})", *part)
 
     def _count(self, before: Iterable[Fields | None], after: Iterable[Fields | None]) -> None:
-        """Keep the number of memories of each word true."""
+        """Keep the number of memories of each word true, and no word that none has."""
         counts = Counter(word for fields in after for word in _words(fields))
         counts.subtract(word for fields in before for word in _words(fields))
         self._connection.execute(
-            f"INSERT INTO memory_words (space, word, documents) {self._pairs('BIGINT')}"
+            f"INSERT INTO memory_words (space, word, documents) {pairs(self._connection, 'BIGINT')}"
             " ON CONFLICT (space, word) DO UPDATE SET documents = memory_words.documents + excluded.documents",
-            *(self.space, _json({word: number for word, number in counts.items() if number})),
+            *(self.space, as_json({word: number for word, number in counts.items() if number})),
         )
+        gone: list[str] = []
+        for part in parts(sorted(word for word, number in counts.items() if number < 0)):
+            sql = f"DELETE FROM memory_words WHERE space = ? AND documents <= 0 AND word IN ({marks(part)})"
+            gone += [row[0] for row in self._connection.rows(f"{sql} RETURNING word", self.space, *part)]
+        self._spellings.forget(gone)
 
-    def _learn(self, words: Mapping[str, str]) -> None:
-        """Keep how words are spelt; they are never forgotten, and one that no memory has leads nowhere."""
-        sqlite = self._connection.dialect == "sqlite"
-        rows = self._connection.rows(
-            f"INSERT INTO memory_spelt (space, word, term) {self._pairs('TEXT')}"
-            f" ON CONFLICT DO NOTHING RETURNING word{', id' if sqlite else ''}",
-            *(self.space, _json(words)),
-        )
-        variants = {row: sorted(spellings(row[0])) for row in rows if can_be_misspelt(row[0])}
-        if sqlite:
-            self._connection.execute_many(
-                "INSERT INTO memory_spellings (rowid, variants) VALUES (?, ?)",
-                [(number, " ".join(each)) for (_, number), each in variants.items()],
-            )
-        elif variants:
-            self._connection.execute(
-                "INSERT INTO memory_spellings (space, variant, word)"
-                " SELECT CAST(? AS BIGINT), json_array_elements_text(value), key FROM json_each(CAST(? AS json))"
-                " ON CONFLICT DO NOTHING",
-                *(self.space, _json({word: each for (word,), each in variants.items()})),
-            )
-
-    def _pairs(self, kind: str) -> str:
-        """A SELECT of the namespace and each pair of an object, so that one statement takes many words."""
-        if self._connection.dialect == "sqlite":
-            # Without a WHERE, SQLite would take ON CONFLICT for the ON of a join.
-            return "SELECT ?, key, value FROM json_each(?) WHERE true"
-        return f"SELECT CAST(? AS BIGINT), key, CAST(value AS {kind}) FROM json_each_text(CAST(? AS json))"
+    @property
+    def _spellings(self) -> Spellings:
+        return Spellings(self._connection, self.space)
 
 
 def _words(fields: Fields | None) -> set[str]:
     return set() if fields is None else distinct(fields.key, fields.summary, fields.text)
-
-
-def _json(words: Mapping[str, object]) -> str:
-    """In one order everywhere, so that two writers never wait for each other."""
-    return exactjson.dump(dict(sorted(words.items()))).decode()
 
 
 def _fts5_phrase(phrase: Sequence[str]) -> str:

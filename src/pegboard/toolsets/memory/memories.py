@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
+from unicodedata import normalize
 
 from pegboard.result import Conflict, invalid
 from pegboard.storage.database import Connection, Database
 from pegboard.toolsets.memory.check import (
     MAX_KEY,
-    MAX_NAMESPACE,
     MAX_OFFSET,
     MAX_QUERY,
     MAX_SUMMARY,
@@ -22,13 +22,14 @@ from pegboard.toolsets.memory.check import (
     checked_choice,
     checked_key,
     checked_links,
+    checked_namespace,
     checked_number,
     checked_text,
 )
 from pegboard.toolsets.memory.desk import Desk, Outcome, Step
 from pegboard.toolsets.memory.excerpt import excerpt
 from pegboard.toolsets.memory.fulltext import Fields, FullText
-from pegboard.toolsets.memory.memory import Link, Memory, ordered
+from pegboard.toolsets.memory.memory import Brief, Link, Memory, ordered
 from pegboard.toolsets.memory.query import OPERATORS, Operator, Query, keywords, natural
 from pegboard.toolsets.memory.ranking import Ranking
 from pegboard.toolsets.memory.saved import Saved
@@ -86,7 +87,7 @@ class Memories:
     ) -> tuple[Memory, bool]:
         """Write a memory; and whether it is a new one. One of that key is an error unless it is to be replaced."""
         wanted = checked_links(links)
-        checked_key(key)
+        key = checked_key(key)
         _check_words(summary, text)
 
         def work(desk: Desk) -> tuple[Memory, bool]:
@@ -107,7 +108,7 @@ class Memories:
 
     async def get(self, key: str, *, namespace: str | None = None, sort_links: bool = True) -> Memory:
         """One memory in full; that it was looked at counts for its score."""
-        checked_key(key)
+        key = checked_key(key)
 
         def work(desk: Desk) -> Memory:
             desk.table.accessed(desk.existing(key).id, desk.now)
@@ -126,7 +127,7 @@ class Memories:
         namespace: str | None = None,
     ) -> Memory:
         """Change parts of a memory; with `version` only if nobody else did since that one."""
-        checked_key(key)
+        key = checked_key(key)
         wanted = None if links is None else checked_links(links)
         if summary is None and text is None and wanted is None:
             raise invalid("nothing to change: give summary, text or links")
@@ -148,8 +149,7 @@ class Memories:
 
     async def rename(self, old_key: str, new_key: str, *, namespace: str | None = None) -> Memory:
         """Another key for a memory, which keeps its links, score and history."""
-        checked_key(old_key, "old_key")
-        checked_key(new_key, "new_key")
+        old_key, new_key = checked_key(old_key, "old_key"), checked_key(new_key, "new_key")
 
         def work(desk: Desk) -> Memory:
             known = desk.existing(old_key, "old_key")
@@ -164,7 +164,7 @@ class Memories:
 
     async def delete(self, key: str, *, namespace: str | None = None) -> Memory:
         """Take a memory out; links that lead to it stay, and join up again should it come back."""
-        checked_key(key)
+        key = checked_key(key)
 
         def work(desk: Desk) -> Memory:
             known = desk.existing(key)
@@ -177,15 +177,15 @@ class Memories:
 
     async def list(
         self, prefix: str = "", order: str = "key", limit: int = 50, offset: int = 0, *, namespace: str | None = None
-    ) -> Page[Memory]:
-        """Memories by key, or the latest first."""
-        checked_text(prefix, "prefix", MAX_KEY)
+    ) -> Page[Brief]:
+        """Memories by key, or the latest first, without their texts and links."""
+        begin = normalize("NFC", checked_text(prefix, "prefix", MAX_KEY))
         checked_choice(order, "order", ORDERS)
         most, start = _checked_place(limit, offset)
 
-        def work(desk: Desk) -> Page[Memory]:
-            kept, total = desk.table.page(prefix, order, most, start)
-            return Page(desk.memories(kept), total, most, start)
+        def work(desk: Desk) -> Page[Brief]:
+            entries, total = desk.table.page(begin, order, most, start)
+            return Page(desk.briefs(entries), total, most, start)
 
         return await self._read(namespace, work)
 
@@ -223,7 +223,7 @@ class Memories:
         namespace: str | None = None,
     ) -> Sequence[Step]:
         """A memory and those that its links lead to, the nearest first, each once."""
-        checked_key(key)
+        key = checked_key(key)
         far = checked_number(depth, "depth", 1, MAX_DEPTH)
         wide = checked_number(breadth, "breadth", 1, MAX_BREADTH)
         most = checked_number(total, "total", 1, MAX_TOTAL)
@@ -248,13 +248,12 @@ class Memories:
 
         Both are called in a thread of the database's; `begin` again, should it have to be done again.
         """
-        if namespace is not None:
-            _check_namespace(namespace)
+        only = None if namespace is None else checked_namespace(namespace)
         now = self._clock()
 
         def work(connection: Connection) -> None:
             begin()
-            for space in namespaces(connection) if namespace is None else [namespace]:
+            for space in namespaces(connection) if only is None else [only]:
                 for saved in Desk(connection, space, now).saved():
                     show(saved)
 
@@ -263,10 +262,10 @@ class Memories:
     async def restore(
         self, batch: Sequence[Saved], *, replace: bool = False, dry_run: bool = False
     ) -> Sequence[Outcome]:
-        """Write saved memories, all or none, and tell what became of each."""
+        """Write saved memories that were checked, all or none, and tell what became of each."""
         places: dict[str, list[int]] = {}
         for at, saved in enumerate(batch):
-            places.setdefault(saved.checked().namespace, []).append(at)
+            places.setdefault(saved.namespace, []).append(at)
         now = self._clock()
 
         def work(connection: Connection) -> list[Outcome]:
@@ -315,8 +314,7 @@ class Memories:
         return await self._database.write(self._at_desk(namespace, work))
 
     def _at_desk(self, namespace: str | None, work: Callable[[Desk], T]) -> Callable[[Connection], T]:
-        space = self.namespace if namespace is None else namespace
-        _check_namespace(space)
+        space = checked_namespace(self.namespace if namespace is None else namespace)
         now = self._clock()
         return lambda connection: work(Desk(connection, space, now))
 
@@ -328,7 +326,3 @@ def _checked_place(limit: int, offset: int) -> tuple[int, int]:
 def _check_words(summary: str, text: str) -> None:
     checked_text(summary, "summary", MAX_SUMMARY)
     checked_text(text, "text", MAX_TEXT)
-
-
-def _check_namespace(namespace: str) -> None:
-    checked_key(checked_text(namespace, "namespace", MAX_NAMESPACE), "namespace")

@@ -55,15 +55,21 @@ class Meta:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
-    """One memory in full."""
+class Brief:
+    """A memory as a list has it: without its text and links."""
 
     key: str
     namespace: str
     summary: str
-    text: str
     version: int
     meta: Meta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory(Brief):
+    """One memory in full."""
+
+    text: str
     links: Sequence[Link] = field(default=())
 
     def to_dict(self) -> dict[str, Any]:

@@ -9,6 +9,9 @@ from decimal import Decimal
 from pegboard.result import invalid
 
 _PARTS = re.compile(r"(.+?)(?:[.,](\d{1,30}))?(Z|[+-]\d\d:?\d\d)?", re.IGNORECASE)
+# A day less than a calendar has on each end: in another zone, or rounded, a moment must still have a date.
+_FIRST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
+_LAST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 
 
 def exact(seconds: float) -> str:
@@ -25,9 +28,10 @@ def seconds_of(text: str, parameter: str) -> float:
     parts = _PARTS.fullmatch(text.strip())
     try:
         moment = datetime.fromisoformat(parts[1] + (parts[3] or "Z").upper()) if parts else None
-        whole = int(moment.timestamp()) if moment else None
-    except (ValueError, OverflowError):
-        whole = None
-    if parts is None or whole is None:
-        raise invalid(f'{parameter} must be a moment like "2026-01-31T12:00:00Z", found {text[:40]!r}')
-    return float(whole + Decimal(f"0.{parts[2] or 0}"))
+    except ValueError:
+        moment = None
+    if parts is not None and moment is not None:
+        seconds = float(int(moment.timestamp()) + Decimal(f"0.{parts[2] or 0}"))
+        if _FIRST <= seconds <= _LAST:
+            return seconds
+    raise invalid(f'{parameter} must be a moment like "2026-01-31T12:00:00Z", found {text[:40]!r}')

@@ -69,11 +69,11 @@ class Ranking:
         near = _togetherness(best, whole) if len(best) > 1 else share
         return min((1 - _TOGETHER) * share + _TOGETHER * near, 1.0)
 
-    def matched(self, fields: Fields) -> list[set[str]]:
-        """The words by which a memory is found that are in its text, its summary and its key."""
+    def matched(self, fields: Fields) -> list[list[Phrase]]:
+        """The words and phrases by which a memory is found that are in its text, its summary and its key."""
         forms = [form for _, forms in self._sought for form in forms]
         texts = [f" {text} " for text in (fields.text, fields.summary, fields.key)]
-        return [{word for form in forms if form.spaced in text for word in form.phrase} for text in texts]
+        return [[form.phrase for form in forms if form.spaced in text] for text in texts]
 
 
 def _best(forms: Sequence[_Form], parts: Sequence[_Part]) -> tuple[float, Phrase]:

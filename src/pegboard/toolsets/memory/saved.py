@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from pegboard.exactjson import as_list, as_object
 from pegboard.result import invalid
 from pegboard.toolsets.memory.check import (
-    MAX_NAMESPACE,
     MAX_SUMMARY,
     MAX_TEXT,
     checked_key,
     checked_links,
+    checked_namespace,
     checked_number,
     checked_text,
 )
@@ -91,13 +91,15 @@ class Saved:
         return saved.checked()
 
     def checked(self) -> Saved:
-        """This, or a refusal that says what of it cannot be kept."""
-        checked_key(checked_text(self.namespace, "namespace", MAX_NAMESPACE), "namespace")
-        checked_key(self.key)
+        """This as it is kept, or a refusal that says what of it cannot be."""
         checked_text(self.summary, "summary", MAX_SUMMARY)
         checked_text(self.text, "text", MAX_TEXT)
-        checked_links(self.links)
-        return self
+        return replace(
+            self,
+            namespace=checked_namespace(self.namespace),
+            key=checked_key(self.key),
+            links=checked_links(self.links),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """As it stands in a file."""

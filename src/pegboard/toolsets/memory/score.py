@@ -21,8 +21,8 @@ def score(base: float, accesses: int, degree: int, elapsed: float) -> float:
     return min(max(base * freshness + 10 * use / (use + 1) + 5 * degree / (degree + 5), 0.0), 100.0)
 
 
-def status_of(value: float, accesses: int, age: float) -> str:
-    """The state that a score stands for; what nobody had time to look at yet counts as active."""
-    if value >= _ACTIVE or (accesses == 0 and age < _DAY):
+def status_of(value: float, age: float) -> str:
+    """The state that a score stands for; what was written within a day counts as active, read or not."""
+    if value >= _ACTIVE or age < _DAY:
         return "active"
     return "cold" if value >= _COLD else "deprecated"

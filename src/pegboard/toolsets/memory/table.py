@@ -14,19 +14,18 @@ from pegboard.storage.database import Connection
 from pegboard.storage.many import marks, parts
 from pegboard.toolsets.memory.memory import Link
 
-_COLUMNS = (
-    "id, key, summary, text, version, base, access_count, traverse_count, created_at, updated_at, last_accessed_at"
-)
+_ENTRY = "id, key, summary, version, base, access_count, traverse_count, created_at, updated_at, last_accessed_at"
+_COLUMNS = f"{_ENTRY}, text"
+_LAST_CHARACTER = "\U0010ffff"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A row of `memories`."""
+class Entry:
+    """A row of `memories`, but for the text, which may be long."""
 
     id: int
     key: str
     summary: str
-    text: str
     version: int
     base: float
     access_count: int
@@ -34,6 +33,13 @@ class Kept:
     created_at: float
     updated_at: float
     last_accessed_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Kept(Entry):
+    """A row of `memories`."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,21 +132,22 @@ class Table:
             found += [Facts(*row) for row in rows]
         return found
 
-    def page(self, prefix: str, order: str, limit: int, offset: int) -> tuple[list[Kept], int]:
+    def page(self, prefix: str, order: str, limit: int, offset: int) -> tuple[list[Entry], int]:
         """Some of the memories whose keys begin so, and how many there are."""
         where, params = "space = ?", [self.space]
         if prefix:
-            where += " AND key >= ? AND substr(key, 1, ?) = ?"
-            params += [prefix, len(prefix), prefix]
+            where, params = f"{where} AND key >= ?", [*params, prefix]
+        if end := _after_all(prefix):
+            where, params = f"{where} AND key < ?", [*params, end]
         by = "key" if order == "key" else "updated_at DESC, key"
         counted = self._connection.row(f"SELECT count(*) FROM memories WHERE {where}", *params)
         rows = self._connection.rows(
-            f"SELECT {_COLUMNS} FROM memories WHERE {where} ORDER BY {by} LIMIT ? OFFSET ?",
+            f"SELECT {_ENTRY} FROM memories WHERE {where} ORDER BY {by} LIMIT ? OFFSET ?",
             *params,
             limit,
             offset,
         )
-        return [Kept(*row) for row in rows], int(counted[0]) if counted else 0
+        return [Entry(*row) for row in rows], int(counted[0]) if counted else 0
 
     def by_keys(self, keys: Iterable[str]) -> dict[str, Kept]:
         """Those of these keys that exist."""
@@ -158,7 +165,7 @@ class Table:
 
     def insert(self, key: str, summary: str, text: str, base: float, now: float) -> int:
         """Write a new memory; its number."""
-        return self.enter(Kept(0, key, summary, text, 1, base, 0, 0, now, now, now))
+        return self.enter(Kept(0, key, summary, 1, base, 0, 0, now, now, now, text))
 
     def enter(self, kept: Kept) -> int:
         """Write a memory that has a history already; its number."""
@@ -193,12 +200,14 @@ class Table:
         self._connection.execute(
             "UPDATE memories SET key = ?, version = version + 1, updated_at = ? WHERE id = ?", new, now, number
         )
-        # A memory may have waited for the new key while it had a link to the old one: one link of a kind is enough.
-        self._connection.execute(
-            "DELETE FROM memory_links WHERE space = ? AND target = ? AND EXISTS (SELECT 1 FROM memory_links other"
-            " WHERE other.source = memory_links.source AND other.target = ? AND other.type = memory_links.type)",
-            *(self.space, new, old),
-        )
+        # A memory may have waited for the new key while it had a link to the old one: the stronger one is enough.
+        for there, other, is_weaker in ((new, old, "<="), (old, new, "<")):
+            self._connection.execute(
+                "DELETE FROM memory_links WHERE space = ? AND target = ? AND EXISTS (SELECT 1 FROM memory_links other"
+                " WHERE other.source = memory_links.source AND other.target = ? AND other.type = memory_links.type"
+                f" AND memory_links.weight {is_weaker} other.weight)",
+                *(self.space, there, other),
+            )
         self._connection.execute(
             "UPDATE memory_links SET target = ? WHERE space = ? AND target = ?", new, self.space, old
         )
@@ -261,3 +270,13 @@ class Table:
             )
             found.update({value: int(count) for value, count in rows})
         return found
+
+
+def _after_all(prefix: str) -> str | None:
+    """What comes right after everything that begins so: both databases order by code point."""
+    rest = prefix.rstrip(_LAST_CHARACTER)
+    if not rest:
+        return None
+    following = ord(rest[-1]) + 1
+    # Surrogates are no characters.
+    return rest[:-1] + chr(0xE000 if following == 0xD800 else following)

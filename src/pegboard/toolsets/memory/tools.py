@@ -6,11 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pegboard.exactjson import as_list
+from pegboard.names import MAX_NAMESPACE
+from pegboard.result import invalid
 from pegboard.tool import ResultTool, answers, takes
 from pegboard.toolsets.memory import budget
-from pegboard.toolsets.memory.check import MAX_OFFSET, checked_number
+from pegboard.toolsets.memory.check import (
+    MAX_KEY,
+    MAX_LINKS,
+    MAX_OFFSET,
+    MAX_SUMMARY,
+    MAX_TERM,
+    MAX_TEXT,
+    MAX_TYPE,
+    checked_number,
+)
 from pegboard.toolsets.memory.memories import Hit, Memories, Page
-from pegboard.toolsets.memory.memory import Link, Memory, shown_score
+from pegboard.toolsets.memory.memory import Brief, Link, Memory, shown_score
 from pegboard.toolsets.memory.query import split
 
 Schema = Mapping[str, Any]
@@ -25,23 +36,51 @@ def _number(description: str, least: int, most: int | None, default: int, exampl
     return {"type": "integer", "description": description, **bounds, "default": default, "examples": [example]}
 
 
+def _object(properties: Mapping[str, Schema]) -> Schema:
+    # That there are more links is said only where some were left out.
+    required = [name for name in properties if name != "moreLinks"]
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _array(properties: Mapping[str, Schema]) -> Schema:
+    return {"type": "array", "items": _object(properties)}
+
+
 _KEY = _text(
-    "The memory's key; by convention namespace:domain:type:title", "shop:billing:decision:use-stripe", minLength=1
+    "The memory's key; by convention namespace:domain:type:title",
+    "shop:billing:decision:use-stripe",
+    minLength=1,
+    maxLength=MAX_KEY,
 )
-_SUMMARY = _text("One line that says what it is about", "Payments run through Stripe")
-_TEXT = _text("All there is to know", "We chose Stripe because its invoices fit ours. Decided in May.")
-_NAMESPACE = _text("The project that the memory belongs to; left out, the configured one", "shop", minLength=1)
+_SUMMARY = _text("One line that says what it is about", "Payments run through Stripe", maxLength=MAX_SUMMARY)
+_TEXT = _text(
+    "All there is to know; what is longer makes several memories, linked",
+    "We chose Stripe because its invoices fit ours. Decided in May.",
+    maxLength=MAX_TEXT,
+)
+_NAMESPACE = _text(
+    "The project that the memory belongs to; left out, the configured one",
+    "shop",
+    minLength=1,
+    maxLength=MAX_NAMESPACE,
+)
 _LINKS = {
     "type": "array",
-    "description": "Memories that this one leads to; they need not be written yet",
+    "description": f"Memories that this one leads to, {MAX_LINKS} at most; they need not be written yet",
     "items": {
         "type": "object",
         "properties": {
-            "key": _text("Key of the other memory", "shop:billing:bug:double-charge", minLength=1),
+            "key": {
+                **_KEY,
+                "description": "Key of the other memory",
+                "examples": ["shop:billing:bug:double-charge"],
+            },
             "type": _text(
-                "What it is to this one: decision, constrained, bug, design, assumption, experiment, …", "bug"
+                "What it is to this one: decision, constrained, bug, design, assumption, experiment, …",
+                "bug",
+                maxLength=MAX_TYPE,
             ),
-            "term": _text("The word or phrase that links them", "refund"),
+            "term": _text("The word or phrase that links them", "refund", maxLength=MAX_TERM),
             "weight": {
                 "type": "number",
                 "description": "How strong the link is",
@@ -66,40 +105,51 @@ _LIMIT = _number("How many results at most", 1, 100, 10, 5)
 _OFFSET = _number("How many results to pass over", 0, None, 0, 10)
 
 _STRING, _INTEGER, _NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}
-_LINK_OUT = {"type": "object", "properties": {"type": _STRING, "key": _STRING, "term": _STRING, "weight": _NUMBER}}
-_LINKS_OUT = {"type": "array", "items": _LINK_OUT}
+_LINK_OUT = {"type": _STRING, "key": _STRING, "term": _STRING, "weight": _NUMBER}
+_LINKS_OUT = _array(_LINK_OUT)
+_SCORE_OUT = {"type": "number", "minimum": 0, "maximum": 100}
+_STATUS_OUT = {"enum": ["active", "cold", "deprecated"]}
+_META_OUT = {
+    "created_at": _STRING,
+    "updated_at": _STRING,
+    "last_accessed_at": _STRING,
+    "access_count": _INTEGER,
+    "traverse_count": _INTEGER,
+    "in_degree": _INTEGER,
+    "out_degree": _INTEGER,
+    "score": _SCORE_OUT,
+    "status": _STATUS_OUT,
+}
 _MEMORY_OUT = {
     "key": _STRING,
     "namespace": _STRING,
     "summary": _STRING,
     "text": _STRING,
     "links": _LINKS_OUT,
+    "moreLinks": _INTEGER,
     "version": _INTEGER,
-    "meta": {"type": "object"},
+    "meta": _object(_META_OUT),
 }
-_PAGINATION_OUT = {
-    "type": "object",
-    "properties": {"total": _INTEGER, "limit": _INTEGER, "offset": _INTEGER, "hasMore": {"type": "boolean"}},
-    "required": ["total", "limit", "offset", "hasMore"],
+_STEP_OUT = {**_MEMORY_OUT, "depth": _INTEGER}
+_ROW_OUT = {
+    "key": _STRING,
+    "summary": _STRING,
+    "version": _INTEGER,
+    "score": _SCORE_OUT,
+    "status": _STATUS_OUT,
+    "updated_at": _STRING,
 }
-_RESULTS_OUT = {
-    "results": {
-        "type": "array",
-        "items": {
-            "type": "object",
-            "properties": {
-                "key": _STRING,
-                "summary": _STRING,
-                "excerpt": _STRING,
-                "relevance": {"type": "number", "minimum": 0, "maximum": 1},
-                "score": {"type": "number", "minimum": 0, "maximum": 100},
-                "links": _LINKS_OUT,
-            },
-            "required": ["key", "summary", "excerpt", "relevance", "score", "links"],
-        },
-    },
-    "pagination": _PAGINATION_OUT,
+_RESULT_OUT = {
+    "key": _STRING,
+    "summary": _STRING,
+    "excerpt": _STRING,
+    "relevance": {"type": "number", "minimum": 0, "maximum": 1},
+    "score": _SCORE_OUT,
+    "links": _LINKS_OUT,
+    "moreLinks": _INTEGER,
 }
+_PAGINATION = {"total": _INTEGER, "limit": _INTEGER, "offset": _INTEGER, "hasMore": {"type": "boolean"}}
+_PAGE_OUT = {"pagination": _object(_PAGINATION), "message": _STRING}
 
 
 def _hints(title: str, *, reads: bool = False, destroys: bool = False, again: bool = False) -> dict[str, Any]:
@@ -206,7 +256,7 @@ class MemoryUpdate(MemoryTool):
         key=_KEY,
         summary=_SUMMARY,
         text=_TEXT,
-        links={**_LINKS, "description": "Links in place of those there are"},
+        links={**_LINKS, "description": f"Links in place of those there are, {MAX_LINKS} at most"},
         version={
             "type": "integer",
             "minimum": 1,
@@ -277,7 +327,7 @@ class MemoryList(MemoryTool):
     input_schema = takes(
         [],
         namespace=_NAMESPACE,
-        prefix=_text("Only keys that begin so", "shop:billing:"),
+        prefix=_text("Only keys that begin so", "shop:billing:", maxLength=MAX_KEY),
         order={
             "enum": ["key", "recent"],
             "description": "By key, or the latest change first",
@@ -287,7 +337,7 @@ class MemoryList(MemoryTool):
         limit={**_LIMIT, "default": 50},
         offset=_OFFSET,
     )
-    output_schema = answers(memories={"type": "array"}, pagination=_PAGINATION_OUT)
+    output_schema = answers(memories=_array(_ROW_OUT), **_PAGE_OUT)
     annotations = _hints("List memories", reads=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
@@ -303,7 +353,7 @@ class MemoryList(MemoryTool):
 
 
 class _SearchTool(MemoryTool):
-    output_schema = answers(**_RESULTS_OUT)
+    output_schema = answers(results=_array(_RESULT_OUT), **_PAGE_OUT)
 
     def _answer(self, page: Page[Hit]) -> dict[str, Any]:
         size = self._budget
@@ -357,7 +407,7 @@ class MemoryFulltextSearch(_SearchTool):
             "items": {"type": "string"},
             "minLength": 1,
             "minItems": 1,
-            "description": "Keywords as a list, or as text parted by commas",
+            "description": "Keywords as a list, or as text parted by commas; 64 at most",
             "examples": ["stripe, double charge", ["stripe", "double charge"]],
         },
         operator={
@@ -375,8 +425,11 @@ class MemoryFulltextSearch(_SearchTool):
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         given = arguments["keywords"]
+        words = split(given) if isinstance(given, str) else [str(word) for word in as_list(given) or []]
+        if not any(word.strip() for word in words):
+            raise invalid("keywords: there is none among blanks and commas")
         page = await self._memories.fulltext(
-            split(given) if isinstance(given, str) else [str(word) for word in as_list(given) or []],
+            words,
             arguments.get("operator", "OR"),
             arguments.get("limit", 10),
             arguments.get("offset", 0),
@@ -401,7 +454,7 @@ class MemoryReadLinked(MemoryTool):
         sortLinks=_SORT_LINKS,
         namespace=_NAMESPACE,
     )
-    output_schema = answers(memories={"type": "array"}, total=_INTEGER)
+    output_schema = answers(memories=_array(_STEP_OUT), total=_INTEGER, message=_STRING)
     annotations = _hints("Read linked memories", reads=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
@@ -458,7 +511,7 @@ def _brief(memory: Memory, size: int) -> dict[str, Any]:
     return budget.slimmed([row], size, budget.MOST_LINKS_OF_MANY)[0]
 
 
-def _row(memory: Memory, size: int) -> dict[str, Any]:
+def _row(memory: Brief, size: int) -> dict[str, Any]:
     meta = memory.meta.to_dict()
     return {
         "key": memory.key,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, islice
 
-from pegboard.search.tokens import MAX_TEXT, Pieces, pieces, spelt
+from pegboard.search.tokens import MAX_TEXT, Pieces, has_unspaced, pieces, spelt
 
 # What stands between the words of a text and those that are only another form of them: no phrase reaches over it.
 BREAK = "¦"
@@ -67,6 +67,11 @@ def sought(query: str) -> dict[str, Asked]:
 def distinct(*fields: str) -> set[str]:
     """The words of indexed texts."""
     return {word for text in fields for word in text.split(" ") if word and word != BREAK}
+
+
+def can_be_spelt(term: str) -> bool:
+    """Whether a word is kept as it is spelt; in scripts without spaces nobody can tell one."""
+    return not has_unspaced(term)
 
 
 def can_be_misspelt(word: str) -> bool:
