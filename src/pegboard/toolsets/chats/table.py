@@ -16,7 +16,7 @@ from pegboard.toolsets.chats.session import Request, Session
 from pegboard.toolsets.chats.words import Phrase, Wanted
 
 # Counts up when files are read in another way: what an older Pegboard made of them is then read again.
-_READER = 1
+_READER = 2
 
 
 @dataclass(frozen=True, slots=True)
