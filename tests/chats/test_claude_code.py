@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from chats.makers import START, Home, log
 from chats.test_dialog import ANYTHING
+from chats.test_log import Growing
 from pegboard.toolsets.chats.claude_code import ClaudeCode, Transcript
 from pegboard.toolsets.chats.reading import LineReading
 from pegboard.toolsets.chats.session import Chat, Session
@@ -108,6 +109,16 @@ def test_a_broken_line_of_a_transcript_hides_no_other() -> None:
     assert [each.text for each in chat.requests] == ["one", "two"]
     assert chat.problem is not None
     assert LineReading(Transcript()).read(io.BytesIO(good[0] + b'{"half')).problem is None
+
+
+def test_a_transcript_that_grows_while_it_is_read_loses_no_request() -> None:
+    """Not even where each line stands for itself, and a half one would be passed over."""
+    whole = log(line("user", 1, None, "one"), line("user", 2, 1, "two"), line("user", 3, 2, "three"))
+    for cut in range(1, len(whole), 7):
+        reading = LineReading(Transcript())
+        assert reading.read(Growing(whole[:cut], whole[cut:])).problem is None
+        chat = reading.read(io.BytesIO(whole))
+        assert ([each.text for each in chat.requests], chat.problem) == (["one", "two", "three"], None)
 
 
 @given(st.lists(st.sampled_from(DIALOG), max_size=12), st.data())

@@ -220,6 +220,43 @@ def test_a_broken_last_line_is_dropped_without_a_word() -> None:
         assert chat.problem is None
 
 
+class Growing(io.BytesIO):
+    """A file that somebody writes on as soon as a reader has met its end."""
+
+    def __init__(self, now: bytes, later: bytes) -> None:
+        super().__init__(now)
+        self._later = later
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        line = super().readline(size)
+        if line and not line.endswith(b"\n"):
+            at = self.tell()
+            self.seek(0, io.SEEK_END)
+            self.write(self._later)
+            self._later = b""
+            self.seek(at)
+        return line
+
+
+def test_a_log_that_grows_while_it_is_read_is_not_damaged() -> None:
+    """Two halves of one line are no two lines; the next look reads all of it."""
+    data = log(whole(session("one")), push(["requests"], request("two", 2)), push(["requests"], request("three", 3)))
+    for cut in range(len(log(whole(session("one")))) + 1, len(data), 7):
+        reading = LineReading(DialogLog())
+        assert reading.read(Growing(data[:cut], data[cut:])).problem is None
+        chat = reading.read(io.BytesIO(data))
+        assert [each.text for each in chat.requests] == ["one", "two", "three"]
+        assert chat.problem is None
+
+
+def test_damage_is_told_only_as_long_as_it_is_there() -> None:
+    """What a log said last time is not said of what it is now."""
+    start = log(whole(session("one")))
+    reading = LineReading(DialogLog())
+    assert reading.read(io.BytesIO(start + b'{"kind":1,\n' + start)).problem is not None
+    assert reading.read(io.BytesIO(start + start)).problem is None
+
+
 def test_a_later_whole_object_replaces_all() -> None:
     """The editor writes its log anew from time to time."""
     data = log(whole(session("one", "two")), whole(session("three")), push(["requests"], request("four", 2)))

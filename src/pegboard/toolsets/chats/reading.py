@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import BinaryIO, Protocol
@@ -74,18 +74,17 @@ class LineReading:
 
     def read(self, stream: BinaryIO) -> Chat:
         """Take every line that is new. The last one, if it is broken, is one that is still being written."""
+        if self._lines.chained:
+            # What stopped the last pass is met again, or was only half there then.
+            self._problem = None
         self._take_new(stream)
         self._witness = self._look(stream)
         chat = self._lines.chat()
         return chat if self._problem is None else replace(chat, problem=self._problem)
 
     def _take_new(self, stream: BinaryIO) -> None:
-        stream.seek(self._offset)
-        at, broken = self._offset, None
-        while line := stream.readline(MOST_BYTES):
-            at += len(line)
-            if not line.strip(b" \t\r\n\0"):
-                continue
+        broken = None
+        for line, end in _new_lines(stream, self._offset):
             if broken is not None:
                 # It was not the last one: nobody is still writing it.
                 self._problem, broken = broken, None
@@ -94,9 +93,9 @@ class LineReading:
             try:
                 self._lines.take(line)
             except BrokenLine as exc:
-                broken = f"the line that ends at byte {at} is broken: {exc}"
-                continue
-            self._offset = at
+                broken = f"the line that ends at byte {end} is broken: {exc}"
+            else:
+                self._offset = end
 
     def _look(self, stream: BinaryIO) -> bytes:
         digest = blake2b(self._offset.to_bytes(8, "little"), digest_size=16)
@@ -105,6 +104,18 @@ class LineReading:
         stream.seek(max(self._offset - _WITNESS, 0))
         digest.update(stream.read(min(_WITNESS, self._offset)))
         return digest.digest()
+
+
+def _new_lines(stream: BinaryIO, at: int) -> Iterator[tuple[bytes, int]]:
+    """Each line from there on that says something, and where it ends."""
+    stream.seek(at)
+    while line := stream.readline(MOST_BYTES):
+        at += len(line)
+        if line.strip(b" \t\r\n\0"):
+            yield line, at
+        if not line.endswith(b"\n"):
+            # Here the file ended: what somebody writes from now on is the rest of this line, and no line.
+            return
 
 
 class WholeReading:
