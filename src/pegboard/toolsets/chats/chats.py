@@ -165,7 +165,9 @@ class Chats:
         by_path = {
             session.chat_json_path: session
             for session in self._sessions(files)
-            if _in_workspace(session, workspace) and session_id in (None, session.session_id)
+            if session.chat_json_path is not None
+            and _in_workspace(session, workspace)
+            and session_id in (None, session.session_id)
         }
         places = await self._places(asked, by_path) or await self._places(replace(asked, any_of=True), by_path)
         hits = [await self._hit(session, index, asked) for session, index in places[offset : offset + limit]]
@@ -228,9 +230,9 @@ class Chats:
                 found[session.session_id] = session if other is None else max(other, session, key=_rank)
         return sorted(found.values(), key=lambda session: (-session.activity, session.session_id))
 
-    async def _places(self, asked: Wanted, by_path: Mapping[str | None, Session]) -> list[tuple[Session, int]]:
-        found = await self.shelf.search(asked, _MOST_HITS)
-        return [(by_path[path], index) for path, index in found if path in by_path]
+    async def _places(self, asked: Wanted, by_path: Mapping[str, Session]) -> list[tuple[Session, int]]:
+        found = await self.shelf.search(asked, by_path, _MOST_HITS)
+        return [(by_path[path], index) for path, index in found]
 
     async def _hit(self, session: Session, index: int, asked: Wanted) -> Hit | None:
         requests = await self.shelf.requests(session, index, index)

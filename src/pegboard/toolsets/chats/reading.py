@@ -16,6 +16,7 @@ from pegboard.toolsets.chats.session import Chat
 # Beyond this a file is no chat that anybody could have had.
 MOST_BYTES = 1 << 30
 _WITNESS = 4096
+_MOST_KEPT = (1 << 63) - 1
 
 
 class BrokenLine(ValueError):  # noqa: N818  it names the line
@@ -145,12 +146,29 @@ class Stamp:
     """How a file looked: what has the same stamp has not changed."""
 
     size: int
+    # When it was written, in nanoseconds.
     changed: int
+    # Which file it is, and when anything about it changed: another one with the same size and time is told by these.
+    inode: int = 0
+    touched: int = 0
 
     @classmethod
     def of(cls, found: os.stat_result) -> Stamp:
         """The stamp of a file."""
-        return cls(found.st_size, found.st_mtime_ns)
+        size, changed = found.st_size, _kept(found.st_mtime_ns)
+        if os.name == "nt":
+            # There a folder does not tell which file an entry is, and the other time is that of its making.
+            return cls(size, changed)
+        return cls(size, changed, _kept(found.st_ino), _kept(found.st_ctime_ns))
+
+
+# No file looks like this: what is known with this stamp is read again.
+NEVER = Stamp(-1, -1)
+
+
+def _kept(number: int) -> int:
+    """A number that any database can keep: a file's time may lie anywhere, and its number has 64 bits."""
+    return max(-_MOST_KEPT, min(number, _MOST_KEPT))
 
 
 def open_to_read(path: str) -> BinaryIO:
