@@ -36,6 +36,12 @@ def test_the_record_behind_the_tools() -> None:
     assert Session.from_record(found.to_record()) == found
 
 
+def test_a_preview_begins_with_the_first_word() -> None:
+    """Blank lines before it, be they more than 80, are none of it; blank lines alone are nothing."""
+    assert record(session("\n" * 90 + " real text")).first_request_preview == "real text"
+    assert record(session("\n \n")).first_request_preview is None
+
+
 @pytest.mark.parametrize(
     ("data", "texts", "last_seen"),
     [

@@ -373,6 +373,46 @@ async def test_a_name_that_is_no_utf_8_is_found_again(home: Home, database: Data
         await chats.close()
 
 
+async def test_a_dialog_in_a_known_folder_opens_no_other_folders_files(chats: Chats, home: Home) -> None:
+    """Where a place tells the folder, or almost: windows without one, exports, transcripts of other projects."""
+    for number in range(20):
+        write(home.user() / "globalStorage/emptyWindowChatSessions" / f"e{number}.json", b'{"requests": [{}]}')
+        home.export(f"x{number}.json", session("x"))
+        project = home.folder / ".claude/projects" / f"-home-ada-p{number}"
+        write(
+            project / f"t{number}.jsonl",
+            log({"type": "user", "cwd": f"/home/ada/p{number}", "message": {"content": "hi"}}),
+        )
+    home.chat("mine", session("mine"), at=OLD - 1000)
+    with pytest.MonkeyPatch.context() as patch, watched(home, patch) as opened:
+        newest = await chats.newest(["/home/ada/shop"])
+        assert await chats.newest(["/home/ada/none"]) is None
+        other = await chats.newest(["/home/ada/p7"])
+    assert newest is not None
+    assert newest.session_id == "mine"
+    assert other is not None
+    assert other.session_id == "t7"
+    assert {Path(path).name for path in opened.paths} == {"mine.json", "workspace.json", "t7.jsonl"}
+
+
+async def test_the_current_dialog_is_not_looked_for_without_end(chats: Chats, home: Home, now: Now) -> None:
+    """When the time is over, the newest of those that were read is the answer."""
+    for number in range(100):
+        home.chat(f"s{number}", session("hello"), at=OLD + number)
+    read = chats.shelf._read
+
+    async def slow(files: Any) -> None:
+        now.later(5)
+        await read(files)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chats.shelf, "_read", slow)
+        newest = await chats.newest(patience=4)
+    assert newest is not None
+    assert newest.session_id == "s99"
+    assert sum(chats.shelf.is_known(file) for file in await chats.shelf.files()) == 16
+
+
 async def test_a_line_more_packs_one_request(chats: Chats, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a long log only what changed is compressed again."""
     path = home.chat("one", log(whole(session(*(f"request {number}" for number in range(50))))))

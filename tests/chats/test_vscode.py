@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from chats.makers import ADA, START, Home, log, request, session, whole, write
-from pegboard.toolsets.chats.folders import belongs, holds, path_of, same_form
+from pegboard.toolsets.chats.folders import Around, Within, belongs, flattened, holds, path_of, same_form
 from pegboard.toolsets.chats.source import ChatSource
 from pegboard.toolsets.chats.vscode import PRODUCTS, VSCode, installed
 
@@ -105,7 +105,7 @@ def test_a_workspace_tells_its_folder(home: Home, content: bytes, folders: list[
     path = home.chat("one", session("x"), folder=None)
     write(path.parent.parent / "workspace.json", content)
     source = home.sources()[0]
-    assert list(source.folders(next(source.files()))) == folders
+    assert list(source.folders(next(source.files())) or ()) == folders
 
 
 def test_a_workspace_of_several_folders_tells_each(home: Home) -> None:
@@ -118,7 +118,7 @@ def test_a_workspace_of_several_folders_tells_each(home: Home) -> None:
     write(path.parent.parent / "workspace.json", json.dumps({"workspace": several.as_uri()}).encode())
     source = home.sources()[0]
     expected = [str(home.folder / "code" / "shop"), str(home.folder / "till"), "/srv/x"]
-    assert list(source.folders(next(source.files()))) == expected
+    assert list(source.folders(next(source.files())) or ()) == expected
 
 
 def test_a_session_of_the_index_alone_is_known_by_name(home: Home) -> None:
@@ -190,3 +190,8 @@ def test_folders_are_compared_as_they_are_meant(folder: str, place: str, inside:
     assert belongs([folder], [place]) is inside
     assert holds([folder], [place]) is around
     assert same_form(path_of(folder)) == same_form(folder)
+    flat = flattened(same_form(folder))
+    assert Within([place]).admits([folder]) is inside
+    assert Within([place]).may_admit(flat) or not inside
+    assert Around([place]).admits([folder]) is around
+    assert Around([place]).may_admit(flat) or not around

@@ -39,6 +39,7 @@ def _head(session: Session) -> Iterator[str]:
         "Last activity": iso(session.last_seen),
         "Model": session.model_id,
         "Requests": str(session.requests_count),
+        "Problem": session.problem,
     }
     yield from (f"- {name}: {_line(value)}" for name, value in facts.items() if value)
     yield ""

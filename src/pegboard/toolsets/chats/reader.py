@@ -75,7 +75,7 @@ class Reader:
             reading = file.source.reading(file) if held is None else held.reading
             chat = reading.read(stream)
         if not chat.folders:
-            chat = replace(chat, folders=tuple(file.source.folders(file)))
+            chat = replace(chat, folders=tuple(file.source.folders(file) or ()))
         packed = _packed(chat, held)
         if reading.grows:
             self._hold(file.path, _Held(reading, chat.requests, packed))

@@ -70,6 +70,7 @@ class Shelf:
         self._files: Mapping[str, ChatFile] = {}
         self._latest_first: Sequence[ChatFile] = ()
         self._by_id: Mapping[str, Sequence[str]] = {}
+        self._nameless: Sequence[ChatFile] = ()
         self._looked_at: float | None = None
         self._known: dict[str, _Known] | None = None
         self._reader = Reader()
@@ -98,6 +99,7 @@ class Shelf:
                 if file.session_id is not None:
                     by_id.setdefault(file.session_id, []).append(file.path)
             self._by_id = by_id
+            self._nameless = [file for file in found.values() if file.session_id is None]
             self._latest_first = sorted(found.values(), key=_changed, reverse=True)
             self._looked_at = self._clock()
             await self._forget(gone)
@@ -105,18 +107,16 @@ class Shelf:
 
     def named(self, session_id: str) -> list[ChatFile]:
         """The files whose name is this session's, and those whose content is."""
-        found = [self._files[path] for path in self._by_id.get(session_id, ())]
-        if found:
-            return found
-        return [
-            self._files[path]
-            for path, known in (self._known or {}).items()
-            if known.session.session_id == session_id and path in self._files
-        ]
+        by_name = [self._files[path] for path in self._by_id.get(session_id, ())]
+        return [*by_name, *(file for file in self.nameless() if self._holds(file, session_id))]
 
-    def nameless(self) -> list[ChatFile]:
+    def _holds(self, file: ChatFile, session_id: str) -> bool:
+        known = self.session(file)
+        return known is not None and known.session_id == session_id
+
+    def nameless(self) -> Sequence[ChatFile]:
         """The files that have to be read before anybody knows whose they are."""
-        return [file for file in self._files.values() if file.session_id is None]
+        return self._nameless
 
     async def again(self, files: Iterable[ChatFile]) -> list[ChatFile]:
         """These files as they look now; one that is gone is left out."""
