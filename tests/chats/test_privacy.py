@@ -200,14 +200,13 @@ async def test_an_index_that_cannot_be_used_stops_the_chats_alone(tmp_path: Path
     """The error says which file, and the next call tries again."""
     del projects
     index = tmp_path / "state" / "chats.db"
-    index.parent.mkdir()
-    index.write_bytes(b"something else" * 100)
+    index.mkdir(parents=True)
     async with open_gateway(tmp_path, {}, **OWN) as gateway, http_client(gateway.mcp) as client:
         failed = (await client.call(TOOL))["structuredContent"]
         assert failed["isError"] is True
         assert "chats.db" in failed["message"]
         assert (await client.call("tool_find", {"query": "chat"}))["isError"] is False
-        index.unlink()
+        index.rmdir()
         assert (await client.call(TOOL))["structuredContent"]["success"] is True
 
 

@@ -1,13 +1,7 @@
-"""The index of chats: a file of its own beside everything else that is kept.
-
-It can be made again from the chats at any time, and it holds what people said: so it stays on the machine whose chats
-they are, also where memories and boards are on a PostgreSQL that others share.
-"""
+"""The tables of the index of chats."""
 
 from __future__ import annotations
 
-from pegboard.config import state_folder
-from pegboard.storage import OnDemand, SqliteDatabase
 from pegboard.storage.migrations import Step
 
 # Steps are added, never changed.
@@ -67,8 +61,3 @@ STEPS: tuple[Step, ...] = (
     """
     ),
 )
-
-
-def chat_index() -> OnDemand:
-    """The index in the user's state folder; nothing is opened before somebody asks for a chat."""
-    return OnDemand(SqliteDatabase(state_folder() / "chats.db", STEPS))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pegboard.storage.database import Connection, Database, StorageError
 from pegboard.storage.threads import Threads
@@ -22,6 +23,7 @@ from pegboard.toolsets.chats.source import ChatFile, ChatSource
 from pegboard.toolsets.chats.table import ChatTable, Kept, Row, Unindexed
 from pegboard.toolsets.chats.words import Wanted, indexed
 
+T = TypeVar("T")
 OnProgress = Callable[[int, int], None]
 
 # How much is read before it is written down, and before another call may come in between.
@@ -166,10 +168,10 @@ class Shelf:
 
     async def index(self, *, until: float | None = None, on_progress: OnProgress | None = None) -> int:
         """Have the words of all that was read in the index; how many requests there was no time for."""
-        total = await self._database.read(lambda connection: ChatTable(connection).count_unindexed())
+        total = await self._ask(lambda connection: ChatTable(connection).count_unindexed())
         done = 0
         while done < total and (until is None or self._clock() < until):
-            batch = await self._database.read(lambda connection: ChatTable(connection).unindexed(_BATCH_REQUESTS))
+            batch = await self._ask(lambda connection: ChatTable(connection).unindexed(_BATCH_REQUESTS))
             if not batch:
                 break
             words = await self._reading.run(lambda batch=batch: [_words(each) for each in batch])
@@ -178,7 +180,7 @@ class Shelf:
                 for number, digest, asked, answered in words:
                     ChatTable(connection).put_words(number, digest, asked, answered)
 
-            await self._database.write(work)
+            await self._write(work)
             done += len(batch)
             if on_progress is not None:
                 on_progress(min(done, total), total)
@@ -188,7 +190,7 @@ class Shelf:
         """Path and position of the requests in these files that have what is wanted, the best first."""
         known = self._known or {}
         files = {row.number: path for path in paths if path in known and (row := known[path].row) is not None}
-        found = await self._database.read(lambda connection: ChatTable(connection).search(wanted, list(files), most))
+        found = await self._ask(lambda connection: ChatTable(connection).search(wanted, list(files), most))
         return [(files[number], position) for number, position in found]
 
     async def hint(self, session_id: str) -> Session | None:
@@ -201,11 +203,11 @@ class Shelf:
 
     async def clear(self) -> None:
         """Forget everything; the files are as they were."""
-        await self._forget(await self._database.read(lambda connection: ChatTable(connection).paths()))
+        await self._forget(await self._ask(lambda connection: ChatTable(connection).paths()))
 
     async def _load(self) -> None:
         if self._known is None:
-            rows = await self._database.read(lambda connection: list(ChatTable(connection).files()))
+            rows = await self._ask(lambda connection: list(ChatTable(connection).files()))
             loaded = {path: _Known.of(kept) for path, kept in rows}
             self._known = loaded if self._known is None else self._known
 
@@ -222,7 +224,8 @@ class Shelf:
         """A chat that its owner deleted is not kept here."""
         if not paths:
             return
-        await self._database.write(lambda connection: ChatTable(connection).forget(paths))
+        await self._write(lambda connection: ChatTable(connection).forget(paths))
+        await self._database.empty_log()
         for path in paths:
             self._reader.forget(path)
             if self._known is not None:
@@ -265,9 +268,9 @@ class Shelf:
         return overtaken
 
     def _know(self, outcome: Outcome, row: Row | None) -> None:
-        assert self._known is not None
         until = self._clock() + _TRY_AGAIN if outcome.passing else None
-        self._known[outcome.file.path] = _Known(outcome.stamp, outcome.session, row, until)
+        if self._known is not None:
+            self._known[outcome.file.path] = _Known(outcome.stamp, outcome.session, row, until)
 
     async def _put(self, readings: Sequence[_Reading]) -> list[Row | str | None]:
         """For each its new row, or nothing where somebody else was quicker, or why it cannot be kept."""
@@ -279,7 +282,7 @@ class Shelf:
             ]
 
         try:
-            return await self._database.write(work) if readings else []
+            return await self._write(work) if readings else []
         except StorageError:
             raise
         except Exception as exc:
@@ -293,7 +296,7 @@ class Shelf:
         if known is None or known.row is None:
             return []
         row = known.row
-        return await self._database.read(lambda connection: ChatTable(connection).requests(row, first, last))
+        return await self._ask(lambda connection: ChatTable(connection).requests(row, first, last))
 
     async def _load_again(self, paths: Sequence[str]) -> None:
         """What is known of these files, from the database, where another process wrote it."""
@@ -301,12 +304,28 @@ class Shelf:
         def work(connection: Connection) -> list[Kept | None]:
             return [ChatTable(connection).file(path) for path in paths]
 
-        known = self._known
-        assert known is not None
-        for path, kept in zip(paths, await self._database.read(work), strict=True):
-            known.pop(path, None)
-            if kept is not None:
-                known[path] = _Known.of(kept)
+        for path, kept in zip(paths, await self._ask(work), strict=True):
+            if self._known is not None:
+                self._known.pop(path, None)
+                if kept is not None:
+                    self._known[path] = _Known.of(kept)
+
+    async def _ask(self, work: Callable[[Connection], T]) -> T:
+        with self._doubting():
+            return await self._database.read(work)
+
+    async def _write(self, work: Callable[[Connection], T]) -> T:
+        with self._doubting():
+            return await self._database.write(work)
+
+    @contextmanager
+    def _doubting(self) -> Generator[None]:
+        """After something went wrong with the database, what is in it is looked up anew: it may be another one."""
+        try:
+            yield
+        except StorageError:
+            self._known = None
+            raise
 
 
 def _changed(file: ChatFile) -> int:

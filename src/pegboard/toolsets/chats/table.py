@@ -109,11 +109,15 @@ class ChatTable:
 
     def forget(self, paths: Sequence[str]) -> None:
         """Files that are gone: nothing of what was in them stays."""
+        had_words = False
         for path in paths:
             row = self._connection.row("SELECT id FROM chat_files WHERE path = ?", os.fsencode(path))
             if row is not None:
-                self._put_requests(int(row[0]), ())
+                had_words = self._put_requests(int(row[0]), ()) or had_words
                 self._connection.execute("DELETE FROM chat_files WHERE id = ?", row[0])
+        if had_words:
+            # Until its parts are merged, the index of words only notes that some are to be passed over.
+            self._connection.execute("INSERT INTO chat_words (chat_words) VALUES ('optimize')")
 
     def paths(self) -> list[str]:
         """Every file there is a row of."""
@@ -156,8 +160,8 @@ class ChatTable:
         )
         return [(int(file), int(position)) for file, position in rows]
 
-    def _put_requests(self, file: int, requests: Sequence[Packed]) -> None:
-        """Only what changed is written: most of a chat that grows stays as it is."""
+    def _put_requests(self, file: int, requests: Sequence[Packed]) -> bool:
+        """Only what changed is written: most of a chat that grows stays as it is. Whether words went."""
         query = "SELECT position, id, digest, indexed FROM chat_requests WHERE file = ?"
         there = {
             int(at): (int(number), bytes(digest), flag)
@@ -169,13 +173,15 @@ class ChatTable:
             if position not in there or there[position][1] != packed.digest
         ]
         gone = [position for position in there if position > len(requests)]
-        self._drop_words([there[at][0] for at in (*gone, *(at for at, _ in changed if at in there)) if there[at][2]])
+        numbers = [there[at][0] for at in (*gone, *(at for at, _ in changed if at in there)) if there[at][2]]
+        self._drop_words(numbers)
         self._connection.execute_many("DELETE FROM chat_requests WHERE id = ?", [(there[at][0],) for at in gone])
         self._connection.execute_many(
             "INSERT INTO chat_requests (file, position, digest, body, indexed) VALUES (?, ?, ?, ?, 0)"
             " ON CONFLICT (file, position) DO UPDATE SET digest = excluded.digest, body = excluded.body, indexed = 0",
             [(file, position, packed.digest, packed.body) for position, packed in changed],
         )
+        return bool(numbers)
 
     def _drop_words(self, numbers: Sequence[int]) -> None:
         self._connection.execute_many("DELETE FROM chat_words WHERE rowid = ?", [(number,) for number in numbers])
