@@ -16,6 +16,7 @@ from pegboard.toolsets.chats.dialog import SHAPE, DialogLog, chat_of
 from pegboard.toolsets.chats.log import Log, pruned
 from pegboard.toolsets.chats.reading import BrokenLine, LineReading, Unreadable
 from pegboard.toolsets.chats.session import Chat
+from pegboard.toolsets.chats.table import Packed
 
 KEYS = st.sampled_from(["requests", "response", "message", "text", "value", "customTitle", "extra", "a"])
 VALUES = st.recursive(
@@ -218,6 +219,21 @@ def test_a_broken_last_line_is_dropped_without_a_word() -> None:
         chat = LineReading(DialogLog()).read(io.BytesIO(log(whole(session("one"))) + tail))
         assert [each.text for each in chat.requests] == ["one"]
         assert chat.problem is None
+
+
+def test_what_is_nested_too_deep_is_left_out() -> None:
+    """In a part that nobody looks at it costs nothing; in one that is kept, what lies too deep is not."""
+    deep = json.loads("[" * 250 + '"\\ud83d"' + "]" * 250)
+    call = {"kind": "toolInvocationSerialized", "toolId": "x", "toolSpecificData": {"rawInput": {"a": 1, "b": deep}}}
+    data = log(
+        whole(session("one")),
+        put(["requests", 0, "variableData"], deep),
+        push(["requests"], request("two", 2, response=[call])),
+    )
+    chat = LineReading(DialogLog()).read(io.BytesIO(data))
+    assert ([each.text for each in chat.requests], chat.problem) == (["one", "two"], None)
+    assert chat.requests[1].tool_calls[0].input["a"] == 1
+    assert Packed.of(chat.requests[1]).body
 
 
 class Growing(io.BytesIO):

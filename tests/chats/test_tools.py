@@ -382,6 +382,17 @@ def test_names_begin_alike_and_are_snake_case() -> None:
     ):
         with pytest.raises(ValueError, match="snake_case"):
             type("Wrong", (ChatTool,), {"name": name})
+    between: type[ChatTool] = type("Between", (ChatTool,), {})
+    assert type("Right", (between,), {"name": f"{PREFIX}right"}).name_prefix == PREFIX
+
+
+async def test_a_chat_tool_is_registered_under_no_other_name(chats: Chats) -> None:
+    """Whatever its class is called, what clients see begins as it should."""
+    registry = ToolRegistry()
+    with pytest.raises(ValueError, match=PREFIX):
+        registry.register_tool("anything_else", chat_tools(chats)[0])
+    assert registry.static() == {}
+    registry.register_tool(f"{PREFIX}anything_else", chat_tools(chats)[0])
 
 
 async def test_the_answer_to_a_request(home: Home, chats: Chats) -> None:

@@ -96,13 +96,16 @@ class ChatTool(Tool):
     """What all of them have in common: the current dialog, and the chats themselves."""
 
     category = "chats"
+    name_prefix = PREFIX
     # What people said to their editor is nobody else's business.
     local_only = True
     asks = True
 
     def __init_subclass__(cls, **rest: Any) -> None:
         super().__init_subclass__(**rest)
-        if not _NAME.fullmatch(cls.name):
+        # A class that others are made from has no name.
+        name = getattr(cls, "name", None)
+        if name is not None and not _NAME.fullmatch(name):
             raise ValueError(f"a chat tool's name is {PREFIX} and an action in snake_case: {cls.__name__}")
 
     def __init__(self, dialog: CurrentDialog, chats: Chats) -> None:
