@@ -177,9 +177,10 @@ class Session:
         return asdict(self)
 
     @classmethod
-    def from_record(cls, kept: Mapping[str, Any]) -> Session:
-        """As it was kept."""
+    def from_record(cls, kept: Mapping[str, Any], path: str | None = None) -> Session:
+        """As it was kept, with the path of its file: JSON cannot say every name that a file may have."""
         count = kept.get("requests_count")
+        kept_path = a_name(kept.get("chat_json_path"))
         return cls(
             session_id=a_text(kept.get("session_id")),
             source=a_text(kept.get("source")),
@@ -191,7 +192,7 @@ class Session:
             first_request_preview=a_name(kept.get("first_request_preview")),
             agent_id=a_name(kept.get("agent_id")),
             model_id=a_name(kept.get("model_id")),
-            chat_json_path=a_name(kept.get("chat_json_path")),
+            chat_json_path=kept_path if kept_path is None or path is None else path,
             title=a_name(kept.get("title")),
             folders=tuple(map(a_text, a_list(kept.get("folders")))),
             problem=a_name(kept.get("problem")),

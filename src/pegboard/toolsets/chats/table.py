@@ -6,7 +6,7 @@ import os
 import secrets
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
@@ -70,8 +70,9 @@ class ChatTable:
 
     def files(self) -> Iterator[tuple[str, Kept]]:
         """Every file that was read."""
-        for path, *rest in self._connection.rows(f"SELECT path, {_COLUMNS} FROM chat_files"):  # noqa: S608
-            yield os.fsdecode(path), _kept(os.fsdecode(path), *rest)
+        for name, *rest in self._connection.rows(f"SELECT path, {_COLUMNS} FROM chat_files"):  # noqa: S608
+            path = os.fsdecode(name)
+            yield path, _kept(path, *rest)
 
     def file(self, path: str) -> Kept | None:
         """One of them."""
@@ -190,12 +191,8 @@ class ChatTable:
 def _kept(
     path: str, number: int, size: int, changed: int, inode: int, touched: int, reader: int, edition: int, about: str
 ) -> Kept:
-    session = Session.from_record(an_object(exactjson.parse(about)))
-    if session.chat_json_path is not None:
-        # JSON cannot say every name that a file may have.
-        session = replace(session, chat_json_path=path)
     stamp = Stamp(size, changed, inode, touched) if reader == _READER else NEVER
-    return Kept(Row(number, edition), stamp, session)
+    return Kept(Row(number, edition), stamp, Session.from_record(an_object(exactjson.parse(about)), path))
 
 
 def _unpacked(body: Any) -> Request:
