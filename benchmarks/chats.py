@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from pegboard.log import configure
-from pegboard.storage import SqliteDatabase
 from pegboard.toolsets.chats import Chats, chat_tools, local_sources
-from pegboard.toolsets.chats.schema import STEPS
+from pegboard.toolsets.chats.index import ChatIndex
 from pegboard.toolsets.chats.tools import PREFIX
 
 START = 1_767_225_600_000
@@ -74,7 +73,7 @@ async def timed(work: Callable[[], Awaitable[Any]]) -> float:
 
 async def measure(home: Path, database: Path) -> dict[str, float]:
     """Milliseconds, MB and bytes."""
-    storage = SqliteDatabase(database, STEPS)
+    storage = ChatIndex(database)
     await storage.open()
     chats = Chats(storage, local_sources({}, home, "linux"))
     tools = {tool.name.removeprefix(PREFIX): tool for tool in chat_tools(chats)}

@@ -60,6 +60,8 @@ class Tool(ABC):
     """A static tool: described by class attributes, answered by `call()`."""
 
     name: ClassVar[str]
+    # What the name of every tool of its kind begins with, whatever it is registered as.
+    name_prefix: ClassVar[str] = ""
     description: ClassVar[str]
     title: ClassVar[str | None] = None
     input_schema: ClassVar[Mapping[str, Any]] = {"type": "object", "properties": {}}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from chats.makers import Home
-from pegboard.storage import Database, SqliteDatabase
+from pegboard.storage import Database
 from pegboard.toolsets.chats import Chats
-from pegboard.toolsets.chats.schema import STEPS
+from pegboard.toolsets.chats.index import ChatIndex
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def home(tmp_path: Path) -> Home:
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncGenerator[Database]:
     """An open index."""
-    database = SqliteDatabase(tmp_path / "state" / "chats.db", STEPS)
+    database = ChatIndex(tmp_path / "state" / "chats.db")
     await database.open()
     yield database
     await database.close()

@@ -6,14 +6,19 @@ import io
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from chats.makers import START, Home, log
 from chats.test_dialog import ANYTHING
+from chats.test_log import Growing
+from pegboard.toolsets.chats import Chats
 from pegboard.toolsets.chats.claude_code import ClaudeCode, Transcript
 from pegboard.toolsets.chats.reading import LineReading
 from pegboard.toolsets.chats.session import Chat, Session
+
+pytestmark = pytest.mark.anyio
 
 WHEN = "2026-01-01T00:00:0{}.000Z"
 
@@ -70,7 +75,20 @@ def test_a_transcript_is_a_chat() -> None:
     ]
     assert (first.model_id, first.timestamp) == ("claude-x", START + 1000)
     assert (chat.title, list(chat.folders)) == ("Fixing the till", ["/home/ada/shop"])
-    assert Session.of(chat, "s", "Claude Code", "/p", 0).last_seen == START + 8000
+    assert Session.of(chat, "s", "Claude Code", "/p", 0).last_seen == START + 9000
+
+
+async def test_a_long_answer_is_activity(home: Home, chats: Chats) -> None:
+    """A session that still runs is newer than one that was begun later, and has ended."""
+    working = [
+        line("assistant", uuid, uuid - 1, text("…"), timestamp=f"2026-01-01T00:{uuid}:00Z") for uuid in range(10, 50)
+    ]
+    home.transcript("runs", [line("user", 9, None, "long"), *working], at=START / 1000 + 49 * 60)
+    later = line("user", 1, None, "short", timestamp="2026-01-01T00:20:00Z")
+    home.transcript("ended", [later], at=START / 1000 + 20 * 60)
+    newest = await chats.newest()
+    assert newest is not None
+    assert newest.session_id == "runs"
 
 
 def test_a_request_that_was_gone_back_behind_does_not_count() -> None:
@@ -85,6 +103,88 @@ def test_a_request_that_was_gone_back_behind_does_not_count() -> None:
         line("assistant", 7, 6, text("good")),
     )
     assert [(each.text, each.answer) for each in chat.requests] == [("one", "first"), ("right", "good")]
+
+
+SYSTEM = {"type": "system", "subtype": "turn_duration"}
+ANSWERED = line("assistant", 2, 1, text("first"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "requests"),
+    [
+        # The first request, asked anew: neither follows anything.
+        ([line("user", 1, None, "wrong"), ANSWERED, line("user", 3, None, "right")], ["right"]),
+        (
+            [{**SYSTEM, "uuid": "0", "parentUuid": None}, line("user", 1, 0, "wrong"), line("user", 3, 0, "right")],
+            ["right"],
+        ),
+        # The request that was taken back followed a line of the program's own.
+        (
+            [
+                *(line("user", 1, None, "one"), ANSWERED, {**SYSTEM, "uuid": "3", "parentUuid": "2"}),
+                *(line("user", 4, 3, "wrong"), line("assistant", 5, 4, text("hm")), line("user", 6, 2, "right")),
+            ],
+            ["one", "right"],
+        ),
+        # Summed up in between: what follows the summary follows the dialog.
+        (
+            [
+                *(line("user", 1, None, "one"), ANSWERED),
+                {**SYSTEM, "subtype": "compact_boundary", "uuid": "3", "parentUuid": None, "logicalParentUuid": "2"},
+                line("user", 4, 3, "This session is being continued", isCompactSummary=True),
+                line("user", 5, 4, "two"),
+            ],
+            ["one", "two"],
+        ),
+        (
+            [
+                *(line("user", 1, None, "one"), ANSWERED),
+                *(line("user", 4, None, "This session is", isCompactSummary=True), line("user", 5, 4, "two")),
+            ],
+            ["one", "two"],
+        ),
+        # Taken up again: the same lines once more.
+        ([line("user", 1, None, "one"), ANSWERED, line("user", 1, None, "one"), ANSWERED], ["one"]),
+        # It follows a line that nobody has.
+        ([line("user", 1, None, "one"), line("user", 7, 6, "two")], ["one", "two"]),
+    ],
+)
+def test_what_was_taken_back_is_told_by_what_follows_what(lines: list[dict[str, Any]], requests: list[str]) -> None:
+    """The dialog is what leads to its last line."""
+    assert [each.text for each in read(*lines).requests] == requests
+
+
+@pytest.mark.parametrize(
+    ("content", "request_text"),
+    [
+        ("Why is <command-name>foo</command-name> in my XML?", "Why is <command-name>foo</command-name> in my XML?"),
+        ("<command-message>x</command-message>\n<command-name>/x</command-name>", "/x"),
+        ("[Request interrupted by user] is in my log?", "[Request interrupted by user] is in my log?"),
+        ([{"type": "image", "source": {}}], "[image]"),
+        ([{"type": "document"}, {"type": "image"}, {"type": "tool_result"}], "[document] [image]"),
+        ([*text("What is this?"), {"type": "image"}], "What is this?"),
+    ],
+)
+def test_a_request_is_what_was_typed_or_shown(content: Any, request_text: str) -> None:
+    """Words that look like the program's own are the user's if there are others around them."""
+    (found,) = read(line("user", 1, None, content), line("assistant", 2, 1, text("So."))).requests
+    assert (found.text, found.answer) == (request_text, "So.")
+
+
+def test_an_answer_of_which_nobody_says_that_it_stopped() -> None:
+    """It has when words came last, or when something else was asked; not while a tool or the model has the word."""
+    call = line("assistant", 2, 1, [{"type": "tool_use", "id": "t", "name": "Bash"}])
+    result = line("user", 3, 2, [{"type": "tool_result", "tool_use_id": "t", "content": "x"}])
+    lines = (
+        line("user", 1, None, "one"),
+        call,
+        result,
+        line("assistant", 4, 3, text("Done.")),
+        line("user", 5, 4, "?"),
+    )
+    seen = [read(*lines[:count]).requests[0].status for count in range(1, 6)]
+    assert seen == ["pending", "in_progress", "in_progress", "completed", "completed"]
+    assert read(lines[0], call, line("user", 5, 2, "?")).requests[0].status == "completed"
 
 
 def test_how_a_request_of_a_transcript_ended() -> None:
@@ -108,6 +208,16 @@ def test_a_broken_line_of_a_transcript_hides_no_other() -> None:
     assert [each.text for each in chat.requests] == ["one", "two"]
     assert chat.problem is not None
     assert LineReading(Transcript()).read(io.BytesIO(good[0] + b'{"half')).problem is None
+
+
+def test_a_transcript_that_grows_while_it_is_read_loses_no_request() -> None:
+    """Not even where each line stands for itself, and a half one would be passed over."""
+    whole = log(line("user", 1, None, "one"), line("user", 2, 1, "two"), line("user", 3, 2, "three"))
+    for cut in range(1, len(whole), 7):
+        reading = LineReading(Transcript())
+        assert reading.read(Growing(whole[:cut], whole[cut:])).problem is None
+        chat = reading.read(io.BytesIO(whole))
+        assert ([each.text for each in chat.requests], chat.problem) == (["one", "two", "three"], None)
 
 
 @given(st.lists(st.sampled_from(DIALOG), max_size=12), st.data())

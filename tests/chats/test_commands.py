@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,9 @@ from typing import Any
 import pytest
 
 from chats.makers import OLD, START, Home, session
+from harness import write_config
+
+_CONTROL = re.compile(r"\x1b\[[?0-9;]*[a-zA-Z]")
 
 
 def pegboard(*args: str) -> subprocess.CompletedProcess[str]:
@@ -29,6 +33,28 @@ def ok(*args: str) -> str:
 
 def data(*args: str) -> Any:
     return json.loads(ok(*args, "--json"))["data"]
+
+
+def on_terminal(*args: str, only_errors: bool = False, columns: int = 80) -> str:
+    """What a person sees of a command."""
+    main, side = pty.openpty()
+    command = [sys.executable, "-m", "pegboard", "chats", *args]
+    out = subprocess.PIPE if only_errors else side
+    env = {**os.environ, "TERM": "xterm", "COLUMNS": str(columns)}
+    with subprocess.Popen(command, stdout=out, stderr=side, env=env) as process:
+        os.close(side)
+        shown = b""
+        while True:
+            try:
+                part = os.read(main, 65536)
+            except OSError:
+                break
+            if not part:
+                break
+            shown += part
+        assert process.wait(60) == 0
+    os.close(main)
+    return shown.decode()
 
 
 @pytest.fixture
@@ -100,6 +126,55 @@ def test_export_writes_markdown(dialogs: Home, tmp_path: Path) -> None:
         assert pegboard(*wrong).returncode == 2
 
 
+def test_ids_that_look_alike_have_files_of_their_own(home: Home, tmp_path: Path) -> None:
+    """Whatever in them cannot stand in the name of a file."""
+    ids = ("a_b", "a-b", "a b", "a.b", "A-b", "x" * 200, "x" * 201)
+    for each in ids:
+        home.chat(each, session("same"))
+    ok("export", "--all", "--to", str(tmp_path / "all"))
+    names = [path.name.lower() for path in (tmp_path / "all").iterdir()]
+    assert len(set(names)) == len(ids)
+    assert {"2026-01-01-same-a_b.md", "2026-01-01-same-a-b.md"} <= set(names)
+
+
+def test_an_export_goes_on_after_a_file_that_fails(dialogs: Home, tmp_path: Path) -> None:
+    """What could not be written is named at the end, and so says the exit code."""
+    del dialogs
+    folder = tmp_path / "all"
+    name = "2026-01-01-how-does-red-c-temp-quokka-work-aa-one.md"
+    (folder / name / "in the way").mkdir(parents=True)
+    done = pegboard("export", "--all", "--to", str(folder))
+    assert (done.returncode, "ab-two" in done.stdout) == (1, True)
+    assert "1 could not be written" in done.stderr
+    assert "aa-one: " in done.stderr
+    assert [path for path in folder.iterdir() if path.name.endswith(".part")] == []
+    one = pegboard("export", "aa-one", "--to", str(tmp_path / "no" / "such" / "folder" / "one.md"))
+    assert (one.returncode, "aa-one: " in one.stderr) == (1, True)
+
+
+def test_an_id_with_markup_in_it_is_listed(home: Home, tmp_path: Path) -> None:
+    """As it is: it is no markup of ours."""
+    home.chat("[red]x", session("hello"))
+    home.export("e.json", session("hello", session_id="id [/bold] x"))
+    config = write_config(tmp_path / "pegboard.json", {}, chats={"exports": [str(home.folder / "exports")]})
+    listed = ok("list", "--config", str(config))
+    assert "[red]x" in listed
+    assert "id [/bold] x" in listed
+
+
+@pytest.mark.parametrize(("columns", "last"), [(40, "title"), (80, "requests"), (140, "source")])
+def test_a_narrow_terminal_shows_what_a_chat_is_called_by(dialogs: Home, columns: int, last: str) -> None:
+    """Its id and its title first, and the rest where there is room."""
+    del dialogs
+    shown = _CONTROL.sub("", on_terminal("list", columns=columns))
+    head, *rows = [
+        line for line in shown.split("Reading chats")[-1].splitlines() if line.lstrip().startswith(("id", "ab"))
+    ]
+    assert head.split()[:2] == ["id", "title"]
+    assert head.split()[-1] == last
+    assert any(row.split()[0] == "ab-two" and "Über alles" in row for row in rows)
+
+
 def test_a_machine_without_chats_says_so(home: Home) -> None:
     """Nothing is an answer, too."""
     del home
@@ -113,21 +188,7 @@ def test_on_a_terminal_the_first_reading_shows_how_far_it_is(home: Home) -> None
     """Thousands of files take a while; a pipe gets no bar."""
     for number in range(200):
         home.chat(f"s{number}", session(f"hello {number}"))
-    main, side = pty.openpty()
-    command = [sys.executable, "-m", "pegboard", "chats", "list", "--limit", "1"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=side, env={**os.environ, "TERM": "xterm"}) as process:
-        os.close(side)
-        shown = b""
-        while True:
-            try:
-                part = os.read(main, 65536)
-            except OSError:
-                break
-            if not part:
-                break
-            shown += part
-        assert process.wait(60) == 0
-    os.close(main)
-    assert b"Reading chats" in shown
-    assert b"%" in shown
+    shown = on_terminal("list", "--limit", "1", only_errors=True)
+    assert "Reading chats" in shown
+    assert "%" in shown
     assert pegboard("list").stderr == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chats.makers import START, request, session
@@ -34,6 +34,12 @@ def test_the_record_behind_the_tools() -> None:
     assert (found.agent_id, found.model_id) == ("github.copilot.editsAgent", "copilot/gpt-5")
     assert found.chat_json_path == "/chat.json"
     assert Session.from_record(found.to_record()) == found
+
+
+def test_a_preview_begins_with_the_first_word() -> None:
+    """Blank lines before it, be they more than 80, are none of it; blank lines alone are nothing."""
+    assert record(session("\n" * 90 + " real text")).first_request_preview == "real text"
+    assert record(session("\n \n")).first_request_preview is None
 
 
 @pytest.mark.parametrize(
@@ -178,3 +184,48 @@ def test_wrong_types_in_every_field_do_no_harm(data: dict[str, Any], requests: l
     for each in chat.requests:
         kept = Request.from_dict(each.to_dict())
         assert (kept.text, kept.answer, kept.timestamp) == (each.text, each.answer, each.timestamp)
+
+
+def _like(value: Any) -> st.SearchStrategy[Any]:
+    """Anything in the form of a value, with something else here and there."""
+    if isinstance(value, dict):
+        return st.fixed_dictionaries({}, optional={key: _like(item) for key, item in value.items()}) | ANYTHING
+    if isinstance(value, list):
+        return st.lists(st.one_of(*map(_like, value)), max_size=3) | ANYTHING
+    return st.just(value) | ANYTHING
+
+
+WHOLE = session("one")
+WHOLE["requests"] = [
+    {
+        **request("one"),
+        "response": PARTS,
+        "result": {"errorDetails": {"message": "off", "code": "canceled", "responseIsIncomplete": True}},
+        "isHidden": {"because": "x"},
+        "shouldBeRemovedOnSend": {"requestId": "x", "afterUndoStop": "y"},
+        "isCanceled": True,
+    }
+]
+
+
+@settings(max_examples=300)
+@given(_like(WHOLE).filter(lambda data: isinstance(data, dict)))
+def test_what_a_log_keeps_tells_the_same_chat(data: dict[str, Any]) -> None:
+    """A session is the same as a document and as a log: what is undone, failed or done does not depend on it."""
+    assert repr(chat_of(pruned(data, SHAPE))) == repr(chat_of(data))
+
+
+@pytest.mark.parametrize(
+    ("more", "count", "status"),
+    [
+        ({"shouldBeRemovedOnSend": {"requestId": "x"}}, 0, "pending"),
+        ({"isHidden": {"why": 1}}, 0, "pending"),
+        ({"modelState": None, "result": {"errorDetails": {"responseIsIncomplete": True}}}, 1, "failed"),
+    ],
+)
+def test_a_log_knows_what_was_undone_and_what_failed(more: dict[str, Any], count: int, status: Status) -> None:
+    """Also where only an object says so whose keys nobody looks at."""
+    data = session("one")
+    data["requests"][0].update(more)
+    found = record(pruned(data, SHAPE))
+    assert (found.requests_count, found.status) == (count, status)

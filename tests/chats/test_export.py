@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -35,6 +36,11 @@ def test_a_session_reads_as_a_page() -> None:
         '- `run`: Ran `ls`\n  `{"c":"ls"}`\n- edited `/a.py`\n\nDone:\n```py\nx = 1\n```\n\n'
         "## 2. Request\n\n>\n\n*failed: off line*\n"
     )
+
+
+def test_a_damaged_session_says_so() -> None:
+    """Whoever reads it has to know that there was more."""
+    assert "- Problem: line 3 is broken\n" in markdown(replace(SESSION, problem="line 3\nis broken"), [])
 
 
 @given(st.text(), st.text(), st.recursive(st.none() | st.text(), st.lists))

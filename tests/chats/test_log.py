@@ -16,6 +16,7 @@ from pegboard.toolsets.chats.dialog import SHAPE, DialogLog, chat_of
 from pegboard.toolsets.chats.log import Log, pruned
 from pegboard.toolsets.chats.reading import BrokenLine, LineReading, Unreadable
 from pegboard.toolsets.chats.session import Chat
+from pegboard.toolsets.chats.table import Packed
 
 KEYS = st.sampled_from(["requests", "response", "message", "text", "value", "customTitle", "extra", "a"])
 VALUES = st.recursive(
@@ -218,6 +219,58 @@ def test_a_broken_last_line_is_dropped_without_a_word() -> None:
         chat = LineReading(DialogLog()).read(io.BytesIO(log(whole(session("one"))) + tail))
         assert [each.text for each in chat.requests] == ["one"]
         assert chat.problem is None
+
+
+def test_what_is_nested_too_deep_is_left_out() -> None:
+    """In a part that nobody looks at it costs nothing; in one that is kept, what lies too deep is not."""
+    deep = json.loads("[" * 250 + '"\\ud83d"' + "]" * 250)
+    call = {"kind": "toolInvocationSerialized", "toolId": "x", "toolSpecificData": {"rawInput": {"a": 1, "b": deep}}}
+    data = log(
+        whole(session("one")),
+        put(["requests", 0, "variableData"], deep),
+        push(["requests"], request("two", 2, response=[call])),
+    )
+    chat = LineReading(DialogLog()).read(io.BytesIO(data))
+    assert ([each.text for each in chat.requests], chat.problem) == (["one", "two"], None)
+    assert chat.requests[1].tool_calls[0].input["a"] == 1
+    assert Packed.of(chat.requests[1]).body
+
+
+class Growing(io.BytesIO):
+    """A file that somebody writes on as soon as a reader has met its end."""
+
+    def __init__(self, now: bytes, later: bytes) -> None:
+        super().__init__(now)
+        self._later = later
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        line = super().readline(size)
+        if line and not line.endswith(b"\n"):
+            at = self.tell()
+            self.seek(0, io.SEEK_END)
+            self.write(self._later)
+            self._later = b""
+            self.seek(at)
+        return line
+
+
+def test_a_log_that_grows_while_it_is_read_is_not_damaged() -> None:
+    """Two halves of one line are no two lines; the next look reads all of it."""
+    data = log(whole(session("one")), push(["requests"], request("two", 2)), push(["requests"], request("three", 3)))
+    for cut in range(len(log(whole(session("one")))) + 1, len(data), 7):
+        reading = LineReading(DialogLog())
+        assert reading.read(Growing(data[:cut], data[cut:])).problem is None
+        chat = reading.read(io.BytesIO(data))
+        assert [each.text for each in chat.requests] == ["one", "two", "three"]
+        assert chat.problem is None
+
+
+def test_damage_is_told_only_as_long_as_it_is_there() -> None:
+    """What a log said last time is not said of what it is now."""
+    start = log(whole(session("one")))
+    reading = LineReading(DialogLog())
+    assert reading.read(io.BytesIO(start + b'{"kind":1,\n' + start)).problem is not None
+    assert reading.read(io.BytesIO(start + start)).problem is None
 
 
 def test_a_later_whole_object_replaces_all() -> None:

@@ -19,7 +19,21 @@ from pegboard.servers.wires.http import HttpWire
 pytestmark = pytest.mark.anyio
 
 TOOL = "copilot_chat_secretary_get_first_request"
+MODERN = "2026-07-28"
 ELSEWHERE = {"X-Forwarded-For": "203.0.113.9"}
+PASSED_ON = (
+    *(b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded", b"x_forwarded_for"),
+    *(b"x-real-ip", b"x_real_ip", b"true-client-ip", b"x-client-ip", b"x-cluster-client-ip", b"cf-connecting-ip"),
+    *(b"cf-ray", b"tailscale-user-login", b"x-original-forwarded-for", b"x-envoy-external-address"),
+)
+OWN_NAMES = (
+    *(b"localhost", b"localhost:7777", b"LOCALHOST.:7777", b"board.localhost", b"127.0.0.1:7777", b"127.8.9.1"),
+    *(b"[::1]", b"[::1]:7777", b"[::ffff:127.0.0.1]:7777"),
+)
+OTHER_NAMES = (
+    *(b"rebound.example", b"rebound.example:7777", b"localhost.rebound.example", b"notlocalhost", b"192.168.0.7:7777"),
+    *(b"0.0.0.0", b"127.0.0.1.rebound.example", b"[::]", b"[fe80::1]:80", b"[]", b"", b":80", b"localhost:x", b"::1"),
+)
 OWN: dict[str, Any] = {"toolsets": ["chats", "discovery"]}
 
 
@@ -54,10 +68,19 @@ def from_elsewhere(url: str, version: str) -> Any:
         (("testclient", 1), [], True),
         (("127.0.0.1", 1), [(b"forwarded", b"for=192.0.2.60")], True),
         (("127.0.0.1", 1), [(b"via", b"1.1 proxy")], True),
+        *((("127.0.0.1", 1), [(b"accept", b"*/*"), (name, b"203.0.113.9")], True) for name in PASSED_ON),
+        *((("127.0.0.1", 1), [(b"host", name)], False) for name in OWN_NAMES),
+        *((("127.0.0.1", 1), [(b"host", name)], True) for name in OTHER_NAMES),
+        ((None), [(b"host", b"rebound.example")], True),
+        (("127.0.0.1", 1), [(b"host", b"localhost"), (b"host", b"rebound.example")], True),
+        (("127.0.0.1", 1), [(b"user-agent", b"x-forwarded-for"), (b"mcp-session-id", b"via")], False),
     ],
 )
 async def test_who_is_on_this_machine(peer: Any, headers: list[Any], *, remote: bool) -> None:
-    """Whoever comes from a loopback address, unless somebody there passed the request on."""
+    """Whoever comes from a loopback address, unless somebody there passed the request on.
+
+    A browser that another name has led here is none: the name says so.
+    """
     assert is_remote({"client": peer, "headers": headers}) is remote
 
 
@@ -95,13 +118,53 @@ async def test_one_setting_lets_them_in(tmp_path: Path, projects: Home) -> None:
 
 
 async def test_a_session_that_was_opened_here_is_no_way_in(tmp_path: Path, projects: Home) -> None:
-    """Each request is looked at: a session's id may be known elsewhere."""
+    """Its id may be known elsewhere: from there it is one that does not exist, to call, to read again or to end."""
     del projects
-    async with open_gateway(tmp_path, {}, **OWN) as gateway, http_client(gateway.mcp) as here:
-        assert (await here.call(TOOL))["isError"] is False
-        assert isinstance(here.link.wire, HttpWire)
-        with pytest.raises(RpcError, match="only for clients on the machine"):
-            await here.link.request("tools/call", {"name": TOOL}, timeout=10, headers=ELSEWHERE)
+    async with (
+        open_gateway(tmp_path, {}, **OWN) as gateway,
+        httpx2.AsyncClient(headers={"Accept": "application/json, text/event-stream"}, timeout=10) as http,
+    ):
+
+        async def post(method: str, params: dict[str, Any], **headers: str) -> httpx2.Response:
+            message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            return await http.post(gateway.mcp, json=message, headers=headers)
+
+        about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        opened = await post("initialize", about)
+        ids = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "Mcp-Protocol-Version": "2025-11-25"}
+        await http.post(gateway.mcp, json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=ids)
+        answer = await post("tools/call", {"name": TOOL}, **ids)
+        assert "about /srv/app" in answer.text
+        place = next(line[4:] for line in answer.text.splitlines() if line.startswith("id: "))
+        for elsewhere in (ELSEWHERE, {"Host": "rebound.example"}):
+            away = {**ids, **elsewhere}
+            replies = [
+                await post("tools/call", {"name": TOOL}, **away),
+                await http.get(gateway.mcp, headers={**away, "Last-Event-ID": place}),
+                await http.get(gateway.mcp, headers=away),
+                await http.delete(gateway.mcp, headers=away),
+            ]
+            assert {reply.status_code for reply in replies} <= {404, 421}
+            assert not any("about" in reply.text for reply in replies)
+        async with http.stream("GET", gateway.mcp, headers={**ids, "Last-Event-ID": place}) as again:
+            assert again.status_code == 200
+            async for line in again.aiter_lines():
+                if "about /srv/app" in line:
+                    break
+            else:
+                pytest.fail("whoever opened the session can read it again")
+
+
+async def test_what_is_loaded_on_a_shared_board_tells_no_names(tmp_path: Path, projects: Home) -> None:
+    """Nor can whoever is elsewhere take down a chat tool that somebody here has loaded."""
+    del projects
+    async with open_gateway(tmp_path, {}, **OWN, expose="search") as gateway:
+        async with http_client(f"{gateway.mcp}/team") as here, from_elsewhere(f"{gateway.mcp}/team", MODERN) as there:
+            await here.call("tool_load", {"names": [TOOL]})
+            assert TOOL in repr(await here.call("tool_active"))
+            assert "copilot" not in repr(await there.call("tool_active"))
+            assert "copilot" not in repr((await there.call("tool_unload", {"names": [TOOL]}))["structuredContent"])
+            assert TOOL in repr(await here.call("tool_active"))
 
 
 async def test_rest_refuses_them_too(tmp_path: Path, projects: Home) -> None:
@@ -137,14 +200,13 @@ async def test_an_index_that_cannot_be_used_stops_the_chats_alone(tmp_path: Path
     """The error says which file, and the next call tries again."""
     del projects
     index = tmp_path / "state" / "chats.db"
-    index.parent.mkdir()
-    index.write_bytes(b"something else" * 100)
+    index.mkdir(parents=True)
     async with open_gateway(tmp_path, {}, **OWN) as gateway, http_client(gateway.mcp) as client:
         failed = (await client.call(TOOL))["structuredContent"]
         assert failed["isError"] is True
         assert "chats.db" in failed["message"]
         assert (await client.call("tool_find", {"query": "chat"}))["isError"] is False
-        index.unlink()
+        index.rmdir()
         assert (await client.call(TOOL))["structuredContent"]["success"] is True
 
 

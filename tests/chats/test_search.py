@@ -8,6 +8,9 @@ from chats.conftest import Now
 from chats.makers import Home, append, log, push, request, session, whole
 from pegboard.storage import Database
 from pegboard.toolsets.chats import Chats
+from pegboard.toolsets.chats import chats as chats_module
+from pegboard.toolsets.chats.answers import paged
+from pegboard.toolsets.chats.chats import NotThere
 
 pytestmark = pytest.mark.anyio
 
@@ -86,11 +89,34 @@ async def test_only_some_dialogs_can_be_searched(home: Home, chats: Chats) -> No
     assert (await chats.search("needle")).total == 10
     assert (await chats.search("needle", workspace="/p/3")).total == 2
     assert (await chats.search("needle", session_id="s1")).total == 2
-    assert (await chats.search("needle", session_id="nobody")).total == 0
     pages = [await chats.search("needle", limit=4, offset=offset) for offset in (0, 4, 8, 12)]
     hits = [(hit.session.session_id, hit.index) for page in pages for hit in page.items]
     assert len(hits) == len(set(hits)) == 10
     assert [len(page.items) for page in pages] == [4, 4, 2, 0]
+
+
+async def test_an_unknown_dialog_is_not_one_without_a_match(home: Home, chats: Chats) -> None:
+    """Whoever names it learns that there is none; one that cannot be read has nothing to find."""
+    home.chat("empty", b"")
+    with pytest.raises(NotThere, match="Session not found: nobody"):
+        await chats.search("needle", session_id="nobody")
+    assert (await chats.search("needle", session_id="empty")).total == 0
+
+
+async def test_many_others_hide_nothing_of_the_dialog_that_is_searched(
+    home: Home, chats: Chats, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the wanted files are looked through; where even of those too much is found, the answer says so."""
+    monkeypatch.setattr(chats_module, "_MOST_HITS", 5)
+    home.chat("big", session(*["needle"] * 20), workspace="other", folder="file:///p/other")
+    long = "a needle somewhere in a request that has many more words than any other one of all these"
+    home.chat("small", session(long), workspace="mine", folder="file:///p/mine")
+    for page in (await chats.search("needle", session_id="small"), await chats.search("needle", workspace="/p/mine")):
+        assert ([hit.session.session_id for hit in page.items], page.total, page.cut) == (["small"], 1, False)
+        assert "message" not in paged(page)
+    page = await chats.search("needle")
+    assert (page.total, page.cut) == (5, True)
+    assert "More than the best 5" in paged(page)["message"]
 
 
 async def test_what_changes_is_found_as_it_is_now(database: Database, home: Home, now: Now) -> None:

@@ -15,14 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from chats.conftest import Now
-from chats.makers import OLD, START, Home, append, log, push, request, session, whole, write
+from chats.makers import OLD, START, Home, append, log, push, put, request, session, whole, write
 from pegboard.storage import Database
 from pegboard.toolsets.chats import Chats, chat_tools
+from pegboard.toolsets.chats import reader as reader_module
 from pegboard.toolsets.chats import reading as reading_module
-from pegboard.toolsets.chats import shelf as shelf_module
 from pegboard.toolsets.chats.chats import NotThere
+from pegboard.toolsets.chats.table import ChatTable, Packed
 
 pytestmark = pytest.mark.anyio
 
@@ -229,7 +231,7 @@ async def test_no_bad_file_hides_the_others(chats: Chats, home: Home, monkeypatc
             raise PermissionError(13, "Permission denied")
         return opening(path)
 
-    monkeypatch.setattr(shelf_module, "open_to_read", open_to_read)
+    monkeypatch.setattr(reader_module, "open_to_read", open_to_read)
     assert [each.session_id for each in (await chats.list()).items] == ["good"]
     assert (await chats.search("quokka")).total == 1
     newest = await chats.newest()
@@ -239,6 +241,193 @@ async def test_no_bad_file_hides_the_others(chats: Chats, home: Home, monkeypatc
         found = await chats.session(Path(name).stem)
         assert found.chat_json_path is None
         assert found.problem
+
+
+@pytest.mark.parametrize("fault", [OSError(24, "Too many open files"), PermissionError(13, "no"), MemoryError()])
+async def test_what_passes_is_not_held_against_a_file(
+    home: Home, database: Database, now: Now, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    """A file that could not be opened once is read as soon as it can be, in this process and in the next."""
+    home.chat("one", session("first"))
+    chats = Chats(database, home.sources(), clock=now)
+
+    def refuse(_: str) -> Any:
+        raise fault
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reader_module, "open_to_read", refuse)
+        assert (await chats.session("one")).problem
+    other = Chats(database, home.sources(), clock=now)
+    assert await texts(other, "one") == ["first"]
+    now.later(3)
+    assert await texts(chats, "one") == ["first"]
+    assert (await chats.session("one")).problem is None
+    await chats.close()
+    await other.close()
+
+
+async def test_what_is_wrong_with_a_file_is_logged_once(chats: Chats, home: Home, now: Now) -> None:
+    """However often it is looked at, and though it grows; another reason is another line."""
+    damaged = home.chat("one", log(whole(session("first"))) + b"garbage\n" + log(whole(session("second"))))
+    broken = home.chat("two", b"nothing")
+    with capture_logs() as logged:
+        for _ in range(3):
+            await chats.list()
+            now.later()
+            append(damaged, b"more\n")
+            append(broken, b"more")
+    assert sorted(entry["event"] for entry in logged) == ["chats.file.damaged", "chats.file.unreadable"]
+
+
+async def test_a_file_of_a_time_that_nothing_can_keep_hides_no_other(chats: Chats, home: Home) -> None:
+    """Beyond the year 2262 its nanoseconds have more than 63 bits."""
+    home.chat("good", session("first"))
+    far = home.chat("far", session("second"))
+    os.utime(far, ns=(13_569_465_600 * 10**9, 13_569_465_600 * 10**9))
+    assert far.stat().st_mtime_ns > 1 << 63
+    assert {each.session_id for each in (await chats.list()).items} == {"good", "far"}
+    assert await texts(chats, "far") == ["second"]
+
+
+async def test_what_cannot_be_kept_hides_no_other(
+    chats: Chats, home: Home, now: Now, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a batch that cannot be written each file is written by itself; the one at fault is tried again later."""
+    home.chat("one", session("first"))
+    home.chat("two", session("second"))
+    put_row = ChatTable.put
+
+    def refuse(self: Any, path: str, *rest: Any) -> Any:
+        if path.endswith("one.json"):
+            raise OverflowError
+        return put_row(self, path, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ChatTable, "put", refuse)
+        assert [each.session_id for each in (await chats.list()).items] == ["two"]
+        assert (await chats.session("one")).problem == "OverflowError"
+    now.later()
+    assert (await chats.list()).total == 2
+
+
+async def test_an_older_reading_never_replaces_a_newer_one(
+    home: Home, database: Database, now: Now, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two processes the slower one sees that the other has read more, and takes that."""
+    path = home.chat("one", log(whole(session("first"))))
+    slow, quick = (Chats(database, home.sources(), clock=now) for _ in range(2))
+    has_read, may_write = asyncio.Event(), asyncio.Event()
+    keep = slow.shelf._keep
+
+    async def hesitating(readings: Any) -> Any:
+        has_read.set()
+        await may_write.wait()
+        return await keep(readings)
+
+    monkeypatch.setattr(slow.shelf, "_keep", hesitating)
+    asking = asyncio.create_task(texts(slow, "one"))
+    await has_read.wait()
+    append(path, log(push(["requests"], request("second", 2))))
+    assert await texts(quick, "one") == ["first", "second"]
+    may_write.set()
+    assert await asking == ["first", "second"]
+    assert await texts(quick, "one") == ["first", "second"]
+    assert (await quick.search("second")).total == 1
+    for chats in (slow, quick):
+        await chats.close()
+
+
+async def test_what_another_process_changed_or_forgot_is_read_again(home: Home, database: Database, now: Now) -> None:
+    """Its rows are not what this one remembers: it looks, and answers as the file is."""
+    path = home.chat("one", session("first", "second"))
+    here, there = (Chats(database, home.sources(), clock=now) for _ in range(2))
+    before = await here.session("one")
+    await there.clear()
+    assert [each.text for each in await here.requests(before)] == ["first", "second"]
+    write(path, json.dumps(session("first", "other")).encode(), OLD + 5)
+    assert await texts(there, "one") == ["first", "other"]
+    assert (await here.request(before, 2)).text == "other"
+    for chats in (here, there):
+        await chats.close()
+
+
+async def test_another_file_of_the_same_size_and_time_is_read(chats: Chats, home: Home) -> None:
+    """As a backup that was put back, or a folder that was copied with its times."""
+    path = home.chat("one", session("first"))
+    assert await texts(chats, "one") == ["first"]
+    other = write(path.with_name("other.tmp"), path.read_bytes().replace(b"first", b"other"))
+    other.replace(path)
+    assert await texts(chats, "one") == ["other"]
+
+
+async def test_a_name_that_is_no_utf_8_is_found_again(home: Home, database: Database, now: Now) -> None:
+    """By the next process, too: what is kept is the name itself."""
+    folder = os.fsencode(home.workspace() / "chatSessions")
+    write(Path(os.fsdecode(folder + b"/caf\xe9.json")), json.dumps(session("quokka")).encode())
+    for _ in range(2):
+        chats = Chats(database, home.sources(), clock=now)
+        assert (await chats.search("quokka")).total == 1
+        newest = await chats.newest()
+        assert newest is not None
+        assert (await chats.request(newest, 1)).text == "quokka"
+        await chats.close()
+
+
+async def test_a_dialog_in_a_known_folder_opens_no_other_folders_files(chats: Chats, home: Home) -> None:
+    """Where a place tells the folder, or almost: windows without one, exports, transcripts of other projects."""
+    for number in range(20):
+        write(home.user() / "globalStorage/emptyWindowChatSessions" / f"e{number}.json", b'{"requests": [{}]}')
+        home.export(f"x{number}.json", session("x"))
+        project = home.folder / ".claude/projects" / f"-home-ada-p{number}"
+        write(
+            project / f"t{number}.jsonl",
+            log({"type": "user", "cwd": f"/home/ada/p{number}", "message": {"content": "hi"}}),
+        )
+    home.chat("mine", session("mine"), at=OLD - 1000)
+    with pytest.MonkeyPatch.context() as patch, watched(home, patch) as opened:
+        newest = await chats.newest(["/home/ada/shop"])
+        assert await chats.newest(["/home/ada/none"]) is None
+        other = await chats.newest(["/home/ada/p7"])
+    assert newest is not None
+    assert newest.session_id == "mine"
+    assert other is not None
+    assert other.session_id == "t7"
+    assert {Path(path).name for path in opened.paths} == {"mine.json", "workspace.json", "t7.jsonl"}
+
+
+async def test_the_current_dialog_is_not_looked_for_without_end(chats: Chats, home: Home, now: Now) -> None:
+    """When the time is over, the newest of those that were read is the answer."""
+    for number in range(100):
+        home.chat(f"s{number}", session("hello"), at=OLD + number)
+    read = chats.shelf._read
+
+    async def slow(files: Any) -> None:
+        now.later(5)
+        await read(files)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chats.shelf, "_read", slow)
+        newest = await chats.newest(patience=4)
+    assert newest is not None
+    assert newest.session_id == "s99"
+    assert sum(chats.shelf.is_known(file) for file in await chats.shelf.files()) == 16
+
+
+async def test_a_line_more_packs_one_request(chats: Chats, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a long log only what changed is compressed again."""
+    path = home.chat("one", log(whole(session(*(f"request {number}" for number in range(50))))))
+    assert len(await texts(chats, "one")) == 50
+    packed: list[str] = []
+    pack = Packed.of
+
+    def counted(request: Any) -> Packed:
+        packed.append(request.text)
+        return pack(request)
+
+    monkeypatch.setattr(Packed, "of", counted)
+    append(path, log(push(["requests"], request("one more", 51)), put(["requests", 7, "message", "text"], "changed")))
+    assert (await texts(chats, "one"))[7::43] == ["changed", "one more"]
+    assert packed == ["changed", "one more"]
 
 
 async def test_a_fault_of_ours_hides_no_other_file(chats: Chats, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

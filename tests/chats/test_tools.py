@@ -12,6 +12,7 @@ import structlog.testing
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from chats.conftest import Now
 from chats.makers import ADA, OLD, START, Home, log, push, request, session, whole
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.storage import Database, StorageError
@@ -63,6 +64,46 @@ async def test_a_request_of_the_current_dialog(dialogs: Home, chats: Chats) -> N
         "totalRequests": 5,
     }
     del dialogs
+
+
+async def test_a_clock_that_was_wrong_does_not_choose_the_current_dialog(home: Home, chats: Chats) -> None:
+    """Nothing happened in a dialog after its file was written, whatever time it says."""
+    skewed = session("from the future", session_id="skewed")
+    skewed["requests"][0]["timestamp"] = 4_102_444_800_000
+    home.chat("skewed", skewed, at=START / 1000)
+    home.chat("now", session("newer"), at=START / 1000 + 60)
+    assert (await call(chats, "get_first_request"))["firstRequest"] == "newer"
+    assert [each["sessionId"] for each in (await call(chats, "list_sessions"))["sessions"]] == ["now", "skewed"]
+
+
+async def test_a_dialog_that_moves_into_another_file_is_read_there(home: Home, chats: Chats, now: Now) -> None:
+    """The editor begins a log for a session that was a document, or another editor goes on with it."""
+    home.chat("moved", session("one", session_id="moved"))
+    assert (await call(chats, "get_request", index=2, sessionId="moved"))["success"] is False
+    home.chat("moved", log(whole(session("one", "two", session_id="moved"))), at=OLD + 1)
+    now.later(3)
+    assert (await call(chats, "get_request", index=2, sessionId="moved"))["request"] == "two"
+    home.chat("moved", session("one", "two", "three"), workspace="w2", at=OLD + 2)
+    now.later(3)
+    assert (await call(chats, "get_request", index=3, sessionId="moved"))["request"] == "three"
+
+
+async def test_an_exported_dialog_is_the_same_for_every_tool(home: Home, chats: Chats) -> None:
+    """Whether it is listed, found or read: the one in which more was asked counts, whatever its file is called."""
+    home.chat("one", session("first", session_id="one"))
+    home.export("copy.json", session("first", "second", session_id="one"))
+    assert (await call(chats, "get_request", index=2, sessionId="one"))["request"] == "second"
+    assert [each["requestsCount"] for each in (await call(chats, "list_sessions"))["sessions"]] == [2]
+    assert (await call(chats, "search", query="second"))["results"][0]["index"] == 2
+
+
+async def test_a_damaged_dialog_is_listed_as_such(home: Home, chats: Chats) -> None:
+    """An agent that misses something can see why."""
+    home.chat("one", log(whole(session("first"))) + b"garbage\n" + log(push(["requests"], request("second", 2))))
+    home.chat("two", session("sound"))
+    listed = {each["sessionId"]: each for each in (await call(chats, "list_sessions"))["sessions"]}
+    assert "broken" in listed["one"]["problem"]
+    assert "problem" not in listed["two"]
 
 
 @pytest.mark.scenario("chats: Get request by index from specific session")
@@ -341,6 +382,17 @@ def test_names_begin_alike_and_are_snake_case() -> None:
     ):
         with pytest.raises(ValueError, match="snake_case"):
             type("Wrong", (ChatTool,), {"name": name})
+    between: type[ChatTool] = type("Between", (ChatTool,), {})
+    assert type("Right", (between,), {"name": f"{PREFIX}right"}).name_prefix == PREFIX
+
+
+async def test_a_chat_tool_is_registered_under_no_other_name(chats: Chats) -> None:
+    """Whatever its class is called, what clients see begins as it should."""
+    registry = ToolRegistry()
+    with pytest.raises(ValueError, match=PREFIX):
+        registry.register_tool("anything_else", chat_tools(chats)[0])
+    assert registry.static() == {}
+    registry.register_tool(f"{PREFIX}anything_else", chat_tools(chats)[0])
 
 
 async def test_the_answer_to_a_request(home: Home, chats: Chats) -> None:

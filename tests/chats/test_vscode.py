@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from chats.makers import ADA, START, Home, log, request, session, whole, write
-from pegboard.toolsets.chats.folders import belongs, holds, path_of, same_form
+from pegboard.toolsets.chats.folders import Around, Within, belongs, flattened, holds, path_of, same_form
 from pegboard.toolsets.chats.source import ChatSource
 from pegboard.toolsets.chats.vscode import PRODUCTS, VSCode, installed
 
@@ -73,6 +73,17 @@ def test_of_two_files_of_one_session_the_log_counts(home: Home) -> None:
     assert [file.path for file in files] == [str(log_file)]
 
 
+def test_a_log_in_which_nothing_is_hides_no_document(home: Home) -> None:
+    """Nor does a folder of its name; alone, an empty one is a session without a chat."""
+    document = home.chat("one", session("old"))
+    write(document.with_name("one.jsonl"), b"")
+    other = home.chat("two", session("old"))
+    other.with_name("two.jsonl").mkdir()
+    write(document.with_name("three.jsonl"), b"")
+    files = [file for source in home.sources() for file in source.files()]
+    assert sorted(Path(file.path).name for file in files) == ["one.json", "three.jsonl", "two.json"]
+
+
 def test_odd_files_are_passed_over(home: Home) -> None:
     """Pipes, links that lead nowhere or in circles, folders nobody may see; a link to a file is that file."""
     folder = home.workspace() / "chatSessions"
@@ -105,11 +116,11 @@ def test_a_workspace_tells_its_folder(home: Home, content: bytes, folders: list[
     path = home.chat("one", session("x"), folder=None)
     write(path.parent.parent / "workspace.json", content)
     source = home.sources()[0]
-    assert list(source.folders(next(source.files()))) == folders
+    assert list(source.folders(next(source.files())) or ()) == folders
 
 
 def test_a_workspace_of_several_folders_tells_each(home: Home) -> None:
-    """From its own file, comments and all; paths in there go from where that lies."""
+    """From its own file, comments and all; paths in there go from where that lies. A folder more is seen at once."""
     text = (
         '{"folders": [{"path": "shop"}, {"path": "../till"}, {"uri": "file:///srv/x"}, {"path": "\\u0000"}], /* ! */}'
     )
@@ -118,7 +129,11 @@ def test_a_workspace_of_several_folders_tells_each(home: Home) -> None:
     write(path.parent.parent / "workspace.json", json.dumps({"workspace": several.as_uri()}).encode())
     source = home.sources()[0]
     expected = [str(home.folder / "code" / "shop"), str(home.folder / "till"), "/srv/x"]
-    assert list(source.folders(next(source.files()))) == expected
+    assert list(source.folders(next(source.files())) or ()) == expected
+    write(several, b'{"folders": [{"path": "/srv/y"}, {"path": "/srv/z"}]}')
+    assert list(source.folders(next(source.files())) or ()) == ["/srv/y", "/srv/z"]
+    write(path.parent.parent / "workspace.json", b'{"folder": "file:///srv/only"}')
+    assert list(source.folders(next(source.files())) or ()) == ["/srv/only"]
 
 
 def test_a_session_of_the_index_alone_is_known_by_name(home: Home) -> None:
@@ -143,6 +158,17 @@ def test_an_index_that_cannot_be_read_tells_nothing(home: Home, content: bytes |
     else:
         write(path, content)
     assert home.sources()[0].hint("ghost") is None
+
+
+def test_an_index_that_is_a_number_takes_no_memory(home: Home) -> None:
+    """As many bytes as the number says would be more than there are."""
+    path = home.index("ghost")
+    for number in (4_000_000_000_000, 3):
+        with sqlite3.connect(path) as database:
+            database.execute("UPDATE ItemTable SET value = ?", (number,))
+        database.close()
+        os.utime(path, (number % 1000, 1))
+        assert home.sources()[0].hint("ghost") is None
 
 
 def test_the_index_of_a_running_editor_is_left_alone(home: Home) -> None:
@@ -190,3 +216,8 @@ def test_folders_are_compared_as_they_are_meant(folder: str, place: str, inside:
     assert belongs([folder], [place]) is inside
     assert holds([folder], [place]) is around
     assert same_form(path_of(folder)) == same_form(folder)
+    flat = flattened(same_form(folder))
+    assert Within([place]).admits([folder]) is inside
+    assert Within([place]).may_admit(flat) or not inside
+    assert Around([place]).admits([folder]) is around
+    assert Around([place]).may_admit(flat) or not around

@@ -66,6 +66,8 @@ class ToolRegistry:
         """Add a static tool; disposing of what comes back takes it out again."""
         if not is_snake_case(name) or "__" in name:
             raise ValueError(f"a static tool's name must be snake_case without '__': {name!r}")
+        if not name.startswith(tool.name_prefix):
+            raise ValueError(f"the name of this tool must begin with {tool.name_prefix!r}: {name!r}")
         if name in self._static:
             raise ValueError(f"there is a tool {name!r} already")
         definition = {**tool.definition(), "name": name}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pegboard.cli.common import (
+    FAILED,
     WRONG_CALL,
     ConfigOption,
     JsonOption,
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
     from pegboard.toolsets.chats import Chats, Session
     from pegboard.toolsets.chats.shelf import OnProgress
 
-_SHORT_ID = 8
+_SHORT_ID, _WHOLE_ID = 8, 36
+_MOST_SHOWN = 20
+# How many columns a list has on a terminal of at least that width.
+_COLUMNS_FROM = {110: 6, 95: 5, 70: 4, 55: 3, 0: 2}
 _Limit = Annotated[int, typer.Option(min=1, help="How many at most.")]
 _Offset = Annotated[int, typer.Option(min=0, help="How many to pass over.")]
 _Workspace = Annotated[Path | None, typer.Option("--workspace", "-w", help="Only chats of this folder.")]
@@ -127,9 +131,17 @@ def export(
 
     async def work(open_chats: Chats) -> dict[str, Any]:
         sessions = await _chosen(open_chats, chats or (), every=every, workspace=workspace)
-        return {"files": [await _exported(open_chats, session, to, into_folder) for session in sessions]}
+        written: list[str | None] = []
+        failed: list[str] = []
+        for session in sessions:
+            try:
+                written.append(await _exported(open_chats, session, to, into_folder))
+            except OSError as exc:
+                # The others can still be written.
+                failed.append(f"{session.session_id}: {exc}")
+        return {"files": written, "failed": failed}
 
-    finish(_with_chats(config, work), as_json=False, show=lambda data: _show_files(data["files"]))
+    finish(_with_chats(config, work), as_json=False, show=_show_files)
 
 
 async def _chosen(chats: Chats, names: Sequence[str], *, every: bool, workspace: Path | None) -> list[Session]:
@@ -152,8 +164,11 @@ async def _exported(chats: Chats, session: Session, to: Path | None, into_folder
     file = to / file_name(session) if into_folder else to
     # Beside it first: whoever has the file open never sees half of it.
     draft = file.with_name(f"{file.name}.{os.getpid()}.part")
-    draft.write_text(text, "utf-8")
-    draft.replace(file)
+    try:
+        draft.write_text(text, "utf-8")
+        draft.replace(file)
+    finally:
+        draft.unlink(missing_ok=True)
     return str(file)
 
 
@@ -224,21 +239,35 @@ def _absolute(workspace: Path | None) -> str | None:
 
 @plainly
 def _show_list(data: dict[str, Any]) -> None:
-    rows = table("id", "last activity", "requests", "title", "workspace", "source")
+    columns = _columns()
+    rows = table(*columns)
     ids = [each["sessionId"] for each in data["sessions"]]
     # On a terminal as much of an id as `show` needs; a program gets it whole.
     length = _SHORT_ID if sys.stdout.isatty() and len({each[:_SHORT_ID] for each in ids}) == len(ids) else None
+    # Whatever else is cut, what `show` takes is not.
+    rows.columns[0].min_width = min(max((len(each[:length]) for each in ids), default=0), _WHOLE_ID)
     for each in data["sessions"]:
         title = " ".join((each["title"] or "").split())
-        rows.add_row(
-            *(each["sessionId"][:length], ago(each["lastActivity"]), str(each["requestsCount"])),
-            *(verbatim(title), verbatim(each["workspace"] or ""), each["source"]),
+        cells = (
+            *(each["sessionId"][:length], title, ago(each["lastActivity"])),
+            *(str(each["requestsCount"]), each["workspace"] or "", each["source"]),
         )
+        rows.add_row(*map(verbatim, cells[: len(columns)]))
     if not data["sessions"]:
         print("No chats.")
         return
     show_table(rows)
     _show_rest(data, len(data["sessions"]))
+
+
+def _columns() -> Sequence[str]:
+    """What there is room for; what a chat is called by comes first."""
+    from rich.console import Console
+
+    console = Console()
+    room = console.width if console.is_terminal else sys.maxsize
+    shown = next(count for least, count in _COLUMNS_FROM.items() if room >= least)
+    return ("id", "title", "last activity", "requests", "workspace", "source")[:shown]
 
 
 @plainly
@@ -275,9 +304,12 @@ def _show_markdown(text: str) -> None:
         print(text)
 
 
-def _show_files(files: Sequence[str | None]) -> None:
-    written = [file for file in files if file is not None]
-    for file in written[:20]:
+def _show_files(data: dict[str, Any]) -> None:
+    written = [file for file in data["files"] if file is not None]
+    for file in written[:_MOST_SHOWN]:
         print(file)
-    if len(written) > 20:
+    if len(written) > _MOST_SHOWN:
         print(f"… {len(written)} files in all")
+    failed: list[str] = data["failed"]
+    if failed:
+        stop("\n".join([f"{len(failed)} could not be written", *failed]), FAILED)

@@ -15,6 +15,7 @@ from pegboard.result import Forbidden, ToolErrorCode, ToolFailure, invalid
 from pegboard.toolsets.chats import CurrentDialog
 from pegboard.toolsets.chats.answers import listed, paged, turn
 from pegboard.toolsets.chats.chats import Page
+from pegboard.toolsets.chats.current import PATIENCE
 from pegboard.toolsets.chats.tools import ChatTool, ListSessions, SearchChats
 from pegboard.view import EVERYTHING
 
@@ -55,7 +56,7 @@ class ChatsRest:
         self._list.check(arguments)
         limit, offset = int(arguments.get("limit", _TURNS)), int(arguments.get("offset", 0))
         chats = self._board.chats
-        session = await chats.session(request.path_params["id"])
+        session = await chats.session(request.path_params["id"], patience=PATIENCE)
         requests = await chats.requests(session, offset + 1, offset + limit)
         turns = [turn(index, each) for index, each in enumerate(requests, offset + 1)]
         return {**listed(session), "requests": turns, **paged(Page(turns, session.requests_count, limit, offset))}

@@ -32,6 +32,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from pegboard.log import logger
+from pegboard.protocol.nearness import is_remote
 from pegboard.protocol.replay import TOTAL_BYTES, Replay, Shelf
 
 IDLE_LIMIT = 30 * 60.0
@@ -65,15 +66,21 @@ class Sessions(StreamableHTTPSessionManager):
     ) -> None:
         if isinstance(http_transport, _Session):
             http_transport.principal = self._principal(scope)
+            http_transport.remote = is_remote(scope)
         await super()._serve_opening_request(http_transport, scope, receive, send)
 
     async def _handle_stateful_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         session = self._server_instances.get(Headers(scope=scope).get(MCP_SESSION_ID_HEADER, ""))
-        if isinstance(session, _Session) and not hmac.compare_digest(session.principal, self._principal(scope)):
+        if isinstance(session, _Session) and not self._may_use(session, scope):
             logger().warning("session.of.another")
             # The SDK answers as it does for any session that does not exist.
             scope = _with_header(scope, MCP_SESSION_ID_HEADER, "none")
         await super()._handle_stateful_request(scope, receive, send)
+
+    def _may_use(self, session: _Session, scope: Scope) -> bool:
+        # What a session of this machine was answered may be for this machine alone, and can be read again from it.
+        from_elsewhere = not session.remote and is_remote(scope)
+        return not from_elsewhere and hmac.compare_digest(session.principal, self._principal(scope))
 
     def _principal(self, scope: Scope) -> bytes:
         """Who sends this, as far as we can tell: the same credential is the same principal, and none is one, too."""
@@ -88,6 +95,7 @@ class _Session(StreamableHTTPServerTransport):
     def __init__(self, session_id: str, replay: Replay, idle_limit: float | None) -> None:
         super().__init__(session_id, event_store=replay, retry_interval=RETRY, idle_timeout=idle_limit)
         self.principal = b""
+        self.remote = False
         self._replay = replay
 
     async def handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -77,6 +77,10 @@ class Database(Protocol):
         """What this work finds. It sees one moment of the database, and cannot change anything."""
         ...
 
+    async def empty_log(self) -> None:
+        """Leave nothing of what was deleted in a log beside the database, if there is one."""
+        ...
+
     async def write(self, work: Callable[[Connection], T]) -> T:
         """What this work gives, with all it changed, or an exception and nothing changed.
 

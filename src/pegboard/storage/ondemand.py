@@ -38,6 +38,11 @@ class OnDemand:
                 self._is_open = False
                 await self._database.close()
 
+    async def empty_log(self) -> None:
+        """Leave nothing of what was deleted in a log."""
+        if self._is_open:
+            await self._database.empty_log()
+
     async def read(self, work: Callable[[Connection], T]) -> T:
         """What this work finds."""
         if not self._is_open:

@@ -90,6 +90,9 @@ class PostgresDatabase:
             await threads.end()
             await asyncio.to_thread(pool.close)
 
+    async def empty_log(self) -> None:
+        """Nothing: its log is the server's."""
+
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Do work that only reads."""
         return await self._run(work, read_only=True)

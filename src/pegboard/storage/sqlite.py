@@ -18,6 +18,7 @@ T = TypeVar("T")
 _CACHE_KIB = 8192
 _BUSY_SECONDS = 10.0
 _READERS = 4
+_EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 _ADVICE = {
     sqlite3.SQLITE_BUSY: "another process is writing for long; try again",
     sqlite3.SQLITE_FULL: "make room on the disk",
@@ -33,8 +34,10 @@ _ADVICE = {
 class SqliteDatabase:
     """Writes go through one connection in one thread, reads through a few of their own."""
 
-    def __init__(self, path: Path, steps: Sequence[migrations.Step] | None = None) -> None:
+    def __init__(self, path: Path, steps: Sequence[migrations.Step] | None = None, *, wipes: bool = False) -> None:
         self.path = path
+        # Whether what is deleted is overwritten as well.
+        self._wipes = wipes
         # What leads to its schema; without any it holds what Pegboard itself keeps.
         self._steps = steps
         self._open_file: _OpenFile | None = None
@@ -48,7 +51,7 @@ class SqliteDatabase:
         """Open the file, make it if it is not there, and bring it to the newest schema."""
         if self._open_file is not None:
             return
-        file = _OpenFile(self.path, migrations.STEPS if self._steps is None else self._steps)
+        file = _OpenFile(self.path, migrations.STEPS if self._steps is None else self._steps, wipes=self._wipes)
         try:
             await file.writing.run(lambda: self._guarded(file.set_up))
         except BaseException:
@@ -61,6 +64,11 @@ class SqliteDatabase:
         file, self._open_file = self._open_file, None
         if file is not None:
             await file.close()
+
+    async def empty_log(self) -> None:
+        """Move the log into the file; while somebody else reads there, it is left for the next time."""
+        file = self._file()
+        await file.writing.run(lambda: self._guarded(lambda: file.writer().execute(_EMPTY_LOG).fetchall()))
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Do work that only reads; it waits for no writer."""
@@ -91,8 +99,9 @@ class SqliteDatabase:
 class _OpenFile:
     """The threads of an open file and their connections."""
 
-    def __init__(self, path: Path, steps: Sequence[migrations.Step]) -> None:
+    def __init__(self, path: Path, steps: Sequence[migrations.Step], *, wipes: bool) -> None:
         self._path = path
+        self._wipes = wipes
         self._steps = steps
         self.writing = Threads("write", 1)
         self.reading = Threads("read", _READERS)
@@ -110,6 +119,8 @@ class _OpenFile:
         # Moving the log into the file waits for the disk, and pages that change often are moved once: every 16 MB.
         self._writer.execute("PRAGMA wal_autocheckpoint = 4000")
         self._writer.execute("PRAGMA foreign_keys = ON")
+        if self._wipes:
+            self._writer.execute("PRAGMA secure_delete = ON")
         _migrate(self._writer, str(self._path), self._steps)
 
     def writer(self) -> sqlite3.Connection:

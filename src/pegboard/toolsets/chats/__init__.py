@@ -3,7 +3,7 @@
 from pegboard.toolsets.chats.chats import Chats, local_sources
 from pegboard.toolsets.chats.current import CurrentDialog
 from pegboard.toolsets.chats.export import file_name, markdown
-from pegboard.toolsets.chats.schema import chat_index
+from pegboard.toolsets.chats.index import chat_index
 from pegboard.toolsets.chats.session import Request, Session
 from pegboard.toolsets.chats.tools import chat_tools
 

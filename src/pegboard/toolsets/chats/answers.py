@@ -16,7 +16,8 @@ def listed(session: Session) -> dict[str, Any]:
     """A session in a list; where its file is concerns nobody."""
     row = session.to_dict()
     del row["chatJsonPath"]
-    return {**row, "lastActivity": iso(session.last_seen)}
+    row["lastActivity"] = iso(session.last_seen)
+    return {**row, "problem": session.problem} if session.problem else row
 
 
 def found(hit: Hit) -> dict[str, Any]:
@@ -39,6 +40,8 @@ def paged(page: Page[Any]) -> dict[str, Any]:
     }
     if page.unread:
         told["message"] = f"{page.unread} chats or requests are not read yet: call again for the rest."
+    elif page.cut:
+        told["message"] = f"More than the best {page.total} were found: add words, a workspace or a sessionId."
     return told
 
 

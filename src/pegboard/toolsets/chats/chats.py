@@ -15,7 +15,7 @@ from pegboard.result import ToolErrorCode, ToolFailure
 from pegboard.search.excerpt import cut, marked
 from pegboard.storage.database import Database
 from pegboard.toolsets.chats.claude_code import ClaudeCode
-from pegboard.toolsets.chats.folders import belongs, holds
+from pegboard.toolsets.chats.folders import Anywhere, Around, Where, Within, belongs
 from pegboard.toolsets.chats.session import Request, Session
 from pegboard.toolsets.chats.shelf import OnProgress, Shelf
 from pegboard.toolsets.chats.source import ChatFile, ChatSource
@@ -25,7 +25,7 @@ from pegboard.toolsets.chats.words import Wanted, wanted
 T = TypeVar("T")
 
 # For so many seconds nobody looks again which files there are; those that are talked about are looked at each time.
-_FRESH, _FRESH_ENOUGH = 2.0, 60.0
+_FRESH = 2.0
 _MOST_HITS = 5000
 _TOGETHER = 16
 _SHOWN_ID = 200
@@ -47,6 +47,8 @@ class Page(Generic[T]):
     limit: int
     offset: int
     unread: int = 0
+    # Whether there is more than the total, which nobody counted.
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,25 +97,28 @@ class Chats:
         """Finish what is under way."""
         await self.shelf.close()
 
-    async def session(self, session_id: str) -> Session:
-        """The session of that id, as it is now; `NotThere` if nobody knows it."""
-        found = await self._known_as(session_id, _FRESH_ENOUGH) or await self._known_as(session_id, 0)
+    async def session(self, session_id: str, *, patience: float | None = None) -> Session:
+        """The session of that id, as it is now; `NotThere` if nobody knows it.
+
+        So many seconds at most are spent on files that may be any session's.
+        """
+        until = self._until(patience)
+        found = await self._known_as(session_id, _FRESH, until) or await self._known_as(session_id, 0, until)
         found = found or await self.shelf.hint(session_id)
         if found is None:
             shown = session_id if len(session_id) <= _SHOWN_ID else f"{session_id[:_SHOWN_ID]}…"
             raise NotThere(f"Session not found: {shown}")
         return found
 
-    async def newest(self, places: Sequence[str] | None = None) -> Session | None:
+    async def newest(self, places: Sequence[str] | None = None, *, patience: float | None = None) -> Session | None:
         """The session in which something happened last; with places, among those of these folders.
 
         One that lies in a place goes before one whose folder is around it.
         """
-        files = await self._files()
+        files, until = await self._files(), self._until(patience)
         if not places:
-            return await self._newest(files, lambda _: True)
-        inside = await self._newest(files, lambda folders: belongs(folders, places))
-        return inside or await self._newest(files, lambda folders: holds(folders, places))
+            return await self._newest(files, Anywhere(), until)
+        return await self._newest(files, Within(places), until) or await self._newest(files, Around(places), until)
 
     async def request(self, session: Session, index: int) -> Request:
         """A session's request, counted from 1; `NotThere` if it has none of that number, or no file."""
@@ -162,14 +167,20 @@ class Chats:
         asked = wanted(query)
         if not asked.groups:
             return Page((), 0, limit, offset, unread)
+        sessions = self._sessions(files)
+        if session_id is not None:
+            # It may be one that cannot be read, or, which is then said, none at all.
+            found = [session for session in sessions if session.session_id == session_id]
+            sessions = found or [await self.session(session_id, patience=patience)]
         by_path = {
             session.chat_json_path: session
-            for session in self._sessions(files)
-            if _in_workspace(session, workspace) and session_id in (None, session.session_id)
+            for session in sessions
+            if session.chat_json_path is not None and _in_workspace(session, workspace)
         }
         places = await self._places(asked, by_path) or await self._places(replace(asked, any_of=True), by_path)
+        cut, places = len(places) > _MOST_HITS, places[:_MOST_HITS]
         hits = [await self._hit(session, index, asked) for session, index in places[offset : offset + limit]]
-        return Page([hit for hit in hits if hit is not None], len(places), limit, offset, unread)
+        return Page([hit for hit in hits if hit is not None], len(places), limit, offset, unread, cut)
 
     async def read_all(self, on_progress: OnProgress | None = None) -> int:
         """Have every chat read and indexed, however long that takes; how many files there are."""
@@ -181,12 +192,10 @@ class Chats:
         """Forget what was read; the chats themselves are not touched."""
         await self.shelf.clear()
 
-    async def _known_as(self, session_id: str, max_age: float) -> Session | None:
+    async def _known_as(self, session_id: str, max_age: float, until: float | None) -> Session | None:
         await self.shelf.files(max_age)
+        await self.shelf.read(self.shelf.nameless(), until=until)
         files = await self.shelf.again(self.shelf.named(session_id))
-        if not files and (nameless := self.shelf.nameless()):
-            await self.shelf.read(nameless)
-            files = await self.shelf.again(self.shelf.named(session_id))
         await self.shelf.read(files)
         return max(filter(None, map(self.shelf.session, files)), key=_rank, default=None)
 
@@ -196,24 +205,24 @@ class Chats:
         latest = await self.shelf.again(files[:_TOGETHER])
         return [*sorted(latest, key=lambda file: file.stamp.changed, reverse=True), *files[_TOGETHER:]]
 
-    async def _newest(self, files: Sequence[ChatFile], admits: Callable[[Sequence[str]], bool]) -> Session | None:
+    async def _newest(self, files: Sequence[ChatFile], where: Where, until: float | None) -> Session | None:
         best: Session | None = None
-        candidates = (file for file in files if self._may_admit(file, admits))
+        candidates = (file for file in files if self._may_be(file, where))
         while some := list(islice(candidates, _TOGETHER)):
             if best is not None and best.requests_count and some[0].stamp.changed // 1_000_000 < best.activity:
                 # Nothing happened in a file after it was written.
                 break
-            await self.shelf.read(some)
+            await self.shelf.read(some, until=until)
             for session in filter(None, map(self.shelf.session, some)):
-                if session.chat_json_path is not None and admits(session.folders):
+                if session.chat_json_path is not None and where.admits(session.folders):
                     best = session if best is None else max(best, session, key=_rank)
         return best
 
-    def _may_admit(self, file: ChatFile, admits: Callable[[Sequence[str]], bool]) -> bool:
+    def _may_be(self, file: ChatFile, where: Where) -> bool:
         """Whether a session may be one of those; without opening its file, where its place tells."""
         known = self.shelf.session(file) if self.shelf.is_known(file) else None
         folders = known.folders if known is not None else file.source.folders(file)
-        return admits(folders) or (known is None and not folders)
+        return where.may_admit(file.home) if folders is None else where.admits(folders)
 
     async def _read_all(self, until: float | None, on_progress: OnProgress | None) -> tuple[list[ChatFile], int]:
         files = await self._files()
@@ -226,11 +235,12 @@ class Chats:
             if session.chat_json_path is not None:
                 other = found.get(session.session_id)
                 found[session.session_id] = session if other is None else max(other, session, key=_rank)
-        return sorted(found.values(), key=lambda session: (-session.activity, session.session_id))
+        by_id = sorted(found.values(), key=lambda session: session.session_id)
+        return sorted(by_id, key=_latest, reverse=True)
 
-    async def _places(self, asked: Wanted, by_path: Mapping[str | None, Session]) -> list[tuple[Session, int]]:
-        found = await self.shelf.search(asked, _MOST_HITS)
-        return [(by_path[path], index) for path, index in found if path in by_path]
+    async def _places(self, asked: Wanted, by_path: Mapping[str, Session]) -> list[tuple[Session, int]]:
+        found = await self.shelf.search(asked, by_path, _MOST_HITS + 1)
+        return [(by_path[path], index) for path, index in found]
 
     async def _hit(self, session: Session, index: int, asked: Wanted) -> Hit | None:
         requests = await self.shelf.requests(session, index, index)
@@ -244,9 +254,13 @@ class Chats:
         return None if patience is None else self._clock() + patience
 
 
-def _rank(session: Session) -> tuple[bool, bool, int]:
+def _rank(session: Session) -> tuple[bool, bool, int, int]:
     """Of several: one whose file can be read, in which something was asked, and that latest."""
-    return session.chat_json_path is not None, session.requests_count > 0, session.activity
+    return session.chat_json_path is not None, session.requests_count > 0, *_latest(session)
+
+
+def _latest(session: Session) -> tuple[int, int]:
+    return session.activity, session.last_seen or 0
 
 
 def _in_workspace(session: Session, workspace: str | None) -> bool:

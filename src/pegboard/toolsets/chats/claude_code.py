@@ -11,12 +11,15 @@ from typing import Any
 from pegboard import exactjson
 from pegboard.exactjson import as_object
 from pegboard.toolsets.chats.fields import a_list, a_moment, a_name, a_text, an_object, parsed
+from pegboard.toolsets.chats.folders import flattened
 from pegboard.toolsets.chats.reading import BrokenLine, LineReading, Reading
 from pegboard.toolsets.chats.session import Chat, Request, Session, Status, ToolCall
 from pegboard.toolsets.chats.source import ChatFile, entries, stamp_of
 
 _MOST_OUTPUT = 4000
-_INTERRUPTED = "[Request interrupted by user"
+_INTERRUPTED = re.compile(r"\[Request interrupted by user[^\]]*\]")
+# What a request may have been instead of words.
+_SHOWN = ("image", "document")
 # What the program itself puts down in the user's name.
 _NOISE = ("<local-command-", "<bash-stdout>", "<bash-stderr>", "<task-notification>", "Caveat: The messages below")
 _COMMAND = re.compile(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
@@ -41,20 +44,21 @@ class ClaudeCode:
     def files(self) -> Iterator[ChatFile]:
         """Every session's file; those of helpers that a session called are no sessions."""
         for project in entries(str(self._projects)):
+            home = flattened(project.name)
             for entry in entries(project.path):
                 stem, dot, suffix = entry.name.rpartition(".")
                 if dot and suffix == "jsonl" and stem and not stem.startswith("agent-") and (stamp := stamp_of(entry)):
-                    yield ChatFile(entry.path, self, stamp, stem)
+                    yield ChatFile(entry.path, self, stamp, stem, home)
 
     def reading(self, file: ChatFile) -> Reading:
         """Lines are added at the end."""
         del file
         return LineReading(Transcript())
 
-    def folders(self, file: ChatFile) -> Sequence[str]:
-        """Its lines tell."""
+    def folders(self, file: ChatFile) -> Sequence[str] | None:
+        """Its lines tell; the name of its project's folder, in which every other character is a dash, only almost."""
         del file
-        return ()
+        return None
 
     def hint(self, session_id: str) -> Session | None:
         """What has no file is not known."""
@@ -73,7 +77,6 @@ class _Call:
 @dataclass(slots=True)
 class _Turn:
     uuid: str | None
-    parent: str | None
     # The request that this one follows.
     after: _Turn | None
     text: str
@@ -83,7 +86,8 @@ class _Turn:
     model: str | None = None
     status: Status = "pending"
     error: str | None = None
-    undone: bool = False
+    # Whether words came last, and nobody said whether there are more to come.
+    open_end: bool = False
 
 
 class Transcript:
@@ -92,11 +96,10 @@ class Transcript:
     chained = False
 
     def __init__(self) -> None:
-        self._turns: list[_Turn] = []
-        # The request that each line belongs to, by the line's own id.
-        self._owners: dict[str, _Turn] = {}
-        # The last request behind a line, by that line's id.
-        self._following: dict[str, _Turn] = {}
+        # The request that is asked or answered now: what does not lead to it was taken back.
+        self._now: _Turn | None = None
+        # The request that each line belongs to, by the line's own id; there is none before the first.
+        self._owners: dict[str, _Turn | None] = {}
         self._title: str | None = None
         self._summary: str | None = None
         self._folder: str | None = None
@@ -116,10 +119,10 @@ class Transcript:
     def chat(self) -> Chat:
         """Every request that was not taken back."""
         return Chat(
-            requests=[_request(turn) for turn in _standing(self._turns)],
+            requests=[_request(turn, followed=turn is not self._now) for turn in _leading_to(self._now)],
             title=self._title or self._summary,
             created=self._first,
-            active=self._last,
+            last_line=self._last,
             folders=(self._folder,) if self._folder else (),
         )
 
@@ -131,17 +134,32 @@ class Transcript:
             self._title = a_name(entry.get("customTitle")) or a_name(entry.get("aiTitle")) or self._title
         if entry.get("isSidechain") is True:
             return
+        uuid = a_name(entry.get("uuid"))
+        if uuid in self._owners:
+            # A session that is taken up again may repeat what it began with.
+            return
         self._folder = self._folder or a_name(entry.get("cwd"))
-        owner = self._owners.get(a_text(entry.get("parentUuid"))) or (self._turns[-1] if self._turns else None)
+        owner = self._owner(entry)
         if kind == "user":
             owner = self._user(entry, owner)
         elif kind == "assistant" and owner is not None:
             _answer(entry, owner)
-        if kind in {"user", "assistant"} and (moment := a_moment(entry.get("timestamp"))) is not None:
-            self._first = self._first or moment
-            self._last = moment
-        if owner is not None and (uuid := a_name(entry.get("uuid"))):
+        if kind in {"user", "assistant"}:
+            self._now = owner or self._now
+            if (moment := a_moment(entry.get("timestamp"))) is not None:
+                self._first = self._first or moment
+                self._last = moment
+        if uuid is not None:
             self._owners[uuid] = owner
+
+    def _owner(self, entry: dict[str, Any]) -> _Turn | None:
+        """The request to which the line belongs that this one follows."""
+        # After a dialog was summed up, its lines follow none, but say which one they would.
+        parent = a_name(entry.get("parentUuid")) or a_name(entry.get("logicalParentUuid"))
+        if parent is not None and parent in self._owners:
+            return self._owners[parent]
+        # Nobody knows that line: it was broken, or is in another file.
+        return self._now
 
     def _user(self, entry: dict[str, Any], owner: _Turn | None) -> _Turn | None:
         content = an_object(entry.get("message")).get("content")
@@ -150,36 +168,29 @@ class Transcript:
         if entry.get("isMeta") is True or entry.get("isCompactSummary") is True:
             return owner
         text = _typed(content)
-        if text.startswith(_INTERRUPTED):
+        if _INTERRUPTED.fullmatch(text):
             if owner is not None:
                 owner.status = "canceled"
             return owner
         if not text or text.startswith(_NOISE):
             return owner
-        turn = _Turn(
+        # A request that says to follow nothing is the first one, asked anew.
+        is_first = "parentUuid" in entry and entry["parentUuid"] is None
+        return _Turn(
             uuid=a_name(entry.get("uuid")),
-            parent=a_name(entry.get("parentUuid")),
-            after=owner,
+            after=None if is_first else owner,
             text=text,
             timestamp=a_moment(entry.get("timestamp")),
         )
-        if turn.parent is not None:
-            # Where two follow the same line, somebody went back to it and asked something else.
-            if (earlier := self._following.get(turn.parent)) is not None:
-                earlier.undone = True
-            self._following[turn.parent] = turn
-        self._turns.append(turn)
-        return turn
 
 
-def _standing(turns: Sequence[_Turn]) -> Iterator[_Turn]:
-    """Those that were not taken back, and follow none that was."""
-    gone: set[int] = set()
-    for turn in turns:
-        if turn.undone or (turn.after is not None and id(turn.after) in gone):
-            gone.add(id(turn))
-        else:
-            yield turn
+def _leading_to(turn: _Turn | None) -> list[_Turn]:
+    """The requests that lead to one, and that one."""
+    found: list[_Turn] = []
+    while turn is not None:
+        found.append(turn)
+        turn = turn.after
+    return found[::-1]
 
 
 def _typed(content: object) -> str:
@@ -189,7 +200,9 @@ def _typed(content: object) -> str:
     else:
         blocks = [an_object(block) for block in a_list(content)]
         text = "\n".join(a_text(block.get("text")) for block in blocks if block.get("type") == "text")
-    if (command := _COMMAND.search(text)) is not None:
+        if not text.strip():
+            text = " ".join(f"[{block['type']}]" for block in blocks if block.get("type") in _SHOWN)
+    if text.lstrip().startswith("<command-") and (command := _COMMAND.search(text)) is not None:
         given = _ARGUMENTS.search(text)
         return f"{command.group(1)} {given.group(1) if given else ''}".strip()
     return _REMINDER.sub("", text).strip() if "<system-reminder>" in text else text.strip()
@@ -202,14 +215,18 @@ def _answer(entry: dict[str, Any], turn: _Turn) -> None:
     for block in map(an_object, blocks):
         if block.get("type") == "text":
             turn.answer.append(a_text(block.get("text")))
+            turn.open_end = bool(turn.answer[-1].strip())
         elif block.get("type") == "tool_use":
+            turn.open_end = False
             key = a_name(block.get("id")) or f"call {len(turn.calls)}"
             turn.calls[key] = _Call(a_text(block.get("name")) or "tool", block.get("input"))
     if entry.get("isApiErrorMessage") is True:
         turn.status, turn.error = "failed", " ".join(turn.answer[-1:]) or None
         return
     turn.model = a_name(message.get("model")) or turn.model
-    turn.status = "completed" if a_text(message.get("stop_reason")) in {"end_turn", "stop_sequence"} else "in_progress"
+    reason = a_name(message.get("stop_reason"))
+    turn.status = "completed" if reason in {"end_turn", "stop_sequence"} else "in_progress"
+    turn.open_end = turn.open_end and reason is None
 
 
 def _results(blocks: Sequence[Any], turn: _Turn) -> None:
@@ -220,10 +237,12 @@ def _results(blocks: Sequence[Any], turn: _Turn) -> None:
             texts = [content] if isinstance(content, str) else [an_object(p).get("text") for p in a_list(content)]
             call.output = "\n".join(map(a_text, texts)).strip()[:_MOST_OUTPUT]
             call.failed = block.get("is_error") is True
+            turn.open_end = False
 
 
-def _request(turn: _Turn) -> Request:
-    answered = any(text.strip() for text in turn.answer)
+def _request(turn: _Turn, *, followed: bool) -> Request:
+    # Where nobody said why an answer stopped, it has when words came last, or when somebody asked something else.
+    ended = turn.status == "in_progress" and (turn.open_end or followed)
     return Request(
         text=turn.text,
         timestamp=turn.timestamp,
@@ -231,8 +250,7 @@ def _request(turn: _Turn) -> Request:
         answer="\n\n".join(text.strip() for text in turn.answer if text.strip()),
         tool_calls=[ToolCall(call.name, "", call.input, call.output, call.failed) for call in turn.calls.values()],
         error=turn.error,
-        # Older versions never said why an answer stopped.
-        status="completed" if turn.status == "in_progress" and answered and not turn.calls else turn.status,
+        status="completed" if ended else turn.status,
         agent_id="claude-code",
         model_id=turn.model,
     )

@@ -6,6 +6,9 @@ from pegboard.toolsets.chats.chats import Chats, NotThere
 from pegboard.toolsets.chats.session import Session
 from pegboard.toolsets.workspace import Workspace
 
+# How long a call may take to read chats that nobody has read yet; it then answers with what there is.
+PATIENCE = 20.0
+
 
 class CurrentDialog:
     """Knows which dialog a call without a session is about."""
@@ -16,7 +19,7 @@ class CurrentDialog:
 
     async def session(self) -> Session:
         """The dialog, or `NotThere`."""
-        found = await self._chats.newest(await self._workspace.folders())
+        found = await self._chats.newest(await self._workspace.folders(), patience=PATIENCE)
         if found is None:
             raise NotThere("No active dialog found")
         return found

@@ -32,13 +32,14 @@ _REQUEST: Shape = {
     "timestamp": {},
     "message": {"text": {}, "parts": {"text": {}}},
     "response": _PART,
-    "result": {"metadata": {"sessionId": {}}, "errorDetails": {"message": {}, "code": {}}, "timings": {}},
+    "result": {"metadata": {"sessionId": {}}, "errorDetails": None, "timings": {}},
     "modelState": {"value": {}},
     "isCanceled": {},
     "agent": {"id": {}},
     "modelId": {},
-    "isHidden": {},
-    "shouldBeRemovedOnSend": {},
+    # Whole, whatever they are: an object without its keys would say nothing, and be taken for no.
+    "isHidden": None,
+    "shouldBeRemovedOnSend": None,
 }
 # Everything that is looked at below: the rest of a session is most of it.
 SHAPE: Shape = {

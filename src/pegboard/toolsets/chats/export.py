@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 
 from pegboard import exactjson
 from pegboard.toolsets.chats.fields import iso
@@ -12,6 +13,7 @@ from pegboard.toolsets.chats.session import Request, Session, ToolCall
 _FENCE = re.compile("`{3,}|~{3,}")
 _MOST_INPUT = 2000
 _UNFIT = re.compile(r"[\W_]+")
+_UNFIT_IN_ID = re.compile(r"[^\w-]+")
 _MOST_TITLE, _MOST_ID = 50, 80
 
 
@@ -25,7 +27,15 @@ def file_name(session: Session) -> str:
     """A name for the file of a session: its day, its title, and its id, which no two share."""
     day = (iso(session.first_seen) or "")[:10]
     title = _UNFIT.sub("-", session.title or session.first_request_preview or "").strip("-").lower()[:_MOST_TITLE]
-    return "-".join(filter(None, (day, title.rstrip("-"), _UNFIT.sub("-", session.session_id)[:_MOST_ID]))) + ".md"
+    return "-".join(filter(None, (day, title.rstrip("-"), _fit(session.session_id)))) + ".md"
+
+
+def _fit(session_id: str) -> str:
+    """An id as part of a file's name. Another id may look the same then: a digest tells them apart."""
+    fit = _UNFIT_IN_ID.sub("-", session_id.lower())[:_MOST_ID]
+    if fit == session_id:
+        return fit
+    return f"{fit}-{blake2b(session_id.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
 
 
 def _head(session: Session) -> Iterator[str]:
@@ -39,6 +49,7 @@ def _head(session: Session) -> Iterator[str]:
         "Last activity": iso(session.last_seen),
         "Model": session.model_id,
         "Requests": str(session.requests_count),
+        "Problem": session.problem,
     }
     yield from (f"- {name}: {_line(value)}" for name, value in facts.items() if value)
     yield ""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 from pegboard import exactjson
 from pegboard.exactjson import as_list, as_object
 
 # The last moment that JavaScript knows, in milliseconds; ours ends with the year 9999.
 _LAST = 253_402_300_799_999
+_DEEPEST = 100
 
 
 def parsed(data: bytes) -> Any:
@@ -18,12 +20,32 @@ def parsed(data: bytes) -> Any:
     data = data.removeprefix(b"\xef\xbb\xbf")
     try:
         return exactjson.parse(data)
-    except exactjson.NotJson:
+    except exactjson.NotJson as exc:
+        if "recursion" in str(exc):
+            return _parsed_deep(data)
         try:
             data.decode()
         except UnicodeDecodeError:
             return exactjson.parse(data.decode("utf-8", "replace"))
         raise
+
+
+def _parsed_deep(data: bytes) -> Any:
+    """A text that is nested deeper than anything that is looked at: without what lies so deep."""
+    try:
+        return exactjson.parse(exactjson.dump(_cut(json.loads(data.decode("utf-8", "replace")), _DEEPEST)))
+    except (ValueError, RecursionError):
+        raise exactjson.NotJson("it is nested too deep") from None
+
+
+def _cut(value: Any, deepest: int) -> Any:
+    if deepest == 0:
+        return None
+    if isinstance(value, dict):
+        return {key: _cut(item, deepest - 1) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_cut(item, deepest - 1) for item in cast("list[Any]", value)]
+    return value
 
 
 def an_object(value: object) -> dict[str, Any]:

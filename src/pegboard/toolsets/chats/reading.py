@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import BinaryIO, Protocol
@@ -16,6 +16,7 @@ from pegboard.toolsets.chats.session import Chat
 # Beyond this a file is no chat that anybody could have had.
 MOST_BYTES = 1 << 30
 _WITNESS = 4096
+_MOST_KEPT = (1 << 63) - 1
 
 
 class BrokenLine(ValueError):  # noqa: N818  it names the line
@@ -74,18 +75,17 @@ class LineReading:
 
     def read(self, stream: BinaryIO) -> Chat:
         """Take every line that is new. The last one, if it is broken, is one that is still being written."""
+        if self._lines.chained:
+            # What stopped the last pass is met again, or was only half there then.
+            self._problem = None
         self._take_new(stream)
         self._witness = self._look(stream)
         chat = self._lines.chat()
         return chat if self._problem is None else replace(chat, problem=self._problem)
 
     def _take_new(self, stream: BinaryIO) -> None:
-        stream.seek(self._offset)
-        at, broken = self._offset, None
-        while line := stream.readline(MOST_BYTES):
-            at += len(line)
-            if not line.strip(b" \t\r\n\0"):
-                continue
+        broken = None
+        for line, end in _new_lines(stream, self._offset):
             if broken is not None:
                 # It was not the last one: nobody is still writing it.
                 self._problem, broken = broken, None
@@ -94,9 +94,9 @@ class LineReading:
             try:
                 self._lines.take(line)
             except BrokenLine as exc:
-                broken = f"the line that ends at byte {at} is broken: {exc}"
-                continue
-            self._offset = at
+                broken = f"the line that ends at byte {end} is broken: {exc}"
+            else:
+                self._offset = end
 
     def _look(self, stream: BinaryIO) -> bytes:
         digest = blake2b(self._offset.to_bytes(8, "little"), digest_size=16)
@@ -105,6 +105,18 @@ class LineReading:
         stream.seek(max(self._offset - _WITNESS, 0))
         digest.update(stream.read(min(_WITNESS, self._offset)))
         return digest.digest()
+
+
+def _new_lines(stream: BinaryIO, at: int) -> Iterator[tuple[bytes, int]]:
+    """Each line from there on that says something, and where it ends."""
+    stream.seek(at)
+    while line := stream.readline(MOST_BYTES):
+        at += len(line)
+        if line.strip(b" \t\r\n\0"):
+            yield line, at
+        if not line.endswith(b"\n"):
+            # Here the file ended: what somebody writes from now on is the rest of this line, and no line.
+            return
 
 
 class WholeReading:
@@ -134,12 +146,29 @@ class Stamp:
     """How a file looked: what has the same stamp has not changed."""
 
     size: int
+    # When it was written, in nanoseconds.
     changed: int
+    # Which file it is, and when anything about it changed: another one with the same size and time is told by these.
+    inode: int = 0
+    touched: int = 0
 
     @classmethod
     def of(cls, found: os.stat_result) -> Stamp:
         """The stamp of a file."""
-        return cls(found.st_size, found.st_mtime_ns)
+        size, changed = found.st_size, _kept(found.st_mtime_ns)
+        if os.name == "nt":
+            # There a folder does not tell which file an entry is, and the other time is that of its making.
+            return cls(size, changed)
+        return cls(size, changed, _kept(found.st_ino), _kept(found.st_ctime_ns))
+
+
+# No file looks like this: what is known with this stamp is read again.
+NEVER = Stamp(-1, -1)
+
+
+def _kept(number: int) -> int:
+    """A number that any database can keep: a file's time may lie anywhere, and its number has 64 bits."""
+    return max(-_MOST_KEPT, min(number, _MOST_KEPT))
 
 
 def open_to_read(path: str) -> BinaryIO:

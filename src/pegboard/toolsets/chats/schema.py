@@ -1,13 +1,7 @@
-"""The index of chats: a file of its own beside everything else that is kept.
-
-It can be made again from the chats at any time, and it holds what people said: so it stays on the machine whose chats
-they are, also where memories and boards are on a PostgreSQL that others share.
-"""
+"""The tables of the index of chats."""
 
 from __future__ import annotations
 
-from pegboard.config import state_folder
-from pegboard.storage import OnDemand, SqliteDatabase
 from pegboard.storage.migrations import Step
 
 # Steps are added, never changed.
@@ -36,9 +30,34 @@ STEPS: tuple[Step, ...] = (
     CREATE VIRTUAL TABLE chat_words USING fts5(request, answer, tokenize = 'ascii');
     """
     ),
+    # 2: a file's name as the bytes it is, more to tell a file by, and who wrote a row last; all of it is read again
+    Step(
+        sqlite="""
+    DROP TABLE chat_words;
+    DROP TABLE chat_requests;
+    DROP TABLE chat_files;
+    CREATE TABLE chat_files (
+        id      {serial},
+        path    {bytes} NOT NULL UNIQUE,
+        size    {integer} NOT NULL,
+        changed {integer} NOT NULL,
+        inode   {integer} NOT NULL,
+        touched {integer} NOT NULL,
+        reader  {integer} NOT NULL,
+        edition {integer} NOT NULL,
+        session {text} NOT NULL
+    ){strict};
+    CREATE TABLE chat_requests (
+        id       {serial},
+        file     {integer} NOT NULL REFERENCES chat_files (id),
+        position {integer} NOT NULL,
+        digest   {bytes} NOT NULL,
+        body     {bytes} NOT NULL,
+        indexed  {integer} NOT NULL,
+        UNIQUE (file, position)
+    ){strict};
+    CREATE INDEX chat_requests_to_index ON chat_requests (file, position) WHERE indexed = 0;
+    CREATE VIRTUAL TABLE chat_words USING fts5(request, answer, tokenize = 'ascii');
+    """
+    ),
 )
-
-
-def chat_index() -> OnDemand:
-    """The index in the user's state folder; nothing is opened before somebody asks for a chat."""
-    return OnDemand(SqliteDatabase(state_folder() / "chats.db", STEPS))

@@ -91,6 +91,8 @@ class Chat:
     title: str | None = None
     created: int | None = None
     active: int | None = None
+    # When the last line was written, where each tells its time: an answer that takes hours is activity all the while.
+    last_line: int | None = None
     folders: Sequence[str] = ()
     # What is wrong with the file, if some of it could not be read.
     problem: str | None = None
@@ -114,6 +116,8 @@ class Session:
     title: str | None = None
     folders: Sequence[str] = ()
     problem: str | None = None
+    # When its file was written.
+    written: int | None = None
 
     @classmethod
     def of(cls, chat: Chat, session_id: str, source: str, path: str, changed: int) -> Session:
@@ -122,14 +126,16 @@ class Session:
         text = chat.requests[0].text if chat.requests else ""
         stamps = [request.timestamp for request in chat.requests if request.timestamp is not None]
         first_seen = chat.created or (stamps[0] if stamps else None) or chat.active or changed
+        last_seen = (last.timestamp if last else None) or chat.active or (stamps[-1] if stamps else first_seen)
         return cls(
             session_id=session_id,
             source=source,
             first_seen=first_seen,
-            last_seen=(last.timestamp if last else None) or chat.active or (stamps[-1] if stamps else first_seen),
+            last_seen=max(last_seen, chat.last_line or 0),
+            written=changed,
             requests_count=len(chat.requests),
             status=last.status if last else "pending",
-            first_request_preview=text[:PREVIEW] if text.strip() else None,
+            first_request_preview=text.strip()[:PREVIEW] or None,
             agent_id=_last([request.agent_id for request in chat.requests]),
             model_id=_last([request.model_id for request in chat.requests]),
             chat_json_path=path,
@@ -145,8 +151,9 @@ class Session:
 
     @property
     def activity(self) -> int:
-        """When something last happened in it, for sorting."""
-        return self.last_seen or 0
+        """When something last happened in it; nothing did after its file was written, whatever a clock said then."""
+        last_seen = self.last_seen or 0
+        return last_seen if self.written is None else min(last_seen, self.written)
 
     def to_dict(self) -> dict[str, Any]:
         """The record as the tools tell it."""
@@ -170,20 +177,22 @@ class Session:
         return asdict(self)
 
     @classmethod
-    def from_record(cls, kept: Mapping[str, Any]) -> Session:
-        """As it was kept."""
+    def from_record(cls, kept: Mapping[str, Any], path: str | None = None) -> Session:
+        """As it was kept, with the path of its file: JSON cannot say every name that a file may have."""
         count = kept.get("requests_count")
+        kept_path = a_name(kept.get("chat_json_path"))
         return cls(
             session_id=a_text(kept.get("session_id")),
             source=a_text(kept.get("source")),
             first_seen=a_moment(kept.get("first_seen")),
             last_seen=a_moment(kept.get("last_seen")),
+            written=a_moment(kept.get("written")),
             requests_count=count if isinstance(count, int) else 0,
             status=status_of(kept.get("status")),
             first_request_preview=a_name(kept.get("first_request_preview")),
             agent_id=a_name(kept.get("agent_id")),
             model_id=a_name(kept.get("model_id")),
-            chat_json_path=a_name(kept.get("chat_json_path")),
+            chat_json_path=kept_path if kept_path is None or path is None else path,
             title=a_name(kept.get("title")),
             folders=tuple(map(a_text, a_list(kept.get("folders")))),
             problem=a_name(kept.get("problem")),

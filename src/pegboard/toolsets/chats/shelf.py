@@ -8,42 +8,50 @@ from __future__ import annotations
 
 import os
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
-from pegboard.log import logger
-from pegboard.storage.database import Connection, Database
+from pegboard.storage.database import Connection, Database, StorageError
 from pegboard.storage.threads import Threads
-from pegboard.toolsets.chats.reading import Reading, Stamp, Unreadable, open_to_read
+from pegboard.toolsets.chats.reader import Outcome, Reader, failed
+from pegboard.toolsets.chats.reading import Stamp
 from pegboard.toolsets.chats.session import Request, Session
 from pegboard.toolsets.chats.source import ChatFile, ChatSource
-from pegboard.toolsets.chats.table import ChatTable, Packed, Unindexed
+from pegboard.toolsets.chats.table import ChatTable, Kept, Row, Unindexed
 from pegboard.toolsets.chats.words import Wanted, indexed
 
+T = TypeVar("T")
 OnProgress = Callable[[int, int], None]
 
 # How much is read before it is written down, and before another call may come in between.
 _BATCH_FILES, _BATCH_BYTES, _BATCH_REQUESTS = 64, 8 << 20, 50
-# How many logs are held open in mind, to be read on when they grow.
-_HELD = 4
-# A file can change twice within one tick of its clock; what was read so soon after a change is not yet trusted.
-_TICK = 100_000_000
+# So many seconds after a file could not be read for a reason that may pass, it is tried again.
+_TRY_AGAIN = 2.0
+# How often a file is read again that other processes read and write down at the same time.
+_ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
     stamp: Stamp
     session: Session
+    # Where it is kept; `None` if it is not.
+    row: Row | None
+    # Until when that is believed, of a file that could not be read for a reason that may pass.
+    until: float | None = None
+
+    @classmethod
+    def of(cls, kept: Kept) -> _Known:
+        return cls(kept.stamp, kept.session, kept.row)
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    path: str
-    known: _Known
-    # `None`: it could not be read, and what was known of it stays.
-    requests: Sequence[Packed] | None
+class _Reading(NamedTuple):
+    outcome: Outcome
+    # Where the file was kept when it was opened.
+    before: Row | None
 
 
 class Shelf:
@@ -64,9 +72,10 @@ class Shelf:
         self._files: Mapping[str, ChatFile] = {}
         self._latest_first: Sequence[ChatFile] = ()
         self._by_id: Mapping[str, Sequence[str]] = {}
+        self._nameless: Sequence[ChatFile] = ()
         self._looked_at: float | None = None
         self._known: dict[str, _Known] | None = None
-        self._held: OrderedDict[str, Reading] = OrderedDict()
+        self._reader = Reader()
 
     def look_in(self, sources: Sequence[ChatSource]) -> None:
         """Other sources from now on."""
@@ -92,6 +101,7 @@ class Shelf:
                 if file.session_id is not None:
                     by_id.setdefault(file.session_id, []).append(file.path)
             self._by_id = by_id
+            self._nameless = [file for file in found.values() if file.session_id is None]
             self._latest_first = sorted(found.values(), key=_changed, reverse=True)
             self._looked_at = self._clock()
             await self._forget(gone)
@@ -99,18 +109,16 @@ class Shelf:
 
     def named(self, session_id: str) -> list[ChatFile]:
         """The files whose name is this session's, and those whose content is."""
-        found = [self._files[path] for path in self._by_id.get(session_id, ())]
-        if found:
-            return found
-        return [
-            self._files[path]
-            for path, known in (self._known or {}).items()
-            if known.session.session_id == session_id and path in self._files
-        ]
+        by_name = [self._files[path] for path in self._by_id.get(session_id, ())]
+        return [*by_name, *(file for file in self.nameless() if self._holds(file, session_id))]
 
-    def nameless(self) -> list[ChatFile]:
+    def _holds(self, file: ChatFile, session_id: str) -> bool:
+        known = self.session(file)
+        return known is not None and known.session_id == session_id
+
+    def nameless(self) -> Sequence[ChatFile]:
         """The files that have to be read before anybody knows whose they are."""
-        return [file for file in self._files.values() if file.session_id is None]
+        return self._nameless
 
     async def again(self, files: Iterable[ChatFile]) -> list[ChatFile]:
         """These files as they look now; one that is gone is left out."""
@@ -127,9 +135,7 @@ class Shelf:
         for batch in _batches(stale):
             if until is not None and self._clock() >= until:
                 break
-            # One batch after the other, whoever asked: what another call has read meanwhile is known then.
-            outcomes = await self._reading.run(lambda batch=batch: self._outcomes(batch))
-            await self._keep(outcomes)
+            await self._read(batch)
             done += len(batch)
             if on_progress is not None:
                 on_progress(done, len(stale))
@@ -143,21 +149,29 @@ class Shelf:
     def is_known(self, file: ChatFile) -> bool:
         """Whether what is known of a file is how it is now."""
         known = (self._known or {}).get(file.path)
-        return known is not None and known.stamp == file.stamp
+        if known is None or known.stamp != file.stamp:
+            return False
+        return known.until is None or self._clock() < known.until
 
     async def requests(self, session: Session, first: int, last: int) -> list[Request]:
         """Requests of a session, counted from 1."""
         path = session.chat_json_path
         if path is None:
             return []
-        return await self._database.read(lambda connection: ChatTable(connection).requests(path, first, last))
+        found = await self._kept_requests(path, first, last)
+        if len(found) < min(last, session.requests_count) - first + 1:
+            # Another process has read it anew, or forgotten it.
+            await self._load_again([path])
+            await self.read(await self.again(file for file in [self._files.get(path)] if file is not None))
+            found = await self._kept_requests(path, first, last)
+        return found
 
     async def index(self, *, until: float | None = None, on_progress: OnProgress | None = None) -> int:
         """Have the words of all that was read in the index; how many requests there was no time for."""
-        total = await self._database.read(lambda connection: ChatTable(connection).count_unindexed())
+        total = await self._ask(lambda connection: ChatTable(connection).count_unindexed())
         done = 0
         while done < total and (until is None or self._clock() < until):
-            batch = await self._database.read(lambda connection: ChatTable(connection).unindexed(_BATCH_REQUESTS))
+            batch = await self._ask(lambda connection: ChatTable(connection).unindexed(_BATCH_REQUESTS))
             if not batch:
                 break
             words = await self._reading.run(lambda batch=batch: [_words(each) for each in batch])
@@ -166,15 +180,18 @@ class Shelf:
                 for number, digest, asked, answered in words:
                     ChatTable(connection).put_words(number, digest, asked, answered)
 
-            await self._database.write(work)
+            await self._write(work)
             done += len(batch)
             if on_progress is not None:
                 on_progress(min(done, total), total)
         return max(total - done, 0)
 
-    async def search(self, wanted: Wanted, most: int) -> list[tuple[str, int]]:
-        """Path and position of the requests that have what is wanted, the best first."""
-        return await self._database.read(lambda connection: ChatTable(connection).search(wanted, most))
+    async def search(self, wanted: Wanted, paths: Iterable[str], most: int) -> list[tuple[str, int]]:
+        """Path and position of the requests in these files that have what is wanted, the best first."""
+        known = self._known or {}
+        files = {row.number: path for path in paths if path in known and (row := known[path].row) is not None}
+        found = await self._ask(lambda connection: ChatTable(connection).search(wanted, list(files), most))
+        return [(files[number], position) for number, position in found]
 
     async def hint(self, session_id: str) -> Session | None:
         """A session that is spoken of, though there is no file of it."""
@@ -186,13 +203,12 @@ class Shelf:
 
     async def clear(self) -> None:
         """Forget everything; the files are as they were."""
-        await self._forget(await self._database.read(lambda connection: ChatTable(connection).paths()))
-        self._held.clear()
+        await self._forget(await self._ask(lambda connection: ChatTable(connection).paths()))
 
     async def _load(self) -> None:
         if self._known is None:
-            rows = await self._database.read(lambda connection: list(ChatTable(connection).sessions()))
-            loaded = {path: _Known(stamp, session) for path, stamp, session in rows}
+            rows = await self._ask(lambda connection: list(ChatTable(connection).files()))
+            loaded = {path: _Known.of(kept) for path, kept in rows}
             self._known = loaded if self._known is None else self._known
 
     def _look(self) -> tuple[dict[str, ChatFile], list[str]]:
@@ -208,63 +224,108 @@ class Shelf:
         """A chat that its owner deleted is not kept here."""
         if not paths:
             return
-        await self._database.write(lambda connection: ChatTable(connection).forget(paths))
+        await self._write(lambda connection: ChatTable(connection).forget(paths))
+        await self._database.empty_log()
         for path in paths:
-            self._held.pop(path, None)
+            self._reader.forget(path)
             if self._known is not None:
                 self._known.pop(path, None)
 
-    async def _keep(self, outcomes: Sequence[_Outcome]) -> None:
-        def work(connection: Connection) -> None:
+    async def _read(self, files: Sequence[ChatFile]) -> None:
+        """Read some files and write down what they are; where another process was quicker, look what it wrote."""
+        for _ in range(_ROUNDS):
+            # One batch after the other, whoever asked: what another call has read meanwhile is known then.
+            readings = await self._reading.run(lambda files=files: self._readings(files))
+            overtaken = [file for file in await self._keep(readings) if not self.is_known(file)]
+            if not overtaken:
+                return
+            await self._load_again([file.path for file in overtaken])
+            files = [file for file in await self.again(overtaken) if not self.is_known(file)]
+
+    def _readings(self, files: Sequence[ChatFile]) -> list[_Reading]:
+        known = self._known or {}
+        return [
+            _Reading(self._reader.outcome(file, before.session if before else None), before.row if before else None)
+            for file in files
+            if not self.is_known(file)
+            for before in [known.get(file.path)]
+        ]
+
+    async def _keep(self, readings: Sequence[_Reading]) -> list[ChatFile]:
+        """Write down what was read; the files for which somebody else has, meanwhile."""
+        lasting = [reading for reading in readings if not reading.outcome.passing]
+        for outcome, before in readings:
+            if outcome.passing:
+                self._know(outcome, before)
+        overtaken: list[ChatFile] = []
+        for reading, row in zip(lasting, await self._put(lasting), strict=True):
+            if row is None:
+                overtaken.append(reading.outcome.file)
+            elif isinstance(row, Row):
+                self._know(reading.outcome, row)
+            else:
+                self._know(failed(reading.outcome.file, None, row, passing=True), reading.before)
+        return overtaken
+
+    def _know(self, outcome: Outcome, row: Row | None) -> None:
+        until = self._clock() + _TRY_AGAIN if outcome.passing else None
+        if self._known is not None:
+            self._known[outcome.file.path] = _Known(outcome.stamp, outcome.session, row, until)
+
+    async def _put(self, readings: Sequence[_Reading]) -> list[Row | str | None]:
+        """For each its new row, or nothing where somebody else was quicker, or why it cannot be kept."""
+
+        def work(connection: Connection) -> list[Row | str | None]:
             table = ChatTable(connection)
-            for outcome in outcomes:
-                table.put(outcome.path, outcome.known.stamp, outcome.known.session, outcome.requests)
+            return [
+                table.put(read.file.path, before, read.stamp, read.session, read.requests) for read, before in readings
+            ]
 
-        if outcomes:
-            await self._database.write(work)
-            assert self._known is not None
-            self._known.update({outcome.path: outcome.known for outcome in outcomes})
-
-    def _outcomes(self, files: Sequence[ChatFile]) -> list[_Outcome]:
-        return [self._outcome(file) for file in files if not self.is_known(file)]
-
-    def _outcome(self, file: ChatFile) -> _Outcome:
-        held = self._held.pop(file.path, None)
         try:
-            return self._read(file, held)
-        except (Unreadable, OSError) as exc:
-            reason = exc.strerror or type(exc).__name__ if isinstance(exc, OSError) else str(exc)
+            return await self._write(work) if readings else []
+        except StorageError:
+            raise
         except Exception as exc:
-            # Whatever a file does to us, fill the memory for instance, the others are still to be read.
-            reason = type(exc).__name__
-        logger().warning("chats.file.unreadable", path=file.path, reason=reason)
-        known = (self._known or {}).get(file.path)
-        if known is not None and known.session.chat_json_path is not None:
-            # Perhaps somebody is writing it: what was good a moment ago is better than nothing.
-            return _Outcome(file.path, _Known(file.stamp, replace(known.session, problem=reason)), None)
-        moment = file.stamp.changed // 1_000_000
-        session = Session(file.session_id or "", file.source.name, first_seen=moment, last_seen=moment, problem=reason)
-        return _Outcome(file.path, _Known(file.stamp, session), ())
+            if len(readings) > 1:
+                return [row for reading in readings for row in await self._put([reading])]
+            # Whatever there is in one file that no row can hold, the others are still to be kept.
+            return [type(exc).__name__]
 
-    def _read(self, file: ChatFile, held: Reading | None) -> _Outcome:
-        started = time.time_ns()
-        with open_to_read(file.path) as stream:
-            stamp = Stamp.of(os.fstat(stream.fileno()))
-            reading = held if held is not None and held.goes_on(stream, stamp.size) else file.source.reading(file)
-            chat = reading.read(stream)
-        if not chat.folders:
-            chat = replace(chat, folders=tuple(file.source.folders(file)))
-        name = file.session_id or chat.session_id or Path(file.path).stem
-        session = Session.of(chat, name, file.source.name, file.path, stamp.changed // 1_000_000)
-        if chat.problem is not None:
-            logger().warning("chats.file.damaged", path=file.path, reason=chat.problem)
-        if reading.grows:
-            self._held[file.path] = reading
-            while len(self._held) > _HELD:
-                self._held.popitem(last=False)
-        if abs(started - stamp.changed) < _TICK:
-            stamp = Stamp(stamp.size, -1)
-        return _Outcome(file.path, _Known(stamp, session), [Packed.of(request) for request in chat.requests])
+    async def _kept_requests(self, path: str, first: int, last: int) -> list[Request]:
+        known = (self._known or {}).get(path)
+        if known is None or known.row is None:
+            return []
+        row = known.row
+        return await self._ask(lambda connection: ChatTable(connection).requests(row, first, last))
+
+    async def _load_again(self, paths: Sequence[str]) -> None:
+        """What is known of these files, from the database, where another process wrote it."""
+
+        def work(connection: Connection) -> list[Kept | None]:
+            return [ChatTable(connection).file(path) for path in paths]
+
+        for path, kept in zip(paths, await self._ask(work), strict=True):
+            if self._known is not None:
+                self._known.pop(path, None)
+                if kept is not None:
+                    self._known[path] = _Known.of(kept)
+
+    async def _ask(self, work: Callable[[Connection], T]) -> T:
+        with self._doubting():
+            return await self._database.read(work)
+
+    async def _write(self, work: Callable[[Connection], T]) -> T:
+        with self._doubting():
+            return await self._database.write(work)
+
+    @contextmanager
+    def _doubting(self) -> Generator[None]:
+        """After something went wrong with the database, what is in it is looked up anew: it may be another one."""
+        try:
+            yield
+        except StorageError:
+            self._known = None
+            raise
 
 
 def _changed(file: ChatFile) -> int:

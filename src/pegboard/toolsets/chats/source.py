@@ -41,8 +41,11 @@ class ChatSource(Protocol):
         """A new reading of one of its files."""
         ...
 
-    def folders(self, file: ChatFile) -> Sequence[str]:
-        """The folders that were open around the chats of this file, where its content does not tell."""
+    def folders(self, file: ChatFile) -> Sequence[str] | None:
+        """The folders that were open around the chats of this file; `None` if only its content tells.
+
+        Then `home` is the folder's path as `flattened` has it.
+        """
         ...
 
     def hint(self, session_id: str) -> Session | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +13,13 @@ from typing import Any
 from pegboard import exactjson
 from pegboard.storage.database import Connection
 from pegboard.toolsets.chats.fields import an_object
-from pegboard.toolsets.chats.reading import Stamp
+from pegboard.toolsets.chats.reading import NEVER, Stamp
 from pegboard.toolsets.chats.session import Request, Session
 from pegboard.toolsets.chats.words import Phrase, Wanted
 
 # Counts up when files are read in another way: what an older Pegboard made of them is then read again.
-_READER = 1
+_READER = 2
+_COLUMNS = "id, size, changed, inode, touched, reader, edition, session"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,23 @@ class Packed:
 
 
 @dataclass(frozen=True, slots=True)
+class Row:
+    """Which row a file has, and who wrote it last: with another edition it was somebody else."""
+
+    number: int
+    edition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of a file: how it looked when it was read, and what was in it."""
+
+    row: Row
+    stamp: Stamp
+    session: Session
+
+
+@dataclass(frozen=True, slots=True)
 class Unindexed:
     """A request whose words are not in the index yet."""
 
@@ -48,44 +68,68 @@ class ChatTable:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def sessions(self) -> Iterator[tuple[str, Stamp, Session]]:
-        """Every file that was read, as it looked then, and what was in it."""
-        query = "SELECT path, size, changed, reader, session FROM chat_files"
-        for path, size, changed, reader, session in self._connection.rows(query):
-            stamp = Stamp(size, changed if reader == _READER else -1)
-            yield path, stamp, Session.from_record(an_object(exactjson.parse(session)))
+    def files(self) -> Iterator[tuple[str, Kept]]:
+        """Every file that was read."""
+        for name, *rest in self._connection.rows(f"SELECT path, {_COLUMNS} FROM chat_files"):  # noqa: S608
+            path = os.fsdecode(name)
+            yield path, _kept(path, *rest)
 
-    def put(self, path: str, stamp: Stamp, session: Session, requests: Sequence[Packed] | None) -> None:
-        """A file as it was read; without requests those from before stay."""
-        values = (stamp.size, stamp.changed, _READER, exactjson.dump(session.to_record()).decode())
-        row = self._connection.row(
-            "INSERT INTO chat_files (path, size, changed, reader, session) VALUES (?, ?, ?, ?, ?)"
-            " ON CONFLICT (path) DO UPDATE SET size = excluded.size, changed = excluded.changed,"
-            " reader = excluded.reader, session = excluded.session RETURNING id",
-            *(path, *values),
-        )
-        assert row is not None
+    def file(self, path: str) -> Kept | None:
+        """One of them."""
+        query = f"SELECT {_COLUMNS} FROM chat_files WHERE path = ?"  # noqa: S608
+        row = self._connection.row(query, os.fsencode(path))
+        return None if row is None else _kept(path, *row)
+
+    def put(
+        self, path: str, before: Row | None, stamp: Stamp, session: Session, requests: Sequence[Packed] | None
+    ) -> Row | None:
+        """A file as it was read; without requests those from before stay.
+
+        `None`, and nothing changed, if somebody else wrote it since `before`: theirs may be the newer reading.
+        """
+        edition = secrets.randbits(62)
+        about = exactjson.dump(session.to_record()).decode()
+        values = (stamp.size, stamp.changed, stamp.inode, stamp.touched, _READER, edition, about)
+        if before is None:
+            row = self._connection.row(
+                "INSERT INTO chat_files (size, changed, inode, touched, reader, edition, session, path)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO NOTHING RETURNING id",
+                *(*values, os.fsencode(path)),
+            )
+        else:
+            row = self._connection.row(
+                "UPDATE chat_files SET size = ?, changed = ?, inode = ?, touched = ?, reader = ?, edition = ?,"
+                " session = ? WHERE id = ? AND edition = ? RETURNING id",
+                *(*values, before.number, before.edition),
+            )
+        if row is None:
+            return None
         if requests is not None:
             self._put_requests(int(row[0]), requests)
+        return Row(int(row[0]), edition)
 
     def forget(self, paths: Sequence[str]) -> None:
         """Files that are gone: nothing of what was in them stays."""
+        had_words = False
         for path in paths:
-            row = self._connection.row("SELECT id FROM chat_files WHERE path = ?", path)
+            row = self._connection.row("SELECT id FROM chat_files WHERE path = ?", os.fsencode(path))
             if row is not None:
-                self._put_requests(int(row[0]), ())
+                had_words = self._put_requests(int(row[0]), ()) or had_words
                 self._connection.execute("DELETE FROM chat_files WHERE id = ?", row[0])
+        if had_words:
+            # Until its parts are merged, the index of words only notes that some are to be passed over.
+            self._connection.execute("INSERT INTO chat_words (chat_words) VALUES ('optimize')")
 
     def paths(self) -> list[str]:
         """Every file there is a row of."""
-        return [row[0] for row in self._connection.rows("SELECT path FROM chat_files")]
+        return [os.fsdecode(row[0]) for row in self._connection.rows("SELECT path FROM chat_files")]
 
-    def requests(self, path: str, first: int, last: int) -> list[Request]:
-        """The requests of a file from one position to another, both counted from 1."""
+    def requests(self, row: Row, first: int, last: int) -> list[Request]:
+        """The requests of a file from one position to another, both counted from 1; none in another edition."""
         rows = self._connection.rows(
             "SELECT r.body FROM chat_requests r JOIN chat_files f ON f.id = r.file"
-            " WHERE f.path = ? AND r.position BETWEEN ? AND ? ORDER BY r.position",
-            *(path, first, last),
+            " WHERE f.id = ? AND f.edition = ? AND r.position BETWEEN ? AND ? ORDER BY r.position",
+            *(row.number, row.edition, first, last),
         )
         return [_unpacked(row[0]) for row in rows]
 
@@ -107,18 +151,18 @@ class ChatTable:
         insert = "INSERT INTO chat_words (rowid, request, answer) VALUES (?, ?, ?)"
         self._connection.execute(insert, number, " ".join(asked), " ".join(answered))
 
-    def search(self, wanted: Wanted, most: int) -> list[tuple[str, int]]:
-        """Path and position of requests that have what is wanted, the best first."""
+    def search(self, wanted: Wanted, files: Sequence[int], most: int) -> list[tuple[int, int]]:
+        """Row and position of requests in these files that have what is wanted, the best first."""
         rows = self._connection.rows(
-            "SELECT f.path, r.position FROM chat_words JOIN chat_requests r ON r.id = chat_words.rowid"
-            " JOIN chat_files f ON f.id = r.file WHERE chat_words MATCH ?"
+            "SELECT r.file, r.position FROM chat_words JOIN chat_requests r ON r.id = chat_words.rowid"
+            " WHERE chat_words MATCH ? AND r.file IN (SELECT value FROM json_each(?))"
             " ORDER BY bm25(chat_words, 2.0, 1.0), r.id DESC LIMIT ?",
-            *(_query(wanted), most),
+            *(_query(wanted), exactjson.dump(files).decode(), most),
         )
-        return [(path, int(position)) for path, position in rows]
+        return [(int(file), int(position)) for file, position in rows]
 
-    def _put_requests(self, file: int, requests: Sequence[Packed]) -> None:
-        """Only what changed is written: most of a chat that grows stays as it is."""
+    def _put_requests(self, file: int, requests: Sequence[Packed]) -> bool:
+        """Only what changed is written: most of a chat that grows stays as it is. Whether words went."""
         query = "SELECT position, id, digest, indexed FROM chat_requests WHERE file = ?"
         there = {
             int(at): (int(number), bytes(digest), flag)
@@ -130,16 +174,25 @@ class ChatTable:
             if position not in there or there[position][1] != packed.digest
         ]
         gone = [position for position in there if position > len(requests)]
-        self._drop_words([there[at][0] for at in (*gone, *(at for at, _ in changed if at in there)) if there[at][2]])
+        numbers = [there[at][0] for at in (*gone, *(at for at, _ in changed if at in there)) if there[at][2]]
+        self._drop_words(numbers)
         self._connection.execute_many("DELETE FROM chat_requests WHERE id = ?", [(there[at][0],) for at in gone])
         self._connection.execute_many(
             "INSERT INTO chat_requests (file, position, digest, body, indexed) VALUES (?, ?, ?, ?, 0)"
             " ON CONFLICT (file, position) DO UPDATE SET digest = excluded.digest, body = excluded.body, indexed = 0",
             [(file, position, packed.digest, packed.body) for position, packed in changed],
         )
+        return bool(numbers)
 
     def _drop_words(self, numbers: Sequence[int]) -> None:
         self._connection.execute_many("DELETE FROM chat_words WHERE rowid = ?", [(number,) for number in numbers])
+
+
+def _kept(
+    path: str, number: int, size: int, changed: int, inode: int, touched: int, reader: int, edition: int, about: str
+) -> Kept:
+    stamp = Stamp(size, changed, inode, touched) if reader == _READER else NEVER
+    return Kept(Row(number, edition), stamp, Session.from_record(an_object(exactjson.parse(about)), path))
 
 
 def _unpacked(body: Any) -> Request:

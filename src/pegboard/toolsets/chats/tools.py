@@ -14,15 +14,13 @@ from typing import Any
 from pegboard.tool import LanguageModelToolResult, Tool
 from pegboard.toolsets.chats.answers import MOST_DETAIL, found, listed, paged, shortened, told_call
 from pegboard.toolsets.chats.chats import Chats, NotThere
-from pegboard.toolsets.chats.current import CurrentDialog
+from pegboard.toolsets.chats.current import PATIENCE, CurrentDialog
 from pegboard.toolsets.chats.session import Request, Session
 
 Schema = Mapping[str, Any]
 
 PREFIX = "copilot_chat_secretary_"
 _NAME = re.compile(rf"{PREFIX}[a-z][a-z0-9]*(_[a-z0-9]+)*")
-# How long a call may take to read chats that nobody has read yet; it then answers with what there is.
-_PATIENCE = 20.0
 _MOST_TEXT, _MOST_CALLS, _MOST_PREVIEW = 20_000, 50, 200
 
 _STRING, _INTEGER, _BOOLEAN = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
@@ -83,6 +81,7 @@ _SESSION_OUT = {
         "firstRequestPreview": _MAYBE_STRING,
         "agentId": _MAYBE_STRING,
         "modelId": _MAYBE_STRING,
+        "problem": _STRING,
     },
     "required": ["sessionId", "requestsCount", "status"],
 }
@@ -97,13 +96,16 @@ class ChatTool(Tool):
     """What all of them have in common: the current dialog, and the chats themselves."""
 
     category = "chats"
+    name_prefix = PREFIX
     # What people said to their editor is nobody else's business.
     local_only = True
     asks = True
 
     def __init_subclass__(cls, **rest: Any) -> None:
         super().__init_subclass__(**rest)
-        if not _NAME.fullmatch(cls.name):
+        # A class that others are made from has no name.
+        name = getattr(cls, "name", None)
+        if name is not None and not _NAME.fullmatch(name):
             raise ValueError(f"a chat tool's name is {PREFIX} and an action in snake_case: {cls.__name__}")
 
     def __init__(self, dialog: CurrentDialog, chats: Chats) -> None:
@@ -133,7 +135,7 @@ class ChatTool(Tool):
     async def _session(self, arguments: Mapping[str, Any]) -> Session:
         # Models like to fill in what they leave out with nothing.
         session_id = arguments.get("sessionId")
-        return await self._chats.session(session_id) if session_id else await self._dialog.session()
+        return await self._chats.session(session_id, patience=PATIENCE) if session_id else await self._dialog.session()
 
     async def _request(self, arguments: Mapping[str, Any]) -> tuple[Session, int, Request]:
         """The request that is meant. What is wrong is told in this order, whatever else is wrong."""
@@ -361,7 +363,7 @@ Example usage scenarios:
             int(arguments.get("limit", 20)),
             int(arguments.get("offset", 0)),
             arguments.get("workspace") or None,
-            patience=_PATIENCE,
+            patience=PATIENCE,
         )
         return {"sessions": [listed(session) for session in page.items], **paged(page)}
 
@@ -434,7 +436,7 @@ Example usage scenarios:
             int(arguments.get("offset", 0)),
             arguments.get("workspace") or None,
             arguments.get("sessionId") or None,
-            patience=_PATIENCE,
+            patience=PATIENCE,
         )
         return {"results": [found(hit) for hit in page.items], **paged(page)}
 

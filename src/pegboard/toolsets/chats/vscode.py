@@ -11,6 +11,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -43,23 +44,25 @@ class VSCode:
     def __init__(self, name: str, user_data: Path) -> None:
         self.name = name
         self._user = user_data / "User"
-        self._workspaces: dict[str, tuple[str, ...]] = {}
+        self._workspaces: dict[str, _Workspace] = {}
+        # Those that nobody has to look at again before the files are listed anew.
+        self._looked_at: set[str] = set()
         self._indexes: dict[str, tuple[Stamp, Mapping[str, Any]]] = {}
 
     def files(self) -> Iterator[ChatFile]:
         """Every session's file, of folders, workspaces and windows that have neither."""
+        self._looked_at = set()
         for workspace in entries(str(self._user / "workspaceStorage")):
             yield from self._in(f"{workspace.path}/chatSessions", workspace.path)
         yield from self._in(str(self._user / "globalStorage" / "emptyWindowChatSessions"), "")
 
     def _in(self, folder: str, home: str) -> Iterator[ChatFile]:
-        found = {entry.name: entry for entry in entries(folder)}
-        for name, entry in found.items():
-            stem, _, suffix = name.rpartition(".")
-            if not stem or suffix not in {"json", "jsonl"} or (suffix == "json" and f"{stem}.jsonl" in found):
-                continue
-            if (stamp := stamp_of(entry)) is not None:
-                yield ChatFile(entry.path, self, stamp, stem, home)
+        found: dict[str, list[ChatFile]] = {}
+        for entry in entries(folder):
+            stem, _, suffix = entry.name.rpartition(".")
+            if stem and suffix in {"json", "jsonl"} and (stamp := stamp_of(entry)) is not None:
+                found.setdefault(stem, []).append(ChatFile(entry.path, self, stamp, stem, home))
+        yield from (max(files, key=_counts) for files in found.values())
 
     def reading(self, file: ChatFile) -> Reading:
         """A log grows at its end; a document is written anew."""
@@ -69,10 +72,11 @@ class VSCode:
         """The folder of the workspace, or those of a workspace that has several."""
         if not file.home:
             return ()
-        if file.home not in self._workspaces:
-            # Its name is a digest of what it says here: that never changes.
-            self._workspaces[file.home] = tuple(_folders_of(Path(file.home) / "workspace.json"))
-        return self._workspaces[file.home]
+        known = self._workspaces.get(file.home)
+        if known is None or (file.home not in self._looked_at and not known.is_current()):
+            known = self._workspaces[file.home] = _Workspace.of(Path(file.home) / "workspace.json")
+        self._looked_at.add(file.home)
+        return known.folders
 
     def hint(self, session_id: str) -> Session | None:
         """A session that the editor's own index names, though there is no file of it."""
@@ -96,6 +100,11 @@ class VSCode:
         if known is None or known[0] != stamp:
             known = self._indexes[path] = (stamp, _index_of(path, found))
         return known[1]
+
+
+def _counts(file: ChatFile) -> tuple[bool, bool]:
+    """Of two files of a session the log counts, unless nothing is in it yet."""
+    return file.stamp.size > 0, file.path.endswith(".jsonl")
 
 
 class ExportedChats:
@@ -150,12 +159,35 @@ def _application_data(env: Mapping[str, str], home: Path, platform: str) -> Path
     return Path(env.get("XDG_CONFIG_HOME") or home / ".config")
 
 
-def _folders_of(workspace: Path) -> Iterator[str]:
-    described = an_object(_small(workspace))
-    if folder := a_name(described.get("folder")):
-        yield path_of(folder)
-    elif several := a_name(described.get("workspace")) or a_name(described.get("configuration")):
-        yield from _folders_within(several)
+@dataclass(frozen=True, slots=True)
+class _Workspace:
+    """The folders of a workspace, and how the files looked that tell them."""
+
+    folders: tuple[str, ...]
+    told_by: Mapping[Path, Stamp | None]
+
+    @classmethod
+    def of(cls, workspace: Path) -> _Workspace:
+        """From its own file, and from that of several folders, if there is one."""
+        told_by = {workspace: _stamp_at(workspace)}
+        described = an_object(_small(workspace))
+        if folder := a_name(described.get("folder")):
+            return cls((path_of(folder),), told_by)
+        if several := a_name(described.get("workspace")) or a_name(described.get("configuration")):
+            path = Path(path_of(several))
+            return cls(tuple(_folders_within(several)), {**told_by, path: _stamp_at(path)})
+        return cls((), told_by)
+
+    def is_current(self) -> bool:
+        """Whether those files still look like that."""
+        return all(_stamp_at(path) == stamp for path, stamp in self.told_by.items())
+
+
+def _stamp_at(path: Path) -> Stamp | None:
+    try:
+        return Stamp.of(path.stat())
+    except (OSError, ValueError):
+        return None
 
 
 def _folders_within(workspace: str) -> Iterator[str]:
@@ -200,7 +232,8 @@ def _index_of(path: str, found: os.stat_result) -> Mapping[str, Any]:
         with contextlib.closing(sqlite3.connect(uri, uri=True)) as database:
             database.text_factory = bytes
             row = cast("tuple[Any, ...] | None", database.execute(query, (_INDEX_KEY,)).fetchone())
-        index = an_object(parsed(bytes(row[0]))) if row else {}
+        # A number is no index, and `bytes` would make that many of them.
+        index = an_object(parsed(row[0])) if row and isinstance(row[0], bytes) else {}
     except (sqlite3.Error, OSError, ValueError, TypeError, OverflowError):
         # Written to at this moment, damaged, or no database: a hint less.
         return {}

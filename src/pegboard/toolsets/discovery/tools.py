@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pegboard.relay.caller import Caller, current
@@ -38,6 +39,13 @@ class DiscoveryTool(ResultTool):
         if available.status == "available":
             return None
         return one_line(f"{tool.name} is {available.status} now: {available.reason or 'no reason is known'}", 200)
+
+    def _may_see(self, name: str, caller: Caller) -> bool:
+        """Whether a client may know that a tool is loaded, which somebody else on the same board may have done."""
+        if not caller.filter.admits_name(name):
+            return False
+        tool = self._house.known_tool(name, replace(caller.filter, remote=False)) if caller.filter.remote else None
+        return tool is None or not tool.local_only
 
     @staticmethod
     def caller() -> Caller:
@@ -161,7 +169,7 @@ class ToolUnload(DiscoveryTool):
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         caller = self.caller()
         # What a client may not see it cannot take down.
-        names = [name for name in arguments["names"] if caller.filter.admits_name(name)]
+        names = [name for name in arguments["names"] if self._may_see(name, caller)]
         gone = await self._house.unload_from(caller.board, names) if caller.board is not None else []
         return {"unloaded": gone, "total": len(self._house.loaded_on(caller.board))}
 
@@ -180,7 +188,7 @@ class ToolActive(DiscoveryTool):
         caller = self.caller()
         tools: list[dict[str, str]] = []
         for name in self._house.loaded_on(caller.board):
-            if not caller.filter.admits_name(name):
+            if not self._may_see(name, caller):
                 continue
             tool = self._house.known_tool(name, caller.filter)
             words = "" if tool is None else one_line(str(tool.definition.get("description") or ""), 160)
