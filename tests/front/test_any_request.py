@@ -21,10 +21,13 @@ schema = schemathesis.openapi.from_dict(document())
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
-    """A gateway in a process of its own, with a server and memories."""
+    """A gateway in a process of its own, with a server, memories and chats, and a home where nothing else is."""
     folder: Path = tmp_path_factory.mktemp("any_request")
-    config = write_config(folder / "pegboard.json", {"one": toy(tools=["x"])}, toolsets=["discovery", "memory"])
-    with serving(config) as (_, url):
+    config = write_config(
+        folder / "pegboard.json", {"one": toy(tools=["x"])}, toolsets=["discovery", "memory", "chats"]
+    )
+    home = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "PEGBOARD_STATE_DIR": str(folder / "state")}
+    with serving(config, **home) as (_, url):
         yield url
 
 
