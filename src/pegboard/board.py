@@ -34,6 +34,7 @@ from pegboard.tool import Disposable, RegisteredTool, RelayingTool, Tool
 from pegboard.toolsets.discovery import discovery_tools
 from pegboard.toolsets.hooks import Hooks
 from pegboard.toolsets.memory import Memories, memory_tools
+from pegboard.toolsets.tasks import Registry, Workspace, task_tools
 from pegboard.view import EVERYTHING, Filter, Sight, View
 
 FIRST_MEETING = 0.4
@@ -94,10 +95,12 @@ class Pegboard:
         )
         self.relay = Relay(lambda: self.servers, self.discovery, self.library)
         self.memories = Memories(self.storage.database, namespace=self.settings.memory_namespace)
+        self.tasks = Registry(self.storage.database, Workspace(configured=lambda: self.settings.tasks_workspace))
         self._hooks = Hooks(
             {
                 "discovery": lambda: discovery_tools(self),
                 "memory": lambda: memory_tools(self.memories, lambda: self.settings.memory_answer_size),
+                "tasks": lambda: task_tools(self.tasks),
             },
             self.register,
         )

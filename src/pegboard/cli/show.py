@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-_FOLDED = {"last error", "summary", "excerpt"}
+_FOLDED = {"last error", "summary", "excerpt", "task", "waits for"}
 
 
 def ago(moment: str | None) -> str:
@@ -23,6 +23,8 @@ def coloured(word: str) -> str:
     """A state in its colour."""
     colours = {"connected": "green", "available": "green", "idle": "cyan", "lost": "red", "invalid": "red"}
     colours |= {"unavailable": "red", "needs_auth": "yellow", "disabled": "bright_black", "connecting": "yellow"}
+    colours |= {"completed": "green", "in_progress": "cyan", "blocked": "red", "skipped": "bright_black"}
+    colours |= {"missing": "red"}
     return f"[{colours[word]}]{word}[/]" if word in colours else word
 
 

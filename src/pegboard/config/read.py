@@ -26,7 +26,10 @@ _TRANSPORTS: dict[str, Transport] = {
     "sse": "sse",
 }
 _MEMORY_KEYS = ("namespace", "answerSize")
-_OWN_KEYS = ("expose", "pinned", "toolsets", "tools", "search", "memory", "renamed", "maxNameLength", "storage")
+_TASKS_KEYS = ("workspace",)
+_OWN_KEYS = (
+    *("expose", "pinned", "toolsets", "tools", "search", "memory", "tasks", "renamed", "maxNameLength", "storage"),
+)
 
 
 def read_settings(path: Path | None, environment: Mapping[str, str]) -> Settings:
@@ -82,18 +85,25 @@ def _own_settings(own: Node, environment: Mapping[str, str], remarks: list[str])
         changes.update(_tool_patterns(node))
     if node := own.get("search"):
         changes["search"] = cast("Search", node.one_of("lexical", "semantic"))
-    if node := own.get("memory"):
-        changes.update(_memory(node, remarks))
+    changes.update(_of_toolsets(own, environment, remarks))
     if node := own.get("renamed"):
         changes["renamed"] = {child.key: child.text() for child in node.children()}
     if node := own.get("maxNameLength"):
         changes["max_name_length"] = node.whole_number(16, 128)
     if node := own.get("storage"):
-        changes["storage"] = _storage(node, environment)
+        changes["storage"] = _with_variables(node, environment)
     return replace(Settings(), **changes)
 
 
-def _storage(node: Node, environment: Mapping[str, str]) -> str:
+def _of_toolsets(own: Node, environment: Mapping[str, str], remarks: list[str]) -> dict[str, Any]:
+    memory, tasks = own.get("memory"), own.get("tasks")
+    return {
+        **(_memory(memory, remarks) if memory else {}),
+        **(_tasks(tasks, environment, remarks) if tasks else {}),
+    }
+
+
+def _with_variables(node: Node, environment: Mapping[str, str]) -> str:
     try:
         return Variables(environment, node.file.resolve().parent).fill(node.text())
     except MissingVariable as exc:
@@ -110,6 +120,18 @@ def _memory(node: Node, remarks: list[str]) -> dict[str, Any]:
     if size := node.get("answerSize"):
         changes["memory_answer_size"] = size.whole_number(2_000, 1_000_000)
     return changes
+
+
+def _tasks(node: Node, environment: Mapping[str, str], remarks: list[str]) -> dict[str, Any]:
+    remarks += [f"pegboard.tasks.{key} is not a setting" for key in node.members() if key not in _TASKS_KEYS]
+    workspace = node.get("workspace")
+    if workspace is None:
+        return {}
+    folder = _with_variables(workspace, environment)
+    if not folder.strip():
+        raise workspace.wrong("must not be empty")
+    # As with a server's `cwd`, a folder is told from where the config is.
+    return {"tasks_workspace": str(node.file.resolve().parent / _at_home(folder))}
 
 
 def _toolsets(node: Node) -> tuple[str, ...]:

@@ -78,6 +78,8 @@ class Settings:
     # Where memories belong that nobody said a namespace for, and how many characters an answer about them may have.
     memory_namespace: str = "default"
     memory_answer_size: int = 25_000
+    # Whose tasks are meant where neither a call nor its client names a folder.
+    tasks_workspace: str | None = None
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
     max_name_length: int = 48
     # An address may hold a password.

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from pegboard.board import Pegboard
-from pegboard.exactjson import as_object
+from pegboard.front.arguments import joined, queried
 from pegboard.front.reply import Created, answering, body_of
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
 from pegboard.tool import Tool
@@ -45,25 +45,25 @@ class MemoryRest:
     async def _all(self, request: Request) -> Any:
         if request.method == "GET":
             return await self._do("memory_list", self._queried(request, "memory_list"))
-        arguments = _joined(await body_of(request), self._queried(request, "memory_add"))
+        arguments = joined(await body_of(request), self._queried(request, "memory_add"))
         data = await self._do("memory_add", arguments)
         return Created(data) if data["created"] else data
 
     async def _one(self, request: Request) -> Any:
         key, action = _address(request)
         if action == _RENAME and request.method == "POST":
-            given = _joined(await body_of(request), self._queried(request, "memory_rename"))
-            return await self._do("memory_rename", _joined(given, {"old_key": key}))
+            given = joined(await body_of(request), self._queried(request, "memory_rename"))
+            return await self._do("memory_rename", joined(given, {"old_key": key}))
         if action == _LINKED and request.method == "GET":
             arguments = self._queried(request, "memory_read_linked")
-            return await self._do("memory_read_linked", _joined(arguments, {"key": key}))
+            return await self._do("memory_read_linked", joined(arguments, {"key": key}))
         tool = _BY_METHOD.get(request.method)
         if tool is None or action is not None:
             raise ToolFailure(
                 ToolErrorCode.NOT_FOUND, f"{request.method} is not possible there; /docs lists what there is"
             )
         given = await body_of(request) if request.method == "PATCH" else {}
-        return await self._do(tool, _joined(given, {**self._queried(request, tool), "key": key}))
+        return await self._do(tool, joined(given, {**self._queried(request, tool), "key": key}))
 
     async def _search(self, request: Request) -> Any:
         return await self._do("memory_search", self._queried(request, "memory_search", q="query"))
@@ -79,38 +79,7 @@ class MemoryRest:
         return await tool.call(arguments)
 
     def _queried(self, request: Request, tool: str, **names: str) -> dict[str, Any]:
-        """The query's parameters, each as the tool's schema wants it."""
-        properties = as_object(self._tools[tool].input_schema["properties"]) or {}
-        found: dict[str, Any] = {}
-        for given in dict.fromkeys(request.query_params):
-            name = names.get(given, given)
-            values = request.query_params.getlist(given)
-            schema = as_object(properties.get(name)) or {}
-            found[name] = _typed(values, schema.get("type"))
-        return found
-
-
-def _typed(values: list[str], kind: object) -> Any:
-    """A parameter's value; what cannot be read as its kind stays a text, for the schema to refuse."""
-    if kind == ["string", "array"] and len(values) > 1:
-        return values
-    value = values[-1]
-    if (
-        kind == "integer"
-        and value.removeprefix("-").isascii()
-        and value.removeprefix("-").isdigit()
-        and len(value) < 16
-    ):
-        return int(value)
-    return {"true": True, "false": False}.get(value, value) if kind == "boolean" else value
-
-
-def _joined(given: Mapping[str, Any], also: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments from two places; where both say something, it has to be the same."""
-    for name in given.keys() & also.keys():
-        if given[name] != also[name]:
-            raise invalid(f"{name}: the address says one thing and the body another")
-    return {**given, **also}
+        return queried(request, self._tools[tool], **names)
 
 
 def _address(request: Request) -> tuple[str, str | None]:

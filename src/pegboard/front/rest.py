@@ -16,6 +16,7 @@ from pegboard.front.openapi import document
 from pegboard.front.pages import page
 from pegboard.front.reload import ConfigFile
 from pegboard.front.reply import answering, body_of, json_response
+from pegboard.front.tasks import TaskRest
 from pegboard.relay.caller import Caller
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
 from pegboard.servers.link import RpcError
@@ -50,6 +51,7 @@ class Rest:
             Route("/api/tools/{name}", answering(self._tool)),
             Route("/api/tools/{name}/call", answering(self._call), methods=["POST"]),
             *MemoryRest(self._board).routes(),
+            *TaskRest(self._board).routes(),
         ]
 
     async def _health(self, _: Request) -> Response:

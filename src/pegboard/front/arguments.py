@@ -1,0 +1,46 @@
+"""A tool's arguments out of a request: from its query, its body and its path, each as the tool's schema wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+
+from pegboard.exactjson import as_object
+from pegboard.result import invalid
+from pegboard.tool import Tool
+
+
+def queried(request: Request, tool: Tool, **names: str) -> dict[str, Any]:
+    """The query's parameters, each as the tool's schema wants it; some may have another name there."""
+    properties = as_object(tool.input_schema["properties"]) or {}
+    found: dict[str, Any] = {}
+    for given in dict.fromkeys(request.query_params):
+        name = names.get(given, given)
+        schema = as_object(properties.get(name)) or {}
+        found[name] = _typed(request.query_params.getlist(given), schema.get("type"))
+    return found
+
+
+def joined(given: Mapping[str, Any], also: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments from two places; where both say something, it has to be the same."""
+    for name in given.keys() & also.keys():
+        if given[name] != also[name]:
+            raise invalid(f"{name}: the address says one thing and the body another")
+    return {**given, **also}
+
+
+def _typed(values: list[str], kind: object) -> Any:
+    """A parameter's value; what cannot be read as its kind stays a text, for the schema to refuse."""
+    if kind == ["string", "array"] and len(values) > 1:
+        return values
+    value = values[-1]
+    if (
+        kind == "integer"
+        and value.removeprefix("-").isascii()
+        and value.removeprefix("-").isdigit()
+        and len(value) < 16
+    ):
+        return int(value)
+    return {"true": True, "false": False}.get(value, value) if kind == "boolean" else value
