@@ -60,6 +60,11 @@ class Contents:
     changes: dict[str, Change] = field(default_factory=dict[str, Change])
     problems: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
+    @property
+    def unread(self) -> set[str]:
+        """The ids of changes that are there but could not be read."""
+        return {path.partition("/")[2] for path, _ in self.problems}
+
 
 class Unreadable(Exception):  # noqa: N818  it says what the file is
     """A file that is there but is not read; the message says why."""

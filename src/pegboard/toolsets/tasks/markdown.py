@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 _FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
 _MARKER = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?=[ \t]|$)")
+# What ends a paragraph without a blank line before it.
+_BREAK = re.compile(r"[-*+>#]|\d{1,9}[.)]|`{3}|~{3}|<!--")
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
 _COMMENT, _COMMENT_END = "<!--", "-->"
 # More columns than this before it, and it is code by its indentation.
@@ -59,7 +61,7 @@ def plain_lines(text: str) -> Lines:
     plain: list[Line] = []
     columns: list[int] = []
     fence: _Fence | None = None
-    start = 0
+    start, in_paragraph = 0, False
     for number, raw in enumerate(text.split("\n"), 1):
         at, start = start, start + len(raw) + 1
         words = raw.removesuffix("\r")
@@ -69,10 +71,13 @@ def plain_lines(text: str) -> Lines:
                 fence = None if _closes(fence, words, rest) else fence
                 continue
             fence = None
-        if rest:
+        # The words of a paragraph may stand less deep than the item that it belongs to.
+        if rest and not (in_paragraph and _BREAK.match(rest) is None):
             fence = _opened(columns, words, rest, number)
             if fence is not None or rest.startswith(_COMMENT):
+                in_paragraph = False
                 continue
+        in_paragraph = bool(rest) and not rest.startswith("#")
         plain.append(Line(number, at, words))
     return Lines(plain, fence.line if fence is not None else None)
 

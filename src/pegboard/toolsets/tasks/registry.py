@@ -83,7 +83,9 @@ class Registry:
         rules = Rules(self._clock(), force)
 
         def look(connection: Connection) -> Plan:
-            return plan_all(Table(connection, book.root).by_change(), files, rules)
+            known = Table(connection, book.root).by_change()
+            # What cannot be read now is not gone.
+            return plan_all({name: own for name, own in known.items() if name not in contents.unread}, files, rules)
 
         def work(connection: Connection) -> Plan:
             plan = look(connection)

@@ -55,8 +55,7 @@ class Validation:
 
     def _all(self, name: str | None) -> Iterator[Finding]:
         specs, changes = self._folder.names("specs"), list(self._contents.changes)
-        broken = {path.partition("/")[2] for path, _ in self._contents.problems}
-        if name is not None and name not in {*specs, *changes, *broken}:
+        if name is not None and name not in {*specs, *changes, *self._contents.unread}:
             raise not_found(f"there is no spec or change {shown(name)}; spec_list shows those there are")
         for path, reason in self._contents.problems:
             if name is None or path == f"changes/{name}":
