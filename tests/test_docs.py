@@ -18,8 +18,8 @@ ROOT = Path(__file__).parent.parent
 INTRODUCTION = """# Commands
 
 Commands that ask (`servers`, `tools`, `find`, `describe`, `call`, `refresh`, `memory …`, `tasks …`) ask a
-running `pegboard serve` of the same config, else do the work themselves. Exit codes: 0 fine, 1 it failed, 2 the call was wrong,
-3 config, 4 a server could not be reached.
+running `pegboard serve` of the same config, else do the work themselves. Exit codes: 0 fine, 1 it failed, 2 the call
+was wrong, 3 config, 4 a server could not be reached.
 
 This page is written by `UPDATE_DOCS=1 make test ARGS=tests/test_docs.py`.
 """

@@ -106,7 +106,7 @@ async def test_a_number_that_is_another_task_by_now_is_refused(registry: Registr
     before = "- [ ] Buy a house\n- [ ] Draw the form\n- [ ] Check passwords\n"
     write_tasks(root, a=before)
     for change in ({"status": "completed"}, {"priority": "high"}):
-        with pytest.raises(Conflict, match="Draw the form.*Buy a house"):
+        with pytest.raises(Conflict, match=r"Draw the form.*Buy a house"):
             await registry.update("a/1", **change)
     with pytest.raises(Conflict, match="Draw the form"):
         await registry.deps("a/3", "add", ["1"])

@@ -46,7 +46,7 @@ def test_a_file_is_read_again_only_when_it_changed(root: Path, folder: Folder) -
 
 
 def test_a_change_within_one_tick_of_the_clock_is_seen(root: Path, folder: Folder) -> None:
-    """A box that is ticked leaves the size as it is, and a quick hand leaves the time as it is: it counts all the same."""
+    """A tick leaves the size as it is, and a quick hand the time: it counts all the same."""
     write_tasks(root, a="- [ ] one\n")
     file = tasks_md(root, "a")
     for turn in range(20):
@@ -97,12 +97,10 @@ def test_what_is_no_file_or_too_large_is_told(root: Path, folder: Folder) -> Non
 
 def test_names_that_cannot_be_said_are_no_changes(root: Path, folder: Folder) -> None:
     """Bytes that are no UTF-8, and control characters; other scripts and spaces are fine."""
-    changes = os.fsencode(root / "openspec" / "changes")
     for name in (b"\xff\xfe", b"a\nb", "日本".encode(), b"with space"):
-        place = os.path.join(changes, name)
-        os.mkdir(place)
-        with open(os.path.join(place, b"tasks.md"), "wb") as file:
-            file.write(b"- [ ] one\n")
+        file = tasks_md(root, os.fsdecode(name))
+        file.parent.mkdir()
+        file.write_bytes(b"- [ ] one\n")
     assert sorted(folder.contents().changes) == ["with space", "日本"]
 
 

@@ -158,6 +158,19 @@ def test_a_sync_is_idempotent(world: World, taken: list[Any]) -> None:
     world.do(run())
 
 
+def leads_back(rows: dict[str, dict[str, Any]], start: str) -> bool:
+    """Whether a task comes back to itself along what tasks depend on."""
+    seen, waiting = {start}, [start]
+    while waiting:
+        for needed in rows.get(waiting.pop(), {}).get("depends_on", []):
+            if needed == start:
+                return True
+            if needed not in seen:
+                seen.add(needed)
+                waiting.append(needed)
+    return False
+
+
 @slow
 @given(many_steps)
 def test_what_is_next_never_has_to_wait(world: World, taken: list[Any]) -> None:
@@ -171,23 +184,12 @@ def test_what_is_next_never_has_to_wait(world: World, taken: list[Any]) -> None:
             listed = await registry.list(limit=500)
             rows = {str(task.id): listed.state.shown(task) for task in listed.tasks}
 
-            def reaches(start: str, end: str) -> bool:
-                seen, waiting = {start}, [start]
-                while waiting:
-                    for needed in rows.get(waiting.pop(), {}).get("depends_on", []):
-                        if needed == end:
-                            return True
-                        if needed not in seen:
-                            seen.add(needed)
-                            waiting.append(needed)
-                return False
-
             free = {
                 name
                 for name, row in rows.items()
                 if row["status"] == "pending"
                 and all(rows.get(needed, {}).get("status") == "completed" for needed in row["depends_on"])
-                and not reaches(name, name)
+                and not leads_back(rows, name)
             }
             assert {str(task.id) for task in offered.tasks} == free
 

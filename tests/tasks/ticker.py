@@ -1,4 +1,4 @@
-"""A process that ticks every so manieth task of change `a`: run with a place, a folder, the first, the step, the last."""
+"""A process that ticks tasks of change `a`: run with a place, a folder, the first, the step, the last."""
 
 from __future__ import annotations
 
