@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
-from pegboard.toolsets.tasks.folder import MAX_FILE, Folder, Unreadable
+from pegboard.toolsets.tasks.folder import MAX_FILE, Folder, Stamp, Unreadable
 from tasks.project import tasks_md, whole, write, write_tasks
 
 
@@ -57,6 +58,21 @@ def test_a_change_within_one_tick_of_the_clock_is_seen(root: Path, folder: Folde
         with file.open("r+b") as opened:
             opened.write(b"- [x]" if turn % 2 == 0 else b"- [ ]")
         os.utime(file, ns=times)
+
+
+def test_a_stamp_of_a_moment_ago_is_not_trusted(root: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a clock is too slow to tell two changes apart, the bytes do; later, the stamp is enough."""
+    write_tasks(root, a="- [ ] one\n")
+    now = time.time_ns()
+    for modified, seen in ((now, True), (now - 10**9, False)):
+        stamp = Stamp(1, 10, modified, modified)
+        monkeypatch.setattr(folder, "_stamp", lambda path, own=stamp: own if path.name == "tasks.md" else None)
+        write_tasks(root, a="- [ ] one\n")
+        folder.contents()
+        write_tasks(root, a="- [x] one\n")
+        found = folder.contents().changes["a"].tasks
+        assert found is not None
+        assert found.items[0].ticked is seen
 
 
 def test_links_that_lead_out_are_not_followed(root: Path, tmp_path: Path, folder: Folder) -> None:

@@ -141,6 +141,8 @@ async def test_out_of_turn_is_possible_and_told(registry: Registry, root: Path) 
     assert done.task.status == "completed"
     assert done.remark is not None
     assert "add-users/1 is pending" in done.remark
+    assert done.state.shown(done.task)["blocked_by"] == []
+    assert TaskId("add-login", 3) not in done.state.blocks
 
 
 async def test_dependencies_are_added_and_removed(registry: Registry, root: Path) -> None:

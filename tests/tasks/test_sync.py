@@ -243,3 +243,12 @@ async def test_a_file_that_cannot_be_read_has_not_lost_its_tasks(registry: Regis
     (root / "kept.md").rename(file)
     assert told(await registry.sync()) == NOTHING
     assert (await registry.list()).tasks[0].priority == "high"
+
+
+async def test_odd_characters_are_not_another_text_each_time(registry: Registry, root: Path) -> None:
+    """What no database can keep, bytes that are no text: the second sync still has nothing to tell."""
+    file = tasks_md(root, "a")
+    file.parent.mkdir()
+    file.write_bytes(b"- [ ] one \0 two\n- [ ] \xff\xfe\x80\n- [ ] \x1b[31m red\n- [ ] x <!-- depends: \0 -->\n")
+    assert len((await registry.sync()).differences) == 4
+    assert told(await registry.sync()) == NOTHING

@@ -225,6 +225,8 @@ async def test_answers_stay_small(tmp_path: Path) -> None:
     """25,000 characters however many tasks, changes and conflicts there are; page by page all are there."""
     async with client_of(tmp_path) as (client, root):
         tasks = "".join(f"- [ ] Task {n} " + "words " * 30 + "\n" for n in range(30))
+        needs = ", ".join(f"change-{n:02}/{m}" for n in range(80) for m in range(40))
+        write_tasks(root, long=f"- [ ] {'long ' * 20_000}<!-- depends: {needs} -->\n")
         for number in range(80):
             write_tasks(root, **{f"change_{number:02}": tasks})
         for tool, arguments in (
@@ -235,6 +237,11 @@ async def test_answers_stay_small(tmp_path: Path) -> None:
             ("registry_update", {"task_id": "change-00/1", "notes": "n" * 20_000}),
             ("registry_list", {"limit": 500}),
             ("registry_deps", {"task_id": "change-00/1"}),
+            ("registry_update", {"task_id": "change-00/1", "notes": '"\\\x01\n' * 5_000}),
+            ("registry_deps", {"task_id": "change-00/1"}),
+            ("registry_deps", {"task_id": "long/1"}),
+            ("registry_list", {"change_id": "long"}),
+            ("registry_update", {"task_id": "long/1", "status": "in_progress"}),
         ):
             result = await client.call(tool, arguments)
             assert result["isError"] is False, (tool, result)
@@ -245,7 +252,7 @@ async def test_answers_stay_small(tmp_path: Path) -> None:
             seen += [task["id"] for task in page["tasks"]]
             if not page["hasMore"]:
                 break
-        assert len(set(seen)) == page["total"] == 80 * 30 + 2
+        assert len(set(seen)) == page["total"] == 80 * 30 + 3
 
 
 async def test_old_names_lead_to_the_new_ones(tmp_path: Path) -> None:

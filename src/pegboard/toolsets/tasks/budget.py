@@ -27,8 +27,13 @@ def first_that_fit(rows: Sequence[Row], taken: int = 0) -> list[Row]:
 
 
 def shortened(text: str, most: int) -> str:
-    """As much of a text as there is room for."""
-    return text if len(text) <= most else text[: most - 1] + "…"
+    """As much of a text as there is room for, when it is written."""
+    if len(text) < most // 6 or size(text) <= most + 2:
+        return text
+    end = most
+    while end and size(text[:end]) > most:
+        end = end * 3 // 4
+    return text[:end] + "…"
 
 
 def cut(text: str, offset: int, taken: int = 0) -> tuple[str, int]:

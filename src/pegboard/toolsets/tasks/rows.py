@@ -15,15 +15,28 @@ from pegboard.toolsets.tasks.task import PRIORITIES, STATUSES, Task, TaskId
 
 # Of so many changes a list tells the numbers, and of so many others the names.
 _MOST_CHANGES, _MOST_NAMED = 50, 100
-_LONGEST_NOTES, _LONGEST_CONTENT = 300, 1000
+_LONGEST_ID = 120
+# Characters of a task among others, and of one by itself.
+_FEW, _MANY = 1_000, 12_000
 
 
 def task_row(task: Task, state: State) -> dict[str, Any]:
-    """A task among others: what is long is cut, and registry_deps shows it in full."""
-    row = state.shown(task)
-    row["content"] = budget.shortened(row["content"], _LONGEST_CONTENT)
-    if task.notes is not None:
-        row["notes"] = budget.shortened(task.notes, _LONGEST_NOTES)
+    """A task among others: what is long is cut, and registry_deps shows more of it."""
+    return _fitted(state.shown(task), _FEW)
+
+
+def whole_task(task: Task, state: State) -> dict[str, Any]:
+    """A task by itself."""
+    return _fitted(state.shown(task), _MANY)
+
+
+def _fitted(row: dict[str, Any], room: int) -> dict[str, Any]:
+    """A row in which no text takes more than a share of the room."""
+    for name in ("content", "notes", "why_blocked"):
+        if row.get(name):
+            row[name] = budget.shortened(row[name], room if name == "notes" else room // 2)
+    for name in ("depends_on", "blocked_by"):
+        row[name] = _first([budget.shortened(each, _LONGEST_ID) for each in row[name]], room // 100)
     return row
 
 
@@ -122,8 +135,11 @@ def needed_rows(found: Dependencies) -> list[dict[str, Any]]:
 
 def named(tasks: Sequence[TaskId]) -> list[str]:
     """The ids of tasks; of very many only the first."""
-    shown = list(map(str, tasks[:_MOST_NAMED]))
-    return [*shown, f"… {len(tasks) - _MOST_NAMED} more"] if len(tasks) > _MOST_NAMED else shown
+    return _first(list(map(str, tasks)), _MOST_NAMED)
+
+
+def _first(names: Sequence[str], most: int) -> list[str]:
+    return list(names) if len(names) <= most else [*names[:most], f"… {len(names) - most} more"]
 
 
 def _problems(problems: Sequence[tuple[str, str]]) -> list[dict[str, str]]:

@@ -15,6 +15,7 @@ RANK = {priority: rank for rank, priority in enumerate(PRIORITIES)}
 # What a file has no place for: a box is empty or ticked.
 UNWRITTEN: tuple[Status, ...] = ("in_progress", "blocked", "skipped")
 
+_MOST_REASONS, _LONGEST_NAME = 5, 120
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
@@ -86,8 +87,9 @@ class Task:
 
 
 def reasons(blocks: tuple[Block, ...]) -> str:
-    """Why a task cannot be begun, in words."""
-    return "; ".join(f"{block.on} {block.why}" for block in blocks)
+    """Why a task cannot be begun, in words; of many reasons the first."""
+    told = [f"{block.on[:_LONGEST_NAME]} {block.why}" for block in blocks[:_MOST_REASONS]]
+    return "; ".join(told if len(blocks) <= _MOST_REASONS else [*told, f"and {len(blocks) - _MOST_REASONS} more"])
 
 
 def moment(seconds: float | None) -> str | None:

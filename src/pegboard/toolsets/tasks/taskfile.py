@@ -152,7 +152,8 @@ def _words(characters: str, text: _Text) -> str:
 
 
 def _item(number: int, line: Line, match: re.Match[str], place: int, change: str, text: _Text) -> Item:
-    content = _words(match[2] or "", text).strip()
+    # As no database keeps it, a NUL would be another text each time it is compared.
+    content = _words(match[2] or "", text).replace("\0", "\N{REPLACEMENT CHARACTER}").strip()
     depends: list[TaskId] = []
     unreadable: list[str] = []
     if "<!--" in content:

@@ -11,7 +11,7 @@ from pegboard.toolsets.tasks import budget
 from pegboard.toolsets.tasks import schemas as say
 from pegboard.toolsets.tasks.outcomes import Filter
 from pegboard.toolsets.tasks.registry import OPERATIONS, Registry
-from pegboard.toolsets.tasks.rows import listed_tasks, named, needed_rows, noticed, synced_tasks, task_row
+from pegboard.toolsets.tasks.rows import listed_tasks, named, needed_rows, noticed, synced_tasks, task_row, whole_task
 from pegboard.toolsets.tasks.spec_tools import SPEC_TOOLS, SpecTool
 
 
@@ -189,7 +189,7 @@ class RegistryUpdate(TaskTool):
             path=arguments.get("path"),
         )
         answer: dict[str, Any] = {
-            "task": updated.state.shown(updated.task),
+            "task": whole_task(updated.task, updated.state),
             "unblocked": named(updated.unblocked),
             **noticed(updated.synced, updated.task.id),
         }
@@ -225,9 +225,10 @@ class RegistryDeps(TaskTool):
             [given] if isinstance(given, str) else [str(each) for each in as_list(given) or []],
             path=arguments.get("path"),
         )
+        task = whole_task(found.task, found.state)
         return {
-            "task": found.state.shown(found.task),
-            "depends_on": budget.first_that_fit(needed_rows(found)),
+            "task": task,
+            "depends_on": budget.first_that_fit(needed_rows(found), budget.size(task)),
             "dependants": named(found.dependants),
             "added": named(found.added),
             "removed": named(found.removed),
