@@ -7,13 +7,14 @@ from pathlib import Path
 from pegboard.toolsets.tasks.book import Book
 from pegboard.toolsets.tasks.folder import Folder
 from pegboard.toolsets.tasks.table import Delta, Known
+from pegboard.toolsets.tasks.task import Priority
 from pegboard.toolsets.tasks.taskfile import digest
 from tasks.project import write_tasks
 
 
-def known(**own: object) -> Known:
+def known(priority: Priority | None = None) -> Known:
     """What is kept of the task."""
-    return Known(1, "a", 1, digest("one"), "one", 0, "")._replace(**own)
+    return Known(1, "a", 1, digest("one"), "one", 0, "", priority=priority)
 
 
 def test_an_older_answer_that_comes_later_changes_nothing(root: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pegboard.result import invalid
 from pegboard.toolsets.tasks.check import MAX_ASSIGNEE, MAX_NOTES, checked_choice, checked_text
@@ -40,18 +40,18 @@ class Setting:
         if self.status is not None:
             known = self._with_status(known, self.status)
         if self.priority is not None:
-            known = known._replace(priority=self.priority)
+            known = replace(known, priority=self.priority)
         if self.assignee is not None:
-            known = known._replace(assignee=self.assignee or None)
+            known = replace(known, assignee=self.assignee or None)
         if self.notes is not None:
-            known = known._replace(notes=self.notes or None)
+            known = replace(known, notes=self.notes or None)
         return known
 
     def _with_status(self, known: Known, status: Status) -> Known:
         if status == "pending":
-            return known._replace(status=None, started_at=None, completed_at=None)
+            return replace(known, status=None, started_at=None, completed_at=None)
         if status == "completed":
             done = known.completed_at if known.ticked and known.completed_at is not None else self.now
-            return known._replace(status=status, completed_at=done)
+            return replace(known, status=status, completed_at=done)
         started = (known.started_at or self.now) if status == "in_progress" else known.started_at
-        return known._replace(status=status, started_at=started, completed_at=None)
+        return replace(known, status=status, started_at=started, completed_at=None)

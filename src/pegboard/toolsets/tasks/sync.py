@@ -6,7 +6,7 @@ The file decides whether a task is completed. What it has no place for stays wit
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from pegboard.toolsets.tasks.matching import matched
@@ -119,14 +119,19 @@ def _add(plan: Plan, change: str, item: Item, rules: Rules) -> None:
 
 def _compare(plan: Plan, each: Known, item: Item, rules: Rules) -> None:
     known = _set(each, item, rules)
-    seen = known._replace(
-        number=item.number,
-        digest=item.digest,
-        content=item.content,
-        ticked=int(item.ticked),
-        depends=depends_of(item),
-        gone=0,
-    )
+    ticked, depends = int(item.ticked), depends_of(item)
+    there = (item.number, item.digest, item.content, ticked, depends, 0)
+    seen = known
+    if known.seen != there:
+        seen = replace(
+            known,
+            number=item.number,
+            digest=item.digest,
+            content=item.content,
+            ticked=ticked,
+            depends=depends,
+            gone=0,
+        )
     now = _settled(plan, known, seen, rules)
     if what := _what(each, seen):
         plan.differences.append(Difference("updated", str(TaskId(each.change, item.number)), item.content, what))
@@ -141,7 +146,7 @@ def _remove(plan: Plan, each: Known, rules: Rules) -> None:
     if rules.force:
         plan.forgotten.append(each.id)
     if not each.gone:
-        plan.changed.append(each._replace(gone=1))
+        plan.changed.append(replace(each, gone=1))
 
 
 def _set(known: Known, item: Item, rules: Rules) -> Known:
@@ -153,16 +158,16 @@ def _settled(plan: Plan, known: Known, seen: Known, rules: Rules) -> Known:
     here = str(TaskId(seen.change, seen.number)), seen.content, known.status or ""
     if seen.ticked and known.status not in {None, "completed"}:
         plan.conflicts.append(Disagreement(*here, "ticked", "the file counts: it is completed"))
-        return seen._replace(status=None, completed_at=known.completed_at or rules.now)
+        return replace(seen, status=None, completed_at=known.completed_at or rules.now)
     if not seen.ticked and known.status == "completed":
         if rules.force:
             plan.conflicts.append(Disagreement(*here, "not ticked", "settled for the file: it is pending"))
-            return seen._replace(status=None, completed_at=None)
+            return replace(seen, status=None, completed_at=None)
         told = "the file counts: it is pending, until its box is ticked again; force settles it for the file"
         plan.conflicts.append(Disagreement(*here, "not ticked", told))
         return seen
     if seen.ticked != known.ticked and known.status is None:
-        return seen._replace(completed_at=(known.completed_at or rules.now) if seen.ticked else None)
+        return replace(seen, completed_at=(known.completed_at or rules.now) if seen.ticked else None)
     return seen
 
 

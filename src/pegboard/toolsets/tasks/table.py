@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from pegboard.storage.database import Connection
+from pegboard.storage.database import Connection, Value
 from pegboard.storage.many import marks, parts
 from pegboard.toolsets.tasks.task import Priority, Status
 
@@ -19,7 +20,8 @@ _OWN = ("status", "priority", "assignee", "notes", "started_at", "completed_at")
 _COLUMNS = ", ".join(("id", *_SEEN, *_OWN, "gone"))
 
 
-class Known(NamedTuple):
+@dataclass(slots=True)
+class Known:
     """What is known of a task; `id` is 0 before it is written."""
 
     id: int
@@ -38,6 +40,17 @@ class Known(NamedTuple):
     completed_at: float | None = None
     # 1 for a task that its file does not hold any more.
     gone: int = 0
+
+    @property
+    def seen(self) -> tuple[int, str, str, int, str, int]:
+        """What the last sync saw of it."""
+        return self.number, self.digest, self.content, self.ticked, self.depends, self.gone
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """What is written of it, in the order of the columns."""
+        own = (self.status, self.priority, self.assignee, self.notes, self.started_at, self.completed_at)
+        return (self.change, self.number, self.digest, self.content, self.ticked, self.depends, *own, self.gone)
 
 
 class Needs(NamedTuple):
@@ -97,22 +110,22 @@ class Table:
         whole = version < self._forgot
         sql = f"SELECT {_COLUMNS} FROM tasks WHERE registry = ?" + ("" if whole else " AND version > ?")
         rows = self._connection.rows(sql, self.registry, *(() if whole else (version,)))
-        return Delta(self.version, self.synced_at, whole, list(map(Known._make, rows)), self.needs())
+        return Delta(self.version, self.synced_at, whole, [Known(*row) for row in rows], self.needs())
 
     def needs(self) -> list[Needs]:
         """Who needs whom."""
         sql = "SELECT task, needed FROM task_needs WHERE registry = ? ORDER BY task, needed"
-        return list(map(Needs._make, self._connection.rows(sql, self.registry)))
+        return [Needs(*row) for row in self._connection.rows(sql, self.registry)]
 
     def of_change(self, change: str) -> list[Known]:
         """What is known of a change's tasks, those that are gone included."""
         sql = f"SELECT {_COLUMNS} FROM tasks WHERE registry = ? AND change_id = ? ORDER BY number, id"
-        return list(map(Known._make, self._connection.rows(sql, self.registry, change)))
+        return [Known(*row) for row in self._connection.rows(sql, self.registry, change)]
 
     def by_change(self) -> dict[str, list[Known]]:
         """The same of all changes."""
         sql = f"SELECT {_COLUMNS} FROM tasks WHERE registry = ? ORDER BY change_id, number, id"
-        rows = map(Known._make, self._connection.rows(sql, self.registry))
+        rows = (Known(*row) for row in self._connection.rows(sql, self.registry))
         return {change: list(own) for change, own in itertools.groupby(rows, key=lambda known: known.change)}
 
     def insert(self, tasks: Iterable[Known]) -> None:
@@ -120,7 +133,7 @@ class Table:
         columns = ("registry", "version", *_SEEN, *_OWN, "gone")
         self._connection.execute_many(
             f"INSERT INTO tasks ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
-            [(self.registry, self.version, *known[1:]) for known in tasks],
+            [(self.registry, self.version, *known.values) for known in tasks],
         )
 
     def update(self, tasks: Iterable[Known]) -> None:
@@ -128,7 +141,7 @@ class Table:
         columns = (*_SEEN, *_OWN, "gone", "version")
         self._connection.execute_many(
             f"UPDATE tasks SET {', '.join(f'{column} = ?' for column in columns)} WHERE id = ?",
-            [(*known[1:], self.version, known.id) for known in tasks],
+            [(*known.values, self.version, known.id) for known in tasks],
         )
 
     def forget(self, ids: Sequence[int]) -> None:
