@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from pegboard.board import Pegboard
+from pegboard.board import Board
 from pegboard.config import Settings
 from pegboard.loaded import session_board
 from pegboard.log import configure
@@ -40,7 +40,7 @@ async def measure(catalogue: dict[str, list[dict[str, Any]]]) -> dict[str, float
     """Tokens of each part of a conversation."""
     with tempfile.TemporaryDirectory() as folder:
         storage = Storage(SqliteDatabase(Path(folder) / "pegboard.db"))
-        async with Pegboard(Settings(expose="search"), storage=storage) as board:
+        async with Board(Settings(expose="search"), storage=storage) as board:
             for server, tools in catalogue.items():
                 board.registry.register_mcp_tools(fold_server_name(server), tools).unwrap()
             caller = Caller(session="s", board=session_board("s"))

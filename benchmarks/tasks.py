@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pegboard.storage import open_storage
 from pegboard.tool import LanguageModelToolResult
-from pegboard.toolsets.tasks import Registry, Workspace, task_tools
+from pegboard.toolsets.tasks import Project, Registry, task_tools
 
 Call = Callable[[], Awaitable[LanguageModelToolResult]]
 
@@ -57,7 +57,7 @@ async def run(changes: int, tasks: int, times: int) -> None:
         write_folder(root, changes, tasks)
         storage = open_storage(f"sqlite:{root / 'tasks.db'}")
         await storage.open()
-        registry = Registry(storage.database, Workspace(here=lambda: root))
+        registry = Registry(storage.database, Project(here=lambda: root))
         tools = {tool.name: tool for tool in task_tools(registry)}
         print(f"{changes} changes with {changes * tasks:,} tasks")
         started = time.perf_counter()

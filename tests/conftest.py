@@ -26,7 +26,12 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """State and config in the test's own folder, and no server from the environment."""
+    """State, config and home in the test's own folder, and no server from the environment."""
+    # Whoever runs the tests has chats of their own.
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home" / ".config"))
+    for name in ("VSCODE_PORTABLE", "VSCODE_APPDATA", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PEGBOARD_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("PEGBOARD_CONFIG_DIR", str(tmp_path / "config"))
     for name in list(os.environ):

@@ -16,7 +16,7 @@ from typing import Any
 
 import uvicorn
 
-from pegboard.board import Pegboard
+from pegboard.board import Board
 from pegboard.config import ServerSpec, read_settings
 from pegboard.front.http import HttpFront, listen_on, uvicorn_config
 from pegboard.protocol.eras import MODERN_VERSIONS, modern_params
@@ -84,10 +84,10 @@ def write_config(path: Path, servers: Mapping[str, Entry], **own: Any) -> Path:
 
 
 @contextlib.asynccontextmanager
-async def open_board(tmp_path: Path, servers: Mapping[str, Entry], **own: Any) -> AsyncGenerator[Pegboard]:
+async def open_board(tmp_path: Path, servers: Mapping[str, Entry], **own: Any) -> AsyncGenerator[Board]:
     """A board of these servers, without any front."""
     path = write_config(tmp_path / "pegboard.json", servers, **own)
-    async with Pegboard(read_settings(path, os.environ)) as board:
+    async with Board(read_settings(path, os.environ)) as board:
         yield board
 
 
@@ -100,7 +100,7 @@ class Gateway:
     config: Path
 
     @property
-    def board(self) -> Pegboard:
+    def board(self) -> Board:
         return self.front.board
 
     @property
@@ -117,7 +117,7 @@ class Gateway:
 async def open_gateway(tmp_path: Path, servers: Mapping[str, Entry], **own: Any) -> AsyncGenerator[Gateway]:
     """The whole gateway over HTTP, in this process."""
     path = write_config(tmp_path / "pegboard.json", servers, **own)
-    front = HttpFront(Pegboard(read_settings(path, os.environ)), path, "127.0.0.1")
+    front = HttpFront(Board(read_settings(path, os.environ)), path, "127.0.0.1")
     server = uvicorn.Server(uvicorn_config(front.app))
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]
     listener = listen_on("127.0.0.1", 0)

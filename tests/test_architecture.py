@@ -11,15 +11,16 @@ SOURCE = Path(__file__).parent.parent / "src" / "pegboard"
 
 # From the ground up: a room may use rooms of the rows before its own, and its own.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("version", "result", "names", "jsonc", "exactjson", "log", "metrics"),
-    ("config", "tool", "protocol"),
-    ("view", "storage"),
+    ("version", "result", "names", "jsonc", "exactjson", "docstrings", "log", "metrics", "telemetry"),
+    ("config", "tool", "function_tool", "protocol", "retries"),
+    ("view", "storage", "formats"),
     ("search",),
     ("notices", "catalog", "servers"),
     ("relay",),
     ("toolsets", "loaded"),
     ("lists",),
     ("board",),
+    ("pegboard", "blocking"),
     ("front",),
     ("cli",),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import tomllib
@@ -12,7 +13,7 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from pegboard.cli.app import app
-from pegboard.config import read, settings
+from pegboard.config import own, read, settings
 
 ROOT = Path(__file__).parent.parent
 INTRODUCTION = """# Commands
@@ -59,13 +60,10 @@ def test_the_page_of_commands_is_their_help() -> None:
 
 def keys_read() -> set[str]:
     """Every key that the config reader asks for."""
-    source = Path(read.__file__).read_text("utf-8")
-    found = set(re.findall(r'\.get\("(\w+)"\)', source)) | set(
-        re.findall(r"for key in \(([^)]*)\)", source)[0].split(", ")
-    )
-    return {key.strip('"') for key in found} - {"pegboard", "serverUrl", "disabled", "allow", "deny"} | set(
-        read._OWN_KEYS
-    )
+    source = "".join(inspect.getsource(module) for module in (read, own))
+    listed = [key.strip('"') for keys in re.findall(r"for key in \(([^)]*)\)", source) for key in keys.split(", ")]
+    found = {*re.findall(r'\.get\("(\w+)"\)', source), *listed, *own.SETTINGS}
+    return found - {"pegboard", "serverUrl", "disabled", "allow", "deny"}
 
 
 @pytest.mark.parametrize("key", sorted(keys_read()))

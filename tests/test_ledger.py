@@ -64,7 +64,12 @@ def test_no_test_claims_a_scenario_that_is_not_in_the_ledger() -> None:
 
 @pytest.mark.parametrize(
     ("document", "file"),
-    [("gateway", "2-gateway.md"), ("discovery", "1-tool-discovery.md"), ("memory", "3-memory-search.md")],
+    [
+        ("gateway", "2-gateway.md"),
+        ("discovery", "1-tool-discovery.md"),
+        ("memory", "3-memory-search.md"),
+        ("chats", "5-chat-tools.md"),
+    ],
 )
 def test_the_ledger_has_every_scenario_of_its_document(document: str, file: str) -> None:
     """Where the requirements stand beside the project, the ledger and they name the same scenarios."""

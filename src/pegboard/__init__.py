@@ -6,13 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pegboard.board import Pegboard
+    from pegboard.pegboard import Pegboard
     from pegboard.result import ToolErrorCode, ToolResult
     from pegboard.tool import Tool
 
 __all__ = ["Pegboard", "Tool", "ToolErrorCode", "ToolResult"]
 
-_HOMES = {"Pegboard": "board", "Tool": "tool", "ToolErrorCode": "result", "ToolResult": "result"}
+_HOMES = {"Pegboard": "pegboard", "Tool": "tool", "ToolErrorCode": "result", "ToolResult": "result"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Pegboard itself: what every front and every user of the library calls."""
+"""The board: servers and tools as one, what every front and the library calls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +22,23 @@ from pegboard.log import logger, new_trace_id, trace_id
 from pegboard.metrics import Metrics
 from pegboard.names import FORMER_NAMES, nearest, parse
 from pegboard.protocol.eras import forwarded_params
-from pegboard.relay.caller import Caller, current
+from pegboard.relay.caller import Caller, OnProgress, current
 from pegboard.relay.parked import ParkedCalls
 from pegboard.relay.relay import Relay
 from pegboard.result import ToolErrorCode, ToolFailure, ToolResult, caught, unavailable
 from pegboard.servers.keeper import Keeper
 from pegboard.servers.link import Message, Params, RpcError
+from pegboard.servers.party import Party
 from pegboard.servers.server import Server, ServerState
 from pegboard.storage import Storage, StorageError, open_storage
+from pegboard.telemetry import span
 from pegboard.tool import Disposable, RegisteredTool, RelayingTool, Tool
+from pegboard.toolsets.chats import Chats, CurrentDialog, chat_index, chat_tools, local_sources
 from pegboard.toolsets.discovery import discovery_tools
 from pegboard.toolsets.hooks import Hooks
 from pegboard.toolsets.memory import Memories, memory_tools
-from pegboard.toolsets.tasks import Registry, Workspace, task_tools
+from pegboard.toolsets.tasks import Project, Registry, task_tools
+from pegboard.toolsets.workspace import Workspace
 from pegboard.view import EVERYTHING, Filter, Sight, View
 
 FIRST_MEETING = 0.4
@@ -72,11 +76,14 @@ class Availability:
         return data
 
 
-class Pegboard:
+class Board:
     """Many servers and static tools as one board."""
 
-    def __init__(self, settings: Settings | None = None, *, storage: Storage | None = None) -> None:
+    def __init__(
+        self, settings: Settings | None = None, *, storage: Storage | None = None, workspace: str | None = None
+    ) -> None:
         self.settings = settings or Settings()
+        self.workspace = Workspace(lambda: workspace or self.settings.workspace)
         self.storage = storage or open_storage(self.settings.storage)
         self.metrics = Metrics()
         self.servers: dict[str, Server] = {}
@@ -85,7 +92,7 @@ class Pegboard:
         self.library = Library(max_name_length=length, order=lambda: self.servers, on_change=self._tell)
         self.loaded = LoadedTools(self.storage.boards, on_change=self._tell)
         self.lists = Lists(
-            self.registry, self.library, self.loaded, hidden=self._hidden, settings=lambda: self.settings
+            self.registry, self.library, self.loaded, hidden=self.unavailable_servers, settings=lambda: self.settings
         )
         self.finder = Finder(
             self.registry, self._configured_keywords, semantic=lambda: self.settings.search == "semantic"
@@ -95,9 +102,15 @@ class Pegboard:
         )
         self.relay = Relay(lambda: self.servers, self.discovery, self.library)
         self.memories = Memories(self.storage.database, namespace=self.settings.memory_namespace)
-        self.tasks = Registry(self.storage.database, Workspace(configured=lambda: self.settings.tasks_workspace))
+        self._chat_index = chat_index()
+        self.chats = Chats(self._chat_index, local_sources(exports=map(Path, self.settings.chats_exports)))
+        self.tasks = Registry(
+            self.storage.database,
+            Project(self.workspace.named, configured=lambda: workspace or self.settings.workspace),
+        )
         self._hooks = Hooks(
             {
+                "chats": lambda: chat_tools(self.chats, CurrentDialog(self.chats, self.workspace)),
                 "discovery": lambda: discovery_tools(self),
                 "memory": lambda: memory_tools(self.memories, lambda: self.settings.memory_answer_size),
                 "tasks": lambda: task_tools(self.tasks),
@@ -113,15 +126,15 @@ class Pegboard:
         self._tasks: set[asyncio.Task[None]] = set()
         self._applying = asyncio.Lock()
 
-    @classmethod
-    def from_config(cls, path: Path | str | None = None) -> Pegboard:
-        """A board with the settings of a config file, found as the commands find it."""
+    @staticmethod
+    def settings_of(path: str | os.PathLike[str] | None = None) -> Settings:
+        """The settings of a config file, found as the commands find it."""
         location = locate(Path(path) if path is not None else None)
         # A file that was asked for by name has to be there; one that was only looked for need not.
         chosen = location.path if location.exists or path is not None else None
-        return cls(read_settings(chosen, os.environ))
+        return read_settings(chosen, os.environ)
 
-    async def __aenter__(self) -> Pegboard:
+    async def __aenter__(self) -> Board:
         await self.open()
         return self
 
@@ -151,12 +164,18 @@ class Pegboard:
         await asyncio.gather(*(server.close() for server in self.servers.values()), return_exceptions=True)
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.to_thread(self._keeper.close)
+        await self.chats.close()
+        await self._chat_index.close()
         await self.storage.close()
 
     @property
     def parked(self) -> ParkedCalls:
         """Calls that wait for their clients' answers."""
         return self.relay.parked
+
+    def seen_from(self, wanted: Filter, *, remote: bool) -> Filter:
+        """A filter as it is for a client on another machine, or on this one."""
+        return replace(wanted, remote=True) if remote and not self.settings.chats_remote else wanted
 
     def register(self, tool: Tool) -> Disposable:
         """Add a static tool."""
@@ -239,14 +258,18 @@ class Pegboard:
         outcome, owner = "failed", "none"
         token = trace_id.set(new_trace_id()) if trace_id.get() is None else None
         try:
-            tool = await self.find_tool(name, caller.filter)
-            if isinstance(tool.tool, RelayingTool):
-                tool, params = await self._meant(tool.tool, params, caller)
-                name = tool.name
-            owner = tool.server_name or "pegboard"
-            result = await self._call(tool, params, caller)
-            outcome = "error" if result.get("isError") is True else "ok"
-            return result
+            with span("tools/call", name) as told:
+                tool = await self.find_tool(name, caller.filter)
+                if isinstance(tool.tool, RelayingTool):
+                    tool, params = await self._meant(tool.tool, params, caller)
+                    name = tool.name
+                owner = tool.server_name or "pegboard"
+                result = await self._call(tool, params, caller)
+                outcome = "error" if result.get("isError") is True else "ok"
+                told.set_attribute("pegboard.server", owner)
+                told.set_attribute("pegboard.trace_id", trace_id.get())
+                told.set_attribute("pegboard.outcome", outcome)
+                return result
         except asyncio.CancelledError:
             outcome = "cancelled"
             raise
@@ -256,9 +279,11 @@ class Pegboard:
             if token is not None:
                 trace_id.reset(token)
 
-    async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult[Message]:
+    async def call(
+        self, name: str, arguments: Mapping[str, Any] | None = None, caller: Caller | None = None
+    ) -> ToolResult[Message]:
         """Call a tool from Python; never raises."""
-        return await caught(self._call_for_python(name, arguments))
+        return await caught(self._call_for_python(name, dict(arguments or {}), caller or Caller()))
 
     async def refresh(self, names: list[str] | None = None, trace: str | None = None) -> ToolResult[dict[str, int]]:
         """Ask servers for their tools now; all enabled ones unless some are named."""
@@ -308,6 +333,7 @@ class Pegboard:
             # All at once: one process that is slow to end must not keep the others' tools in the list.
             await asyncio.gather(*work)
             self.memories.namespace = settings.memory_namespace
+            self.chats.look_at_exports(settings.chats_exports)
             self._hooks.apply(settings)
             self.finder.reconfigured()
             self._changed()
@@ -344,7 +370,8 @@ class Pegboard:
         self.discovery.refresh_stale()
         await self.discovery.meet_unseen(FIRST_MEETING)
 
-    def _hidden(self) -> set[str]:
+    def unavailable_servers(self) -> set[str]:
+        """Those whose tools are in no list now."""
         return {name for name, server in self.servers.items() if not _listed(server)}
 
     def _configured_keywords(self, tool: RegisteredTool) -> Sequence[str]:
@@ -353,7 +380,7 @@ class Pegboard:
 
     async def _call(self, tool: RegisteredTool, params: Params | None, caller: Caller) -> Message:
         if tool.tool is not None:
-            return await _call_static(tool.tool, params, caller)
+            return await self._call_own(tool.tool, params, caller)
         assert tool.server_name is not None
         server = self.servers.get(tool.server_name)
         if server is None:
@@ -371,6 +398,15 @@ class Pegboard:
         )
         return self.relay.noted(server.name, result, caller)
 
+    async def _call_own(self, tool: Tool, params: Params | None, caller: Caller) -> Message:
+        if not tool.asks or caller.ask is not None or caller.era == "handshake":
+            return await _call_static(tool, params, caller)
+
+        async def start(party: Party, _: OnProgress | None) -> Message:
+            return await _call_static(tool, params, replace(caller, ask=party.asked))
+
+        return await self.parked.call("tools/call", params or {}, caller, start)
+
     async def _meant(
         self, tool: RelayingTool, params: Params | None, caller: Caller
     ) -> tuple[RegisteredTool, dict[str, Any]]:
@@ -384,10 +420,9 @@ class Pegboard:
             raise ToolFailure(ToolErrorCode.NOT_FOUND, str(exc), retryable=False) from None
         return meant, {**(params or {}), "name": name, "arguments": inner}
 
-    async def _call_for_python(self, name: str, arguments: Mapping[str, Any] | None) -> Message:
-        params: dict[str, Any] = {"name": name, "arguments": dict(arguments or {})}
+    async def _call_for_python(self, name: str, arguments: dict[str, Any], caller: Caller) -> Message:
         try:
-            return await self.call_tool(name, params, Caller(era="handshake"))
+            return await self.call_tool(name, {"name": name, "arguments": arguments}, caller)
         except RpcError as exc:
             raise ToolFailure(ToolErrorCode.EXECUTION_FAILED, f"{name} failed ({exc.code}): {exc.message}") from None
 
@@ -419,6 +454,8 @@ class Pegboard:
 
     async def _unknown(self, name: str, wanted: Filter) -> UnknownTool:
         shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "…"
+        if wanted.remote and (there := self.registry.get(name)) is not None and there.local_only:
+            return UnknownTool(f'"{name}" is only for clients on the machine that Pegboard runs on (chats.remote).')
         if renamed := self.settings.renamed.get(name) or FORMER_NAMES.get(name):
             return UnknownTool(
                 f'Unknown tool "{shown}": it is called "{renamed}" now{await self._state(renamed, wanted)}.'

@@ -12,7 +12,7 @@ from pegboard.config import Settings
 from pegboard.loaded import LoadedTools
 from pegboard.notices import Notices
 from pegboard.tool import RegisteredTool
-from pegboard.view import EVERYTHING, Filter, Listed, Sight, View
+from pegboard.view import Filter, Listed, Sight, View
 
 # Up to this many tools of servers, `auto` lists them all.
 FEW = 30
@@ -72,7 +72,7 @@ class Lists:
 
     def listed(self, sight: Sight) -> View[RegisteredTool]:
         """The tools that a client has in its list: a filter's matches, all, or those that were chosen."""
-        if sight.filter != EVERYTHING or not self.searching():
+        if sight.filter.narrows or not self.searching():
             return self.view(sight.filter)
         loaded = self._loaded.on(sight.board)
 
@@ -81,7 +81,7 @@ class Lists:
             names = (*self._settings().pinned, *loaded)
             found = {tool.name: tool for name in names if (tool := self._registry.full_name(name)) is not None}
             found.update({name: tool for name, tool in self._registry.static().items() if is_guide(tool)})
-            return (found[name] for name in sorted(found) if shown(found[name]))
+            return (tool for _, tool in sorted(found.items()) if shown(tool) and sight.filter.admits(tool))
 
         return self._view("listed", sight, chosen, loaded)
 

@@ -94,6 +94,13 @@ class Conflict(ToolFailure):
         super().__init__(ToolErrorCode.INVALID_INPUT, message, retryable=False)
 
 
+class Forbidden(ToolFailure):
+    """Whoever asks may not have this."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ToolErrorCode.UNAVAILABLE, message, retryable=False)
+
+
 def unavailable(message: str, *, retryable: bool = True) -> ToolFailure:
     """The failure of a server that cannot be reached now."""
     return ToolFailure(ToolErrorCode.UNAVAILABLE, message, retryable=retryable)

@@ -69,6 +69,9 @@ class Tool(ABC):
     # What else it may be found by.
     category: ClassVar[str | None] = None
     keywords: ClassVar[Sequence[str]] = ()
+    # Whether it is for clients on this machine alone, and whether it may ask its client something before it answers.
+    local_only: ClassVar[bool] = False
+    asks: ClassVar[bool] = False
 
     @abstractmethod
     async def call(self, arguments: Mapping[str, Any]) -> Any:
@@ -187,6 +190,11 @@ class RegisteredTool:
     tool: Tool | None = None
     # Whether arguments of this tool have to stand in HTTP headers, too (`x-mcp-header`).
     marked: bool = False
+
+    @property
+    def local_only(self) -> bool:
+        """Whether it is for clients on this machine alone."""
+        return self.tool is not None and self.tool.local_only
 
     @property
     def claude_tool(self) -> dict[str, Any]:

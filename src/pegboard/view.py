@@ -14,11 +14,13 @@ _LONG = 2000
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which tools a client wants: of these servers, and with these beginnings. Nothing given means all."""
+    """Which tools a client wants and may have: of these servers, with these beginnings. Nothing given means all."""
 
     servers: frozenset[str] | None = None
     # Each group comes from one place (address, request); a name must satisfy every group.
     prefixes: tuple[tuple[str, ...], ...] = ()
+    # It comes from another machine: what is only for the clients of this one does not pass.
+    remote: bool = False
 
     @classmethod
     def of(cls, server: object = None, prefix: object = None) -> Filter:
@@ -35,7 +37,13 @@ class Filter:
             servers = self.servers if other.servers is None else other.servers
         else:
             servers = self.servers & other.servers
-        return Filter(servers, (*self.prefixes, *(group for group in other.prefixes if group not in self.prefixes)))
+        added = tuple(group for group in other.prefixes if group not in self.prefixes)
+        return Filter(servers, (*self.prefixes, *added), self.remote or other.remote)
+
+    @property
+    def narrows(self) -> bool:
+        """Whether somebody chose by servers or names."""
+        return self.servers is not None or bool(self.prefixes)
 
     @property
     def is_long(self) -> bool:
@@ -45,6 +53,8 @@ class Filter:
 
     def admits(self, entry: Listed) -> bool:
         """Whether a tool or a prompt passes."""
+        if self.remote and entry.local_only:
+            return False
         if self.servers is not None and entry.server_name not in self.servers:
             return False
         return all(entry.name.startswith(group) for group in self.prefixes)
@@ -88,6 +98,8 @@ class Listed(Protocol):
     def definition(self) -> Mapping[str, Any]: ...
     @property
     def digest(self) -> int: ...
+    @property
+    def local_only(self) -> bool: ...
 
 
 T = TypeVar("T", bound=Listed)

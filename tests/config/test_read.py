@@ -461,20 +461,3 @@ def test_only_one_server_goes_without_a_prefix(tmp_path: Path) -> None:
     config = {"mcpServers": {"ape": bare, "bee": {"command": "uvx"}}, "servers": {"cat": bare}}
     with pytest.raises(ConfigError, match=r'pegboard\.json:1:1: .*"prefix": false for ape, cat'):
         settings_of(tmp_path, config)
-
-
-def test_the_workspace_of_tasks_is_told_from_the_configs_folder(tmp_path: Path) -> None:
-    """A relative folder stands beside the file; home and variables are filled in; an empty one is refused."""
-
-    def read(workspace: str) -> str | None:
-        return settings_of(tmp_path, {"pegboard": {"tasks": {"workspace": workspace}}}, {"SRC": "/src"}).tasks_workspace
-
-    assert read("app") == str(tmp_path.resolve() / "app")
-    assert read("/abs") == "/abs"
-    assert read("${SRC}/app") == "/src/app"
-    assert read("~/app") == str(Path.home() / "app")
-    assert settings_of(tmp_path, {}).tasks_workspace is None
-    with pytest.raises(ConfigError, match="workspace"):
-        read(" ")
-    odd = settings_of(tmp_path, {"pegboard": {"tasks": {"folder": "x"}}})
-    assert odd.remarks == ("pegboard.tasks.folder is not a setting",)

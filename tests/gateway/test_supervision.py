@@ -15,7 +15,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from harness import LIMIT, alive, eventually, http_client, open_board, open_gateway, stdio_client, toy, write_config
-from pegboard.board import Pegboard
+from pegboard.board import Board
 from pegboard.config import read_settings
 from pegboard.config.locate import run_file
 from pegboard.protocol.streams import LineClient
@@ -144,7 +144,7 @@ async def test_a_full_disk_does_not_keep_a_removed_server_alive(tmp_path: Path) 
     both = write_config(tmp_path / "pegboard.json", {"one": toy(), "two": toy()})
     storage = Storage(SqliteDatabase(tmp_path / "storage.db"))
     storage.catalog = FailingCatalog(storage.database)
-    async with Pegboard(read_settings(both, {}), storage=storage) as board:
+    async with Board(read_settings(both, {}), storage=storage) as board:
         pid = int((await board.call("one__pid", {})).unwrap()["content"][0]["text"])
         none = write_config(tmp_path / "none.json", {"three": toy()})
         await board.apply(read_settings(none, {}))
@@ -154,7 +154,7 @@ async def test_a_full_disk_does_not_keep_a_removed_server_alive(tmp_path: Path) 
 
 async def test_a_call_while_the_board_closes_starts_nothing(tmp_path: Path) -> None:
     """Once closing has begun, no process is started that would outlive it."""
-    board = Pegboard(read_settings(write_config(tmp_path / "pegboard.json", {"one": toy(ignore_eof=True)}), {}))
+    board = Board(read_settings(write_config(tmp_path / "pegboard.json", {"one": toy(ignore_eof=True)}), {}))
     await board.open()
     await board.call("one__echo", {})
     closing = asyncio.create_task(board.close())

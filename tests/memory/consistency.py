@@ -62,8 +62,9 @@ def _variants(connection: Connection) -> set[tuple[int, str, str]]:
 
 
 def _check_vectors(connection: Connection, fields: dict[int, Fields]) -> None:
-    """PostgreSQL's own index has the words of each memory."""
-    held = dict(connection.rows("SELECT memory, tsvector_to_array(vector) FROM memory_terms"))
-    assert {number: set(words) for number, words in held.items()} == {
-        number: distinct(each.key, each.summary, each.text) for number, each in fields.items()
+    """PostgreSQL's own index has the words of each memory, and which namespace they are of."""
+    rows = connection.rows("SELECT memory, space, tsvector_to_array(vector) FROM memory_terms")
+    spaces = {number: space for number, space, _ in rows}
+    assert {number: set(words) for number, _, words in rows} == {
+        number: distinct(each.key, each.summary, each.text) | {f"¤{spaces[number]}"} for number, each in fields.items()
     }

@@ -16,6 +16,7 @@ from pegboard.storage import open_storage
 from pegboard.toolsets.memory import Memories
 from pegboard.toolsets.memory.memories import Hit, Page
 from pegboard.toolsets.memory.query import Operator, split
+from pegboard.toolsets.memory.saved import Saved
 from pegboard.toolsets.memory.search import WINDOW
 
 pytestmark = pytest.mark.anyio
@@ -443,3 +444,45 @@ async def test_both_databases_answer_alike(tmp_path: Path, postgres_url: str) ->
         answers.append(list(await asyncio.gather(*asking)))
         await storage.close()
     assert answers[0] == answers[1]
+
+
+async def test_what_has_all_goes_before_the_many_that_have_one(memories: Memories) -> None:
+    """However many those are, and in whatever order they came."""
+    for number in range(80):
+        await memories.add(f"alpha:alpha:{number:02}", summary="alpha", text="about alpha")
+        await memories.add(f"beta:beta:{number:02}", summary="beta", text="about beta")
+    await memories.add("answer", text="a long text in which there is alpha somewhere, and much later on also beta")
+    assert (await memories.search("alpha beta", 1)).items[0].key == "answer"
+    both = await memories.search("alpha beta gamma", 100)
+    assert (both.items[0].key, both.total) == ("answer", 161)
+
+
+def saved(space: str, word: str, count: int) -> list[Saved]:
+    """So many memories that have a word in their text."""
+    return [Saved(namespace=space, key=f"n{word[0]}:{at:03}", text=f"something about {word}") for at in range(count)]
+
+
+async def test_those_that_are_alike_are_alike_relevant(memories: Memories) -> None:
+    """Also behind the ones that are ranked against each other: the same words are worth the same on every page."""
+    await memories.restore(saved(memories.namespace, "red", 150) + saved(memories.namespace, "blue", 150))
+    await memories.add("both", text="it is red and blue")
+    seen: list[Hit] = []
+    while len(seen) < 301:
+        page = await memories.search("red blue", 100, len(seen))
+        assert page.total == 301
+        seen += page.items
+    assert seen[0].key == "both"
+    assert len({hit.key for hit in seen}) == 301
+    assert len({round(hit.relevance, 9) for hit in seen[1:]}) == 1
+    assert seen[0].relevance > seen[1].relevance
+
+
+async def test_words_of_key_and_summary_count_more(memories: Memories) -> None:
+    """Among very many that have a word somewhere, those are found that are about it."""
+    await memories.restore(saved(memories.namespace, "harbour", 400))
+    await memories.add("place:harbour", text="where ships are")
+    await memories.add("note:ships", summary="In the harbour", text="there are many")
+    found = [hit.key for hit in (await memories.search("harbour", 2)).items]
+    assert found == ["place:harbour", "note:ships"]
+    found = [hit.key for hit in (await memories.search("something harbour ships", 3)).items]
+    assert {"place:harbour", "note:ships"} <= set(found)

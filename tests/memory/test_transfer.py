@@ -30,7 +30,7 @@ pytestmark = pytest.mark.anyio
 HEADER = {"format": "pegboard-memories", "version": 1}
 
 
-async def exported(memories: Memories, namespace: str | None = None, format: Format = "pegboard") -> list[bytes]:  # noqa: A002
+async def exported(memories: Memories, namespace: str | None = None, format: Format = "pegboard") -> list[bytes]:
     """The lines of a file."""
     lines: list[bytes] = []
     count = await export_memories(memories, lines.append, namespace=namespace, format=format)

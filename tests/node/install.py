@@ -38,6 +38,8 @@ def _tidy_lock() -> None:
     for entry in lock["packages"].values():
         entry.pop("funding", None)
         entry.pop("resolved", None)
+        if "://" in str(entry.get("license")):
+            del entry["license"]
     file.write_text(json.dumps(lock, indent=2) + "\n", "utf-8")
 
 

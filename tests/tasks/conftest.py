@@ -8,7 +8,7 @@ import pytest
 
 from memory.clock import Clock
 from pegboard.storage import Storage
-from pegboard.toolsets.tasks import Registry, Workspace
+from pegboard.toolsets.tasks import Project, Registry
 
 
 @pytest.fixture
@@ -27,4 +27,4 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def registry(storage: Storage, root: Path, clock: Clock) -> Registry:
     """The registry of that folder."""
-    return Registry(storage.database, Workspace(here=lambda: root), clock=clock)
+    return Registry(storage.database, Project(here=lambda: root), clock=clock)

@@ -14,7 +14,7 @@ import pytest
 
 from pegboard.result import Conflict, ToolFailure
 from pegboard.storage import Storage
-from pegboard.toolsets.tasks import Registry, Workspace, boxes
+from pegboard.toolsets.tasks import Project, Registry, boxes
 from tasks.project import statuses, tasks_md, write_tasks
 
 pytestmark = pytest.mark.anyio
@@ -164,7 +164,7 @@ async def test_many_ticks_at_once_all_count(registry: Registry, root: Path) -> N
 async def test_ticks_of_several_processes_all_count(storage: Storage, place: str, root: Path) -> None:
     """Each ticks its own tasks of one file, and none is lost, in the file nor in the registry."""
     write_tasks(root, a="".join(f"- [ ] Task of number {number}\n" for number in range(1, 31)))
-    registry = Registry(storage.database, Workspace(here=lambda: root))
+    registry = Registry(storage.database, Project(here=lambda: root))
     await registry.sync()
     processes = [
         subprocess.Popen([sys.executable, str(TICKER), place, str(root), str(first), "3", "30"]) for first in (1, 2, 3)

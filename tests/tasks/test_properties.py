@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from memory.clock import Clock
 from pegboard.result import ToolFailure
 from pegboard.storage import Storage, open_storage
-from pegboard.toolsets.tasks import Registry, TaskId, Workspace
+from pegboard.toolsets.tasks import Project, Registry, TaskId
 from pegboard.toolsets.tasks.folder import Folder
 from pegboard.toolsets.tasks.state import State
 from pegboard.toolsets.tasks.task import PRIORITIES, STATUSES
@@ -49,7 +49,7 @@ class World:
 
     def beside(self, root: Path) -> Registry:
         """Another registry of the same folder, which has seen nothing yet."""
-        return Registry(self._storage.database, Workspace(here=lambda: root), clock=Clock())
+        return Registry(self._storage.database, Project(here=lambda: root), clock=Clock())
 
     def close(self) -> None:
         """Let go of it."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness import HERE, open_board
-from pegboard.board import Pegboard
+from pegboard.board import Board
 from real_servers.test_real_servers import real_servers
 from search.quality import SHARED_SETS, own_set, shared_set
 from search.test_index import filler
@@ -21,7 +21,7 @@ EVERY = ["discovery", "memory", "chats", "tasks"]
 REAL_TOOLS = HERE.parents[1] / "shared" / "real-tools.json"
 
 
-async def first_found(board: Pegboard, query: str) -> list[str]:
+async def first_found(board: Board, query: str) -> list[str]:
     """The names of the first ten."""
     hits, _ = await board.find(query)
     return [hit.tool.name for hit in hits]
@@ -51,7 +51,7 @@ def tools_beside() -> list[dict[str, list[dict[str, Any]]]]:
     return found
 
 
-async def check(board: Pegboard) -> None:
+async def check(board: Board) -> None:
     """By the words of the first specification, and by others."""
     found = await first_found(board, "registry list tasks")
     assert found[0] == "registry_list", found

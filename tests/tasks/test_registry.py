@@ -10,7 +10,7 @@ import pytest
 from memory.clock import Clock
 from pegboard.result import Conflict, ToolErrorCode, ToolFailure
 from pegboard.storage import Storage
-from pegboard.toolsets.tasks import Filter, Registry, TaskId, Workspace
+from pegboard.toolsets.tasks import Filter, Project, Registry, TaskId
 from tasks.project import statuses, tasks_md, write_tasks
 
 pytestmark = pytest.mark.anyio
@@ -106,7 +106,7 @@ async def test_what_is_left_out_stays_and_what_is_empty_goes(registry: Registry,
 async def test_what_is_kept_is_kept(storage: Storage, registry: Registry, root: Path) -> None:
     """Another registry on the same storage knows it, and what the first does afterwards."""
     write_tasks(root, a="- [ ] one\n- [ ] two\n")
-    other = Registry(storage.database, Workspace(here=lambda: root))
+    other = Registry(storage.database, Project(here=lambda: root))
     await registry.update("a/1", status="skipped", priority="low")
     assert await statuses(other) == {"a/1": "skipped", "a/2": "pending"}
     await other.update("a/2", status="in_progress")
@@ -180,7 +180,7 @@ async def test_two_who_would_make_a_cycle_together_do_not(storage: Storage, regi
 
     write_tasks(root, a="- [ ] one\n- [ ] two\n")
     await registry.sync()
-    other = Registry(storage.database, Workspace(here=lambda: root))
+    other = Registry(storage.database, Project(here=lambda: root))
     results = await asyncio.gather(
         registry.deps("a/1", "add", ["2"]), other.deps("a/2", "add", ["1"]), return_exceptions=True
     )

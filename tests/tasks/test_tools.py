@@ -36,7 +36,7 @@ OWN: dict[str, Any] = {"toolsets": ["tasks"]}
 async def client_of(tmp_path: Path, version: str = "2025-11-25", **own: Any) -> AsyncGenerator[tuple[RawClient, Path]]:
     """A client of a gateway whose config names a project, and the project."""
     root = whole(tmp_path / "project")
-    own = {**OWN, "tasks": {"workspace": "project"}, **own}
+    own = {**OWN, "workspace": "project", **own}
     async with open_gateway(tmp_path, {}, **own) as gateway, http_client(gateway.mcp, version) as client:
         yield client, root
 
@@ -108,7 +108,7 @@ async def test_over_stdio_from_where_it_stands(tmp_path: Path) -> None:
     """A process that was started in a project needs no path; what HTTP set is there."""
     async with client_of(tmp_path) as (client, root):
         await data(client, "registry_update", {"task_id": "add-login/2", "priority": "high"})
-    config = write_config(tmp_path / "pegboard.json", {}, **OWN, tasks={"workspace": str(root)})
+    config = write_config(tmp_path / "pegboard.json", {}, **OWN, workspace=str(root))
     async with stdio_client(config) as client:
         found = await data(client, "registry_next")
         assert (found["recommended"]["id"], found["recommended"]["priority"]) == ("add-login/2", "high")
@@ -268,7 +268,7 @@ async def test_old_names_lead_to_the_new_ones(tmp_path: Path) -> None:
 async def test_beside_the_other_toolsets_everyday_words_find_them(tmp_path: Path) -> None:
     """`tool_find` knows what an agent would ask for, among a server's tools and all of Pegboard's own."""
     root = whole(tmp_path / "project")
-    own = {"toolsets": ["discovery", "memory", "tasks"], "expose": "search", "tasks": {"workspace": str(root)}}
+    own = {"toolsets": ["discovery", "memory", "tasks"], "expose": "search", "workspace": str(root)}
     async with open_gateway(tmp_path, {"one": toy(tools=[f"thing_{n}" for n in range(60)])}, **own) as gateway:
         await gateway.board.refresh()
         async with http_client(gateway.mcp) as client:
@@ -292,3 +292,57 @@ async def test_beside_the_other_toolsets_everyday_words_find_them(tmp_path: Path
             assert loaded["loaded"] == ["registry_next"]
             assert "registry_next" in await client.names()
             assert (await data(client, "registry_next"))["recommended"]["id"] == "add-login/2"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_the_clients_roots_are_the_default_and_the_bounds(tmp_path: Path, version: str) -> None:
+    """In both eras: without a path the workspace folder, with one only what is inside; nothing outside is changed."""
+    root = whole(tmp_path / "project")
+    other = write_tasks(tmp_path / "other", b="- [ ] elsewhere\n")
+    roots = {"roots": [{"uri": root.as_uri(), "name": "project"}]}
+    asked = {"capabilities": {"roots": {}}, "answers": {"roots/list": lambda _: roots}}
+    async with open_gateway(tmp_path, {}, **OWN, workspace=str(other)) as gateway:
+        async with http_client(gateway.mcp, version, **asked) as client:
+
+            async def call(tool: str, **arguments: Any) -> dict[str, Any]:
+                return (await client.call_through(tool, arguments))["structuredContent"]
+
+            found = await call("registry_next")
+            assert found["data"]["recommended"]["id"] == "add-login/2"
+            assert (await call("registry_list", path=str(root)))["data"]["total"] == 2
+            assert (await call("registry_list", path="."))["data"]["total"] == 2
+            for path in (str(other), "../other", other.as_uri(), "/"):
+                for tool, more in (
+                    ("registry_list", {}),
+                    ("registry_init", {}),
+                    ("registry_update", {"task_id": "b/1", "status": "completed"}),
+                    ("spec_show", {"name": "b"}),
+                ):
+                    refused = await call(tool, path=path, **more)
+                    assert refused["error"]["code"] == "TOOL_INVALID_INPUT", (tool, path, refused)
+                    assert "outside of the folders" in refused["error"]["message"]
+            assert tasks_md(other, "b").read_text() == "- [ ] elsewhere\n"
+            assert client.questions
+
+
+async def test_a_client_that_does_not_tell_its_roots_gets_what_is_configured(tmp_path: Path) -> None:
+    """It says that it has some, and fails to name them: no path of its own is trusted."""
+    root = whole(tmp_path / "project")
+    other = write_tasks(tmp_path / "other", b="- [ ] elsewhere\n")
+    async with open_gateway(tmp_path, {}, **OWN, workspace=str(root)) as gateway:
+        async with http_client(gateway.mcp, capabilities={"roots": {}}) as client:
+            assert (await data(client, "registry_next"))["recommended"]["id"] == "add-login/2"
+            error = await failure(client, "registry_list", {"path": str(other)})
+            assert "did not say which folders" in error["message"]
+
+
+async def test_a_folder_in_the_address_is_the_default_and_the_bound(tmp_path: Path) -> None:
+    """`/mcp?workspace=…` names one, as a client's config may."""
+    from urllib.parse import quote
+
+    root = whole(tmp_path / "project")
+    other = write_tasks(tmp_path / "other", b="- [ ] elsewhere\n")
+    async with open_gateway(tmp_path, {}, **OWN) as gateway:
+        async with http_client(f"{gateway.mcp}?workspace={quote(str(other))}") as client:
+            assert (await data(client, "registry_next"))["recommended"]["id"] == "b/1"
+            assert (await failure(client, "registry_list", {"path": str(root)}))["code"] == "TOOL_INVALID_INPUT"

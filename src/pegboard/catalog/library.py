@@ -27,6 +27,11 @@ class Entry:
     definition: Mapping[str, Any]
     digest: int
 
+    @property
+    def local_only(self) -> bool:
+        """What servers offer is for every client."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class Offer:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 if TYPE_CHECKING:
-    from pegboard.board import Pegboard
+    from pegboard.board import Board
     from pegboard.config import Location, Settings
 
 Answer = dict[str, Any]
@@ -124,7 +124,7 @@ class Alone:
         from pegboard.front import answers
         from pegboard.view import Filter
 
-        async def work(board: Pegboard) -> object:
+        async def work(board: Board) -> object:
             await board.discovery.meet_unseen(limit=90)
             rows = answers.tool_rows(board, Filter.of(server, prefix), status)
             return {"tools": rows, "total": len(rows)}
@@ -135,7 +135,7 @@ class Alone:
         """The tools that fit best; servers never seen before are met first, however long that takes."""
         from pegboard.front import answers
 
-        async def work(board: Pegboard) -> object:
+        async def work(board: Board) -> object:
             await board.discovery.meet_unseen(limit=90)
             return await answers.found(board, query, limit)
 
@@ -144,7 +144,7 @@ class Alone:
     def describe(self, name: str) -> Answer:
         """One tool in full."""
 
-        async def work(board: Pegboard) -> object:
+        async def work(board: Board) -> object:
             return board.described(await board.find_tool(name))
 
         return self._with_board(work)
@@ -152,7 +152,7 @@ class Alone:
     def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         """Call a tool."""
 
-        async def work(board: Pegboard) -> object:
+        async def work(board: Board) -> object:
             return (await board.call(name, arguments)).unwrap()
 
         return self._with_board(work)
@@ -166,7 +166,7 @@ class Alone:
     def refresh(self, names: Sequence[str], done: Callable[[str], None]) -> dict[str, Answer]:
         """Ask servers for their tools now, all at once."""
 
-        async def work(board: Pegboard) -> object:
+        async def work(board: Board) -> object:
             async def ask(name: str) -> tuple[str, Answer]:
                 result = await board.refresh([name])
                 done(name)
@@ -177,13 +177,13 @@ class Alone:
         answer = self._with_board(work)
         return cast("dict[str, Answer]", answer["data"]) if "data" in answer else dict.fromkeys(names, answer)
 
-    def _with_board(self, work: Callable[[Pegboard], Awaitable[object]]) -> Answer:
-        from pegboard.board import Pegboard
+    def _with_board(self, work: Callable[[Board], Awaitable[object]]) -> Answer:
+        from pegboard.board import Board
         from pegboard.result import caught
         from pegboard.storage import StorageError
 
         async def run() -> Answer:
-            async with Pegboard(self._settings) as board:
+            async with Board(self._settings) as board:
                 return (await caught(work(board))).to_dict()
 
         try:

@@ -14,7 +14,7 @@ import typer
 from pegboard.cli.common import BAD_CONFIG, UNREACHED, ConfigOption, JsonOption, find_config, quiet_logs
 
 if TYPE_CHECKING:
-    from pegboard.board import Pegboard
+    from pegboard.board import Board
     from pegboard.config import Location, Settings
     from pegboard.servers.server import Server
 
@@ -73,11 +73,11 @@ def _look(location: Location) -> tuple[list[Finding], int]:
 
 
 async def _look_at_servers(settings: Settings) -> list[Finding]:
-    from pegboard.board import Pegboard
+    from pegboard.board import Board
     from pegboard.storage import StorageError
 
     try:
-        async with Pegboard(settings) as board:
+        async with Board(settings) as board:
             findings = [Finding("storage", "ok", board.storage.database.name)]
             servers = [server for _, server in sorted(board.servers.items())]
             for found in await asyncio.gather(*(_look_at_server(board, server) for server in servers)):
@@ -87,7 +87,7 @@ async def _look_at_servers(settings: Settings) -> list[Finding]:
         return [Finding("storage", "error", exc.problem, exc.advice)]
 
 
-async def _look_at_server(board: Pegboard, server: Server) -> list[Finding]:
+async def _look_at_server(board: Board, server: Server) -> list[Finding]:
     about, spec = f"server {server.name}", server.spec
     if not spec.enabled:
         return [Finding(about, "ok", "disabled", f"pegboard enable {server.name} brings it back")]

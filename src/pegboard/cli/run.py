@@ -13,6 +13,12 @@ import typer
 from pegboard.cli.common import FAILED, WRONG_CALL, ConfigOption, find_config, load_settings, stop
 
 _HOST, _PORT = "127.0.0.1", 7420
+_Workspace = Annotated[
+    Path | None,
+    typer.Option(
+        "--workspace", help="The folder that is worked in, for clients that do not tell.", file_okay=False, exists=True
+    ),
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -26,11 +32,12 @@ def serve(
     config: ConfigOption = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = _HOST,
     port: Annotated[int, typer.Option(help="The port to listen on; 0 picks a free one.", min=0, max=65535)] = _PORT,
+    workspace: _Workspace = None,
 ) -> None:
     """Run the gateway over HTTP."""
     location = find_config(config)
     settings = load_settings(location)
-    from pegboard.board import Pegboard
+    from pegboard.board import Board
     from pegboard.front.http import serve as serve_http
     from pegboard.log import configure
     from pegboard.storage import StorageError
@@ -41,7 +48,8 @@ def serve(
         print(_banner(url, len(settings.servers), location.path), flush=True)
 
     async def run() -> None:
-        await serve_http(Pegboard(settings), location.path, host, port, ready)
+        board = Board(settings, workspace=None if workspace is None else str(workspace.resolve()))
+        await serve_http(board, location.path, host, port, ready)
 
     try:
         _run(run())
@@ -51,6 +59,7 @@ def serve(
 
 def stdio(
     board: Annotated[str | None, typer.Option(help="Keep the tools that are loaded on the board of this name.")] = None,
+    workspace: _Workspace = None,
     config: ConfigOption = None,
 ) -> None:
     """Run the gateway over stdio, for a client's config file."""
@@ -62,19 +71,22 @@ def stdio(
     from pegboard.config import run_file
     from pegboard.front.bridge import cross
 
+    folder = str(workspace.resolve()) if workspace is not None else None
     # A gateway that runs already has every server; a second one would start them all again.
-    if cross(run_file(location.path), board):
+    if cross(run_file(location.path), board, folder):
         os._exit(0)
     settings = load_settings(location)
-    from pegboard.board import Pegboard
+    from pegboard.board import Board
     from pegboard.front.stdio import serve_stdio
     from pegboard.log import configure
+    from pegboard.protocol.gateway import Address
     from pegboard.storage import StorageError
 
     configure(os.environ.get("PEGBOARD_LOG", "warning"))
+    address = Address({"workspace": folder} if folder else {}, board)
 
     async def run() -> None:
-        await serve_stdio(Pegboard(settings), location.path, board)
+        await serve_stdio(Board(settings), location.path, address)
 
     try:
         _run(run())

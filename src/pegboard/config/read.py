@@ -12,10 +12,11 @@ from typing import Any, cast
 from pegboard import jsonc
 from pegboard.config.address import secrets_of, url_problem, with_bearer
 from pegboard.config.environment import apply_environment
-from pegboard.config.settings import TOOLSETS, ConfigError, Expose, Instance, Search, ServerSpec, Settings, Transport
+from pegboard.config.own import own_settings, tool_patterns
+from pegboard.config.settings import ConfigError, Instance, ServerSpec, Settings, Transport
 from pegboard.config.shape import Node
 from pegboard.config.variables import MissingVariable, Variables
-from pegboard.names import fold_server_name, nearest
+from pegboard.names import fold_server_name
 
 _TRANSPORTS: dict[str, Transport] = {
     "stdio": "stdio",
@@ -25,11 +26,6 @@ _TRANSPORTS: dict[str, Transport] = {
     "streamable_http": "http",
     "sse": "sse",
 }
-_MEMORY_KEYS = ("namespace", "answerSize")
-_TASKS_KEYS = ("workspace",)
-_OWN_KEYS = (
-    *("expose", "pinned", "toolsets", "tools", "search", "memory", "tasks", "renamed", "maxNameLength", "storage"),
-)
 
 
 def read_settings(path: Path | None, environment: Mapping[str, str]) -> Settings:
@@ -47,7 +43,7 @@ def parse_settings(text: str, path: Path, environment: Mapping[str, str]) -> Set
     root = Node(document, path, (), document.value)
     own = root.get("pegboard")
     remarks: list[str] = []
-    settings = _own_settings(own, environment, remarks) if own else Settings()
+    settings = own_settings(own, environment, remarks) if own else Settings()
     servers = _servers(root, environment, remarks)
     return replace(settings, path=path, servers=servers, remarks=tuple(remarks))
 
@@ -67,78 +63,6 @@ def _read(path: Path) -> str:
         return decode(path.read_bytes(), path)
     except OSError as exc:
         raise ConfigError(f"{path}: {exc.strerror or exc}") from None
-
-
-def _own_settings(own: Node, environment: Mapping[str, str], remarks: list[str]) -> Settings:
-    for key in own.members():
-        if key not in _OWN_KEYS:
-            close = nearest(key, _OWN_KEYS, limit=1)
-            remarks.append(f"pegboard.{key} is not a setting" + (f"; did you mean {close[0]}?" if close else ""))
-    changes: dict[str, Any] = {}
-    if node := own.get("expose"):
-        changes["expose"] = cast("Expose", node.one_of("auto", "all", "search"))
-    if node := own.get("pinned"):
-        changes["pinned"] = node.texts()
-    if node := own.get("toolsets"):
-        changes["toolsets"] = _toolsets(node)
-    if node := own.get("tools"):
-        changes.update(_tool_patterns(node))
-    if node := own.get("search"):
-        changes["search"] = cast("Search", node.one_of("lexical", "semantic"))
-    changes.update(_of_toolsets(own, environment, remarks))
-    if node := own.get("renamed"):
-        changes["renamed"] = {child.key: child.text() for child in node.children()}
-    if node := own.get("maxNameLength"):
-        changes["max_name_length"] = node.whole_number(16, 128)
-    if node := own.get("storage"):
-        changes["storage"] = _with_variables(node, environment)
-    return replace(Settings(), **changes)
-
-
-def _of_toolsets(own: Node, environment: Mapping[str, str], remarks: list[str]) -> dict[str, Any]:
-    memory, tasks = own.get("memory"), own.get("tasks")
-    return {
-        **(_memory(memory, remarks) if memory else {}),
-        **(_tasks(tasks, environment, remarks) if tasks else {}),
-    }
-
-
-def _with_variables(node: Node, environment: Mapping[str, str]) -> str:
-    try:
-        return Variables(environment, node.file.resolve().parent).fill(node.text())
-    except MissingVariable as exc:
-        raise node.wrong(str(exc)) from None
-
-
-def _memory(node: Node, remarks: list[str]) -> dict[str, Any]:
-    remarks += [f"pegboard.memory.{key} is not a setting" for key in node.members() if key not in _MEMORY_KEYS]
-    changes: dict[str, Any] = {}
-    if namespace := node.get("namespace"):
-        if not namespace.text().strip():
-            raise namespace.wrong("must not be empty")
-        changes["memory_namespace"] = namespace.text()
-    if size := node.get("answerSize"):
-        changes["memory_answer_size"] = size.whole_number(2_000, 1_000_000)
-    return changes
-
-
-def _tasks(node: Node, environment: Mapping[str, str], remarks: list[str]) -> dict[str, Any]:
-    remarks += [f"pegboard.tasks.{key} is not a setting" for key in node.members() if key not in _TASKS_KEYS]
-    workspace = node.get("workspace")
-    if workspace is None:
-        return {}
-    folder = _with_variables(workspace, environment)
-    if not folder.strip():
-        raise workspace.wrong("must not be empty")
-    # As with a server's `cwd`, a folder is told from where the config is.
-    return {"tasks_workspace": str(node.file.resolve().parent / _at_home(folder))}
-
-
-def _toolsets(node: Node) -> tuple[str, ...]:
-    for name in node.texts():
-        if name not in TOOLSETS:
-            raise node.wrong(f'names "{name}", which is not a toolset: use {", ".join(TOOLSETS)}')
-    return node.texts()
 
 
 def _servers(root: Node, environment: Mapping[str, str], remarks: list[str]) -> dict[str, ServerSpec]:
@@ -189,18 +113,10 @@ def _treatment(entry: Node) -> ServerSpec:
     if node := entry.get("instance"):
         changes["instance"] = cast("Instance", node.one_of("shared", "session"))
     if tools := entry.get("tools"):
-        changes.update(_tool_patterns(tools))
+        changes.update(tool_patterns(tools))
     if node := entry.get("keywords"):
         changes["keywords"] = {child.key: child.texts() for child in node.children()}
     return ServerSpec(name=fold_server_name(entry.key), given_name=entry.key, **changes)
-
-
-def _tool_patterns(node: Node) -> dict[str, tuple[str, ...]]:
-    # Other clients write a plain list here, or a map of their own; only our shape means something to us.
-    if not isinstance(node.value, dict):
-        return {"allow": node.texts()} if isinstance(node.value, list) else {}
-    patterns = {key: child.texts() for key in ("allow", "deny") if (child := node.get(key))}
-    return {key: value for key, value in patterns.items() if value}
 
 
 def _address(entry: Node) -> dict[str, Any]:

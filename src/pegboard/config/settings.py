@@ -78,8 +78,11 @@ class Settings:
     # Where memories belong that nobody said a namespace for, and how many characters an answer about them may have.
     memory_namespace: str = "default"
     memory_answer_size: int = 25_000
-    # Whose tasks are meant where neither a call nor its client names a folder.
-    tasks_workspace: str | None = None
+    # The folder that is worked in, for clients that do not tell.
+    workspace: str | None = None
+    # Folders of exported chats, and whether clients on other machines have the chat tools.
+    chats_exports: tuple[str, ...] = ()
+    chats_remote: bool = False
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
     max_name_length: int = 48
     # An address may hold a password.

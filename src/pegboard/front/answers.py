@@ -5,19 +5,20 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from pegboard.board import Pegboard
+from pegboard.board import Board
+from pegboard.relay.caller import Caller, current
 from pegboard.servers.server import Server
 from pegboard.tool import RegisteredTool
 from pegboard.toolsets.discovery import ToolFind
 from pegboard.view import EVERYTHING, Filter
 
 
-def server_rows(board: Pegboard) -> list[dict[str, Any]]:
+def server_rows(board: Board) -> list[dict[str, Any]]:
     """Every configured server, by name."""
     return [server_row(board, server) for _, server in sorted(board.servers.items())]
 
 
-def server_row(board: Pegboard, server: Server) -> dict[str, Any]:
+def server_row(board: Board, server: Server) -> dict[str, Any]:
     """One server: how it is, and what there is to say about it."""
     known = board.registry.server(server.name)
     count = board.tool_count(server.name)
@@ -44,7 +45,7 @@ def server_row(board: Pegboard, server: Server) -> dict[str, Any]:
     return row
 
 
-def tool_rows(board: Pegboard, wanted: Filter = EVERYTHING, status: str | None = None) -> list[dict[str, Any]]:
+def tool_rows(board: Board, wanted: Filter = EVERYTHING, status: str | None = None) -> list[dict[str, Any]]:
     """Every tool that passes the filter, by name, with whether it can be used."""
     rows = [tool_row(board, tool) for tool in board.known_tools() if wanted.admits(tool)]
     if status is None:
@@ -54,7 +55,7 @@ def tool_rows(board: Pegboard, wanted: Filter = EVERYTHING, status: str | None =
     return [row for row in rows if row["status"] == status]
 
 
-def tool_row(board: Pegboard, tool: RegisteredTool) -> dict[str, Any]:
+def tool_row(board: Board, tool: RegisteredTool) -> dict[str, Any]:
     """One tool in brief."""
     return {
         "name": tool.name,
@@ -64,12 +65,16 @@ def tool_row(board: Pegboard, tool: RegisteredTool) -> dict[str, Any]:
     }
 
 
-async def found(board: Pegboard, query: str, limit: int) -> dict[str, Any]:
+async def found(board: Board, query: str, limit: int, wanted: Filter = EVERYTHING) -> dict[str, Any]:
     """What `tool_find` answers, for whoever is no model."""
     tool = ToolFind(board)
     arguments = {"query": query, "limit": limit}
     tool.check(arguments)
-    return await tool.call(arguments)
+    token = current.set(Caller(filter=wanted))
+    try:
+        return await tool.call(arguments)
+    finally:
+        current.reset(token)
 
 
 def moment(when: float | None) -> str | None:

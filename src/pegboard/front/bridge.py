@@ -49,7 +49,7 @@ async def bridgehead(server: GatewayServer) -> AsyncGenerator[dict[str, object]]
 
 async def _serve(server: GatewayServer, token: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     from pegboard.names import is_board_name
-    from pegboard.protocol.gateway import line_board
+    from pegboard.protocol.gateway import Address, line_address
     from pegboard.protocol.streams import LineClient
 
     async def write(text: bytes) -> None:
@@ -60,15 +60,17 @@ async def _serve(server: GatewayServer, token: str, reader: asyncio.StreamReader
         async with asyncio.timeout(5):
             if not await _acquainted(token, reader, writer):
                 return
-            name = (await reader.readline()).decode("ascii", "replace").strip()
-        line_board.set(name if is_board_name(name) else None)
+            said = json.loads(await reader.readline())
+        name, workspace = said.get("board"), said.get("workspace")
+        query = {"workspace": workspace} if isinstance(workspace, str) else {}
+        line_address.set(Address(query, name if isinstance(name, str) and is_board_name(name) else None))
         client = LineClient(write)
         reading = asyncio.get_running_loop().create_task(_read(client, reader))
         try:
             await client.serve(server)
         finally:
             reading.cancel()
-    except (TimeoutError, ConnectionError, ValueError):
+    except (TimeoutError, ConnectionError, ValueError, AttributeError):
         pass
     finally:
         writer.close()
@@ -102,9 +104,9 @@ async def _read(client: LineClient, reader: asyncio.StreamReader) -> None:
     await client.end()
 
 
-def cross(run_file: Path, board: str | None = None) -> bool:
+def cross(run_file: Path, board: str | None = None, workspace: str | None = None) -> bool:
     """The client's side: hand bytes on until one end closes; false if there is no gateway to hand them to."""
-    link = _reach(run_file, board)
+    link = _reach(run_file, {"board": board, "workspace": workspace})
     if link is None:
         return False
     threading.Thread(target=_pump_input, args=(link,), daemon=True).start()
@@ -118,7 +120,7 @@ def cross(run_file: Path, board: str | None = None) -> bool:
     return True
 
 
-def _reach(run_file: Path, board: str | None) -> socket.socket | None:
+def _reach(run_file: Path, said: dict[str, str | None]) -> socket.socket | None:
     """A gateway that proves to be the one which wrote the file: its port may be somebody else's by now."""
     try:
         known = json.loads(run_file.read_text("utf-8"))
@@ -132,7 +134,7 @@ def _reach(run_file: Path, board: str | None) -> socket.socket | None:
         proof, _, theirs = _first_line(link).partition(b" ")
         if not hmac.compare_digest(proof, _proof(token, b"gateway", challenge)):
             raise OSError("somebody else answers there")
-        link.sendall(_proof(token, b"bridge", theirs) + b"\n" + (board or "").encode() + b"\n")
+        link.sendall(_proof(token, b"bridge", theirs) + b"\n" + json.dumps(said).encode() + b"\n")
         link.settimeout(None)
     except (OSError, KeyError):
         link.close()

@@ -21,7 +21,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from pegboard.board import Pegboard
+from pegboard.board import Board
 from pegboard.config import identity, run_file
 from pegboard.front.bridge import bridgehead
 from pegboard.front.guard import Guard, refused
@@ -41,7 +41,7 @@ _GRACE = 2
 class HttpFront:
     """One board on one address."""
 
-    def __init__(self, board: Pegboard, config_path: Path, host: str) -> None:
+    def __init__(self, board: Board, config_path: Path, host: str) -> None:
         self.board = board
         self.config = ConfigFile(board, config_path)
         self.identity = identity(config_path)
@@ -105,7 +105,7 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
-async def serve(board: Pegboard, config_path: Path, host: str, port: int, ready: Callable[[str], None]) -> None:
+async def serve(board: Board, config_path: Path, host: str, port: int, ready: Callable[[str], None]) -> None:
     """Serve until a signal says stop."""
     listener = listen_on(host, port)
     front = HttpFront(board, config_path, host)

@@ -11,7 +11,7 @@ from typing import Any
 from mcp.shared.exceptions import MCPError
 
 from pegboard import exactjson
-from pegboard.board import Pegboard, UnknownTool
+from pegboard.board import Board, UnknownTool
 from pegboard.loaded import named_board, session_board
 from pegboard.protocol.eras import LOG_LEVELS
 from pegboard.protocol.gateway import INVALID_PARAMS, Client
@@ -20,7 +20,7 @@ from pegboard.relay.caller import Caller, OnProgress
 from pegboard.relay.guests import Guest
 from pegboard.result import ToolError, ToolFailure, ToolResult
 from pegboard.servers.link import RpcError
-from pegboard.view import EVERYTHING, Filter, Sight
+from pegboard.view import Filter, Sight
 
 PAGE = 1000
 _FOLLOWING = 3.0
@@ -44,13 +44,13 @@ _WAYS = {
 class McpFront:
     """The board behind the protocol."""
 
-    def __init__(self, board: Pegboard) -> None:
+    def __init__(self, board: Board) -> None:
         self._board = board
         self._relay = board.relay
 
     async def list(self, client: Client, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """The client's view of one kind, narrowed by the filters of this request."""
-        sight = _sight(client)
+        sight = self._sight(client)
         wanted = sight.filter.within(_request_filter(params))
         cursor = params.get("cursor")
         if method == "tools/list":
@@ -164,17 +164,15 @@ class McpFront:
 
         lists = self._board.lists
         if kind == "tools":
-            return lists.tools.subscribe(_sight(client), told)
+            return lists.tools.subscribe(self._sight(client), told)
         notices = lists.prompts if kind == "prompts" else lists.resources
-        return notices.subscribe(_address_filter(client), told)
+        return notices.subscribe(self._filter(client), told)
 
     def session_began(self, client: Client) -> None:
         """A handshake client can be told things, and asked."""
         if client.session is not None:
             self._relay.guests.enter(
-                Guest(
-                    client.session, _address_filter(client), client.outlet.notify, _asking(client), client.capabilities
-                )
+                Guest(client.session, self._filter(client), client.outlet.notify, _asking(client), client.capabilities)
             )
 
     async def session_ended(self, client: Client) -> None:
@@ -184,8 +182,8 @@ class McpFront:
 
     def instructions(self, client: Client) -> str:
         """What a model should know of all this; where every tool is listed, also what their servers say."""
-        wanted, own = _address_filter(client), self._board.registry.static()
-        if wanted == EVERYTHING and self._board.lists.searching():
+        wanted, own = self._filter(client), self._board.registry.static()
+        if not wanted.narrows and self._board.lists.searching():
             known = [words for tool, words in _WAYS.items() if tool in own]
             return f"{_JOINED}{', and most of them are not in your list' if known else ''}{''.join(known)}."
         said = [
@@ -198,22 +196,32 @@ class McpFront:
 
     def capabilities(self, client: Client) -> Mapping[str, Any]:
         """What the servers behind us can do that we only pass on."""
-        return self._relay.capabilities(_address_filter(client))
+        return self._relay.capabilities(self._filter(client))
 
     def _caller(self, client: Client) -> Caller:
         guest = self._relay.guests.get(client.session)
         return Caller(
             era=client.era,
             session=client.session,
-            filter=_address_filter(client),
+            filter=self._filter(client),
             capabilities=client.capabilities,
             log_level=self._level(guest) if guest is not None else client.log_level,
             on_progress=client.outlet.on_progress,
             notify=client.outlet.notify,
             ask=_asking(client) if client.era == "handshake" else None,
             principal=client.principal,
-            board=_sight(client).board,
+            board=_board(client),
+            workspace=client.address.query.get("workspace") or None,
         )
+
+    def _filter(self, client: Client) -> Filter:
+        """What the client chose in its address, less what is not for clients that are elsewhere."""
+        query = client.address.query
+        chosen = Filter.of(query.get("server"), query.get("prefix"))
+        return self._board.seen_from(chosen, remote=client.address.remote)
+
+    def _sight(self, client: Client) -> Sight:
+        return Sight(self._filter(client), _board(client))
 
     def _level(self, guest: Guest) -> str | None:
         """From which level on a session hears; one that said nothing hears no more because another one wants it."""
@@ -252,16 +260,12 @@ def _cursor(position: int, last: str) -> str:
     return base64.urlsafe_b64encode(f"{position} {last}".encode()).decode()
 
 
-def _sight(client: Client) -> Sight:
-    """Whose list a client sees: its board's, or its session's own. In the modern era a list depends on what a request
-    carries and on nothing else, so without a board in the address there is none."""
-    if client.board is not None:
-        return Sight(_address_filter(client), named_board(client.board))
-    return Sight(_address_filter(client), session_board(client.session) if client.session is not None else None)
-
-
-def _address_filter(client: Client) -> Filter:
-    return Filter.of(client.query.get("server"), client.query.get("prefix"))
+def _board(client: Client) -> str | None:
+    """Where the tools are that a client loaded: on the board that it named, or its session's own. In the modern era a
+    list depends on what a request carries and on nothing else, so without a board in the address there is none."""
+    if client.address.board is not None:
+        return named_board(client.address.board)
+    return session_board(client.session) if client.session is not None else None
 
 
 def _request_filter(params: Mapping[str, Any]) -> Filter:

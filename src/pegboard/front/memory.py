@@ -12,8 +12,8 @@ from urllib.parse import unquote_to_bytes
 from starlette.requests import Request
 from starlette.routing import Route
 
-from pegboard.board import Pegboard
-from pegboard.front.arguments import joined, queried
+from pegboard.board import Board
+from pegboard.front.queried import joined, queried
 from pegboard.front.reply import Created, answering, body_of
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
 from pegboard.tool import Tool
@@ -28,7 +28,7 @@ _BY_METHOD = {"GET": "memory_get", "PATCH": "memory_update", "DELETE": "memory_d
 class MemoryRest:
     """The routes of the memory toolset."""
 
-    def __init__(self, board: Pegboard) -> None:
+    def __init__(self, board: Board) -> None:
         self._board = board
         tools = memory_tools(board.memories, lambda: board.settings.memory_answer_size)
         self._tools: dict[str, Tool] = {tool.name: tool for tool in tools}
@@ -78,8 +78,8 @@ class MemoryRest:
         tool.check(arguments)
         return await tool.call(arguments)
 
-    def _queried(self, request: Request, tool: str, **names: str) -> dict[str, Any]:
-        return queried(request, self._tools[tool], **names)
+    def _queried(self, request: Request, name: str, **names: str) -> dict[str, Any]:
+        return queried(request, self._tools[name], **names)
 
 
 def _address(request: Request) -> tuple[str, str | None]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pegboard.result import ToolErrorCode
 from pegboard.tool import Tool
+from pegboard.toolsets.chats.tools import ChatTool, ListSessions, SearchChats
 from pegboard.toolsets.memory.tools import MEMORY_TOOLS
 from pegboard.toolsets.tasks.graph import FORMATS
 from pegboard.toolsets.tasks.tools import TASK_TOOLS
@@ -67,6 +68,7 @@ _FAILURE = {
     },
 }
 _NAME = {"name": "name", "in": "path", "required": True, "schema": _TEXT}
+_ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
 _KEY = {"name": "key", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
 
 
@@ -105,6 +107,7 @@ def document() -> dict[str, Any]:
             "/api/tools/{name}": {"get": _operation("A tool in full", {"type": "object"}, _NAME)},
             "/api/tools/{name}/call": {"post": _call()},
             **_memory_paths(),
+            **_chat_paths(),
             **_task_paths(),
         },
         "components": {"schemas": {"Server": _SERVER, "Tool": _TOOL, "Failure": _FAILURE}},
@@ -139,6 +142,27 @@ def _memory_paths() -> dict[str, Any]:
         "/api/memories/{key}/linked": {"get": operation("memory_read_linked", path="key")},
         "/api/memory/search": {"get": operation("memory_search", query="q")},
         "/api/memory/fulltext": {"get": operation("memory_fulltext_search")},
+    }
+
+
+def _chat_paths() -> dict[str, Any]:
+    """The list and the search are chat tools."""
+
+    def operation(tool: type[ChatTool], required: Sequence[str] = (), **names: str) -> dict[str, Any]:
+        answered = (tool.output_schema or {})["properties"].items()
+        data = {key: schema for key, schema in answered if key not in {"success", "error", "isError"}}
+        queries = _queries(tool.input_schema["properties"], required, names)
+        return _operation(tool.description, {"type": "object", "properties": data}, *queries)
+
+    whole = operation(ListSessions)
+    whole["summary"] = "A dialog: its requests with their answers"
+    whole["parameters"] = [_ID, *(each for each in whole["parameters"] if each["name"] != "workspace")]
+    data = {"type": "object", "properties": {"sessionId": _TEXT, "requests": _list({"type": "object"})}}
+    whole["responses"]["200"]["content"]["application/json"]["schema"]["properties"]["data"] = data
+    return {
+        "/api/chats": {"get": operation(ListSessions)},
+        "/api/chats/{id}": {"get": whole},
+        "/api/chat/search": {"get": operation(SearchChats, ["query"], query="q")},
     }
 
 
@@ -177,17 +201,8 @@ def _of_tool(
     placed = in_path or {}
     properties = {key: schema for key, schema in tool.input_schema["properties"].items() if key not in placed}
     required = [key for key in tool.input_schema["required"] if key not in placed]
-    queried = [
-        {
-            "name": (names or {}).get(key, key),
-            "in": "query",
-            "required": key in required,
-            "description": schema["description"],
-            "schema": schema,
-        }
-        for key, schema in properties.items()
-        if in_query is None or key in in_query
-    ]
+    inside = {key: schema for key, schema in properties.items() if in_query is None or key in in_query}
+    queried = _queries(inside, required, names or {})
     data = (tool.output_schema or {})["properties"]["data"]
     parts = [part for each in placed.values() for part in each]
     described = _operation(tool.description, data, *parts, *queried)
@@ -195,6 +210,20 @@ def _of_tool(
         schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
         described["requestBody"] = {"required": body_needed, "content": {"application/json": {"schema": schema}}}
     return described
+
+
+def _queries(properties: Mapping[str, Any], required: Sequence[str], names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """A tool's parameters in an address, some under other names."""
+    return [
+        {
+            "name": names.get(key, key),
+            "in": "query",
+            "required": key in required,
+            "description": schema["description"],
+            "schema": schema,
+        }
+        for key, schema in properties.items()
+    ]
 
 
 def _operation(summary: str, data: dict[str, Any], *parameters: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import asyncio
 import os
 from pathlib import Path
 
-from pegboard.board import Pegboard
+from pegboard.board import Board
 from pegboard.config import ConfigError, read_settings
 from pegboard.config.edit import switch_server
 from pegboard.log import logger
@@ -17,7 +17,7 @@ _LOOK_EVERY = 0.5
 class ConfigFile:
     """The one truth about which servers there are."""
 
-    def __init__(self, board: Pegboard, path: Path) -> None:
+    def __init__(self, board: Board, path: Path) -> None:
         self._board = board
         self._path = path
         self._stamp = _stamp(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from starlette.responses import Response
 from pegboard import exactjson
 from pegboard.config import ConfigError
 from pegboard.front.guard import TooLarge
-from pegboard.result import Conflict, ToolErrorCode, ToolResult, error_of, invalid
+from pegboard.result import Conflict, Forbidden, ToolErrorCode, ToolResult, error_of, invalid
 
 STATUS = {
     ToolErrorCode.NOT_FOUND: 404,
@@ -23,7 +23,9 @@ STATUS = {
     ToolErrorCode.NOT_IMPLEMENTED: 501,
     ToolErrorCode.EXECUTION_FAILED: 502,
 }
-_OK, _CREATED, _CONFLICT = 200, 201, 409
+_OK, _CREATED = 200, 201
+# What says more than its code does.
+_SPECIAL: Mapping[type[Exception], int] = {Conflict: 409, Forbidden: 403}
 Handler = Callable[[Request], Awaitable[Any]]
 
 
@@ -78,5 +80,5 @@ def json_response(value: Any, status: int) -> Response:
 def error_response(exc: Exception) -> Response:
     """Whatever went wrong."""
     error = error_of(exc)
-    status = _CONFLICT if isinstance(exc, Conflict) else STATUS[error.code]
+    status = _SPECIAL.get(type(exc), STATUS[error.code])
     return json_response(ToolResult[None].failed(error).to_dict(), status)

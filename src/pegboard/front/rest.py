@@ -9,19 +9,21 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from pegboard.board import Pegboard
+from pegboard.board import Board
 from pegboard.front import answers
+from pegboard.front.chats import ChatsRest
 from pegboard.front.memory import MemoryRest
 from pegboard.front.openapi import document
 from pegboard.front.pages import page
 from pegboard.front.reload import ConfigFile
 from pegboard.front.reply import answering, body_of, json_response
 from pegboard.front.tasks import TaskRest
+from pegboard.protocol.nearness import is_remote
 from pegboard.relay.caller import Caller
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
 from pegboard.servers.link import RpcError
 from pegboard.version import VERSION
-from pegboard.view import Filter
+from pegboard.view import EVERYTHING, Filter
 
 _STATUSES = ("available", "unavailable", "disabled", "needs_auth")
 
@@ -29,7 +31,7 @@ _STATUSES = ("available", "unavailable", "disabled", "needs_auth")
 class Rest:
     """Every REST route, on one board."""
 
-    def __init__(self, board: Pegboard, config: ConfigFile, identity: str, sessions: Callable[[], int]) -> None:
+    def __init__(self, board: Board, config: ConfigFile, identity: str, sessions: Callable[[], int]) -> None:
         self._board = board
         self._config = config
         self._identity = identity
@@ -51,6 +53,7 @@ class Rest:
             Route("/api/tools/{name}", answering(self._tool)),
             Route("/api/tools/{name}/call", answering(self._call), methods=["POST"]),
             *MemoryRest(self._board).routes(),
+            *ChatsRest(self._board).routes(),
             *TaskRest(self._board).routes(),
         ]
 
@@ -93,7 +96,8 @@ class Rest:
         if status is not None and status not in _STATUSES:
             raise invalid(f"status must be one of {', '.join(_STATUSES)}, found {status!r}")
         await self._board.list_tools()
-        rows = answers.tool_rows(self._board, Filter.of(query.get("server"), query.get("prefix")), status)
+        wanted = Filter.of(query.get("server"), query.get("prefix")).within(self._filter(request))
+        rows = answers.tool_rows(self._board, wanted, status)
         return {"tools": rows, "total": len(rows)}
 
     async def _search(self, request: Request) -> Any:
@@ -103,19 +107,22 @@ class Rest:
             raise invalid(f"limit must be a whole number from 1 to 50, found {limit[:40]!r}")
         if "q" not in query:
             raise invalid("q is missing: what to search for")
-        return await answers.found(self._board, query["q"], int(limit))
+        return await answers.found(self._board, query["q"], int(limit), self._filter(request))
 
     async def _tool(self, request: Request) -> Any:
-        tool = await self._board.find_tool(request.path_params["name"])
+        tool = await self._board.find_tool(request.path_params["name"], self._filter(request))
         return self._board.described(tool)
 
     async def _call(self, request: Request) -> Any:
         name = request.path_params["name"]
         params = {**await _arguments(request), "name": name}
         try:
-            return await self._board.call_tool(name, params, Caller())
+            return await self._board.call_tool(name, params, Caller(filter=self._filter(request)))
         except RpcError as exc:
             raise ToolFailure(ToolErrorCode.EXECUTION_FAILED, f"{name} failed ({exc.code}): {exc.message}") from None
+
+    def _filter(self, request: Request) -> Filter:
+        return self._board.seen_from(EVERYTHING, remote=is_remote(request.scope))
 
     def _server_name(self, request: Request) -> str:
         name = str(request.path_params["name"])

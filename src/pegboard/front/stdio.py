@@ -11,17 +11,17 @@ import sys
 import threading
 from pathlib import Path
 
-from pegboard.board import Pegboard
+from pegboard.board import Board
 from pegboard.front.guard import MAX_BODY
 from pegboard.front.mcp import McpFront
 from pegboard.front.reload import ConfigFile
-from pegboard.protocol.gateway import GatewayServer, line_board
+from pegboard.protocol.gateway import Address, GatewayServer, line_address
 from pegboard.protocol.streams import LineClient
 
 
-async def serve_stdio(board: Pegboard, config_path: Path, board_name: str | None = None) -> None:
+async def serve_stdio(board: Board, config_path: Path, address: Address) -> None:
     """Serve one client until it closes our input, or a signal says stop."""
-    line_board.set(board_name)
+    line_address.set(address)
     out = _claim_output()
     config = ConfigFile(board, config_path)
     async with board:

@@ -8,8 +8,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.routing import Route
 
-from pegboard.board import Pegboard
-from pegboard.front.arguments import joined, queried
+from pegboard.board import Board
+from pegboard.front.queried import joined, queried
 from pegboard.front.reply import answering, body_of
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
 from pegboard.tool import Tool
@@ -21,7 +21,7 @@ _GRAPH = ("path", "change_id", "format")
 class TaskRest:
     """The routes of the task toolset."""
 
-    def __init__(self, board: Pegboard) -> None:
+    def __init__(self, board: Board) -> None:
         self._board = board
         self._tools: dict[str, Tool] = {tool.name: tool for tool in task_tools(board.tasks)}
 

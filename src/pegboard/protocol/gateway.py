@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Protocol, cast
 from uuid import uuid4
@@ -32,6 +32,7 @@ from pegboard.protocol.eras import (
     era_of,
     result_for,
 )
+from pegboard.protocol.nearness import is_remote
 from pegboard.protocol.outlet import Outlet, progress_token
 from pegboard.version import SERVER_INFO, VERSION
 
@@ -54,8 +55,19 @@ _CAPABILITIES_KEY = "pegboard.capabilities"
 _GREETED_KEY = "pegboard.greeted"
 _NAME_KEY = "pegboard.session"
 _Context = ServerRequestContext[Any, Any]
-# The board of a client that comes over a pipe, where there is no address to name it in.
-line_board: ContextVar[str | None] = ContextVar("line_board", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a client came in: what it said there, the board it named, and whether it is on another machine."""
+
+    query: Mapping[str, str] = field(default_factory=dict[str, str])
+    board: str | None = None
+    remote: bool = False
+
+
+# The same for a client that comes over a pipe, which has no address to say it in.
+line_address: ContextVar[Address] = ContextVar("line_address", default=Address())  # noqa: B039 (it is frozen)
 
 
 @dataclass(slots=True, eq=False)
@@ -64,10 +76,8 @@ class Client:
 
     era: Era
     session: str | None
-    query: Mapping[str, str]
+    address: Address
     outlet: Outlet
-    # The board it named in its address, if it did.
-    board: str | None = None
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
     log_level: str | None = None
     principal: str = ""
@@ -324,8 +334,7 @@ def _client(ctx: _Context) -> Client:
     return Client(
         era,
         session=None if era == "modern" else connection.session_id or _name_of(connection),
-        query=_address(ctx, connection)[0],
-        board=_address(ctx, connection)[1],
+        address=_address(ctx, connection),
         outlet=Outlet(_channel(ctx), progress_token(ctx.params)),
         capabilities=declared,
         log_level=level if isinstance(level, str) else None,
@@ -345,17 +354,19 @@ def _principal(ctx: _Context, meta: Mapping[str, Any]) -> str:
     return sha256(f"{credentials} {meta.get(CLIENT_INFO_KEY)}".encode("utf-8", "replace")).hexdigest()
 
 
-def _address(ctx: _Context, connection: Connection) -> tuple[Mapping[str, str], str | None]:
-    """The filters and the board of the address that a client uses; a session keeps those it was opened with."""
-    known = connection.state.get(_ADDRESS_KEY)
+def _address(ctx: _Context, connection: Connection) -> Address:
+    """The address that a client uses; a session keeps the one it was opened with."""
+    known = cast("Address | None", connection.state.get(_ADDRESS_KEY))
+    request = ctx.request
     if known is None:
-        request = ctx.request
-        query: dict[str, str] = {} if request is None else dict(request.query_params)
-        known = (query, line_board.get() if request is None else _board_of(request))
+        known = line_address.get() if request is None else _address_of(request)
         connection.state[_ADDRESS_KEY] = known
-    return cast("tuple[Mapping[str, str], str | None]", known)
+    elif request is not None and not known.remote and is_remote(request.scope):
+        # Whoever opened the session, this request of it comes from elsewhere.
+        return replace(known, remote=True)
+    return known
 
 
-def _board_of(request: Any) -> str | None:
-    name = request.path_params.get("board")
-    return name if isinstance(name, str) else None
+def _address_of(request: Any) -> Address:
+    board = request.path_params.get("board")
+    return Address(dict(request.query_params), board if isinstance(board, str) else None, is_remote(request.scope))

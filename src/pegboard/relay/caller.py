@@ -35,6 +35,8 @@ class Caller:
     principal: str = ""
     # Where tools that this caller loads are kept; without a place nothing can be.
     board: str | None = None
+    # The folder it works in, where its address says so.
+    workspace: str | None = None
     # Of the modern era nothing says which requests come from one client: each stands for itself.
     number: int = field(default_factory=lambda: next(_numbers))
 

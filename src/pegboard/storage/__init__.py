@@ -3,6 +3,7 @@
 from pegboard.storage.boards import BoardStore
 from pegboard.storage.catalog import CatalogRecord, CatalogStore
 from pegboard.storage.database import Connection, Database, StorageError
+from pegboard.storage.ondemand import OnDemand
 from pegboard.storage.sqlite import SqliteDatabase
 from pegboard.storage.storage import Storage, open_storage
 
@@ -12,6 +13,7 @@ __all__ = [
     "CatalogStore",
     "Connection",
     "Database",
+    "OnDemand",
     "SqliteDatabase",
     "Storage",
     "StorageError",

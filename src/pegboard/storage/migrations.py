@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pegboard.storage.database import Dialect, StorageError
@@ -153,13 +154,17 @@ STEPS: tuple[Step, ...] = (
     CREATE INDEX memory_links_by_target ON memory_links (space, target);
     """,
         sqlite="""
+    -- The label says which namespace it is, and again the words of key and summary: who has a word there is then found
+    -- without looking at everybody who has it anywhere.
     CREATE TABLE memory_terms (
         memory  INTEGER PRIMARY KEY REFERENCES memories (id) ON DELETE CASCADE,
         space   INTEGER NOT NULL,
-        label   TEXT NOT NULL GENERATED ALWAYS AS ('¤' || space) VIRTUAL,
         key     TEXT NOT NULL,
         summary TEXT NOT NULL,
-        body    TEXT NOT NULL
+        body    TEXT NOT NULL,
+        label   TEXT NOT NULL GENERATED ALWAYS AS (
+            '¤' || space || ' ¶' || replace(key, ' ', ' ¶') || ' §' || replace(summary, ' ', ' §')
+        ) VIRTUAL
     ) STRICT;
     CREATE VIRTUAL TABLE memory_index USING fts5(
         label, key, summary, body, content = 'memory_terms', content_rowid = 'memory', tokenize = 'ascii'
@@ -227,14 +232,9 @@ STEPS: tuple[Step, ...] = (
 )
 
 
-def newest_version() -> int:
-    """The version of a database that has every step."""
-    return len(STEPS)
-
-
-def missing_steps(version: int, name: str, dialect: Dialect) -> list[str]:
-    """What a database of this version still needs; one of a newer Pegboard is refused."""
-    if version > newest_version():
-        known = f"schema {version}, this one knows {newest_version()}"
+def missing_steps(version: int, name: str, dialect: Dialect, steps: Sequence[Step]) -> list[str]:
+    """What a database of this version still needs of these steps; one of a newer Pegboard is refused."""
+    if version > len(steps):
+        known = f"schema {version}, this one knows {len(steps)}"
         raise StorageError(f"{name} was written by a newer Pegboard ({known})", "update Pegboard")
-    return [step.script(dialect) for step in STEPS[version:]]
+    return [step.script(dialect) for step in steps[version:]]

@@ -16,9 +16,9 @@ from psycopg.adapt import Loader
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from pegboard.storage import migrations
 from pegboard.storage.address import PostgresAddress, unreadable
 from pegboard.storage.database import Connection, Dialect, Row, StorageError, Value
-from pegboard.storage.migrations import missing_steps, newest_version
 from pegboard.storage.placeholders import with_percents
 from pegboard.storage.text import storable
 from pegboard.storage.threads import Threads
@@ -255,7 +255,7 @@ def _transaction(pool: ConnectionPool[Driver], work: Callable[[Connection], T], 
 
 def _migrate(driver: Driver, name: str) -> None:
     version = _version(driver)
-    if version is not None and not missing_steps(version, name, "postgres"):
+    if version is not None and not migrations.missing_steps(version, name, "postgres", migrations.STEPS):
         return
     driver.rollback()
     driver.execute("SET LOCAL statement_timeout = 0")
@@ -265,10 +265,10 @@ def _migrate(driver: Driver, name: str) -> None:
         # Another process may have made it meanwhile; asked whether it is there, the server could answer from before.
         driver.execute("CREATE TABLE IF NOT EXISTS pegboard_schema (version INTEGER NOT NULL)")
     # The version counts only with the lock.
-    for script in missing_steps(_written_version(driver) or 0, name, "postgres"):
+    for script in migrations.missing_steps(_written_version(driver) or 0, name, "postgres", migrations.STEPS):
         driver.execute(script.encode())
     driver.execute("DELETE FROM pegboard_schema")
-    driver.execute(b"INSERT INTO pegboard_schema VALUES (%d)" % newest_version())
+    driver.execute(b"INSERT INTO pegboard_schema VALUES (%d)" % len(migrations.STEPS))
     driver.commit()
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
+from pegboard.storage import migrations
 from pegboard.storage.database import Connection, Dialect, Row, StorageError, Value
-from pegboard.storage.migrations import missing_steps, newest_version
 from pegboard.storage.text import storable
 from pegboard.storage.threads import Threads
 
@@ -33,8 +33,10 @@ _ADVICE = {
 class SqliteDatabase:
     """Writes go through one connection in one thread, reads through a few of their own."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, steps: Sequence[migrations.Step] | None = None) -> None:
         self.path = path
+        # What leads to its schema; without any it holds what Pegboard itself keeps.
+        self._steps = steps
         self._open_file: _OpenFile | None = None
 
     @property
@@ -46,7 +48,7 @@ class SqliteDatabase:
         """Open the file, make it if it is not there, and bring it to the newest schema."""
         if self._open_file is not None:
             return
-        file = _OpenFile(self.path)
+        file = _OpenFile(self.path, migrations.STEPS if self._steps is None else self._steps)
         try:
             await file.writing.run(lambda: self._guarded(file.set_up))
         except BaseException:
@@ -89,8 +91,9 @@ class SqliteDatabase:
 class _OpenFile:
     """The threads of an open file and their connections."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, steps: Sequence[migrations.Step]) -> None:
         self._path = path
+        self._steps = steps
         self.writing = Threads("write", 1)
         self.reading = Threads("read", _READERS)
         self._writer: sqlite3.Connection | None = None
@@ -107,7 +110,7 @@ class _OpenFile:
         # Moving the log into the file waits for the disk, and pages that change often are moved once: every 16 MB.
         self._writer.execute("PRAGMA wal_autocheckpoint = 4000")
         self._writer.execute("PRAGMA foreign_keys = ON")
-        _migrate(self._writer, str(self._path))
+        _migrate(self._writer, str(self._path), self._steps)
 
     def writer(self) -> sqlite3.Connection:
         assert self._writer is not None
@@ -203,16 +206,16 @@ def _use_wal(db: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
-def _migrate(db: sqlite3.Connection, name: str) -> None:
-    if _version(db) == newest_version():
+def _migrate(db: sqlite3.Connection, name: str, steps: Sequence[migrations.Step]) -> None:
+    if _version(db) == len(steps):
         return
 
     def migrate(_: Connection) -> None:
         # The version counts only inside the transaction: another process may be migrating the same file.
-        for script in missing_steps(_version(db), name, "sqlite"):
+        for script in migrations.missing_steps(_version(db), name, "sqlite", steps):
             for statement in _statements(script):
                 db.execute(statement)
-        db.execute(f"PRAGMA user_version = {newest_version()}")
+        db.execute(f"PRAGMA user_version = {len(steps)}")
 
     _in_transaction(db, "BEGIN IMMEDIATE", migrate)
 

@@ -7,7 +7,7 @@ digits alone, so no input can be taken for an operator.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -21,14 +21,18 @@ from pegboard.toolsets.memory.words import BREAK, can_be_misspelt, distinct, ind
 Phrase = tuple[str, ...]
 Wanted = Sequence[Sequence[Phrase]]
 
-# Begins the word that stands for a namespace in `memory_index`, and that no text can have.
+# Begins the word that stands for a namespace in the index, and that no text can have.
 _SPACE = "¤"
 # PostgreSQL counts positions up to here, and so many of each word.
 _LAST_POSITION, _MOST_POSITIONS = 16383, 255
 # It keeps so many bytes of different words and their positions for a memory, and not one more.
 _MOST_BYTES = 1_000_000
-# What a word counts in each column of `memory_index` when candidates are chosen; which namespace it is counts nothing.
-_WEIGHTS = (0.0, 4.0, 2.0, 1.0)
+# What it adds to have something at all, in the key, and in the summary: about as much as in the ranking.
+_SHARES = {"": 1.0, "A": 0.34, "B": 0.25}
+# The parts of a memory as PostgreSQL weighs them, and what words of theirs begin with in SQLite's label.
+_COLUMNS = {"A": "key", "B": "summary", "": "body"}
+_LABELS = {"A": "¶", "B": "§"}
+_TITLE = "AB"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,32 @@ class Fields:
         if sum(len(word.encode()) for word in _words(fields)) > _MOST_BYTES:
             raise invalid("text has more different words than can be searched; write several memories and link them")
         return fields
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One thing that is looked for, in whatever form, and what it is worth to have it."""
+
+    forms: Sequence[Phrase]
+    worth: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Memories to choose from: those that have any of some forms, and those that have everything of something wanted;
+    `titled`, have that in key or summary."""
+
+    any_of: Sequence[Phrase] = ()
+    all_of: Wanted = ()
+    titled: bool = False
+
+    def holds(self, term: Term) -> bool:
+        """Whether whoever has it is in the pool, for that alone."""
+        return set(self.any_of).issuperset(term.forms)
+
+    def asks_for(self, term: Term) -> bool:
+        """Whether whoever has everything that is wanted has it."""
+        return any(set(term.forms).issuperset(group) for group in self.all_of)
 
 
 class FullText:
@@ -83,7 +113,7 @@ class FullText:
             self._connection.execute_many(
                 "INSERT INTO memory_terms (memory, space, key, summary, body, vector)"
                 " VALUES (?, ?, ?, ?, ?, CAST(? AS tsvector))",
-                [(*row, _vector(fields)) for row, fields in zip(values, changed.values(), strict=True)],
+                [(*row, _vector(fields, self._label)) for row, fields in zip(values, changed.values(), strict=True)],
             )
         self._count((before.get(memory) for memory in changed), changed.values())
 
@@ -99,22 +129,11 @@ class FullText:
         row = self._connection.row(f"SELECT count(*) FROM {self._source} WHERE {where}", *params)
         return int(row[0]) if row else 0
 
-    def best(self, wanted: Wanted, limit: int, offset: int = 0, *, titled: bool = False) -> list[int]:
-        """Those that have it, roughly the best first; `titled`, those that have it in key or summary."""
-        where, params = self._where(wanted, titled=titled)
-        if self._connection.dialect == "sqlite":
-            order = f"bm25(memory_index, {', '.join(map(str, _WEIGHTS))}), memory_index.rowid"
-            sql = f"SELECT memory_index.rowid FROM memory_index WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?"
-            return [int(row[0]) for row in self._connection.rows(sql, *params, limit, offset)]
-        words = " | ".join(
-            _quoted(word) for word in dict.fromkeys(word for group in wanted for p in group for word in p)
-        )
-        rows = self._connection.rows(
-            f"SELECT memory FROM memory_terms WHERE {where}"
-            " ORDER BY ts_rank('{0.1, 0.25, 0.5, 1.0}', vector, CAST(? AS tsquery)) DESC, memory LIMIT ? OFFSET ?",
-            *(*params, words, limit, offset),
-        )
-        return [int(row[0]) for row in rows]
+    def covering(self, pool: Pool, terms: Sequence[Term], limit: int) -> list[tuple[int, float]]:
+        """Those of a pool that have most of what is looked for, by its worth, and how much that is; the most first."""
+        select = self._sqlite_covering if self._connection.dialect == "sqlite" else self._postgres_covering
+        sql, params = select(pool, terms)
+        return [(int(memory), float(worth)) for memory, worth in self._connection.rows(sql, *params, limit)]
 
     def fields(self, memories: Sequence[int]) -> dict[int, Fields]:
         """The words of these memories."""
@@ -184,19 +203,62 @@ class FullText:
     def _source(self) -> str:
         return "memory_index" if self._connection.dialect == "sqlite" else "memory_terms"
 
-    def _where(self, wanted: Wanted, *, titled: bool = False) -> tuple[str, list[Value]]:
+    def _where(self, wanted: Wanted) -> tuple[str, list[Value]]:
         if self._connection.dialect == "sqlite":
-            columns = "{key summary} : " if titled else ""
-            groups = [f"{columns}({' OR '.join(_fts5_phrase(phrase) for phrase in group)})" for group in wanted]
-            spaced = groups if self._is_alone else [_fts5_phrase((f"{_SPACE}{self.space}",)), *groups]
-            return "memory_index MATCH ?", [" AND ".join(spaced)]
-        clauses: list[str] = ["space = ?"]
-        params: list[Value] = [self.space]
-        for group in wanted:
-            clause, values = _postgres_group(group, ":AB" if titled else "")
-            clauses.append(clause)
-            params += values
-        return " AND ".join(clauses), params
+            return "memory_index MATCH ?", [self._here(_fts5(wanted))]
+        clause, params = _postgres(wanted)
+        return f"{self._in_space} AND {clause}", [*self._space_params, *params]
+
+    def _here(self, expression: str) -> str:
+        """An expression of FTS5 within this namespace."""
+        return expression if self._is_alone else f"{_fts5_phrase((self._label,))} AND ({expression})"
+
+    @property
+    def _label(self) -> str:
+        return f"{_SPACE}{self.space}"
+
+    @property
+    def _in_space(self) -> str:
+        # By the label, the index leaves out at once what others have; alone, there are no others.
+        return "space = ?" if self._is_alone else "space = ? AND vector @@ CAST(? AS tsquery)"
+
+    @property
+    def _space_params(self) -> list[Value]:
+        return [self.space] if self._is_alone else [self.space, _quoted(self._label)]
+
+    def _sqlite_covering(self, pool: Pool, terms: Sequence[Term]) -> tuple[str, list[Value]]:
+        """For each thing a list of the memories that have it; the sum over all lists is what a memory covers."""
+        params: list[Value] = []
+        for has, worth in _fts5_lists(pool, terms):
+            params += [worth, self._here(has)]
+        lists = ["SELECT rowid AS memory, ? AS worth FROM memory_index WHERE memory_index MATCH ?"] * (len(params) // 2)
+        sql = (
+            f"SELECT memory, sum(worth) AS worth FROM ({' UNION ALL '.join(lists)})"
+            " GROUP BY memory ORDER BY worth DESC, memory LIMIT ?"
+        )
+        return sql, params
+
+    def _postgres_covering(self, pool: Pool, terms: Sequence[Term]) -> tuple[str, list[Value]]:
+        """Every memory of the pool is asked for each thing: it has to be fetched for the first one anyway."""
+        asked: list[str] = []
+        params: list[Value] = []
+        for term in terms:
+            for part, share in _SHARES.items():
+                clause, values = _postgres([term.forms], part)
+                asked.append(f"CASE WHEN {clause} THEN CAST(? AS DOUBLE PRECISION) ELSE 0 END")
+                params += [*values, share * term.worth]
+        clauses: list[str] = []
+        params += self._space_params
+        for wanted, where in (([pool.any_of], ""), (pool.all_of, _TITLE if pool.titled else "")):
+            if wanted and all(wanted):
+                clause, values = _postgres(wanted, where)
+                clauses.append(clause)
+                params += values
+        sql = (
+            f"SELECT memory, {' + '.join(asked)} AS worth FROM memory_terms"
+            f" WHERE {self._in_space} AND ({' OR '.join(clauses)}) ORDER BY worth DESC, memory LIMIT ?"
+        )
+        return sql, params
 
     def _strike(self, memories: Sequence[int]) -> None:
         for part in parts(memories):
@@ -251,13 +313,50 @@ def _json(words: Mapping[str, object]) -> str:
     return exactjson.dump(dict(sorted(words.items()))).decode()
 
 
-def _fts5_phrase(phrase: Phrase) -> str:
+def _fts5_phrase(phrase: Sequence[str]) -> str:
     return f'"{" ".join(phrase)}"'
+
+
+def _fts5_lists(pool: Pool, terms: Sequence[Term]) -> Iterator[tuple[str, float]]:
+    """Expressions, and what it is worth to match each. Of what is common only who else in the pool has it is asked for:
+    to go through them all takes long, and tells little."""
+    rare = _fts5([pool.any_of]) if pool.any_of else ""
+    whole = _fts5(pool.all_of, _TITLE if pool.titled else "")
+    for term in terms:
+        has = {part: _fts5([term.forms], part) for part in _SHARES}
+        if pool.holds(term):
+            yield from ((has[part], share * term.worth) for part, share in _SHARES.items())
+        elif rare:
+            yield f"({rare}) AND ({has['']})", term.worth
+        else:
+            within = (part for part in _SHARES if part or not pool.asks_for(term))
+            yield from ((f"({whole}) AND ({has[part]})", _SHARES[part] * term.worth) for part in within)
+    if whole:
+        sure = sum(term.worth for term in terms if pool.asks_for(term))
+        yield (f"({whole}) NOT ({rare})" if rare else whole), sure
+
+
+def _fts5(wanted: Wanted, where: str = "") -> str:
+    """An expression; `where` names the parts that have to have it, by their weights."""
+    begins = [_LABELS[part] for part in where] or [""]
+    return " AND ".join(
+        f"({' OR '.join(_fts5_phrase([begin + word for word in phrase]) for begin in begins for phrase in group)})"
+        for group in wanted
+    )
+
+
+def _postgres(wanted: Wanted, where: str = "") -> tuple[str, list[Value]]:
+    """A condition, and its values; `where` names the parts by their weights: A the key, B the summary."""
+    groups = [_postgres_group(group, where) for group in wanted]
+    params: list[Value] = [value for _, values in groups for value in values]
+    return f"({' AND '.join(clause for clause, _ in groups)})", params
 
 
 def _postgres_group(group: Sequence[Phrase], where: str) -> tuple[str, list[str]]:
     """The words by index; that they stand side by side is seen in the text itself, however long it is."""
-    single = [_quoted(phrase[0]) + where for phrase in group if len(phrase) == 1]
+    weights = f":{where}" if where else ""
+    columns = [column for weight, column in _COLUMNS.items() if not where or weight in where]
+    single = [_quoted(phrase[0]) + weights for phrase in group if len(phrase) == 1]
     clauses: list[str] = []
     params: list[str] = []
     if single:
@@ -265,17 +364,16 @@ def _postgres_group(group: Sequence[Phrase], where: str) -> tuple[str, list[str]
         params.append(" | ".join(single))
     for phrase in group:
         if len(phrase) > 1:
-            text = f" {' '.join(phrase)} "
-            clauses.append(
-                "(vector @@ CAST(? AS tsquery) AND (strpos(' ' || key || ' ', ?) > 0"
-                " OR strpos(' ' || summary || ' ', ?) > 0 OR strpos(' ' || body || ' ', ?) > 0))"
-            )
-            params += [" & ".join(_quoted(word) for word in dict.fromkeys(phrase)), text, text, text]
+            there = " OR ".join(f"strpos(' ' || {column} || ' ', ?) > 0" for column in columns)
+            clauses.append(f"(vector @@ CAST(? AS tsquery) AND ({there}))")
+            params += [" & ".join(_quoted(word) + weights for word in dict.fromkeys(phrase))]
+            params += [f" {' '.join(phrase)} "] * len(columns)
     return f"({' OR '.join(clauses)})", params
 
 
-def _vector(fields: Fields) -> str:
-    """The words with their places, the way PostgreSQL writes a tsvector: A for the key, B for the summary."""
+def _vector(fields: Fields, label: str) -> str:
+    """The words with their places, the way PostgreSQL writes a tsvector: A for the key, B for the summary; and which
+    namespace they are of."""
     places: dict[str, list[str]] = {}
     size = at = 0
     for weight, text in (("A", fields.key), ("B", fields.summary), ("", fields.text)):
@@ -285,8 +383,9 @@ def _vector(fields: Fields) -> str:
                 found.append(f"{min(at, _LAST_POSITION)}{weight}")
                 size += 2 if len(found) > 1 else len(word.encode()) + 6
     if size > _MOST_BYTES:
-        return " ".join(map(_quoted, places))
-    return " ".join(f"{_quoted(word)}:{','.join(dict.fromkeys(found))}" for word, found in places.items())
+        return " ".join(map(_quoted, (label, *places)))
+    placed = (f"{_quoted(word)}:{','.join(dict.fromkeys(found))}" for word, found in places.items())
+    return " ".join((_quoted(label), *placed))
 
 
 def _quoted(word: str) -> str:

@@ -286,8 +286,8 @@ class Memories:
 
         def work(desk: Desk) -> Page[Hit]:
             query = ask(desk.index)
-            found, total = search(query, desk.index, most, start)
             ranking = Ranking(query)
+            found, total = search(query, ranking, desk.index, most, start)
             kept = desk.table.by_ids(each.memory for each in found)
             links = desk.table.links(list(kept))
             targets = (link.key for each in links.values() for link in each)

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Literal
 
 from pegboard.result import invalid
-from pegboard.toolsets.memory.fulltext import FullText, Phrase, Wanted
+from pegboard.toolsets.memory.fulltext import FullText, Phrase, Pool, Term, Wanted
 from pegboard.toolsets.memory.words import Asked, can_be_misspelt, likely, phrases, sought
 
 Operator = Literal["AND", "OR"]
@@ -39,14 +39,6 @@ class Sought:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """What a memory must have to be looked at closely; `titled`, to have it in key or summary."""
-
-    wanted: Wanted
-    titled: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Query:
     """Everything that is looked for."""
 
@@ -72,29 +64,42 @@ class Query:
         missing = [not each.forms for each in self.sought]
         return all(missing) or (self.operator == "AND" and any(missing))
 
-    def candidates(self, size: int) -> list[Choice]:
-        """Where very many memories have what is wanted, narrower choices to take the best from, one after the other."""
-        if self.operator == "AND" or sum(each.frequency for each in self.sought) <= _MOST_CANDIDATES:
-            return [Choice(self.wanted)]
-        common = sorted((each for each in self.sought if each.forms), key=lambda each: each.frequency)
-        few: list[Sought] = []
-        number = common[0].frequency
-        while number <= _MOST_CANDIDATES:
-            few.append(common.pop(0))
-            number += common[0].frequency
-        choices = [Choice([[form for each in few for form in each.forms]])] if few else []
-        return [*choices, *self._together(common, size)]
+    @property
+    def terms(self) -> list[Term]:
+        """The same as things of some worth: the rarer, the more."""
+        return [Term(list(each.forms), each.rarity) for each in self.sought if each.forms]
 
-    def _together(self, common: Sequence[Sought], size: int) -> list[Choice]:
-        """Where every word is common, memories that have several of them, or have one where it says what they are."""
-        expected = float(common[0].frequency)
-        chosen = [list(common[0].forms)]
-        for each in common[1:]:
-            if expected <= _MOST_CANDIDATES:
-                break
-            expected *= each.frequency / max(size, 1)
-            chosen.append(list(each.forms))
-        return [Choice(chosen)] if len(chosen) > 1 else [Choice(chosen, titled=True), Choice(chosen)]
+    def pools(self, size: int) -> list[Pool]:
+        """Where the best are to be looked for, one after the other until there are enough; in the last one are all.
+
+        To weigh all memories that have a word which half of them have takes long, and tells little.
+        """
+        everything = Pool(all_of=self.wanted) if self.operator == "AND" else Pool(any_of=self.wanted[0])
+        common = sorted((each for each in self.sought if each.forms), key=lambda each: each.frequency)
+        if self.operator == "AND" or sum(each.frequency for each in common) <= _MOST_CANDIDATES:
+            return [everything]
+        few: list[Sought] = []
+        while sum(each.frequency for each in [*few, common[0]]) <= _MOST_CANDIDATES:
+            few.append(common.pop(0))
+        return [_pool(few, common) if few else _together(common, size), everything]
+
+
+def _pool(few: Sequence[Sought], common: Sequence[Sought]) -> Pool:
+    """What has one of the rarer words, or all of the others."""
+    rare = [form for each in few for form in each.forms]
+    return Pool(rare, [list(each.forms) for each in common] if len(common) > 1 else ())
+
+
+def _together(common: Sequence[Sought], size: int) -> Pool:
+    """Where every word is common, memories that have several of them, or have one where it says what they are."""
+    expected = float(common[0].frequency)
+    chosen = [list(common[0].forms)]
+    for each in common[1:]:
+        if expected <= _MOST_CANDIDATES:
+            break
+        expected *= each.frequency / max(size, 1)
+        chosen.append(list(each.forms))
+    return Pool(all_of=chosen, titled=len(chosen) == 1)
 
 
 def natural(text: str, index: FullText) -> Query:

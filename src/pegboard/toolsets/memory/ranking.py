@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from pegboard.toolsets.memory.fulltext import Fields, Phrase
 from pegboard.toolsets.memory.query import Query
@@ -16,6 +17,7 @@ _PARTS = ((3.0, 6), (2.0, 12), (1.0, 120))
 _LENGTH, _SATURATION, _OFTEN = 0.4, 0.6, 8
 # What is left for words that stand together as they do in the query.
 _TOGETHER = 0.12
+_BETWEEN = f" {BREAK} "
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +29,7 @@ class _Form:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(NamedTuple):
     """One part of a memory: its words, other forms of them, and what one of them counts."""
 
     words: str
@@ -37,17 +38,9 @@ class _Part:
 
     @classmethod
     def of(cls, text: str, weight: float, usual: int) -> _Part:
-        words, _, others = text.partition(f" {BREAK} ")
+        words, _, others = text.partition(_BETWEEN)
         length = words.count(" ") + 1
-        return cls(f" {words} ", f" {others} ", weight / (1 - _LENGTH + _LENGTH * length / usual))
-
-    def times(self, spaced: str) -> int:
-        """How often words are there, side by side; what stands around other forms is there already."""
-        return self.words.count(spaced) or self.others.count(spaced)
-
-    def has(self, spaced: str) -> bool:
-        """Whether they are."""
-        return spaced in self.words or spaced in self.others
+        return cls(f" {words} ", f" {others} " if others else "", weight / (1 - _LENGTH + _LENGTH * length / usual))
 
 
 class Ranking:
@@ -64,13 +57,16 @@ class Ranking:
         """The share of the query that a memory answers."""
         texts = (fields.key, fields.summary, fields.text)
         parts = [_Part.of(text, *measure) for text, measure in zip(texts, _PARTS, strict=True)]
-        # Most forms are nowhere, which is seen at one glance.
-        whole = f" {' '.join(texts)} "
-        best = [
-            (rarity, *_best([form for form in forms if form.spaced in whole], parts)) for rarity, forms in self._sought
-        ]
-        share = sum(rarity * presence for rarity, presence, _ in best) / self._total
-        near = _togetherness([form for _, _, form in best], parts) if len(best) > 1 else share
+        # Most forms are nowhere, which is seen at one glance; with two blanks between them no phrase reaches over.
+        whole = f" {'  '.join(texts)} "
+        share = 0.0
+        best: list[Phrase] = []
+        for rarity, forms in self._sought:
+            presence, phrase = _best([form for form in forms if form.spaced in whole], parts)
+            share += rarity * presence
+            best.append(phrase)
+        share /= self._total
+        near = _togetherness(best, whole) if len(best) > 1 else share
         return min((1 - _TOGETHER) * share + _TOGETHER * near, 1.0)
 
     def matched(self, fields: Fields) -> list[set[str]]:
@@ -84,21 +80,23 @@ def _best(forms: Sequence[_Form], parts: Sequence[_Part]) -> tuple[float, Phrase
     """How prominently one thing is there, and in which form that counts most."""
     most, phrase = 0.0, ()
     for form in forms:
+        spaced = form.spaced
         often = 0.0
-        for part in parts:
-            if times := part.times(form.spaced):
-                often += part.worth * min(times, _OFTEN)
+        for words, others, worth in parts:
+            # What stands around other forms is there already.
+            if times := words.count(spaced) or (others and others.count(spaced)):
+                often += worth * min(times, _OFTEN)
         presence = form.share * often / (often + _SATURATION)
         if presence > most:
             most, phrase = presence, form.phrase
     return most, phrase
 
 
-def _togetherness(forms: Sequence[Phrase], parts: Sequence[_Part]) -> float:
+def _togetherness(forms: Sequence[Phrase], whole: str) -> float:
     """The share of neighbours in the query that are neighbours in the memory."""
     # Two parts of a name may be there as the one word that they make.
     pairs = [one if one == other else (*one, *other) if one and other else () for one, other in pairwise(forms)]
-    return sum(any(part.has(_spaced(pair)) for part in parts) for pair in pairs if pair) / len(pairs)
+    return sum(_spaced(pair) in whole for pair in pairs if pair) / len(pairs)
 
 
 def _spaced(phrase: Phrase) -> str:

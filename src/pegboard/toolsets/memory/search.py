@@ -1,4 +1,4 @@
-"""Searching: the index chooses candidates, and those are ranked by how much of the query they answer.
+"""Searching: the index chooses those that cover most of a query, and these are ranked by how well they answer it.
 
 The best `WINDOW` are ranked against each other; behind them the index's own order holds, so that any page of any
 length is the same whenever it is asked for.
@@ -14,6 +14,9 @@ from pegboard.toolsets.memory.query import Query
 from pegboard.toolsets.memory.ranking import Ranking
 
 WINDOW = 64
+# Those that cover as much as the last one are ranked too, up to so many: which of them is best only the ranking tells.
+_WIDEST = 128
+_EQUAL = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,43 +28,51 @@ class Found:
     fields: Fields
 
 
-def search(query: Query, index: FullText, limit: int, offset: int) -> tuple[list[Found], int]:
+def search(query: Query, ranking: Ranking, index: FullText, limit: int, offset: int) -> tuple[list[Found], int]:
     """One page of what fits, the best first, and how many fit at all."""
     if query.impossible:
         return [], 0
     total = index.total(query.wanted) if query.total is None else query.total
-    window = _ranked(query, index)
+    if not total:
+        return [], 0
+    chosen = _chosen(query, index, total)
+    window = _ranked([memory for memory, _ in chosen], ranking, index)
     page = window[offset : offset + limit]
     missing = min(limit, total - offset) - len(page)
     if missing > 0:
-        page += _behind(query, index, window, offset + len(page) - len(window), missing)
+        page += _behind(query, index, chosen, window[-1].relevance, offset + len(page) - len(window), missing)
     return page, total
 
 
-def _ranked(query: Query, index: FullText) -> list[Found]:
-    chosen = _chosen(query, index) or index.best(query.wanted, WINDOW)
-    fields = index.fields(chosen)
-    ranking = Ranking(query)
-    found = [Found(memory, ranking.relevance(fields[memory]), fields[memory]) for memory in chosen]
+def _ranked(memories: Sequence[int], ranking: Ranking, index: FullText) -> list[Found]:
+    fields = index.fields(memories)
+    found = [Found(memory, ranking.relevance(fields[memory]), fields[memory]) for memory in memories]
     return sorted(found, key=lambda each: (-each.relevance, each.fields.key, each.memory))
 
 
-def _chosen(query: Query, index: FullText) -> list[int]:
-    found: dict[int, None] = {}
-    for choice in query.candidates(index.size):
-        found.update(dict.fromkeys(index.best(choice.wanted, WINDOW, titled=choice.titled)))
-        if len(found) >= WINDOW:
+def _chosen(query: Query, index: FullText, total: int) -> list[tuple[int, float]]:
+    """Those that cover most, and how much that is."""
+    chosen: list[tuple[int, float]] = []
+    for pool in query.pools(index.size):
+        chosen = index.covering(pool, query.terms, _WIDEST)
+        if len(chosen) >= min(WINDOW, total):
             break
-    return list(found)[:WINDOW]
+    least = chosen[min(WINDOW, len(chosen)) - 1][1] - _EQUAL
+    return [each for at, each in enumerate(chosen) if at < WINDOW or each[1] >= least]
 
 
-def _behind(query: Query, index: FullText, window: Sequence[Found], start: int, number: int) -> list[Found]:
-    """What comes after the window: its relevance is told by its place alone."""
-    ahead = {found.memory for found in window}
-    memories = [memory for memory in index.best(query.wanted, start + number + len(window)) if memory not in ahead]
-    page = memories[start : start + number]
-    fields = index.fields(page)
-    return [
-        Found(memory, window[-1].relevance * len(window) / (len(window) + at + 1), fields[memory])
-        for at, memory in enumerate(page, start)
+def _behind(
+    query: Query, index: FullText, chosen: Sequence[tuple[int, float]], relevance: float, start: int, number: int
+) -> list[Found]:
+    """What comes after the window: of the last one's relevance, so much less as it covers less."""
+    ahead = dict(chosen)
+    covered = min(ahead.values())
+    everything = query.pools(index.size)[-1]
+    rest = [
+        (memory, worth)
+        for memory, worth in index.covering(everything, query.terms, start + number + len(ahead))
+        if memory not in ahead
     ]
+    page = rest[start : start + number]
+    fields = index.fields([memory for memory, _ in page])
+    return [Found(memory, relevance * min(worth / covered, 1.0), fields[memory]) for memory, worth in page]

@@ -72,7 +72,7 @@ async def export_memories(
     write: Callable[[bytes], object],
     *,
     namespace: str | None = None,
-    format: Format = "pegboard",  # noqa: A002  it is what it is called everywhere
+    format: Format = "pegboard",
 ) -> int:
     """Write memories as they are at one moment, line by line, and count them.
 

@@ -29,6 +29,7 @@ from pegboard.toolsets.tasks.check import (
 from pegboard.toolsets.tasks.cycles import way
 from pegboard.toolsets.tasks.folder import TASKS, Contents, Folder
 from pegboard.toolsets.tasks.outcomes import Dependencies, Filter, Initialised, Listed, Next, Synced, Updated
+from pegboard.toolsets.tasks.project import Project
 from pegboard.toolsets.tasks.reasons import held_up, remark_on, why_nothing, why_now
 from pegboard.toolsets.tasks.setting import Setting
 from pegboard.toolsets.tasks.state import ChangeTasks, State
@@ -36,7 +37,6 @@ from pegboard.toolsets.tasks.sync import Plan, Rules, plan_all, plan_change
 from pegboard.toolsets.tasks.table import Known, Table
 from pegboard.toolsets.tasks.task import Task, TaskId
 from pegboard.toolsets.tasks.taskfile import TaskFile
-from pegboard.toolsets.tasks.workspace import Workspace
 
 OPERATIONS = ("list", "add", "remove")
 _MOST_FOLDERS = 16
@@ -47,16 +47,16 @@ class Registry:
     """The tasks of all folders, as far as one database knows them."""
 
     def __init__(
-        self, database: Database, workspace: Workspace | None = None, *, clock: Callable[[], float] = time.time
+        self, database: Database, project: Project | None = None, *, clock: Callable[[], float] = time.time
     ) -> None:
         self._database = database
         self._clock = clock
-        self.workspace = workspace or Workspace()
+        self.project = project or Project()
         self._books: OrderedDict[Path, Book] = OrderedDict()
 
     async def folder(self, path: str | None = None) -> Path:
         """The OpenSpec folder that a call is about."""
-        return await self.workspace.folder(path)
+        return await self.project.folder(path)
 
     async def init(self, path: str | None = None) -> Initialised:
         """Have a registry of a folder; an empty one, if there is none yet."""
@@ -267,7 +267,7 @@ class Registry:
         return next(row.id for row in rows if not row.gone and row.number == task.number)
 
     async def _book(self, path: str | None) -> Book:
-        root = await self.workspace.folder(path)
+        root = await self.project.folder(path)
         book = self._books.get(root)
         if book is None:
             book = self._books[root] = Book(Folder(root))

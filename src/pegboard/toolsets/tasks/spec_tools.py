@@ -22,6 +22,8 @@ class SpecTool(ResultTool):
     """What all of them have in common."""
 
     category = "tasks"
+    # The client may be asked for its folders.
+    asks = True
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from pegboard.result import ToolErrorCode, ToolFailure
-from pegboard.toolsets.tasks.workspace import Workspace, folder_of
+from pegboard.result import ToolErrorCode, ToolFailure, unavailable
+from pegboard.toolsets.tasks.project import Project, folder_of
 
 pytestmark = pytest.mark.anyio
 
 
-def workspace(here: Path, roots: Sequence[Path] | None = None, configured: str | None = None) -> Workspace:
-    """A workspace of a client with these roots."""
+def workspace(here: Path, roots: Sequence[Path | str] | None = None, configured: str | None = None) -> Project:
+    """What a client with these roots may mean."""
 
-    async def named() -> Sequence[Path] | None:
-        return roots
+    async def named() -> Sequence[str] | None:
+        return None if roots is None else [root if isinstance(root, str) else root.as_uri() for root in roots]
 
-    return Workspace(named, configured=lambda: configured, here=lambda: here)
+    return Project(named, configured=lambda: configured, here=lambda: here)
 
 
 def project(folder: Path) -> Path:
@@ -42,7 +42,7 @@ async def test_the_clients_folder_comes_first(tmp_path: Path) -> None:
 async def test_nothing_to_go_by_is_said(tmp_path: Path) -> None:
     """Each way of having no folder has its own words."""
     for asked, words in (
-        (workspace(tmp_path), "tasks.workspace"),
+        (workspace(tmp_path), "give path, or set workspace"),
         (workspace(tmp_path, []), "no folder open"),
         (workspace(tmp_path, [tmp_path]), "openspec init"),
         (workspace(tmp_path, None, str(tmp_path / "nowhere")), "no such folder"),
@@ -101,3 +101,25 @@ def test_addresses_are_folders() -> None:
     assert folder_of("file:///a/b%20c/%E6%97%A5") == Path("/a/b c/日")
     assert folder_of("FILE://localhost/a") == Path("/a")
     assert folder_of("/a/b") is None
+
+
+async def test_folders_of_other_machines_are_none_of_ours(tmp_path: Path) -> None:
+    """A client may name what cannot be reached from here: it binds all the same."""
+    found = project(tmp_path / "a")
+    for other in ("vscode-remote://wsl/home/me", "file://server/share", "untitled:x"):
+        assert await workspace(tmp_path, [other, tmp_path / "a"]).folder() == found
+        with pytest.raises(ToolFailure, match="outside of the folders"):
+            await workspace(tmp_path, [other]).folder(str(tmp_path / "a"))
+
+
+async def test_a_client_that_does_not_say_its_bounds_may_name_no_path(tmp_path: Path) -> None:
+    """What is configured is open to it, and nothing else."""
+    found = project(tmp_path / "a")
+
+    async def silent() -> Sequence[str] | None:
+        raise unavailable("your client did not say which folders it works in")
+
+    asked = Project(silent, configured=lambda: str(tmp_path / "a"), here=lambda: tmp_path)
+    assert await asked.folder() == found
+    with pytest.raises(ToolFailure, match="did not say"):
+        await asked.folder(str(tmp_path / "a"))

@@ -1,46 +1,53 @@
-"""A workspace: which OpenSpec folder a call is about, and whether its caller may go there."""
+"""A project: which OpenSpec folder a call is about, and whether its caller may go there."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from pegboard.result import invalid
+from pegboard.result import ToolFailure, invalid
 from pegboard.toolsets.tasks.check import checked_text, not_found, shown
 
-# The folders that the client works in; `None` for a client that names none.
-Roots = Callable[[], Awaitable[Sequence[Path] | None]]
+# The folders that the client names, as paths or `file:` addresses; `None` for a client that names none. It may fail.
+Named = Callable[[], Awaitable[Sequence[str] | None]]
 NAME = "openspec"
 _MAX_PATH = 4096
+# A letter by itself is a drive.
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
-async def no_roots() -> Sequence[Path] | None:
-    """The roots of a caller that has none to name: from Python, REST, or the command line."""
+async def nothing_named() -> Sequence[str] | None:
+    """What a caller names that has no folders to name: from Python, REST, or the command line."""
     return None
 
 
-class Workspace:
-    """Finds the folder. A client that names its roots stays within them; links that lead out of them do not help it."""
+class Project:
+    """Finds the folder. A client that names folders stays within them; links that lead out of them do not help it."""
 
     def __init__(
         self,
-        roots: Roots = no_roots,
+        named: Named = nothing_named,
         *,
         configured: Callable[[], str | None] = lambda: None,
         here: Callable[[], Path] = Path.cwd,
     ) -> None:
-        self._roots = roots
+        self._named = named
         self._configured = configured
         self._here = here
 
     async def folder(self, path: str | None = None) -> Path:
         """The OpenSpec folder of a path, or of the workspace where none is given."""
-        named = await self._roots()
-        roots = None if named is None else [_resolved(root) for root in named]
         if path is not None and path.strip():
+            roots = _roots(await self._named())
             return _allowed(_openspec(self._meant(path, roots)), roots)
+        try:
+            roots = _roots(await self._named())
+        except ToolFailure:
+            # Nobody knows the client's bounds, but what is configured here is in nobody's way.
+            roots = None
         if roots is not None:
             return _first(roots)
         if configured := self._configured():
@@ -61,7 +68,7 @@ class Workspace:
             return _resolved(here / NAME)
         raise not_found(
             f"which folder? Your client names none, and there is no {NAME} folder in {here}: give path, or set"
-            " tasks.workspace in the config"
+            " workspace in the config"
         )
 
 
@@ -73,6 +80,22 @@ def folder_of(uri: str) -> Path | None:
     if parts.netloc not in {"", "localhost"}:
         raise invalid(f"{shown(uri)} is on another machine")
     return Path(url2pathname(parts.path))
+
+
+def _roots(named: Sequence[str] | None) -> list[Path] | None:
+    """The folders on this machine among those that a client names."""
+    if named is None:
+        return None
+    return [_resolved(folder) for each in named if (folder := _local(each)) is not None]
+
+
+def _local(named: str) -> Path | None:
+    if _ADDRESS.match(named) is None:
+        return _home(Path(named))
+    try:
+        return folder_of(named)
+    except ToolFailure:
+        return None
 
 
 def _first(roots: Sequence[Path]) -> Path:

@@ -1,4 +1,4 @@
-"""A tool's arguments out of a request: from its query, its body and its path, each as the tool's schema wants it."""
+"""The parameters of an address as a tool's arguments, and those of a body with them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from pegboard.exactjson import as_object
 from pegboard.result import invalid
 from pegboard.tool import Tool
 
+# A number with more digits is none that any parameter allows.
+_MOST_DIGITS = 15
+
 
 def queried(request: Request, tool: Tool, **names: str) -> dict[str, Any]:
-    """The query's parameters, each as the tool's schema wants it; some may have another name there."""
+    """What an address asks for, each as the tool's schema wants it; some under other names than the tool has."""
     properties = as_object(tool.input_schema["properties"]) or {}
     found: dict[str, Any] = {}
     for given in dict.fromkeys(request.query_params):
@@ -36,11 +39,7 @@ def _typed(values: list[str], kind: object) -> Any:
     if kind == ["string", "array"] and len(values) > 1:
         return values
     value = values[-1]
-    if (
-        kind == "integer"
-        and value.removeprefix("-").isascii()
-        and value.removeprefix("-").isdigit()
-        and len(value) < 16
-    ):
-        return int(value)
+    if kind == "integer":
+        digits = value.removeprefix("-")
+        return int(value) if digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS else value
     return {"true": True, "false": False}.get(value, value) if kind == "boolean" else value

@@ -1,0 +1,287 @@
+"""`chats …`: what was asked and answered in this machine's editors, for people. The chats are only read."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pegboard.cli.common import (
+    WRONG_CALL,
+    ConfigOption,
+    JsonOption,
+    find_config,
+    finish,
+    load_settings,
+    quiet_logs,
+    stop,
+)
+from pegboard.cli.show import ago, show_table, table
+
+if TYPE_CHECKING:
+    from pegboard.toolsets.chats import Chats, Session
+    from pegboard.toolsets.chats.shelf import OnProgress
+
+_SHORT_ID = 8
+_Limit = Annotated[int, typer.Option(min=1, help="How many at most.")]
+_Offset = Annotated[int, typer.Option(min=0, help="How many to pass over.")]
+_Workspace = Annotated[Path | None, typer.Option("--workspace", "-w", help="Only chats of this folder.")]
+_Id = Annotated[str | None, typer.Argument(help="The chat's id, or how it begins; else the latest.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this group's commands."""
+    group = typer.Typer(no_args_is_help=True, help="What was asked in your editors: list, show, search, export.")
+    group.command("list")(list_chats)
+    for command in (show, search, export):
+        group.command()(command)
+    app.add_typer(group, name="chats")
+
+
+def list_chats(
+    limit: _Limit = 20,
+    offset: _Offset = 0,
+    workspace: _Workspace = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List chats, the latest first."""
+    from pegboard.toolsets.chats.answers import listed, paged
+
+    async def work(chats: Chats) -> dict[str, Any]:
+        with _bar("Reading chats") as on_progress:
+            page = await chats.list(limit, offset, _absolute(workspace), on_progress=on_progress)
+        return {"sessions": [listed(session) for session in page.items], **paged(page)}
+
+    finish(_with_chats(config, work), as_json=as_json, show=_show_list)
+
+
+def show(
+    chat: _Id = None,
+    request: Annotated[int | None, typer.Option("--request", "-r", min=1, help="Only this request, from 1.")] = None,
+    workspace: _Workspace = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a chat: what was asked, done and answered."""
+    from pegboard.toolsets.chats import markdown
+    from pegboard.toolsets.chats.answers import listed, turn
+
+    async def work(chats: Chats) -> dict[str, Any]:
+        session = await _session(chats, chat, workspace)
+        if request is None:
+            found = await chats.requests(session)
+        else:
+            found = [await chats.request(session, request)]
+        first = request or 1
+        turns = [turn(index, each) for index, each in enumerate(found, first)]
+        return {**listed(session), "requests": turns, "markdown": markdown(session, found, first)}
+
+    answer = _with_chats(config, work)
+    text = answer["data"].pop("markdown") if answer["success"] else ""
+    finish(answer, as_json=as_json, show=lambda _: _show_markdown(text))
+
+
+def search(
+    query: Annotated[str, typer.Argument(help='Words, and "phrases" in quotes.')],
+    limit: _Limit = 10,
+    offset: _Offset = 0,
+    workspace: _Workspace = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Search what was asked and answered."""
+    from pegboard.toolsets.chats.answers import found, paged
+
+    async def work(chats: Chats) -> dict[str, Any]:
+        with _bar("Reading chats") as on_progress:
+            page = await chats.search(query, limit, offset, _absolute(workspace), on_progress=on_progress)
+        return {"results": [found(hit) for hit in page.items], **paged(page)}
+
+    finish(_with_chats(config, work), as_json=as_json, show=_show_hits)
+
+
+def export(
+    chats: Annotated[
+        list[str] | None, typer.Argument(metavar="[CHAT]...", help="Their ids, or how they begin.")
+    ] = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", "-o", help="A file; for several chats a folder. Else it is printed.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every chat, or every one of --workspace.")] = False,
+    workspace: _Workspace = None,
+    config: ConfigOption = None,
+) -> None:
+    """Write chats as Markdown."""
+    if every == bool(chats):
+        stop("name the chats to export, or say --all", WRONG_CALL)
+    into_folder = every or len(chats or ()) > 1 or (to is not None and to.is_dir())
+    if into_folder and to is None:
+        stop("several chats need a folder: --to FOLDER", WRONG_CALL)
+
+    async def work(open_chats: Chats) -> dict[str, Any]:
+        sessions = await _chosen(open_chats, chats or (), every=every, workspace=workspace)
+        return {"files": [await _exported(open_chats, session, to, into_folder) for session in sessions]}
+
+    finish(_with_chats(config, work), as_json=False, show=lambda data: _show_files(data["files"]))
+
+
+async def _chosen(chats: Chats, names: Sequence[str], *, every: bool, workspace: Path | None) -> list[Session]:
+    if not every:
+        return [await _session(chats, name, workspace) for name in dict.fromkeys(names)]
+    with _bar("Reading chats") as on_progress:
+        page = await chats.list(sys.maxsize, 0, _absolute(workspace), on_progress=on_progress)
+    return list(page.items)
+
+
+async def _exported(chats: Chats, session: Session, to: Path | None, into_folder: bool) -> str | None:
+    from pegboard.toolsets.chats import file_name, markdown
+
+    text = markdown(session, await chats.requests(session))
+    if to is None:
+        print(text)
+        return None
+    if into_folder:
+        to.mkdir(parents=True, exist_ok=True)
+    file = to / file_name(session) if into_folder else to
+    # Beside it first: whoever has the file open never sees half of it.
+    draft = file.with_name(f"{file.name}.{os.getpid()}.part")
+    draft.write_text(text, "utf-8")
+    draft.replace(file)
+    return str(file)
+
+
+async def _session(chats: Chats, name: str | None, workspace: Path | None) -> Session:
+    """The chat of that id, or the only one whose id begins so; without a name the latest."""
+    from pegboard.result import invalid
+    from pegboard.toolsets.chats.chats import NotThere
+
+    folder = _absolute(workspace)
+    if name is None:
+        newest = await chats.newest([folder] if folder else None)
+        if newest is None:
+            raise NotThere("there are no chats here")
+        return newest
+    try:
+        return await chats.session(name)
+    except NotThere:
+        page = await chats.list(sys.maxsize)
+        alike = [session for session in page.items if session.session_id.startswith(name)]
+        if len(alike) > 1:
+            ids = ", ".join(session.session_id for session in alike[:5])
+            raise invalid(f"{len(alike)} chats begin with {name}: {ids}{' …' if len(alike) > 5 else ''}") from None
+        if not alike or not name:
+            raise
+        return alike[0]
+
+
+def _with_chats(config: Path | None, work: Callable[[Chats], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    settings = load_settings(find_config(config))
+    quiet_logs()
+    from pegboard.result import caught
+    from pegboard.toolsets.chats import Chats, chat_index, local_sources
+
+    async def run() -> dict[str, Any]:
+        index = chat_index()
+        chats = Chats(index, local_sources(exports=map(Path, settings.chats_exports)))
+        try:
+            return (await caught(work(chats))).to_dict()
+        finally:
+            await chats.close()
+            await index.close()
+
+    return asyncio.run(run())
+
+
+@contextmanager
+def _bar(what: str) -> Generator[OnProgress | None]:
+    """A progress bar on a terminal; the first time there may be thousands of files."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task(what, total=None)
+
+        def on_progress(done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total)
+
+        yield on_progress
+
+
+def _absolute(workspace: Path | None) -> str | None:
+    return None if workspace is None else str(workspace.expanduser().resolve())
+
+
+def _show_list(data: dict[str, Any]) -> None:
+    rows = table("id", "last activity", "requests", "title", "workspace", "source")
+    ids = [each["sessionId"] for each in data["sessions"]]
+    # On a terminal as much of an id as `show` needs; a program gets it whole.
+    length = _SHORT_ID if sys.stdout.isatty() and len({each[:_SHORT_ID] for each in ids}) == len(ids) else None
+    for each in data["sessions"]:
+        title = " ".join((each["title"] or "").split())
+        rows.add_row(
+            *(each["sessionId"][:length], ago(each["lastActivity"]), str(each["requestsCount"])),
+            *(_escaped(title), _escaped(each["workspace"] or ""), each["source"]),
+        )
+    if not data["sessions"]:
+        print("No chats.")
+        return
+    show_table(rows)
+    _show_rest(data, len(data["sessions"]))
+
+
+def _show_hits(data: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    for hit in data["results"]:
+        where = f" in {hit['workspace']}" if hit["workspace"] else ""
+        title = " ".join((hit["title"] or "").split())
+        console.print(f"[bold]{_escaped(title)}[/bold]{_escaped(where)}")
+        console.print(f"  [dim]{_escaped(hit['sessionId'])} --request {hit['index']}[/dim]")
+        shown = _escaped(hit["excerpt"]).replace("<mark>", "[bold yellow]").replace("</mark>", "[/bold yellow]")
+        console.print(f"  {shown}")
+    if not data["results"]:
+        print("Nothing found.")
+    _show_rest(data, len(data["results"]))
+
+
+def _show_rest(data: dict[str, Any], shown: int) -> None:
+    page = data["pagination"]
+    if page["hasMore"]:
+        print(f"{page['total']} in all; the next: --offset {page['offset'] + shown}")
+
+
+def _show_markdown(text: str) -> None:
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    console = Console()
+    if console.is_terminal:
+        console.print(Markdown(text))
+    else:
+        print(text)
+
+
+def _show_files(files: Sequence[str | None]) -> None:
+    written = [file for file in files if file is not None]
+    for file in written[:20]:
+        print(file)
+    if len(written) > 20:
+        print(f"… {len(written)} files in all")
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

@@ -1,0 +1,76 @@
+"""OpenAI's older form, Chat Completions, which many other providers speak as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pegboard.formats.calls import RequestedCall, items, part, requested_call
+from pegboard.formats.content import PICTURES, TEXT_LIMIT, Media, Text, answer, note, shown
+from pegboard.formats.conversions import Conversions
+from pegboard.formats.namebook import NameBook
+from pegboard.tool import RegisteredTool
+
+_MOST = 20 * 1024 * 1024
+
+
+def definitions(tools: Iterable[RegisteredTool], names: NameBook, conversions: Conversions) -> list[dict[str, Any]]:
+    """Function tools for `chat.completions.create(tools=…)`, in their order."""
+    return [_function(tool, names, conversions) for tool in tools]
+
+
+def _function(tool: RegisteredTool, names: NameBook, conversions: Conversions) -> dict[str, Any]:
+    converted = conversions.of(tool, "openai")
+    function: dict[str, Any] = {
+        "name": names.name(tool.name),
+        "description": converted.description,
+        "parameters": converted.schema,
+        "strict": converted.strict,
+    }
+    return {"type": "function", "function": function}
+
+
+def requested(completion: object) -> list[RequestedCall]:
+    """The calls in a reply: a completion (of its first choice), a choice, a message, or a list of tool calls."""
+    choices = part(completion, "choices")
+    message = choices[0] if choices else completion
+    message = part(message, "message") or message
+    return [
+        requested_call(
+            part(call, "id"), part(part(call, "function"), "name"), part(part(call, "function"), "arguments")
+        )
+        for call in items(message, "tool_calls")
+        if part(call, "type") in {"function", None}
+    ]
+
+
+def results_messages(
+    answered: Iterable[tuple[RequestedCall | str, object]], *, pictures: bool = True, limit: int = TEXT_LIMIT
+) -> list[dict[str, Any]]:
+    """The messages that answer every call of a reply.
+
+    A tool's message is text alone there. Pictures follow in one message of the user's, behind all of the tools', and
+    each says whose it is; for a model that cannot see, `pictures=False` leaves them out.
+    """
+    messages: list[dict[str, Any]] = []
+    seen: list[dict[str, Any]] = []
+    for call, result in answered:
+        call_id = call if isinstance(call, str) else call.id
+        found = answer(result, limit=limit)
+        texts = ["Error:"] if found.is_error else []
+        for each in found.parts:
+            if isinstance(each, Text):
+                texts.append(each.text)
+                continue
+            picture = shown(each, PICTURES, _MOST) if pictures else Text(note(each))
+            texts.append(picture.text if isinstance(picture, Text) else note(each, "in the next message of the user"))
+            seen += [] if isinstance(picture, Text) else _picture(call_id, picture)
+        messages.append({"role": "tool", "tool_call_id": call_id, "content": "\n\n".join(texts)})
+    return [*messages, {"role": "user", "content": seen}] if seen else messages
+
+
+def _picture(call_id: str, picture: Media) -> list[dict[str, Any]]:
+    return [
+        {"type": "text", "text": f"From the result of {call_id}:"},
+        {"type": "image_url", "image_url": {"url": f"data:{picture.kind};base64,{picture.data}"}},
+    ]

@@ -1,0 +1,300 @@
+"""Pegboard for Python programs: every tool in a provider's form, and calls that give results."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from uuid import uuid4
+
+from pegboard.board import Board, UnknownTool
+from pegboard.catalog.finder import is_guide
+from pegboard.config import Settings, parse_settings
+from pegboard.exactjson import as_object
+from pegboard.formats import (
+    Conversions,
+    Format,
+    NameBook,
+    RequestedCall,
+    anthropic,
+    definitions,
+    openai,
+    openai_chat,
+    plain,
+)
+from pegboard.formats.found import FIND
+from pegboard.function_tool import FunctionTool
+from pegboard.function_tool import tool as tool_of
+from pegboard.loaded import session_board
+from pegboard.log import new_trace_id
+from pegboard.log import trace_id as current_trace
+from pegboard.relay.caller import Caller, current
+from pegboard.result import ToolResult, caught, unavailable
+from pegboard.retries import tried
+from pegboard.servers.link import Message
+from pegboard.tool import Disposable, RegisteredTool, Tool
+from pegboard.toolsets.discovery import ToolFind
+
+if TYPE_CHECKING:
+    from pegboard.blocking import BlockingPegboard
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# How long the first list waits for servers that nobody has ever seen; whoever takes longer is in the next one.
+_FIRST_MEETING = 10.0
+_ABOUT = 200
+
+
+class Pegboard:
+    """The tools of many servers and of this program. Whatever goes wrong is in a result; nothing is raised but for
+    mistakes of the program itself, and nothing is connected before it is needed."""
+
+    def __init__(
+        self,
+        servers: Mapping[str, Mapping[str, Any]] | None = None,
+        *,
+        settings: Mapping[str, Any] | Settings | None = None,
+        workspace: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """With servers, and settings of Pegboard's own, as a config file has them; `ConfigError` if they are wrong."""
+        if not isinstance(settings, Settings):
+            written = json.dumps({"mcpServers": dict(servers or {}), "pegboard": dict(settings or {})})
+            settings = parse_settings(written, Path("Pegboard"), os.environ)
+        self._board = Board(settings, workspace=None if workspace is None else str(Path(workspace).resolve()))
+        self._caller = Caller(board=session_board(f"python-{uuid4().hex}"))
+        self._conversions = Conversions()
+        self._book: tuple[int, NameBook] | None = None
+        # Tools that this program brought itself: a model has them always.
+        self._brought: set[str] = set()
+
+    @classmethod
+    def from_config(
+        cls, path: str | os.PathLike[str] | None = None, *, workspace: str | os.PathLike[str] | None = None
+    ) -> Pegboard:
+        """With the settings of a config file, found as the commands find it; `ConfigError` if it cannot be used."""
+        return cls(settings=Board.settings_of(path), workspace=workspace)
+
+    @classmethod
+    def sync(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        servers: Mapping[str, Mapping[str, Any]] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        workspace: str | os.PathLike[str] | None = None,
+    ) -> BlockingPegboard:
+        """The same for programs without an event loop, and for notebooks: with a config file, or with servers."""
+        from pegboard.blocking import BlockingPegboard
+
+        if servers is None and settings is None:
+            return BlockingPegboard(lambda: cls.from_config(path, workspace=workspace))
+        if path is not None:
+            raise TypeError("either a config file or servers and settings, not both")
+        return BlockingPegboard(lambda: cls(servers, settings=settings, workspace=workspace))
+
+    async def __aenter__(self) -> Pegboard:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def open(self) -> None:
+        """Be ready; `StorageError` if there is nowhere to keep things."""
+        await self._board.open()
+
+    async def close(self) -> None:
+        """Stop everything and leave nothing behind."""
+        await self._board.close()
+
+    async def get_tool_definitions(
+        self, *, format: Format = "anthropic", deferred: bool = False, patience: float = _FIRST_MEETING
+    ) -> list[dict[str, Any]]:
+        """Every tool in a provider's form, by name.
+
+        With `deferred`, a model first sees those that find others, pinned ones, and this program's own; the rest joins
+        when it is found (anthropic, openai) or loaded. Servers never seen before are waited for that many seconds.
+        """
+        self._board.discovery.refresh_stale()
+        await self._board.discovery.meet_unseen(patience)
+        tools, names = self._tools(), self._names()
+        if not deferred:
+            return definitions(format, tools, names, self._conversions)
+        shown = [tool for tool in tools if self._is_shown(tool)]
+        if format == "anthropic":
+            hidden = {tool.name for tool in tools if not self._is_shown(tool)}
+            offered = [tool for tool in tools if not is_guide(tool) or tool.name == FIND]
+            return anthropic.definitions(offered, names, self._conversions, deferred=hidden)
+        if format == "openai" and (find := self._board.registry.static().get(FIND)) is not None:
+            offered = [tool for tool in shown if not is_guide(tool)]
+            search = openai.tool_search(find, self._conversions)
+            return [*openai.definitions(offered, names, self._conversions), search]
+        return definitions(format, shown, names, self._conversions)
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        trace_id: str | None = None,
+    ) -> ToolResult[Message]:
+        """Call a tool by the name that it has here or at a provider; the data is its result as MCP has it.
+
+        What failed by chance is tried again, up to three times in the time limit, if the tool says that this is safe.
+        """
+        token = current_trace.set(trace_id or current_trace.get() or new_trace_id())
+        try:
+            meant = self._names().meant(name)
+            limit = timeout if timeout is not None else self._limit(meant)
+            return await tried(
+                lambda: self._called(meant, arguments, timeout),
+                limit=limit,
+                repeatable=self._is_repeatable(meant),
+                subject=meant,
+            )
+        finally:
+            current_trace.reset(token)
+
+    async def answer(
+        self, reply: object, *, format: Format = "anthropic", timeout: float | None = None
+    ) -> list[dict[str, Any]]:
+        """Make every call that a model's reply asks for, all at once, and give what to append to the conversation.
+
+        The reply is the SDK's object or plain JSON. Without calls there is nothing to append: the model is done.
+        """
+        calls = _CALLS[format](reply)
+        answered = await asyncio.gather(*(self._answered(call, timeout) for call in calls))
+        if not answered:
+            return []
+        match format:
+            case "anthropic":
+                hidden = {tool.name for tool in self._tools() if not self._is_shown(tool)}
+                return [anthropic.results_message(answered, names=self._names(), deferred=hidden)]
+            case "openai":
+                loadable = {tool.name: tool for tool in self._tools()}
+                return openai.outputs(answered, loadable, self._names(), self._conversions, about=self._about())
+            case "openai-chat":
+                return openai_chat.results_messages(answered)
+            case "json":
+                return [plain.result(call, result) for call, result in answered]
+
+    async def find(self, query: str, limit: int = 10) -> ToolResult[dict[str, Any]]:
+        """The tools that fit a query best, as `tool_find` gives them."""
+        return await caught(self._found(query, limit))
+
+    async def load(self, *names: str, format: Format = "anthropic") -> ToolResult[list[dict[str, Any]]]:
+        """Have these tools shown from now on, also where others are deferred; gives their definitions. All or none."""
+        return await caught(self._loaded(names, format))
+
+    async def refresh(self, server: str | None = None) -> ToolResult[dict[str, int]]:
+        """Ask a server, or all of them, for its tools now."""
+        if server is not None and server not in self._board.servers:
+            return _no_server(server)
+        return await self._board.refresh(None if server is None else [server])
+
+    async def enable(self, server: str) -> ToolResult[None]:
+        """Switch a server on, for this program; no file changes."""
+        return await self._switched(server, enabled=True)
+
+    async def disable(self, server: str) -> ToolResult[None]:
+        """Switch a server off, for this program: its tools are gone at once."""
+        return await self._switched(server, enabled=False)
+
+    def register(self, tool: Tool) -> Disposable:
+        """Add a tool of this program's own; `ValueError` if its name cannot be used."""
+        registered = self._board.register(tool)
+        self._brought.add(tool.name)
+
+        def undo() -> None:
+            self._brought.discard(tool.name)
+            registered.dispose()
+
+        return Disposable(undo)
+
+    def tool(self, function: Callable[P, R]) -> FunctionTool[P, R]:
+        """Make a tool of a typed function, and add it; a decorator."""
+        made = tool_of(function)
+        self.register(made)
+        return made
+
+    def _tools(self) -> Collection[RegisteredTool]:
+        hidden = self._board.unavailable_servers()
+        return [tool for tool in self._board.registry.all() if tool.server_name not in hidden]
+
+    def _names(self) -> NameBook:
+        generation = self._board.registry.generation
+        if self._book is None or self._book[0] != generation:
+            self._book = (generation, NameBook(self._board.registry.all()))
+        return self._book[1]
+
+    def _about(self) -> dict[str, str]:
+        return {name: said[:_ABOUT] for name, said in self._board.discovery.instructions.items() if said}
+
+    def _is_shown(self, tool: RegisteredTool) -> bool:
+        chosen = {*self._brought, *self._board.settings.pinned, *self._board.loaded_on(self._caller.board)}
+        return tool.name in chosen or is_guide(tool)
+
+    def _limit(self, name: str) -> float:
+        tool = self._board.registry.get(name)
+        server = self._board.servers.get(tool.server_name or "") if tool is not None else None
+        return server.spec.timeout if server is not None else _FIRST_MEETING
+
+    def _is_repeatable(self, name: str) -> bool:
+        tool = self._board.registry.get(name)
+        said = as_object(tool.definition.get("annotations")) if tool is not None else None
+        return said is not None and (said.get("readOnlyHint") is True or said.get("idempotentHint") is True)
+
+    async def _called(
+        self, name: str, arguments: Mapping[str, Any] | None, timeout: float | None
+    ) -> ToolResult[Message]:
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._board.call(name, arguments, self._caller)
+        except TimeoutError:
+            return ToolResult[Message].failed(unavailable(f"{name} did not answer within {timeout:g} s").error)
+
+    async def _answered(self, call: RequestedCall, timeout: float | None) -> tuple[RequestedCall, ToolResult[Message]]:
+        meant = self._names().meant(call.name, call.namespace)
+        return call, call.refusal or await self.call(meant, call.arguments, timeout=timeout)
+
+    async def _found(self, query: str, limit: int) -> dict[str, Any]:
+        tool = ToolFind(self._board)
+        arguments = {"query": query, "limit": limit}
+        tool.check(arguments)
+        token = current.set(self._caller)
+        try:
+            return await tool.call(arguments)
+        finally:
+            current.reset(token)
+
+    async def _loaded(self, names: Iterable[str], format: Format) -> list[dict[str, Any]]:
+        tools = [await self._board.find_tool(self._names().meant(name)) for name in names]
+        assert self._caller.board is not None
+        await self._board.load_on(self._caller.board, [tool.name for tool in tools])
+        return definitions(format, tools, self._names(), self._conversions)
+
+    async def _switched(self, server: str, *, enabled: bool) -> ToolResult[None]:
+        settings = self._board.settings
+        spec = settings.servers.get(server)
+        if spec is None:
+            return _no_server(server)
+        servers = {**settings.servers, server: replace(spec, enabled=enabled)}
+        return await caught(self._board.apply(replace(settings, servers=servers)))
+
+
+def _no_server(name: str) -> ToolResult[Any]:
+    return ToolResult[Any].failed(UnknownTool(f"there is no server {name!r}").error)
+
+
+_CALLS: Mapping[Format, Callable[[object], list[RequestedCall]]] = {
+    "anthropic": anthropic.requested,
+    "openai": openai.requested,
+    "openai-chat": openai_chat.requested,
+    "json": plain.requested,
+}

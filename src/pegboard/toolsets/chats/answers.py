@@ -1,0 +1,74 @@
+"""Chats as rows for models, programs and people: the same over MCP, REST and on the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pegboard import exactjson
+from pegboard.toolsets.chats.chats import Hit, Page
+from pegboard.toolsets.chats.fields import iso
+from pegboard.toolsets.chats.session import Request, Session, ToolCall
+
+MOST_DETAIL = 500
+
+
+def listed(session: Session) -> dict[str, Any]:
+    """A session in a list; where its file is concerns nobody."""
+    row = session.to_dict()
+    del row["chatJsonPath"]
+    return {**row, "lastActivity": iso(session.last_seen)}
+
+
+def found(hit: Hit) -> dict[str, Any]:
+    """A request that was found."""
+    return {
+        "sessionId": hit.session.session_id,
+        "title": hit.session.title or hit.session.first_request_preview,
+        "workspace": hit.session.workspace,
+        "index": hit.index,
+        "timestamp": hit.request.timestamp,
+        "excerpt": hit.excerpt,
+    }
+
+
+def paged(page: Page[Any]) -> dict[str, Any]:
+    """Where a page stands among all there is."""
+    more = page.offset + len(page.items) < page.total
+    told: dict[str, Any] = {
+        "pagination": {"total": page.total, "limit": page.limit, "offset": page.offset, "hasMore": more}
+    }
+    if page.unread:
+        told["message"] = f"{page.unread} chats or requests are not read yet: call again for the rest."
+    return told
+
+
+def turn(index: int, request: Request) -> dict[str, Any]:
+    """A request and its answer, in full."""
+    row: dict[str, Any] = {
+        "index": index,
+        "timestamp": request.timestamp,
+        "request": request.text,
+        "response": request.answer,
+        "status": request.status,
+        "modelId": request.model_id,
+        "toolCalls": [call.to_dict() for call in request.tool_calls],
+        "editedFiles": list(request.edited),
+    }
+    return {**row, "problem": request.error} if request.error else row
+
+
+def told_call(call: ToolCall) -> dict[str, Any]:
+    """A tool that ran, in brief."""
+    told = call.to_dict()
+    if call.input is not None:
+        written = call.input if isinstance(call.input, str) else exactjson.dump(call.input).decode()
+        told["input"] = call.input if len(written) <= MOST_DETAIL else shortened(written, MOST_DETAIL)
+    for name in ("message", "output"):
+        if name in told:
+            told[name] = shortened(told[name], MOST_DETAIL)
+    return told
+
+
+def shortened(text: str, most: int) -> str:
+    """As much of a text as that."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"

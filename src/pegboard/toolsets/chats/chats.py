@@ -1,0 +1,253 @@
+"""Chats: every operation on them, the same for the tools, REST, the command line and Python. They are only read."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from pegboard.result import ToolErrorCode, ToolFailure
+from pegboard.search.excerpt import cut, marked
+from pegboard.storage.database import Database
+from pegboard.toolsets.chats.claude_code import ClaudeCode
+from pegboard.toolsets.chats.folders import belongs, holds
+from pegboard.toolsets.chats.session import Request, Session
+from pegboard.toolsets.chats.shelf import OnProgress, Shelf
+from pegboard.toolsets.chats.source import ChatFile, ChatSource
+from pegboard.toolsets.chats.vscode import ExportedChats, installed
+from pegboard.toolsets.chats.words import Wanted, wanted
+
+T = TypeVar("T")
+
+# For so many seconds nobody looks again which files there are; those that are talked about are looked at each time.
+_FRESH, _FRESH_ENOUGH = 2.0, 60.0
+_MOST_HITS = 5000
+_TOGETHER = 16
+_SHOWN_ID = 200
+
+
+class NotThere(ToolFailure):
+    """What is asked for is not there; the message is the answer."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ToolErrorCode.NOT_FOUND, message, retryable=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """Some of what there is, and how many files or requests nobody had the time to read yet."""
+
+    items: Sequence[T]
+    total: int
+    limit: int
+    offset: int
+    unread: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A request that was found, in its words or in its answer's."""
+
+    session: Session
+    index: int
+    request: Request
+    excerpt: str
+
+
+def local_sources(
+    env: Mapping[str, str] | None = None,
+    home: Path | None = None,
+    platform: str | None = None,
+    exports: Iterable[Path] = (),
+) -> list[ChatSource]:
+    """Every place on this machine where chats are kept, and folders of exported ones."""
+    env, home = os.environ if env is None else env, home or Path.home()
+    return [
+        *installed(env, home, platform or sys.platform),
+        ClaudeCode.at_home(env, home),
+        *map(ExportedChats, exports),
+    ]
+
+
+class Chats:
+    """The chats of some sources, newest first."""
+
+    def __init__(
+        self,
+        database: Database,
+        sources: Sequence[ChatSource] | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.shelf = Shelf(database, local_sources() if sources is None else sources, clock=clock)
+        self._clock = clock
+
+    def look_at_exports(self, exports: Iterable[str]) -> None:
+        """Other folders of exported chats than before."""
+        self.shelf.look_in(local_sources(exports=map(Path, exports)))
+
+    async def close(self) -> None:
+        """Finish what is under way."""
+        await self.shelf.close()
+
+    async def session(self, session_id: str) -> Session:
+        """The session of that id, as it is now; `NotThere` if nobody knows it."""
+        found = await self._known_as(session_id, _FRESH_ENOUGH) or await self._known_as(session_id, 0)
+        found = found or await self.shelf.hint(session_id)
+        if found is None:
+            shown = session_id if len(session_id) <= _SHOWN_ID else f"{session_id[:_SHOWN_ID]}…"
+            raise NotThere(f"Session not found: {shown}")
+        return found
+
+    async def newest(self, places: Sequence[str] | None = None) -> Session | None:
+        """The session in which something happened last; with places, among those of these folders.
+
+        One that lies in a place goes before one whose folder is around it.
+        """
+        files = await self._files()
+        if not places:
+            return await self._newest(files, lambda _: True)
+        inside = await self._newest(files, lambda folders: belongs(folders, places))
+        return inside or await self._newest(files, lambda folders: holds(folders, places))
+
+    async def request(self, session: Session, index: int) -> Request:
+        """A session's request, counted from 1; `NotThere` if it has none of that number, or no file."""
+        if session.chat_json_path is None:
+            raise NotThere("Chat data not available for session")
+        if index > session.requests_count:
+            raise NotThere(f"Index {index} exceeds total requests ({session.requests_count})")
+        found = await self.shelf.requests(session, index, index)
+        if not found:
+            raise NotThere("Chat data not available for session")
+        return found[0]
+
+    async def requests(self, session: Session, first: int = 1, last: int | None = None) -> list[Request]:
+        """A session's requests, counted from 1: all of them, or from one to another."""
+        return await self.shelf.requests(session, first, session.requests_count if last is None else last)
+
+    async def list(
+        self,
+        limit: int = 20,
+        offset: int = 0,
+        workspace: str | None = None,
+        *,
+        patience: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Page[Session]:
+        """Sessions, those in which something happened last before others."""
+        files, unread = await self._read_all(self._until(patience), on_progress)
+        sessions = [session for session in self._sessions(files) if _in_workspace(session, workspace)]
+        return Page(sessions[offset : offset + limit], len(sessions), limit, offset, unread)
+
+    async def search(
+        self,
+        query: str,
+        limit: int = 10,
+        offset: int = 0,
+        workspace: str | None = None,
+        session_id: str | None = None,
+        *,
+        patience: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Page[Hit]:
+        """Requests that have every word of a query in them or in their answer, or any if none has every one."""
+        until = self._until(patience)
+        files, unread = await self._read_all(until, on_progress)
+        unread += await self.shelf.index(until=until, on_progress=on_progress)
+        asked = wanted(query)
+        if not asked.groups:
+            return Page((), 0, limit, offset, unread)
+        by_path = {
+            session.chat_json_path: session
+            for session in self._sessions(files)
+            if _in_workspace(session, workspace) and session_id in (None, session.session_id)
+        }
+        places = await self._places(asked, by_path) or await self._places(replace(asked, any_of=True), by_path)
+        hits = [await self._hit(session, index, asked) for session, index in places[offset : offset + limit]]
+        return Page([hit for hit in hits if hit is not None], len(places), limit, offset, unread)
+
+    async def read_all(self, on_progress: OnProgress | None = None) -> int:
+        """Have every chat read and indexed, however long that takes; how many files there are."""
+        files, _ = await self._read_all(None, on_progress)
+        await self.shelf.index(on_progress=on_progress)
+        return len(files)
+
+    async def clear(self) -> None:
+        """Forget what was read; the chats themselves are not touched."""
+        await self.shelf.clear()
+
+    async def _known_as(self, session_id: str, max_age: float) -> Session | None:
+        await self.shelf.files(max_age)
+        files = await self.shelf.again(self.shelf.named(session_id))
+        if not files and (nameless := self.shelf.nameless()):
+            await self.shelf.read(nameless)
+            files = await self.shelf.again(self.shelf.named(session_id))
+        await self.shelf.read(files)
+        return max(filter(None, map(self.shelf.session, files)), key=_rank, default=None)
+
+    async def _files(self) -> list[ChatFile]:
+        """Every file, latest first; those that changed last, and are likely to change again, as they are now."""
+        files = await self.shelf.files(_FRESH)
+        latest = await self.shelf.again(files[:_TOGETHER])
+        return [*sorted(latest, key=lambda file: file.stamp.changed, reverse=True), *files[_TOGETHER:]]
+
+    async def _newest(self, files: Sequence[ChatFile], admits: Callable[[Sequence[str]], bool]) -> Session | None:
+        best: Session | None = None
+        candidates = (file for file in files if self._may_admit(file, admits))
+        while some := list(islice(candidates, _TOGETHER)):
+            if best is not None and best.requests_count and some[0].stamp.changed // 1_000_000 < best.activity:
+                # Nothing happened in a file after it was written.
+                break
+            await self.shelf.read(some)
+            for session in filter(None, map(self.shelf.session, some)):
+                if session.chat_json_path is not None and admits(session.folders):
+                    best = session if best is None else max(best, session, key=_rank)
+        return best
+
+    def _may_admit(self, file: ChatFile, admits: Callable[[Sequence[str]], bool]) -> bool:
+        """Whether a session may be one of those; without opening its file, where its place tells."""
+        known = self.shelf.session(file) if self.shelf.is_known(file) else None
+        folders = known.folders if known is not None else file.source.folders(file)
+        return admits(folders) or (known is None and not folders)
+
+    async def _read_all(self, until: float | None, on_progress: OnProgress | None) -> tuple[list[ChatFile], int]:
+        files = await self._files()
+        return files, await self.shelf.read(files, until=until, on_progress=on_progress)
+
+    def _sessions(self, files: Sequence[ChatFile]) -> list[Session]:
+        """One session for each id, newest first."""
+        found: dict[str, Session] = {}
+        for session in filter(None, map(self.shelf.session, files)):
+            if session.chat_json_path is not None:
+                other = found.get(session.session_id)
+                found[session.session_id] = session if other is None else max(other, session, key=_rank)
+        return sorted(found.values(), key=lambda session: (-session.activity, session.session_id))
+
+    async def _places(self, asked: Wanted, by_path: Mapping[str | None, Session]) -> list[tuple[Session, int]]:
+        found = await self.shelf.search(asked, _MOST_HITS)
+        return [(by_path[path], index) for path, index in found if path in by_path]
+
+    async def _hit(self, session: Session, index: int, asked: Wanted) -> Hit | None:
+        requests = await self.shelf.requests(session, index, index)
+        if not requests:
+            return None
+        request = requests[0]
+        shown = marked(request.text, asked.words) or marked(request.answer, asked.words)
+        return Hit(session, index, request, shown or cut(request.text or request.answer))
+
+    def _until(self, patience: float | None) -> float | None:
+        return None if patience is None else self._clock() + patience
+
+
+def _rank(session: Session) -> tuple[bool, bool, int]:
+    """Of several: one whose file can be read, in which something was asked, and that latest."""
+    return session.chat_json_path is not None, session.requests_count > 0, session.activity
+
+
+def _in_workspace(session: Session, workspace: str | None) -> bool:
+    return workspace is None or belongs(session.folders, [workspace])

@@ -1,0 +1,75 @@
+"""Values of files that others write: each is taken if it is what it should be, and is missing if not."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+from pegboard import exactjson
+from pegboard.exactjson import as_list, as_object
+
+# The last moment that JavaScript knows, in milliseconds; ours ends with the year 9999.
+_LAST = 253_402_300_799_999
+
+
+def parsed(data: bytes) -> Any:
+    """A JSON text's value. Bytes that are no UTF-8 become U+FFFD, and spoil only the word that they stand in."""
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    try:
+        return exactjson.parse(data)
+    except exactjson.NotJson:
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return exactjson.parse(data.decode("utf-8", "replace"))
+        raise
+
+
+def an_object(value: object) -> dict[str, Any]:
+    """The object, or an empty one."""
+    return as_object(value) or {}
+
+
+def a_list(value: object) -> list[Any]:
+    """The list, or an empty one."""
+    return as_list(value) or []
+
+
+def a_text(value: object) -> str:
+    """The text, or an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def a_name(value: object) -> str | None:
+    """A text that says something."""
+    return value if isinstance(value, str) and value else None
+
+
+def a_moment(value: object) -> int | None:
+    """Milliseconds since 1970, from such a number or from a date in ISO 8601."""
+    if isinstance(value, str):
+        value = _milliseconds(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return int(value) if 1 <= value <= _LAST else None
+
+
+def a_markdown(value: object) -> str:
+    """A text, plain or as VS Code's object for Markdown."""
+    return a_text(value) or a_text(an_object(value).get("value"))
+
+
+def iso(moment: int | None) -> str | None:
+    """A moment for people."""
+    if moment is None:
+        return None
+    return datetime.fromtimestamp(moment / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _milliseconds(text: str) -> float | None:
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000
+    except (ValueError, OverflowError):
+        return None

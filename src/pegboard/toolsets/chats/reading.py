@@ -1,0 +1,157 @@
+"""How a file is read that somebody else may be writing: once whole, then on from where the last good line ended."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import BinaryIO, Protocol
+
+from pegboard import exactjson
+from pegboard.toolsets.chats.fields import parsed
+from pegboard.toolsets.chats.session import Chat
+
+# Beyond this a file is no chat that anybody could have had.
+MOST_BYTES = 1 << 30
+_WITNESS = 4096
+
+
+class BrokenLine(ValueError):  # noqa: N818  it names the line
+    """A line that cannot be understood; the message says why, without its text."""
+
+
+class Unreadable(ValueError):  # noqa: N818  it names the file
+    """A file that holds no chat, or whose chat cannot be read; the message says why, without its text."""
+
+
+class Lines(Protocol):
+    """Makes sense of a file line by line."""
+
+    # Whether a line means nothing without those before it.
+    chained: bool
+
+    def take(self, line: bytes) -> None:
+        """One line; `BrokenLine`, and nothing changed, if it cannot be understood."""
+        ...
+
+    def chat(self) -> Chat:
+        """What the lines so far say; `Unreadable` if that is no chat."""
+        ...
+
+
+class Reading(Protocol):
+    """A file on its way to a chat."""
+
+    # Whether it can be read on at all, once it has grown.
+    grows: bool
+
+    def goes_on(self, stream: BinaryIO, size: int) -> bool:
+        """Whether a file that has changed since can be read on, instead of from its beginning."""
+        ...
+
+    def read(self, stream: BinaryIO) -> Chat:
+        """Read what there is to read; `Unreadable` or `OSError` if that cannot be."""
+        ...
+
+
+class LineReading:
+    """A file of lines, to which lines are added."""
+
+    grows = True
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+        # Where the last line ended that was taken, and how the file looked up to there.
+        self._offset = 0
+        self._witness = b""
+        self._problem: str | None = None
+
+    def goes_on(self, stream: BinaryIO, size: int) -> bool:
+        """A file that was cut or written anew ends or looks different where we stopped, or at its beginning."""
+        return size >= self._offset > 0 and self._look(stream) == self._witness
+
+    def read(self, stream: BinaryIO) -> Chat:
+        """Take every line that is new. The last one, if it is broken, is one that is still being written."""
+        self._take_new(stream)
+        self._witness = self._look(stream)
+        chat = self._lines.chat()
+        return chat if self._problem is None else replace(chat, problem=self._problem)
+
+    def _take_new(self, stream: BinaryIO) -> None:
+        stream.seek(self._offset)
+        at, broken = self._offset, None
+        while line := stream.readline(MOST_BYTES):
+            at += len(line)
+            if not line.strip(b" \t\r\n\0"):
+                continue
+            if broken is not None:
+                # It was not the last one: nobody is still writing it.
+                self._problem, broken = broken, None
+                if self._lines.chained:
+                    return
+            try:
+                self._lines.take(line)
+            except BrokenLine as exc:
+                broken = f"the line that ends at byte {at} is broken: {exc}"
+                continue
+            self._offset = at
+
+    def _look(self, stream: BinaryIO) -> bytes:
+        digest = blake2b(self._offset.to_bytes(8, "little"), digest_size=16)
+        stream.seek(0)
+        digest.update(stream.read(min(_WITNESS, self._offset)))
+        stream.seek(max(self._offset - _WITNESS, 0))
+        digest.update(stream.read(min(_WITNESS, self._offset)))
+        return digest.digest()
+
+
+class WholeReading:
+    """A file that is one JSON document, written anew with each change."""
+
+    grows = False
+
+    def __init__(self, chat_of: Callable[[object], Chat]) -> None:
+        self._chat_of = chat_of
+
+    def goes_on(self, stream: BinaryIO, size: int) -> bool:
+        """Never: nothing of it stays in its place."""
+        del stream, size
+        return False
+
+    def read(self, stream: BinaryIO) -> Chat:
+        """Read all of it."""
+        stream.seek(0)
+        try:
+            return self._chat_of(parsed(stream.read(MOST_BYTES)))
+        except exactjson.NotJson:
+            raise Unreadable("it is no JSON") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """How a file looked: what has the same stamp has not changed."""
+
+    size: int
+    changed: int
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> Stamp:
+        """The stamp of a file."""
+        return cls(found.st_size, found.st_mtime_ns)
+
+
+def open_to_read(path: str) -> BinaryIO:
+    """An ordinary file, opened in a way that waits for nobody and changes nothing."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise Unreadable("it is no file")
+        if found.st_size > MOST_BYTES:
+            raise Unreadable(f"it has {found.st_size:,} bytes, {MOST_BYTES:,} is the most")
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise

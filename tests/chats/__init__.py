@@ -1,0 +1,1 @@
+"""Chats: how they are found, read, kept, and told."""

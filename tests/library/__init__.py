@@ -1,0 +1,1 @@
+"""Pegboard as a library."""

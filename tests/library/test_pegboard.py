@@ -1,0 +1,270 @@
+"""The library as a program uses it: definitions, calls, own tools, and nothing that is raised."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog.testing
+
+from harness import toy, write_config
+from pegboard import Pegboard, Tool, ToolErrorCode, ToolResult
+from pegboard.config import ConfigError
+from pegboard.function_tool import tool
+from pegboard.retries import MOST_TRIES, tried
+
+pytestmark = pytest.mark.anyio
+
+QUIET: dict[str, Any] = {"toolsets": []}
+FINDING: dict[str, Any] = {"toolsets": ["discovery"]}
+
+
+@tool
+async def double(number: int) -> int:
+    """Double a number."""
+    return 2 * number
+
+
+@pytest.mark.scenario("registry: AC3 static and MCP tools come as one list in the provider's form")
+async def test_static_and_servers_tools_are_one_sorted_list() -> None:
+    """In Anthropic's form unless another one is asked for, whatever `expose` says."""
+    for expose in ("all", "search", "auto"):
+        async with Pegboard({"one": toy(), "two": toy()}, settings={**QUIET, "expose": expose}) as board:
+            board.register(double)
+            tools = await board.get_tool_definitions()
+            names = [each["name"] for each in tools]
+            assert names == sorted(names)
+            assert {"double", "one__echo", "two__echo"} <= set(names)
+            assert {key for each in tools for key in each} == {"name", "description", "input_schema"}
+            for form, key in (("openai", "parameters"), ("openai-chat", "function"), ("json", "inputSchema")):
+                others = await board.get_tool_definitions(format=form)  # type: ignore[arg-type]
+                assert len(others) == len(tools)
+                assert all(key in each for each in others)
+
+
+@pytest.mark.scenario("registry: AC1 enabled servers are registered at start and not connected")
+async def test_nothing_connects_before_it_is_needed() -> None:
+    """Not when the board is made, opened, given tools or asked for what it has itself."""
+    async with Pegboard({"one": toy()}, settings=QUIET) as board:
+        board.register(double)
+        assert (await board.call("double", {"number": 4})).unwrap()["structuredContent"]["data"] == 8
+        assert board._board.servers["one"].state.value == "registered"
+        await board.get_tool_definitions()
+        assert board._board.servers["one"].state.value == "connected"
+
+
+async def test_a_board_from_a_config_file(tmp_path: Path) -> None:
+    """By path; a file that is not there, and servers that make no sense, are the program's mistakes."""
+    path = write_config(tmp_path / "config.json", {"one": toy()})
+    async with Pegboard.from_config(path) as board:
+        result = await board.call("one__echo", {"text": "hello"})
+        assert result.unwrap()["content"][0]["text"] == '{"text": "hello"}'
+    with pytest.raises(ConfigError):
+        Pegboard.from_config(tmp_path / "nowhere.json")
+    with pytest.raises(ConfigError, match="command"):
+        Pegboard({"one": {"command": 5}})
+
+
+@pytest.mark.scenario("registry: AC7 every failure is a result with a fitting code")
+async def test_calls_never_raise() -> None:
+    """A dead server, an unknown tool, bad arguments and a limit that runs out are four results."""
+    servers = {"one": toy(), "dead": {"command": "/nonexistent/server"}}
+    async with Pegboard(servers, settings=QUIET) as board:
+        board.register(double)
+        await board.get_tool_definitions()
+        dead = await board.call("dead__anything")
+        unknown = await board.call("one__ecko")
+        bad = await board.call("double", {"number": "many"})
+        slow = await board.call("one__sleep", {"seconds": 30}, timeout=0.2)
+    assert dead.error is not None
+    assert dead.error.code is ToolErrorCode.UNAVAILABLE
+    assert unknown.error is not None
+    assert unknown.error.code is ToolErrorCode.NOT_FOUND
+    assert "one__echo" in unknown.error.message
+    assert bad.unwrap()["isError"] is True
+    assert "number" in bad.unwrap()["content"][0]["text"]
+    assert slow.error is not None
+    assert (slow.error.code, slow.error.retryable) == (ToolErrorCode.UNAVAILABLE, True)
+    assert "0.2 s" in slow.error.message
+
+
+async def test_a_long_name_is_called_by_what_a_provider_says(tmp_path: Path) -> None:
+    """Providers take 64 characters, MCP clients get 48: both names lead to the tool."""
+    long = "a_tool_with_a_name_that_is_longer_than_clients_take_it"
+    async with Pegboard({"one": toy(tools=[long])}, settings=QUIET) as board:
+        names = [each["name"] for each in await board.get_tool_definitions()]
+        assert f"one__{long}" in names
+        assert (await board.call(f"one__{long}")).success
+        [short] = [each.name for each in board._board.registry.all() if each.original_name == long]
+        assert len(short) <= 48
+        assert (await board.call(short)).success
+
+
+async def test_find_and_load() -> None:
+    """What is found can be loaded; loaded tools are shown also where the rest is deferred."""
+    async with Pegboard({"one": toy(), "two": toy()}, settings={**FINDING, "pinned": ["two__echo"]}) as board:
+        board.register(double)
+        found = (await board.find("echo a text", limit=3)).unwrap()
+        assert "one__echo" in [each["name"] for each in found["tools"]]
+        before = {each["function"]["name"] for each in await deferred(board, "openai-chat")}
+        assert {"tool_find", "two__echo", "double"} <= before
+        assert "one__echo" not in before
+        [definition] = (await board.load("one__echo", format="openai-chat")).unwrap()
+        assert definition["function"]["name"] == "one__echo"
+        assert {each["function"]["name"] for each in await deferred(board, "openai-chat")} == before | {"one__echo"}
+        missing = await board.load("one__echo", "one__nothing")
+        assert missing.error is not None
+        assert missing.error.code is ToolErrorCode.NOT_FOUND
+        # The model's own tool does the same.
+        assert (await board.call("tool_load", {"names": ["one__sleep"]})).unwrap()["isError"] is False
+        assert "one__sleep" in {each["function"]["name"] for each in await deferred(board, "openai-chat")}
+
+
+async def deferred(board: Pegboard, form: Any) -> list[dict[str, Any]]:
+    return await board.get_tool_definitions(format=form, deferred=True)
+
+
+async def test_deferred_tools_wait_to_be_found() -> None:
+    """Claude gets every tool, most of them deferred; OpenAI gets a search that this side runs."""
+    async with Pegboard({"one": toy()}, settings=FINDING) as board:
+        board.register(double)
+        claude = {each["name"]: each.get("defer_loading", False) for each in await deferred(board, "anthropic")}
+        assert claude["one__echo"] is True
+        assert (claude["tool_find"], claude["double"]) == (False, False)
+        assert not claude.keys() & {"tool_load", "tool_call", "tool_describe", "tool_active", "tool_unload"}
+        functions = await deferred(board, "openai")
+        assert [each["type"] for each in functions] == ["function", "tool_search"]
+        assert functions[-1]["execution"] == "client"
+
+
+async def test_servers_are_switched_and_refreshed() -> None:
+    """For this program alone; a server that there is not is told."""
+    async with Pegboard({"one": toy(), "two": toy()}, settings=QUIET) as board:
+        assert (await board.refresh()).unwrap()["registered"] > 0
+        assert (await board.disable("one")).success
+        names = [each["name"] for each in await board.get_tool_definitions()]
+        assert not [name for name in names if name.startswith("one__")]
+        off = await board.call("one__echo", {"text": "x"})
+        assert off.error is not None
+        assert "disabled" in off.error.message
+        assert (await board.enable("one")).success
+        assert (await board.refresh("one")).success
+        assert (await board.call("one__echo", {"text": "x"})).success
+        for outcome in (await board.enable("no"), await board.disable("no"), await board.refresh("no")):
+            assert outcome.error is not None
+            assert outcome.error.code is ToolErrorCode.NOT_FOUND
+
+
+async def test_a_program_brings_its_own_tools() -> None:
+    """As a class, as a function, or decorated where it stands; taken out again by what registering gave."""
+
+    class Greet(Tool):
+        """Says hello."""
+
+        name = "greet"
+        description = "Say hello"
+
+        async def call(self, arguments: Mapping[str, Any]) -> Any:
+            return {"hello": arguments.get("who", "world")}
+
+    async with Pegboard(settings=QUIET) as board:
+
+        @board.tool
+        def shout(text: str) -> str:
+            """Say it louder."""
+            return text.upper()
+
+        registered = board.register(Greet())
+        assert (await board.call("greet")).unwrap()["structuredContent"] == {"hello": "world"}
+        assert (await board.call("shout", {"text": "hey"})).unwrap()["structuredContent"]["data"] == "HEY"
+        assert shout("plain") == "PLAIN"
+        with pytest.raises(ValueError, match="already"):
+            board.register(Greet())
+        registered.dispose()
+        gone = await board.call("greet")
+        assert gone.error is not None
+        with pytest.raises(ValueError, match="snake_case"):
+            board.register(type("Bad", (Greet,), {"name": "no-good"})())
+
+
+async def outcomes(*results: ToolResult[str], limit: float = 60.0, repeatable: bool = True) -> tuple[Any, int]:
+    """What trying comes to when the tries end like this, and how many there were."""
+    left = list(results)
+
+    async def attempt() -> ToolResult[str]:
+        return left.pop(0)
+
+    result = await tried(attempt, limit=limit, repeatable=repeatable, subject="x")
+    return result.data if result.success else result.error, len(results) - len(left)
+
+
+async def test_only_what_may_work_the_next_time_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three times at most, with pauses that grow, while the limit has room, and only where that is safe."""
+    from pegboard.result import ToolError
+
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    by_chance = ToolResult[str].failed(ToolError(ToolErrorCode.UNAVAILABLE, "gone", retryable=True))
+    for_good = ToolResult[str].failed(ToolError(ToolErrorCode.INVALID_INPUT, "wrong", retryable=False))
+    fine = ToolResult[str].ok("fine")
+    assert await outcomes(fine) == ("fine", 1)
+    assert await outcomes(by_chance, fine) == ("fine", 2)
+    assert await outcomes(by_chance, by_chance, by_chance) == (by_chance.error, MOST_TRIES)
+    assert pauses[1] < pauses[2]
+    assert await outcomes(for_good) == (for_good.error, 1)
+    assert await outcomes(by_chance, repeatable=False) == (by_chance.error, 1)
+    assert await outcomes(by_chance, limit=0.01) == (by_chance.error, 1)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "tries"),
+    [
+        ({"readOnlyHint": True}, 3),
+        ({"idempotentHint": True}, 3),
+        ({"readOnlyHint": False}, 1),
+        ({"readOnlyHint": "yes"}, 1),
+        (None, 1),
+    ],
+)
+async def test_a_tool_has_to_say_that_it_can_be_tried_again(annotations: dict[str, Any] | None, tries: int) -> None:
+    """One that may have done its work before its answer got lost is not called twice."""
+    from pegboard.result import unavailable
+
+    calls = 0
+    board = Pegboard(settings=QUIET)
+
+    async def fail(*_: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return ToolResult[Any].failed(unavailable("lost").error)
+
+    @tool(annotations=annotations)
+    async def work() -> None:
+        """Do something."""
+
+    board._board.call = fail  # type: ignore[method-assign]
+    async with board:
+        board.register(work)
+        assert (await board.call("work")).error is not None
+    assert calls == tries
+
+
+async def test_one_trace_goes_through_every_line_of_a_call() -> None:
+    """The one that is given, or a new one for each call."""
+    async with Pegboard({"one": toy()}, settings=QUIET) as board:
+        from pegboard.log import _add_trace_id
+
+        with structlog.testing.capture_logs(processors=[_add_trace_id]) as logs:  # type: ignore[list-item]
+            await board.call("one__echo", {"text": "x"}, trace_id="abc")
+            await board.call("one__echo", {"text": "x"})
+    called = [entry["traceId"] for entry in logs if entry["event"] == "tool.called"]
+    assert called[0] == "abc"
+    assert called[1] != "abc"
+    assert {entry.get("traceId") for entry in logs} <= set(called)

@@ -1,0 +1,75 @@
+"""Spans, for whoever traces with OpenTelemetry."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from harness import toy
+from pegboard import Pegboard, telemetry
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def spans(monkeypatch: pytest.MonkeyPatch) -> Generator[InMemorySpanExporter]:
+    """What is traced in a test; there is one provider for a whole process, so it is put in its place by hand."""
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
+    yield exporter
+    provider.shutdown()
+
+
+def told(span: ReadableSpan) -> dict[str, object]:
+    return dict(span.attributes or {})
+
+
+async def test_each_call_is_a_span(spans: InMemorySpanExporter) -> None:
+    """With the tool, its server and how it went; a failure is an error without a word of what was said."""
+    async with Pegboard({"one": toy()}, settings={"toolsets": []}) as board:
+        await board.call("one__echo", {"text": "quokka"}, trace_id="abc")
+        await board.call("one__fails")
+        await board.call("one__refuses", {"text": "quokka"})
+    fine, failed, refused = spans.get_finished_spans()
+    assert fine.name == "tools/call one__echo"
+    assert told(fine) == {
+        "mcp.method.name": "tools/call",
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "one__echo",
+        "pegboard.server": "one",
+        "pegboard.trace_id": "abc",
+        "pegboard.outcome": "ok",
+    }
+    assert told(failed)["pegboard.outcome"] == "error"
+    assert (refused.status.is_ok, refused.status.description) == (False, "RpcError")
+    assert "quokka" not in "".join(span.to_json() for span in (fine, failed, refused))
+    assert "no, thank you" not in refused.to_json()
+
+
+async def test_a_call_within_a_span_is_its_child(spans: InMemorySpanExporter) -> None:
+    """So that a trace of an agent's turn has the tools that it called."""
+    async with Pegboard({"one": toy()}, settings={"toolsets": []}) as board:
+        with trace.get_tracer("agent").start_as_current_span("turn") as turn:
+            await board.call("one__echo", {"text": "x"})
+    call, parent = spans.get_finished_spans()
+    assert parent.name == "turn"
+    assert call.parent is not None
+    assert call.parent.span_id == turn.get_span_context().span_id
+
+
+async def test_without_the_sdk_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing else changes."""
+    telemetry._starter.cache_clear()
+    monkeypatch.setattr(telemetry, "find_spec", lambda _: None)
+    try:
+        async with Pegboard({"one": toy()}, settings={"toolsets": []}) as board:
+            assert (await board.call("one__echo", {"text": "x"})).success
+    finally:
+        telemetry._starter.cache_clear()
