@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 4
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help serve test test-long quick lint types check conformance bench bench-search bench-memory clean
+.PHONY: help serve test test-long quick lint types check conformance bench bench-search bench-memory bench-tasks clean
 .DEFAULT_GOAL := help
 
 help:
@@ -49,7 +49,7 @@ conformance: $(VENV)/node.stamp
 	$(BIN)/python -m tests.conformance
 
 # ARGS go to one of them: `make bench-memory ARGS="--sizes 1000"`.
-bench: bench-search bench-memory
+bench: bench-search bench-memory bench-tasks
 
 bench-search: $(VENV)/dev.stamp
 	$(PIP) --group bench
@@ -57,6 +57,9 @@ bench-search: $(VENV)/dev.stamp
 
 bench-memory: $(VENV)/node.stamp
 	$(BIN)/python -m benchmarks.memory $(ARGS)
+
+bench-tasks: $(VENV)/dev.stamp
+	$(BIN)/python -m benchmarks.tasks $(ARGS)
 
 clean:
 	rm -rf $(VENV) tests/node/node_modules

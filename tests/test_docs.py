@@ -18,9 +18,9 @@ from pegboard.config import own, read, settings
 ROOT = Path(__file__).parent.parent
 INTRODUCTION = """# Commands
 
-Commands that ask (`servers`, `tools`, `find`, `describe`, `call`, `refresh`, `memory …`) ask a running
-`pegboard serve` of the same config, else do the work themselves. Exit codes: 0 fine, 1 it failed, 2 the call was wrong,
-3 config, 4 a server could not be reached.
+Commands that ask (`servers`, `tools`, `find`, `describe`, `call`, `refresh`, `memory …`, `tasks …`) ask a
+running `pegboard serve` of the same config, else do the work themselves. Exit codes: 0 fine, 1 it failed, 2 the call
+was wrong, 3 config, 4 a server could not be reached.
 
 This page is written by `UPDATE_DOCS=1 make test ARGS=tests/test_docs.py`.
 """

@@ -37,6 +37,7 @@ from pegboard.toolsets.chats import Chats, CurrentDialog, chat_index, chat_tools
 from pegboard.toolsets.discovery import discovery_tools
 from pegboard.toolsets.hooks import Hooks
 from pegboard.toolsets.memory import Memories, memory_tools
+from pegboard.toolsets.tasks import Project, Registry, task_tools
 from pegboard.toolsets.workspace import Workspace
 from pegboard.view import EVERYTHING, Filter, Sight, View
 
@@ -103,11 +104,16 @@ class Board:
         self.memories = Memories(self.storage.database, namespace=self.settings.memory_namespace)
         self._chat_index = chat_index()
         self.chats = Chats(self._chat_index, local_sources(exports=map(Path, self.settings.chats_exports)))
+        self.tasks = Registry(
+            self.storage.database,
+            Project(self.workspace.named, configured=lambda: workspace or self.settings.workspace),
+        )
         self._hooks = Hooks(
             {
                 "chats": lambda: chat_tools(self.chats, CurrentDialog(self.chats, self.workspace)),
                 "discovery": lambda: discovery_tools(self),
                 "memory": lambda: memory_tools(self.memories, lambda: self.settings.memory_answer_size),
+                "tasks": lambda: task_tools(self.tasks),
             },
             self.register,
         )

@@ -27,7 +27,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
         folder / "pegboard.json", {"one": toy(tools=["x"])}, toolsets=["discovery", "memory", "chats"]
     )
     home = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "PEGBOARD_STATE_DIR": str(folder / "state")}
-    with serving(config, **home) as (_, url):
+    with serving(config, 0, **home) as (_, url):
         yield url
 
 

@@ -27,6 +27,7 @@ class Answerer(Protocol):
     def find(self, query: str, limit: int) -> Answer: ...
     def describe(self, name: str) -> Answer: ...
     def call(self, name: str, arguments: Mapping[str, Any]) -> Answer: ...
+    def task_graph(self, path: str | None, change: str | None, form: str) -> Answer: ...
     def refresh(self, names: Sequence[str], done: Callable[[str], None]) -> dict[str, Answer]: ...
 
 
@@ -81,6 +82,12 @@ class Running:
     def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         """Call a tool."""
         return self._ask("POST", f"/api/tools/{quote(name, safe='')}/call", {"arguments": arguments})
+
+    def task_graph(self, path: str | None, change: str | None, form: str) -> Answer:
+        """Who waits for whom."""
+        query = {"path": path, "change_id": change, "format": form}
+        given = urlencode({key: value for key, value in query.items() if value}, errors="replace")
+        return self._ask("GET", f"/api/tasks/graph?{given}")
 
     def refresh(self, names: Sequence[str], done: Callable[[str], None]) -> dict[str, Answer]:
         """Have servers asked for their tools now, all at once."""
@@ -149,6 +156,12 @@ class Alone:
             return (await board.call(name, arguments)).unwrap()
 
         return self._with_board(work)
+
+    def task_graph(self, path: str | None, change: str | None, form: str) -> Answer:
+        """Who waits for whom."""
+        from pegboard.toolsets.tasks import drawn
+
+        return self._with_board(lambda board: drawn(board.tasks, form, change, path=path))
 
     def refresh(self, names: Sequence[str], done: Callable[[str], None]) -> dict[str, Answer]:
         """Ask servers for their tools now, all at once."""

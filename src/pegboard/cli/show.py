@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from rich.text import Text
 
-_FOLDED = {"last error", "summary", "excerpt"}
+_FOLDED = {"last error", "summary", "excerpt", "task", "waits for"}
 _OPEN, _CLOSE = "<mark>", "</mark>"
 _MARK = re.compile(f"({_OPEN}|{_CLOSE})")
 # All but tabs and line ends: with the others a text can move the cursor, recolour the screen or rename the window.
@@ -33,6 +33,8 @@ def coloured(word: str) -> str:
     """A state in its colour."""
     colours = {"connected": "green", "available": "green", "idle": "cyan", "lost": "red", "invalid": "red"}
     colours |= {"unavailable": "red", "needs_auth": "yellow", "disabled": "bright_black", "connecting": "yellow"}
+    colours |= {"completed": "green", "in_progress": "cyan", "blocked": "red", "skipped": "bright_black"}
+    colours |= {"missing": "red"}
     return f"[{colours[word]}]{word}[/]" if word in colours else word
 
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from pegboard.board import Board
-from pegboard.front.queried import queried
+from pegboard.front.queried import joined, queried
 from pegboard.front.reply import Created, answering, body_of
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
 from pegboard.tool import Tool
@@ -45,7 +45,7 @@ class MemoryRest:
     async def _all(self, request: Request) -> Any:
         if _method(request) == "GET":
             return await self._do("memory_list", self._queried(request, "memory_list"))
-        arguments = _joined(await body_of(request), self._queried(request, "memory_add"))
+        arguments = joined(await body_of(request), self._queried(request, "memory_add"))
         data = await self._do("memory_add", arguments)
         return Created(data) if data["created"] else data
 
@@ -53,18 +53,18 @@ class MemoryRest:
         key, action = _address(request)
         method = _method(request)
         if action == _RENAME and method == "POST":
-            given = _joined(await body_of(request), self._queried(request, "memory_rename"))
-            return await self._do("memory_rename", _joined(given, {"old_key": key}))
+            given = joined(await body_of(request), self._queried(request, "memory_rename"))
+            return await self._do("memory_rename", joined(given, {"old_key": key}))
         if action == _LINKED and method == "GET":
             arguments = self._queried(request, "memory_read_linked")
-            return await self._do("memory_read_linked", _joined(arguments, {"key": key}))
+            return await self._do("memory_read_linked", joined(arguments, {"key": key}))
         tool = _BY_METHOD.get(method)
         if tool is None or action is not None:
             raise ToolFailure(
                 ToolErrorCode.NOT_FOUND, f"{request.method} is not possible there; /docs lists what there is"
             )
         given = await body_of(request) if method == "PATCH" else {}
-        return await self._do(tool, _joined(given, {**self._queried(request, tool), "key": key}))
+        return await self._do(tool, joined(given, {**self._queried(request, tool), "key": key}))
 
     async def _search(self, request: Request) -> Any:
         return await self._do("memory_search", self._queried(request, "memory_search", q="query"))
@@ -86,14 +86,6 @@ class MemoryRest:
 def _method(request: Request) -> str:
     """What is asked for; HEAD is a GET without the answer's body, and Starlette lets it in wherever GET is."""
     return "GET" if request.method == "HEAD" else request.method
-
-
-def _joined(given: Mapping[str, Any], also: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments from two places; where both say something, it has to be the same."""
-    for name in given.keys() & also.keys():
-        if given[name] != also[name]:
-            raise invalid(f"{name}: the address says one thing and the body another")
-    return {**given, **also}
 
 
 def _address(request: Request) -> tuple[str, str | None]:

@@ -7,8 +7,11 @@ from functools import cache
 from typing import Any
 
 from pegboard.result import ToolErrorCode
+from pegboard.tool import Tool
 from pegboard.toolsets.chats.tools import ChatTool, ListSessions, SearchChats
 from pegboard.toolsets.memory.tools import MEMORY_TOOLS
+from pegboard.toolsets.tasks.graph import FORMATS
+from pegboard.toolsets.tasks.tools import TASK_TOOLS
 from pegboard.version import VERSION
 
 _TEXT = {"type": "string"}
@@ -105,6 +108,7 @@ def document() -> dict[str, Any]:
             "/api/tools/{name}/call": {"post": _call()},
             **_memory_paths(),
             **_chat_paths(),
+            **_task_paths(),
         },
         "components": {"schemas": {"Server": _SERVER, "Tool": _TOOL, "Failure": _FAILURE}},
     }
@@ -122,17 +126,8 @@ def _memory_paths() -> dict[str, Any]:
     tools = {tool.name: tool for tool in MEMORY_TOOLS}
 
     def operation(name: str, *, path: str = "", body: bool = False, **names: str) -> dict[str, Any]:
-        tool = tools[name]
-        properties = {key: schema for key, schema in tool.input_schema["properties"].items() if key != path}
-        required = [key for key in tool.input_schema["required"] if key != path]
-        data = (tool.output_schema or {})["properties"]["data"]
-        inside = {key: schema for key, schema in properties.items() if not body or key == "namespace"}
-        parameters = [*([_KEY] if path else []), *_queries(inside, required, names)]
-        described = _operation(tool.description, data, *parameters)
-        if body:
-            schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-            described["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
-        return described
+        place = {path: [_KEY]} if path else {}
+        return _of_tool(tools[name], place, in_query=("namespace",) if body else None, names=names)
 
     added = operation("memory_add", body=True)
     added["responses"]["201"] = {**added["responses"]["200"], "description": "It is written down."}
@@ -169,6 +164,52 @@ def _chat_paths() -> dict[str, Any]:
         "/api/chats/{id}": {"get": whole},
         "/api/chat/search": {"get": operation(SearchChats, ["query"], query="q")},
     }
+
+
+def _task_paths() -> dict[str, Any]:
+    """Each is one of the task tools, save the graph."""
+    tools = {tool.name: tool for tool in TASK_TOOLS}
+    change = {"name": "change", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+    number = {"name": "number", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 1}}
+    drawing = _operation(
+        "Who waits for whom: Mermaid text, a picture for a terminal, or its rows",
+        {"type": "object", "required": ["format", "tasks", "left_out"]},
+        _query("path", "The folder that holds openspec."),
+        _query("change_id", "Only tasks of this change, with what they need."),
+        _query("format", f"{', '.join(FORMATS)}; mermaid if nothing is said."),
+    )
+    return {
+        "/api/tasks": {"get": _of_tool(tools["registry_list"])},
+        "/api/tasks/next": {"get": _of_tool(tools["registry_next"])},
+        "/api/tasks/graph": {"get": drawing},
+        "/api/tasks/sync": {"post": _of_tool(tools["registry_sync"], in_query=("path",), body_needed=False)},
+        "/api/tasks/{change}/{number}": {
+            "patch": _of_tool(tools["registry_update"], {"task_id": (change, number)}, in_query=("path",))
+        },
+    }
+
+
+def _of_tool(
+    tool: type[Tool],
+    in_path: Mapping[str, Sequence[dict[str, Any]]] | None = None,
+    *,
+    in_query: Sequence[str] | None = None,
+    body_needed: bool = True,
+    names: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """An operation that is a tool: its parameters in the path and the query, or all but some of these in the body."""
+    placed = in_path or {}
+    properties = {key: schema for key, schema in tool.input_schema["properties"].items() if key not in placed}
+    required = [key for key in tool.input_schema["required"] if key not in placed]
+    inside = {key: schema for key, schema in properties.items() if in_query is None or key in in_query}
+    queried = _queries(inside, required, names or {})
+    data = (tool.output_schema or {})["properties"]["data"]
+    parts = [part for each in placed.values() for part in each]
+    described = _operation(tool.description, data, *parts, *queried)
+    if in_query is not None:
+        schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+        described["requestBody"] = {"required": body_needed, "content": {"application/json": {"schema": schema}}}
+    return described
 
 
 def _queries(properties: Mapping[str, Any], required: Sequence[str], names: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -1,7 +1,8 @@
-"""The parameters of an address as a tool's arguments."""
+"""The parameters of an address as a tool's arguments, and those of a body with them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.requests import Request
@@ -30,6 +31,14 @@ def queried(request: Request, tool: Tool, **names: str) -> dict[str, Any]:
             raise invalid(f"{given} is given {len(values)} times")
         found[name] = _typed(values, kind)
     return found
+
+
+def joined(given: Mapping[str, Any], also: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments from two places; where both say something, it has to be the same."""
+    for name in given.keys() & also.keys():
+        if given[name] != also[name]:
+            raise invalid(f"{name}: the address says one thing and the body another")
+    return {**given, **also}
 
 
 def _typed(values: list[str], kind: object) -> Any:

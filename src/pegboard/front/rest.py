@@ -17,6 +17,7 @@ from pegboard.front.openapi import document
 from pegboard.front.pages import page
 from pegboard.front.reload import ConfigFile
 from pegboard.front.reply import answering, body_of, json_response
+from pegboard.front.tasks import TaskRest
 from pegboard.protocol.nearness import is_remote
 from pegboard.relay.caller import Caller
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
@@ -53,6 +54,7 @@ class Rest:
             Route("/api/tools/{name}/call", answering(self._call), methods=["POST"]),
             *MemoryRest(self._board).routes(),
             *ChatsRest(self._board).routes(),
+            *TaskRest(self._board).routes(),
         ]
 
     async def _health(self, _: Request) -> Response:

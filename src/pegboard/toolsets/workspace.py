@@ -8,6 +8,7 @@ from typing import cast
 
 from pegboard.exactjson import as_object
 from pegboard.relay.caller import Caller, current
+from pegboard.result import unavailable
 
 # A client that is asked for its folders and says nothing keeps nobody waiting. In 2026-07-28 the question is the answer
 # to its request, and it comes back with the folders when it has them.
@@ -29,15 +30,32 @@ class Workspace:
 
     async def roots(self) -> list[str] | None:
         """The folders that the client itself names, if it names any."""
-        caller = current.get(None)
-        if caller is None or caller.ask is None or "roots" not in caller.capabilities:
-            return None
         try:
-            async with asyncio.timeout(PATIENCE[caller.era]):
-                answer = await caller.asked("roots/list", {}, None)
+            return await self._asked()
         except Exception:
             # Whatever went wrong with that question, the one that was asked can still be answered.
             return None
+
+    async def named(self) -> list[str] | None:
+        """The folders that bind a client: the one in its address, else its roots; `None` if it names none.
+
+        A client that has roots and does not say which is told apart from one that has none: nobody knows its bounds.
+        """
+        caller = current.get(None) or Caller()
+        if caller.workspace:
+            return [caller.workspace]
+        try:
+            return await self._asked()
+        except Exception:
+            raise unavailable("your client did not say which folders it works in") from None
+
+    @staticmethod
+    async def _asked() -> list[str] | None:
+        caller = current.get(None)
+        if caller is None or caller.ask is None or "roots" not in caller.capabilities:
+            return None
+        async with asyncio.timeout(PATIENCE[caller.era]):
+            answer = await caller.asked("roots/list", {}, None)
         listed: object = answer.get("roots")
         roots = (as_object(root) or {} for root in (cast("list[object]", listed) if isinstance(listed, list) else ()))
         return [uri for root in roots if isinstance(uri := root.get("uri"), str) and uri] or None

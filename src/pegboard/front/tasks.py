@@ -1,0 +1,71 @@
+"""Tasks over REST: each route is one of the task tools, save the picture of who waits for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.routing import Route
+
+from pegboard.board import Board
+from pegboard.front.queried import joined, queried
+from pegboard.front.reply import answering, body_of
+from pegboard.result import ToolErrorCode, ToolFailure, invalid
+from pegboard.tool import Tool
+from pegboard.toolsets.tasks import drawn, task_tools
+
+_GRAPH = ("path", "change_id", "format")
+
+
+class TaskRest:
+    """The routes of the task toolset."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+        self._tools: dict[str, Tool] = {tool.name: tool for tool in task_tools(board.tasks)}
+
+    def routes(self) -> list[Route]:
+        """What is served where."""
+        return [
+            Route("/api/tasks", answering(self._list)),
+            Route("/api/tasks/next", answering(self._next)),
+            Route("/api/tasks/graph", answering(self._graph)),
+            Route("/api/tasks/sync", answering(self._sync), methods=["POST"]),
+            Route("/api/tasks/{change}/{number}", answering(self._update), methods=["PATCH"]),
+        ]
+
+    async def _list(self, request: Request) -> Any:
+        return await self._do("registry_list", queried(request, self._tools["registry_list"]))
+
+    async def _next(self, request: Request) -> Any:
+        return await self._do("registry_next", queried(request, self._tools["registry_next"]))
+
+    async def _sync(self, request: Request) -> Any:
+        given = joined(await body_of(request), queried(request, self._tools["registry_sync"]))
+        return await self._do("registry_sync", given)
+
+    async def _update(self, request: Request) -> Any:
+        given = joined(await body_of(request), queried(request, self._tools["registry_update"]))
+        task = f"{request.path_params['change']}/{request.path_params['number']}"
+        return await self._do("registry_update", joined(given, {"task_id": task}))
+
+    async def _graph(self, request: Request) -> Any:
+        self._check_switched_on()
+        query = request.query_params
+        for name in query:
+            if name not in _GRAPH:
+                raise invalid(f"{name} is not a parameter: there are {', '.join(_GRAPH)}")
+        return await drawn(
+            self._board.tasks, query.get("format") or "mermaid", query.get("change_id"), path=query.get("path")
+        )
+
+    async def _do(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        self._check_switched_on()
+        tool = self._tools[name]
+        tool.check(arguments)
+        return await tool.call(arguments)
+
+    def _check_switched_on(self) -> None:
+        if "tasks" not in self._board.settings.toolsets:
+            raise ToolFailure(ToolErrorCode.NOT_IMPLEMENTED, "the task toolset is switched off", retryable=False)

@@ -1,0 +1,98 @@
+"""Ticking a box: one byte of a file changed, all or nothing, and never over somebody else's change."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+
+from pegboard.result import Conflict, ToolErrorCode, ToolFailure
+from pegboard.toolsets.tasks.folder import Folder, Unreadable
+from pegboard.toolsets.tasks.task import TaskId
+from pegboard.toolsets.tasks.taskfile import Item, TaskFile, parse, with_box
+
+
+def set_box(folder: Folder, path: Path, task: TaskId, seen: Item, *, ticked: bool) -> TaskFile:
+    """Make the box of a task ticked or empty, if its line still says what was seen; gives the file as it is then."""
+    try:
+        with _alone_with(path):
+            return _set(folder, path, task, seen, ticked=ticked)
+    except Unreadable as exc:
+        raise Conflict(f"{task} was not changed: {exc}") from None
+    except OSError as exc:
+        what = f"{task} was not changed: {path} cannot be written: {exc.strerror or exc}"
+        raise ToolFailure(ToolErrorCode.EXECUTION_FAILED, what, retryable=False) from None
+
+
+def _set(folder: Folder, path: Path, task: TaskId, seen: Item, *, ticked: bool) -> TaskFile:
+    before = folder.bytes(path)
+    file = parse(before or b"", task.change)
+    item = file.item(task.number)
+    if before is None or item is None or item.content != seen.content:
+        raise _changed(path, task)
+    if item.ticked == ticked:
+        return file
+    # A link stays a link: what it leads to is changed, and that is inside of the folder.
+    target = path.resolve()
+    after = with_box(before, file.codec, item, ticked=ticked)
+    if not _put(target, before, after):
+        raise _changed(path, task)
+    return parse(after, task.change)
+
+
+def _put(target: Path, before: bytes, after: bytes) -> bool:
+    """Put other bytes in a file's place, unless it has changed meanwhile."""
+    handle, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(after)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(draft).chmod(target.stat().st_mode & 0o7777)
+        # An editor takes no lock, so the last look is just before the end.
+        if target.read_bytes() != before:
+            return False
+        Path(draft).replace(target)
+    finally:
+        Path(draft).unlink(missing_ok=True)
+    _settle(target.parent)
+    return True
+
+
+def _settle(folder: Path) -> None:
+    """That the file has another name by now should survive a crash of the machine, too."""
+    if sys.platform == "win32":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _alone_with(path: Path) -> Generator[None]:
+    """Of two Pegboards that tick boxes of the same file, one waits: neither's tick is lost."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    # The folder and not the file, which is another one after each change.
+    handle = os.open(path.parent, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            # Not every file system knows locks; there the last look has to do.
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _changed(path: Path, task: TaskId) -> Conflict:
+    return Conflict(
+        f"{task} was not changed: {path} has changed since it was read; registry_sync and registry_list show how it is"
+    )

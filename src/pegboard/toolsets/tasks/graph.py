@@ -1,0 +1,189 @@
+"""Dependencies as pictures: Mermaid for documents, lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pegboard.toolsets.tasks.check import checked_choice, unknown_change
+from pegboard.toolsets.tasks.registry import Registry
+from pegboard.toolsets.tasks.state import State
+from pegboard.toolsets.tasks.task import TaskId
+
+FORMATS = ("mermaid", "text", "rows")
+MARKS = {"pending": "☐", "in_progress": "▶", "completed": "☑", "blocked": "✋", "skipped": "⤼", "missing": "✗"}
+_COLOURS = {
+    "pending": "#eeeeee",
+    "in_progress": "#bbddff",
+    "completed": "#bbeebb",
+    "blocked": "#ffdd99",
+    "skipped": "#dddddd",
+    "missing": "#ffbbbb",
+}
+_WIDTH = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A task in the picture; one that is depended on may be missing."""
+
+    id: TaskId
+    content: str
+    status: str
+    # Whether it waits for something.
+    waits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The tasks that have to do with a dependency, or with a change, and what each needs."""
+
+    nodes: Mapping[TaskId, Node]
+    needs: Mapping[TaskId, Sequence[TaskId]]
+    cyclic: frozenset[TaskId]
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the picture for a terminal: what leads to a task, its mark, and the task."""
+
+    lead: str
+    status: str
+    text: str
+    remark: str = ""
+
+
+def graph(state: State, change: str | None = None, most: int = 500) -> Graph:
+    """What depends on what; of a change every task, with what they need elsewhere."""
+    chosen = [
+        task.id
+        for task in state.all()
+        if (change is None and (task.id in state.needs or task.unreadable)) or task.id.change == change
+    ]
+    found = dict.fromkeys(chosen)
+    for task in chosen:
+        found.update(dict.fromkeys(state.needs.get(task, ())))
+    kept = list(found)[:most]
+    nodes = {task: _node(state, task) for task in kept}
+    needs = {task: [other for other in state.needs.get(task, ()) if other in nodes] for task in kept}
+    return Graph(nodes, needs, frozenset(state.cyclic.keys() & nodes.keys()), len(found) - len(kept))
+
+
+def mermaid(drawn: Graph) -> str:
+    """The picture as Mermaid text: an arrow leads from what is needed to what needs it."""
+    names = {task: f"t{number}" for number, task in enumerate(drawn.nodes)}
+    lines = ["flowchart LR"]
+    changes = dict.fromkeys(task.change for task in drawn.nodes)
+    for number, change in enumerate(changes):
+        lines.append(f'    subgraph c{number}["{_quoted(change)}"]')
+        for task, node in drawn.nodes.items():
+            if task.change == change:
+                label = f"{task.number}. {_quoted(_short(node.content))}"
+                lines.append(f'        {names[task]}["{label}"]:::{node.status}')
+        lines.append("    end")
+    for task, needed in drawn.needs.items():
+        lines += [f"    {names[other]} --> {names[task]}" for other in needed]
+    lines += [f"    classDef {status} fill:{colour},color:#222222" for status, colour in _COLOURS.items()]
+    if drawn.left_out:
+        lines.append(f"    %% {drawn.left_out} more tasks are left out")
+    return "\n".join(lines) + "\n"
+
+
+def rows(drawn: Graph) -> list[Row]:
+    """The picture for a terminal: a tree of what waits for what; a task that waits for several stands below each."""
+    needed_by: dict[TaskId, list[TaskId]] = {task: [] for task in drawn.nodes}
+    for task, needed in drawn.needs.items():
+        for other in needed:
+            needed_by[other].append(task)
+    shown: set[TaskId] = set()
+    found: list[Row] = []
+    roots = [task for task in drawn.nodes if not drawn.needs[task]]
+    # In a circle nobody is first: it is shown from one of them on.
+    for task in (*roots, *drawn.nodes):
+        if task not in shown:
+            found += _branch(drawn, needed_by, task, shown)
+    if drawn.left_out:
+        found.append(Row("", "", f"… {drawn.left_out} more tasks are left out"))
+    return found
+
+
+def picture(drawn: Graph) -> str:
+    """The same as plain text."""
+    lines = (
+        f"{row.lead}{MARKS.get(row.status, '')} {row.text}{f'  ({row.remark})' if row.remark else ''}"
+        for row in rows(drawn)
+    )
+    return "\n".join(lines) + "\n"
+
+
+async def drawn(
+    registry: Registry, form: str = "mermaid", change: str | None = None, *, path: str | None = None
+) -> dict[str, Any]:
+    """The picture of a folder's tasks, or of one change's, as text or as rows to be coloured."""
+    checked_choice(form, "format", FORMATS)
+    state = await registry.state(path)
+    if change is not None and change not in state.changes:
+        raise unknown_change(change, state.changes)
+    found = graph(state, change)
+    answer: dict[str, Any] = {"format": form, "tasks": len(found.nodes), "left_out": found.left_out}
+    if form == "rows":
+        return {**answer, "rows": [[row.lead, row.status, row.text, row.remark] for row in rows(found)]}
+    return {**answer, "graph": mermaid(found) if form == "mermaid" else picture(found)}
+
+
+def _branch(
+    drawn: Graph, needed_by: Mapping[TaskId, Sequence[TaskId]], root: TaskId, shown: set[TaskId]
+) -> Iterator[Row]:
+    """A task and, below it, those that wait for it. Not by recursion: a chain may be long."""
+    waiting = [(root, "", "", frozenset[TaskId]())]
+    while waiting:
+        task, lead, below, above = waiting.pop()
+        node = drawn.nodes[task]
+        text = f"{task}  {_short(node.content)}" if node.content else str(task)
+        if task in above:
+            yield Row(lead, node.status, text, "a cycle")
+            continue
+        again = task in shown and bool(needed_by[task])
+        shown.add(task)
+        yield Row(lead, node.status, text, "see above" if again else _remark(node, drawn))
+        if again:
+            continue
+        others = needed_by[task]
+        last = len(others) - 1
+        waiting += [
+            (
+                other,
+                f"{below}{'└─ ' if at == last else '├─ '}",
+                f"{below}{'   ' if at == last else '│  '}",
+                above | {task},
+            )
+            for at, other in reversed(list(enumerate(others)))
+        ]
+
+
+def _remark(node: Node, drawn: Graph) -> str:
+    if node.id in drawn.cyclic:
+        return "in a cycle"
+    if node.status == "missing":
+        return "does not exist"
+    return "waits" if node.waits and node.status == "pending" else ""
+
+
+def _node(state: State, task: TaskId) -> Node:
+    known = state.task(task)
+    if known is None:
+        return Node(task, "", "missing", False)
+    return Node(task, known.content, known.status, task in state.blocks)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _WIDTH else text[: _WIDTH - 1].rstrip() + "…"
+
+
+def _quoted(text: str) -> str:
+    """Text inside of Mermaid's quotes: whatever means something there is written as an entity."""
+    return "".join(
+        character if character.isalnum() or character in " .,:;-_/()…" else f"#{ord(character)};" for character in text
+    )

@@ -1,0 +1,309 @@
+"""The registry: every operation on tasks, the same for MCP, REST, the command line and Python.
+
+What files say is looked at with every call. Whatever is wrong with a call is found before anything is changed; a file
+is changed before the database, so that a box which could not be ticked is never told as ticked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pegboard.result import Conflict, invalid
+from pegboard.storage.database import Connection, Database
+from pegboard.toolsets.tasks.book import Book
+from pegboard.toolsets.tasks.boxes import set_box
+from pegboard.toolsets.tasks.check import (
+    MAX_COUNT,
+    MAX_LIMIT,
+    MAX_OFFSET,
+    checked_choice,
+    checked_id,
+    checked_number,
+    not_found,
+    unknown_change,
+)
+from pegboard.toolsets.tasks.cycles import way
+from pegboard.toolsets.tasks.folder import TASKS, Contents, Folder
+from pegboard.toolsets.tasks.outcomes import Dependencies, Filter, Initialised, Listed, Next, Synced, Updated
+from pegboard.toolsets.tasks.project import Project
+from pegboard.toolsets.tasks.reasons import held_up, remark_on, why_nothing, why_now
+from pegboard.toolsets.tasks.setting import Setting
+from pegboard.toolsets.tasks.state import ChangeTasks, State
+from pegboard.toolsets.tasks.sync import Plan, Rules, plan_all, plan_change
+from pegboard.toolsets.tasks.table import Known, Table
+from pegboard.toolsets.tasks.task import Task, TaskId
+from pegboard.toolsets.tasks.taskfile import TaskFile
+
+OPERATIONS = ("list", "add", "remove")
+_MOST_FOLDERS = 16
+_TRIES = 5
+
+
+class Registry:
+    """The tasks of all folders, as far as one database knows them."""
+
+    def __init__(
+        self, database: Database, project: Project | None = None, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self.project = project or Project()
+        self._books: OrderedDict[Path, Book] = OrderedDict()
+
+    async def folder(self, path: str | None = None) -> Path:
+        """The OpenSpec folder that a call is about."""
+        return await self.project.folder(path)
+
+    async def init(self, path: str | None = None) -> Initialised:
+        """Have a registry of a folder; an empty one, if there is none yet."""
+        book = await self._book(path)
+        now = self._clock()
+
+        def work(connection: Connection) -> bool:
+            table = Table(connection, book.root)
+            if table.exists:
+                return False
+            table.make(now)
+            return True
+
+        created = await self._database.write(work)
+        contents = await asyncio.to_thread(book.look)
+        files = [change.tasks for change in contents.changes.values() if change.tasks is not None]
+        return Initialised(book.folder.root, created, len(files), sum(len(file.items) for file in files))
+
+    async def sync(self, path: str | None = None, *, dry_run: bool = False, force: bool = False) -> Synced:
+        """Bring what is known in line with the files; a dry run only tells what would be done."""
+        book = await self._book(path)
+        contents = await asyncio.to_thread(book.look)
+        files = {name: change.tasks.items for name, change in contents.changes.items() if change.tasks is not None}
+        rules = Rules(self._clock(), force)
+
+        def look(connection: Connection) -> Plan:
+            known = Table(connection, book.root).by_change()
+            # What cannot be read now is not gone.
+            return plan_all({name: own for name, own in known.items() if name not in contents.unread}, files, rules)
+
+        def work(connection: Connection) -> Plan:
+            plan = look(connection)
+            table = Table(connection, book.root)
+            table.make(rules.now)
+            plan.write(table)
+            table.synced(rules.now)
+            return plan
+
+        plan = await (self._database.read(look) if dry_run else self._database.write(work))
+        if not dry_run:
+            # Whoever asks next need not wait for what is new to be read.
+            await self._state(book)
+        return Synced(plan.changes, plan.differences, plan.conflicts, contents.problems, dry_run)
+
+    async def list(
+        self, wanted: Filter | None = None, limit: int = 50, offset: int = 0, *, path: str | None = None
+    ) -> Listed:
+        """Tasks by change and number."""
+        most = checked_number(limit, "limit", 1, MAX_LIMIT)
+        start = checked_number(offset, "offset", 0, MAX_OFFSET)
+        book, state = await self._seen(path)
+        wanted = wanted or Filter()
+        chosen = state.all() if wanted.change is None else iter(self._change(state, wanted.change).tasks)
+        found = [task for task in chosen if wanted.admits(task, state)]
+        total = sum(len(change.tasks) for change in state.changes.values())
+        return Listed(state, found, found[start : start + most], total, most, start, book.contents.problems)
+
+    async def next(self, change: str | None = None, count: int = 1, *, path: str | None = None) -> Next:
+        """The best of what can be begun now."""
+        most = checked_number(count, "count", 1, MAX_COUNT)
+        _, state = await self._seen(path)
+        chosen = list(state.changes.values()) if change is None else [self._change(state, change)]
+        tasks = state.next(most, change)
+        waiting = [task for each in chosen for task in held_up(each, state)]
+        why = [why_now(task, state) for task in tasks]
+        return Next(state, tasks, why, why[0] if why else why_nothing(chosen, waiting, state), len(waiting))
+
+    async def update(
+        self,
+        task_id: str,
+        *,
+        status: str | None = None,
+        priority: str | None = None,
+        assignee: str | None = None,
+        notes: str | None = None,
+        path: str | None = None,
+    ) -> Updated:
+        """Change a task; what is left out stays. A status ticks or empties the box in its file."""
+        wanted = checked_id(task_id, "task_id")
+        setting = Setting.checked(status, priority, assignee, notes, self._clock())
+        book, state = await self._seen(path)
+        task, change = self._existing(state, wanted, "task_id")
+        _check_still_the_same(change, task)
+        if status is None:
+            file = change.file
+        else:
+            seen = change.file.items[wanted.number - 1]
+            place = state.folders[wanted.change].path / TASKS
+            ticked = status == "completed"
+            file = await asyncio.to_thread(set_box, book.folder, place, wanted, seen, ticked=ticked)
+        plan = await self._record(book, wanted, file, setting.applied)
+        now = await self._state(book)
+        after = self._existing(now, wanted, "task_id")[0]
+        freed = [other for other in state.dependants(wanted) if other in state.blocks and other not in now.blocks]
+        return Updated(now, after, freed, remark_on(after, state), plan)
+
+    async def deps(
+        self, task_id: str, operation: str = "list", depends_on: Sequence[str] = (), *, path: str | None = None
+    ) -> Dependencies:
+        """Show, add or remove what a task depends on."""
+        checked_choice(operation, "operation", OPERATIONS)
+        wanted = checked_id(task_id, "task_id")
+        others = list(dict.fromkeys(checked_id(each, "depends_on", wanted.change) for each in depends_on))
+        if (operation == "list") == bool(others):
+            needs = "takes no depends_on" if operation == "list" else "needs depends_on"
+            raise invalid(f"operation {operation} {needs}")
+        book = await self._book(path)
+        for _ in range(_TRIES):
+            state = await self._state(book)
+            task, own = self._existing(state, wanted, "task_id")
+            if operation == "list":
+                return Dependencies(state, task, state.dependants(task.id))
+            _check_still_the_same(own, task)
+            change = self._add_needs if operation == "add" else self._remove_needs
+            plan, done = await change(book, state, task, others)
+            if plan is not None:
+                state = await self._state(book)
+                task = self._existing(state, wanted, "task_id")[0]
+                added, removed = (done, ()) if operation == "add" else ((), done)
+                return Dependencies(state, task, state.dependants(task.id), added, removed, plan)
+        raise Conflict(f"{wanted} was not changed: others change the registry all the time; try again")
+
+    async def state(self, path: str | None = None) -> State:
+        """Everything there is to know of a folder's tasks."""
+        return (await self._seen(path))[1]
+
+    async def contents(self, path: str | None = None) -> tuple[Folder, Contents, State]:
+        """The folder itself, for those who read more of it than tasks."""
+        book, state = await self._seen(path)
+        return Folder(book.folder.root), book.contents, state
+
+    async def _add_needs(
+        self, book: Book, state: State, task: Task, others: Sequence[TaskId]
+    ) -> tuple[Plan | None, Sequence[TaskId]]:
+        for other in others:
+            needed, change = self._existing(state, other, "depends_on")
+            _check_still_the_same(change, needed)
+            if round_trip := way(state.needs, other, task.id):
+                circle = " → ".join(map(str, [task.id, *round_trip]))
+                raise Conflict(f"{task.id} cannot depend on {other}: that would be a cycle, {circle}")
+        new = [other for other in others if other not in state.needs.get(task.id, ())]
+
+        def work(table: Table) -> None:
+            for other in new:
+                table.add_need(self._row(table, task.id), self._row(table, other))
+
+        return (await self._change_needs(book, state, [task.id, *new], work) if new else Plan()), new
+
+    async def _remove_needs(
+        self, book: Book, state: State, task: Task, others: Sequence[TaskId]
+    ) -> tuple[Plan | None, Sequence[TaskId]]:
+        needed = state.needs.get(task.id, ())
+        for other in others:
+            if other in task.depends:
+                raise invalid(
+                    f"{task.id} depends on {other} because line {task.line} of its tasks.md says so: change it there"
+                )
+            if other not in needed:
+                now = ", ".join(map(str, needed)) or "nothing"
+                raise not_found(f"{task.id} does not depend on {other}; it depends on {now}")
+        kept = [state.kept[task.id][other] for other in others]
+
+        def work(table: Table) -> None:
+            for need in kept:
+                table.remove_need(need)
+
+        return await self._change_needs(book, state, [task.id], work), others
+
+    async def _change_needs(
+        self, book: Book, state: State, touched: Sequence[TaskId], work: Callable[[Table], None]
+    ) -> Plan | None:
+        """Do it, if the registry still is what it was when it was found to be right."""
+        files = {task.change: state.changes[task.change].file for task in touched}
+        rules = Rules(self._clock())
+
+        def write(connection: Connection) -> Plan | None:
+            table = Table(connection, book.root)
+            if table.version != state.version:
+                return None
+            table.make(rules.now)
+            plan = Plan()
+            for change, file in files.items():
+                plan_change(plan, change, table.of_change(change), file.items, rules)
+            plan.write(table)
+            work(table)
+            return plan
+
+        return await self._database.write(write)
+
+    async def _record(self, book: Book, task: TaskId, file: TaskFile, change: Callable[[Known], Known]) -> Plan:
+        """Bring what is known of a change in line with its file, and change what is known of one task."""
+        rules = Rules(self._clock(), number=task.number, change=change)
+
+        def work(connection: Connection) -> Plan:
+            table = Table(connection, book.root)
+            table.make(rules.now)
+            plan = Plan()
+            plan_change(plan, task.change, table.of_change(task.change), file.items, rules)
+            plan.write(table)
+            return plan
+
+        return await self._database.write(work)
+
+    @staticmethod
+    def _row(table: Table, task: TaskId) -> int:
+        """The row of a task, which is in line with its file by now."""
+        rows = table.of_change(task.change)
+        return next(row.id for row in rows if not row.gone and row.number == task.number)
+
+    async def _book(self, path: str | None) -> Book:
+        root = await self.project.folder(path)
+        book = self._books.get(root)
+        if book is None:
+            book = self._books[root] = Book(Folder(root))
+            while len(self._books) > _MOST_FOLDERS:
+                self._books.popitem(last=False)
+        self._books.move_to_end(root)
+        return book
+
+    async def _seen(self, path: str | None) -> tuple[Book, State]:
+        book = await self._book(path)
+        return book, await self._state(book)
+
+    async def _state(self, book: Book) -> State:
+        version = book.rows.version
+        delta = await self._database.read(lambda connection: Table(connection, book.root).since(version))
+        return await asyncio.to_thread(book.take, delta)
+
+    @staticmethod
+    def _change(state: State, change: str) -> ChangeTasks:
+        if change not in state.changes:
+            raise unknown_change(change, state.changes)
+        return state.changes[change]
+
+    def _existing(self, state: State, wanted: TaskId, parameter: str) -> tuple[Task, ChangeTasks]:
+        change = self._change(state, wanted.change)
+        task = state.task(wanted)
+        if task is None:
+            raise not_found(f"{parameter}: there is no task {wanted}: {wanted.change} has {len(change.tasks)}")
+        return task, change
+
+
+def _check_still_the_same(change: ChangeTasks, task: Task) -> None:
+    """A number that was another task's at the last sync may still be meant for that one."""
+    before = next((each for each in change.known if not each.gone and each.number == task.id.number), None)
+    if before is not None and before.id != task.known:
+        raise Conflict(
+            f"{task.id} was not changed: its tasks.md has changed since the last sync. It was {before.content[:80]!r}"
+            f" and is {task.content[:80]!r} now; registry_sync, then look for the right number with registry_list"
+        )

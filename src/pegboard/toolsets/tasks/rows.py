@@ -1,0 +1,146 @@
+"""What the registry found, as rows for an answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from pegboard.toolsets.tasks import budget
+from pegboard.toolsets.tasks.check import MAX_LIMIT
+from pegboard.toolsets.tasks.outcomes import Dependencies, Listed, Synced
+from pegboard.toolsets.tasks.state import ChangeTasks, State
+from pegboard.toolsets.tasks.sync import Plan
+from pegboard.toolsets.tasks.task import PRIORITIES, STATUSES, Task, TaskId
+
+# Of so many changes a list tells the numbers, and of so many others the names.
+_MOST_CHANGES, _MOST_NAMED = 50, 100
+_LONGEST_ID = 120
+# Characters of a task among others, and of one by itself.
+_FEW, _MANY = 1_000, 12_000
+
+
+def task_row(task: Task, state: State) -> dict[str, Any]:
+    """A task among others: what is long is cut, and registry_deps shows more of it."""
+    return _fitted(state.shown(task), _FEW)
+
+
+def whole_task(task: Task, state: State) -> dict[str, Any]:
+    """A task by itself."""
+    return _fitted(state.shown(task), _MANY)
+
+
+def _fitted(row: dict[str, Any], room: int) -> dict[str, Any]:
+    """A row in which no text takes more than a share of the room."""
+    for name in ("content", "notes", "why_blocked"):
+        if row.get(name):
+            row[name] = budget.shortened(row[name], room if name == "notes" else room // 2)
+    for name in ("depends_on", "blocked_by"):
+        row[name] = _first([budget.shortened(each, _LONGEST_ID) for each in row[name]], room // 100)
+    return row
+
+
+def listed_tasks(listed: Listed) -> dict[str, Any]:
+    """A list of tasks with its summary, as far as it fits."""
+    summary = _summary(listed)
+    fit = budget.first_that_fit([task_row(task, listed.state) for task in listed.tasks], budget.size(summary))
+    end = listed.offset + len(fit)
+    answer: dict[str, Any] = {
+        "total": listed.total,
+        "filtered": listed.filtered,
+        "tasks": fit,
+        "summary": summary,
+        "hasMore": end < listed.filtered,
+    }
+    if end < listed.filtered:
+        answer["message"] = f"{len(fit)} of {listed.filtered} tasks: go on with offset {end}."
+    if listed.problems:
+        answer["problems"] = _problems(listed.problems)
+    return answer
+
+
+def _summary(listed: Listed) -> dict[str, Any]:
+    by_status = Counter(task.status for task in listed.found)
+    by_priority = Counter(task.priority for task in listed.found)
+    by_change = Counter(task.id.change for task in listed.found)
+    named = list(by_change)[:_MOST_CHANGES]
+    summary: dict[str, Any] = {
+        "by_status": {status: by_status[status] for status in STATUSES if by_status[status]},
+        "by_priority": {priority: by_priority[priority] for priority in PRIORITIES if by_priority[priority]},
+        "by_change": {
+            change: {**_change(listed.state, change, listed.state.changes[change]), "filtered": by_change[change]}
+            for change in named
+        },
+    }
+    return {**summary, "more_changes": len(by_change) - len(named)} if len(by_change) > len(named) else summary
+
+
+def _change(state: State, name: str, change: ChangeTasks) -> dict[str, Any]:
+    return {
+        "title": state.folders[name].title[:100],
+        "status": change.status,
+        "total": len(change.tasks),
+        "completed": change.counts["completed"],
+    }
+
+
+def synced_tasks(synced: Synced) -> dict[str, Any]:
+    """What a sync found, as far as it fits; every conflict goes before what merely changed."""
+    conflicts = budget.first_that_fit([each.to_dict() for each in synced.conflicts])
+    kinds = Counter(difference.kind for difference in synced.differences)
+    told = [
+        {**each.to_dict(), "content": budget.shortened(each.content, 200)} for each in synced.differences[:MAX_LIMIT]
+    ]
+    taken = budget.size(conflicts)
+    answer: dict[str, Any] = {
+        "synced_changes": synced.changes,
+        "added": kinds["added"],
+        "updated": kinds["updated"],
+        "removed": kinds["removed"],
+        "conflicts": conflicts,
+        "changes": budget.first_that_fit(told, taken) if taken < budget.ANSWER // 2 else [],
+        "dry_run": synced.dry_run,
+    }
+    if len(conflicts) < len(synced.conflicts):
+        answer["message"] = f"{len(conflicts)} of {len(synced.conflicts)} conflicts fit into an answer."
+    if synced.problems:
+        answer["problems"] = _problems(synced.problems)
+    return answer
+
+
+def noticed(plan: Plan, task: TaskId) -> dict[str, Any]:
+    """What else was found in a file that changed since the last sync; a sync will not tell it again."""
+    others = [each for each in plan.differences if each.id != str(task) or each.kind == "removed"]
+    if not others and not plan.conflicts:
+        return {}
+    kinds = Counter(each.kind for each in others)
+    return {"synced": {**kinds, "conflicts": [each.to_dict() for each in plan.conflicts[:_MOST_NAMED]]}}
+
+
+def needed_rows(found: Dependencies) -> list[dict[str, Any]]:
+    """What a task depends on, and who says so."""
+    state, task = found.state, found.task
+    rows: list[dict[str, Any]] = []
+    for needed in state.needs.get(task.id, ()):
+        other = state.task(needed)
+        row: dict[str, Any] = {"id": str(needed), "from": "file" if needed in task.depends else "registry"}
+        if other is None:
+            row["status"] = "missing"
+        else:
+            row |= {"status": other.status, "content": budget.shortened(other.content, 200)}
+        rows.append(row)
+    rows += [{"id": part, "from": "file", "status": "unreadable"} for part in task.unreadable]
+    return rows
+
+
+def named(tasks: Sequence[TaskId]) -> list[str]:
+    """The ids of tasks; of very many only the first."""
+    return _first(list(map(str, tasks)), _MOST_NAMED)
+
+
+def _first(names: Sequence[str], most: int) -> list[str]:
+    return list(names) if len(names) <= most else [*names[:most], f"… {len(names) - most} more"]
+
+
+def _problems(problems: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"path": path, "reason": reason} for path, reason in problems[:20]]

@@ -1,0 +1,57 @@
+"""A setting: what somebody wants of a task to be another way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pegboard.result import invalid
+from pegboard.toolsets.tasks.check import MAX_ASSIGNEE, MAX_NOTES, checked_choice, checked_text
+from pegboard.toolsets.tasks.table import Known
+from pegboard.toolsets.tasks.task import PRIORITIES, STATUSES, Priority, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What somebody sets of a task."""
+
+    status: Status | None
+    priority: Priority | None
+    assignee: str | None
+    notes: str | None
+    now: float
+
+    @classmethod
+    def checked(
+        cls, status: str | None, priority: str | None, assignee: str | None, notes: str | None, now: float
+    ) -> Setting:
+        """A setting that can be kept, or a clear refusal."""
+        if status is priority is assignee is notes is None:
+            raise invalid("nothing to change: give status, priority, assignee or notes")
+        return cls(
+            None if status is None else checked_choice(status, "status", STATUSES),
+            None if priority is None else checked_choice(priority, "priority", PRIORITIES),
+            None if assignee is None else checked_text(assignee, "assignee", MAX_ASSIGNEE).strip(),
+            None if notes is None else checked_text(notes, "notes", MAX_NOTES),
+            now,
+        )
+
+    def applied(self, known: Known) -> Known:
+        """What is known of a task then; an empty text takes a value away."""
+        if self.status is not None:
+            known = self._with_status(known, self.status)
+        if self.priority is not None:
+            known = replace(known, priority=self.priority)
+        if self.assignee is not None:
+            known = replace(known, assignee=self.assignee or None)
+        if self.notes is not None:
+            known = replace(known, notes=self.notes or None)
+        return known
+
+    def _with_status(self, known: Known, status: Status) -> Known:
+        if status == "pending":
+            return replace(known, status=None, started_at=None, completed_at=None)
+        if status == "completed":
+            done = known.completed_at if known.ticked and known.completed_at is not None else self.now
+            return replace(known, status=status, completed_at=done)
+        started = (known.started_at or self.now) if status == "in_progress" else known.started_at
+        return replace(known, status=status, started_at=started, completed_at=None)

@@ -1,0 +1,193 @@
+"""A tasks.md file: its tasks, and where in its bytes each box is.
+
+Only a box is ever changed, so a file is taken as bytes. What is like ASCII is read byte by byte as Latin-1, where a
+character's place is its byte's; UTF-16 and UTF-32 are told by their mark, and places are counted back.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pegboard.toolsets.tasks.markdown import Line, one_ending, plain_lines
+from pegboard.toolsets.tasks.task import TaskId
+
+_BOX = re.compile(r"[ \t]*[-*][ \t]+\[([ xX])\](?:[ \t]+(.*))?$")
+# Also what only resembles it: a dependency that cannot be read must not be lost.
+_DEPENDS = re.compile(r"<!--\s*depend(.*?)(-->|$)", re.IGNORECASE | re.DOTALL)
+_LIST = re.compile(r"(?:s(?:[ _-]?on)?)?\s*:(.*)", re.IGNORECASE | re.DOTALL)
+_PRINTED = re.compile(r"\*{0,2}\d+(?:\.\d+)*[.):]?\*{0,2}\s+")
+_MARKS = (
+    (codecs.BOM_UTF8, "latin-1"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+@dataclass(slots=True)
+class Item:
+    """A task as its line says it."""
+
+    number: int
+    content: str
+    ticked: bool
+    line: int
+    # Where in the file's bytes the character between the brackets begins.
+    box: int
+    depends: tuple[TaskId, ...]
+    unreadable: tuple[str, ...]
+    digest: str
+
+
+class Problem(NamedTuple):
+    """Something in a file that is not as it should be."""
+
+    line: int
+    message: str
+    advice: str
+
+
+@dataclass(slots=True)
+class TaskFile:
+    """The tasks of one file, in their order."""
+
+    items: list[Item]
+    problems: list[Problem]
+    codec: str
+
+    def item(self, number: int) -> Item | None:
+        """The task of this number."""
+        return self.items[number - 1] if 0 < number <= len(self.items) else None
+
+
+class _Text(NamedTuple):
+    """A file's characters, how they were made of bytes, and how many bytes come before the first."""
+
+    characters: str
+    codec: str
+    start: int
+    readable: str
+
+
+def parse(data: bytes, change: str) -> TaskFile:
+    """Every task of a change's file."""
+    text = _decoded(data)
+    lines = plain_lines(one_ending(text.characters))
+    file = TaskFile([], [], text.codec)
+    if text.codec == "latin-1" and b"\0" in data:
+        file.problems.append(Problem(1, "the file holds NUL characters", "save it as UTF-8"))
+    counted, place = 0, text.start
+    for line in lines.plain:
+        match = _BOX.match(line.text)
+        if match is None:
+            continue
+        at = line.start + match.start(1)
+        if text.codec == "latin-1":
+            place = text.start + at
+        else:
+            place += len(text.characters[counted:at].encode(text.codec, "surrogatepass"))
+            counted = at
+        item = _item(len(file.items) + 1, line, match, place, change, text)
+        file.problems += _unread(item)
+        if item.content:
+            file.items.append(item)
+        else:
+            file.problems.append(Problem(line.number, "a box without words is not a task", "say what is to be done"))
+    if lines.unclosed is not None:
+        what = "a code fence or comment begins here and is never closed, so nothing behind it is read"
+        file.problems.append(Problem(lines.unclosed, what, "close it"))
+    return file
+
+
+def with_box(data: bytes, codec: str, item: Item, *, ticked: bool) -> bytes:
+    """The file's bytes with one box changed."""
+    mark = ("x" if ticked else " ").encode(codec)
+    return data[: item.box] + mark + data[item.box + len(mark) :]
+
+
+def digest(content: str) -> str:
+    """What tells a task from another: its words, without the number that is printed before them."""
+    words = " ".join(content.split())
+    key = _PRINTED.sub("", words, count=1) if _PRINTED.match(words) else words
+    return hashlib.blake2b((key or words).encode("utf-8", "replace"), digest_size=12).hexdigest()
+
+
+def decoded(data: bytes) -> str:
+    """A file's text for readers, whatever it was written in."""
+    text = _decoded(data)
+    return _words(text.characters, text)
+
+
+def _decoded(data: bytes) -> _Text:
+    for mark, codec in _MARKS:
+        if data.startswith(mark):
+            rest = data[len(mark) :]
+            if codec == "latin-1":
+                return _Text(rest.decode(codec), codec, len(mark), _readable(rest))
+            try:
+                return _Text(rest.decode(codec, "surrogatepass"), codec, len(mark), codec)
+            except UnicodeDecodeError:
+                break
+    return _Text(data.decode("latin-1"), "latin-1", 0, _readable(data))
+
+
+def _readable(data: bytes) -> str:
+    """What bytes that are like ASCII were most likely written in."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8"
+
+
+def _words(characters: str, text: _Text) -> str:
+    if text.codec != "latin-1":
+        return characters.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return characters if characters.isascii() else characters.encode("latin-1").decode(text.readable, "replace")
+
+
+def _item(number: int, line: Line, match: re.Match[str], place: int, change: str, text: _Text) -> Item:
+    # As no database keeps it, a NUL would be another text each time it is compared.
+    content = _words(match[2] or "", text).replace("\0", "\N{REPLACEMENT CHARACTER}").strip()
+    depends: list[TaskId] = []
+    unreadable: list[str] = []
+    if "<!--" in content:
+        for comment in _DEPENDS.finditer(content):
+            _read_depends(comment, change, depends, unreadable)
+        content = _DEPENDS.sub("", content).strip()
+    return Item(
+        number=number,
+        content=content,
+        ticked=match[1] != " ",
+        line=line.number,
+        box=place,
+        depends=tuple(dict.fromkeys(depends)),
+        unreadable=tuple(dict.fromkeys(unreadable)),
+        digest=digest(content),
+    )
+
+
+def _unread(item: Item) -> list[Problem]:
+    advice = "write <!-- depends: 1, 2 --> with numbers as registry_list shows them, or other-change/3"
+    return [Problem(item.line, f'the dependency "{part}" cannot be read', advice) for part in item.unreadable]
+
+
+def _read_depends(comment: re.Match[str], change: str, depends: list[TaskId], unreadable: list[str]) -> None:
+    named = _LIST.fullmatch(comment[1].strip())
+    if named is None or not comment[2]:
+        unreadable.append(comment[0].strip())
+        return
+    parts = [part for part in map(str.strip, named[1].split(",")) if part]
+    if not parts:
+        unreadable.append(comment[0].strip())
+    for part in parts:
+        task = TaskId.parse(part, change)
+        if task is None:
+            unreadable.append(part)
+        else:
+            depends.append(task)

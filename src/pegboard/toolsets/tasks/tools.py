@@ -1,0 +1,254 @@
+"""The task tools: what an agent may ask of tasks, and change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pegboard.exactjson import as_list
+from pegboard.tool import ResultTool, answers, takes
+from pegboard.toolsets.tasks import budget
+from pegboard.toolsets.tasks import schemas as say
+from pegboard.toolsets.tasks.outcomes import Filter
+from pegboard.toolsets.tasks.registry import OPERATIONS, Registry
+from pegboard.toolsets.tasks.rows import listed_tasks, named, needed_rows, noticed, synced_tasks, task_row, whole_task
+from pegboard.toolsets.tasks.spec_tools import SPEC_TOOLS, SpecTool
+
+
+class TaskTool(ResultTool):
+    """What all of them have in common."""
+
+    category = "tasks"
+    # The client may be asked for its folders.
+    asks = True
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+
+class RegistryInit(TaskTool):
+    """Begin."""
+
+    name = "registry_init"
+    description = (
+        "Set up the task registry of a project: begin to keep status, priority and dependencies of the tasks in its "
+        "OpenSpec folder. Says so if there is one already."
+    )
+    keywords = ("initialize", "create", "start tracking")
+    input_schema = takes([], path=say.PATH)
+    output_schema = answers(
+        folder=say.STRING, created=say.BOOLEAN, changes=say.INTEGER, tasks=say.INTEGER, message=say.STRING
+    )
+    annotations = say.hints("Set up the task registry", again=True)
+
+    async def call(self, arguments: Mapping[str, Any]) -> Any:
+        made = await self._registry.init(arguments.get("path"))
+        there = (
+            "There is an empty registry now: registry_sync fills it" if made.created else "There is a registry already"
+        )
+        return {
+            "folder": str(made.folder),
+            "created": made.created,
+            "changes": made.changes,
+            "tasks": made.tasks,
+            "message": f"There is {there}. The folder holds {made.tasks} tasks of {made.changes} changes.",
+        }
+
+
+class RegistrySync(TaskTool):
+    """Look again."""
+
+    name = "registry_sync"
+    description = (
+        "Bring the task registry in line with the tasks.md files: tells which tasks were added, updated and removed, "
+        "and where a box disagrees with a status set by hand. What was set by hand stays with its task."
+    )
+    keywords = ("refresh", "update from files", "reload", "import tasks")
+    input_schema = takes(
+        [],
+        path=say.PATH,
+        dry_run=say.switch("Only tell what would be done"),
+        force=say.switch("Settle every conflict for the file, and forget what is known of tasks that are gone"),
+    )
+    output_schema = answers(
+        synced_changes=say.INTEGER,
+        added=say.INTEGER,
+        updated=say.INTEGER,
+        removed=say.INTEGER,
+        conflicts=say.CONFLICTS,
+        changes=say.ROWS,
+        problems=say.ROWS,
+        dry_run=say.BOOLEAN,
+    )
+    annotations = say.hints("Sync tasks with their files", again=True)
+
+    async def call(self, arguments: Mapping[str, Any]) -> Any:
+        synced = await self._registry.sync(
+            arguments.get("path"), dry_run=arguments.get("dry_run", False), force=arguments.get("force", False)
+        )
+        return synced_tasks(synced)
+
+
+class RegistryList(TaskTool):
+    """What there is."""
+
+    name = "registry_list"
+    description = (
+        "List the tasks of the registry, with status, priority and what blocks them; by change, status, priority or "
+        "assignee. With a summary of how many there are."
+    )
+    keywords = ("todo", "to-do list", "show tasks", "open work", "progress", "backlog")
+    input_schema = takes(
+        [],
+        path=say.PATH,
+        change_id=say.CHANGE_ID,
+        status=say.STATUS,
+        priority=say.PRIORITY,
+        assignee=say.ASSIGNEE,
+        unblocked=say.switch("Only tasks that nothing blocks"),
+        limit=say.LIMIT,
+        offset=say.OFFSET,
+    )
+    output_schema = answers(
+        total=say.INTEGER, filtered=say.INTEGER, tasks=say.TASKS, summary=say.SUMMARY, hasMore=say.BOOLEAN
+    )
+    annotations = say.hints("List tasks", reads=True)
+
+    async def call(self, arguments: Mapping[str, Any]) -> Any:
+        wanted = Filter(
+            change=arguments.get("change_id"),
+            status=arguments.get("status"),
+            priority=arguments.get("priority"),
+            assignee=arguments.get("assignee"),
+            unblocked=arguments.get("unblocked", False),
+        )
+        listed = await self._registry.list(
+            wanted, arguments.get("limit", 50), arguments.get("offset", 0), path=arguments.get("path")
+        )
+        return listed_tasks(listed)
+
+
+class RegistryNext(TaskTool):
+    """What to do."""
+
+    name = "registry_next"
+    description = (
+        "The next task of the registry to work on: pending and blocked by nothing, by priority, then where a change is "
+        "furthest, then by number. Says why."
+    )
+    keywords = ("what to do next", "todo", "recommend task", "pick up work", "continue")
+    input_schema = takes([], path=say.PATH, change_id=say.CHANGE_ID, count=say.COUNT)
+    output_schema = answers(
+        recommended={"anyOf": [say.TASK, {"type": "null"}]},
+        reason=say.STRING,
+        alternatives=say.TASKS,
+        blocked_count=say.INTEGER,
+    )
+    annotations = say.hints("Next task", reads=True)
+
+    async def call(self, arguments: Mapping[str, Any]) -> Any:
+        found = await self._registry.next(
+            arguments.get("change_id"), arguments.get("count", 1), path=arguments.get("path")
+        )
+        rows = [task_row(task, found.state) for task in found.tasks]
+        others = [{**row, "reason": why} for row, why in zip(rows[1:], found.reasons[1:], strict=True)]
+        return {
+            "recommended": rows[0] if rows else None,
+            "reason": found.reason,
+            "alternatives": budget.first_that_fit(others, budget.size(rows[:1])),
+            "blocked_count": found.blocked,
+        }
+
+
+class RegistryUpdate(TaskTool):
+    """Change one."""
+
+    name = "registry_update"
+    description = (
+        "Change a task: mark it completed, which ticks its box in tasks.md, or in progress, blocked, skipped; set its "
+        "priority, assignee or notes. What is left out stays."
+    )
+    keywords = ("done", "finish", "complete", "check off", "tick", "start task", "assign", "prioritize")
+    input_schema = takes(
+        ["task_id"],
+        path=say.PATH,
+        task_id=say.TASK_ID,
+        status=say.NEW_STATUS,
+        priority=say.NEW_PRIORITY,
+        assignee=say.NEW_ASSIGNEE,
+        notes=say.NOTES,
+    )
+    output_schema = answers(task=say.TASK, unblocked=say.STRINGS, message=say.STRING, synced={"type": "object"})
+    annotations = say.hints("Change a task", destroys=True, again=True)
+
+    async def call(self, arguments: Mapping[str, Any]) -> Any:
+        updated = await self._registry.update(
+            arguments["task_id"],
+            status=arguments.get("status"),
+            priority=arguments.get("priority"),
+            assignee=arguments.get("assignee"),
+            notes=arguments.get("notes"),
+            path=arguments.get("path"),
+        )
+        answer: dict[str, Any] = {
+            "task": whole_task(updated.task, updated.state),
+            "unblocked": named(updated.unblocked),
+            **noticed(updated.synced, updated.task.id),
+        }
+        return {**answer, "message": updated.remark} if updated.remark else answer
+
+
+class RegistryDeps(TaskTool):
+    """Who waits for whom."""
+
+    name = "registry_deps"
+    description = (
+        "Show what a task depends on and which tasks wait for it, or add and remove dependencies, also between "
+        "changes. A dependency that would make a cycle is refused."
+    )
+    keywords = ("dependencies", "blockers", "prerequisite", "order", "blocked by")
+    input_schema = takes(
+        ["task_id"],
+        path=say.PATH,
+        task_id=say.TASK_ID,
+        operation=say.choice("What to do", OPERATIONS, "add", default="list"),
+        depends_on=say.DEPENDS_ON,
+    )
+    output_schema = answers(
+        task=say.TASK, depends_on=say.ROWS, dependants=say.STRINGS, added=say.STRINGS, removed=say.STRINGS
+    )
+    annotations = say.hints("Dependencies of a task", destroys=True, again=True)
+
+    async def call(self, arguments: Mapping[str, Any]) -> Any:
+        given = arguments.get("depends_on", [])
+        found = await self._registry.deps(
+            arguments["task_id"],
+            arguments.get("operation", "list"),
+            [given] if isinstance(given, str) else [str(each) for each in as_list(given) or []],
+            path=arguments.get("path"),
+        )
+        task = whole_task(found.task, found.state)
+        return {
+            "task": task,
+            "depends_on": budget.first_that_fit(needed_rows(found), budget.size(task)),
+            "dependants": named(found.dependants),
+            "added": named(found.added),
+            "removed": named(found.removed),
+            **noticed(found.synced, found.task.id),
+        }
+
+
+TASK_TOOLS = (
+    RegistryInit,
+    RegistrySync,
+    RegistryList,
+    RegistryNext,
+    RegistryUpdate,
+    RegistryDeps,
+    *SPEC_TOOLS,
+)
+
+
+def task_tools(registry: Registry) -> list[TaskTool | SpecTool]:
+    """All of them."""
+    return [tool(registry) for tool in TASK_TOOLS]

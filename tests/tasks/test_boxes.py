@@ -1,0 +1,175 @@
+"""Ticking in a real folder: all or nothing, one byte, never over somebody else's change."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pegboard.result import Conflict, ToolFailure
+from pegboard.storage import Storage
+from pegboard.toolsets.tasks import Project, Registry, boxes
+from tasks.project import statuses, tasks_md, write_tasks
+
+pytestmark = pytest.mark.anyio
+
+TICKER = Path(__file__).with_name("ticker.py")
+
+
+def while_writing(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) -> None:
+    """Have something done between the reading of a file and its replacement."""
+    real = os.fsync
+
+    def fsync(handle: int) -> None:
+        real(handle)
+        monkeypatch.setattr(boxes.os, "fsync", real)
+        do()
+
+    monkeypatch.setattr(boxes.os, "fsync", fsync)
+
+
+async def test_only_the_box_changes(registry: Registry, root: Path) -> None:
+    """CRLF, a mark at the beginning, no end, bytes of another encoding: all of it stays."""
+    data = b"\xef\xbb\xbf# T\xe9\r\n\r\n- [ ] one\r\n\t* [X] two\r\n- [ ] three <!-- depends: 1 -->"
+    write_tasks(root)
+    tasks_md(root, "a").parent.mkdir()
+    tasks_md(root, "a").write_bytes(data)
+    await registry.update("a/3", status="completed")
+    assert tasks_md(root, "a").read_bytes() == data.replace(b"[ ] three", b"[x] three")
+    await registry.update("a/2", status="in_progress")
+    await registry.update("a/3", status="pending")
+    assert tasks_md(root, "a").read_bytes() == data.replace(b"[X]", b"[ ]")
+
+
+async def test_a_box_that_is_so_already_is_not_written(registry: Registry, root: Path) -> None:
+    """An upper-case tick stays one, and the file is not touched."""
+    write_tasks(root, a="- [X] one\n")
+    before = tasks_md(root, "a").stat()
+    await registry.update("a/1", status="completed")
+    after = tasks_md(root, "a").stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o664, 0o750])
+async def test_the_mode_stays_and_nothing_is_left_behind(registry: Registry, root: Path, mode: int) -> None:
+    """Another file is in its place, with the same rights; no draft stays beside it."""
+    write_tasks(root, a="- [ ] one\n")
+    file = tasks_md(root, "a")
+    file.chmod(mode)
+    inode = file.stat().st_ino
+    await registry.update("a/1", status="completed")
+    assert stat.S_IMODE(file.stat().st_mode) == mode
+    assert file.stat().st_ino != inode
+    assert [path.name for path in file.parent.iterdir()] == ["tasks.md"]
+
+
+async def test_a_change_in_between_is_never_overwritten(
+    registry: Registry, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An editor that saves while the new file is written keeps its words; the task stays as it was, everywhere."""
+    write_tasks(root, a="- [ ] one\n- [ ] two\n")
+    await registry.sync()
+    file = tasks_md(root, "a")
+    while_writing(monkeypatch, lambda: file.write_bytes(b"- [ ] one\n- [x] two\n"))
+    with pytest.raises(Conflict, match="changed since it was read"):
+        await registry.update("a/1", status="completed", priority="high")
+    assert file.read_bytes() == b"- [ ] one\n- [x] two\n"
+    assert [path.name for path in file.parent.iterdir()] == ["tasks.md"]
+    task = (await registry.list()).tasks[0]
+    assert (task.status, task.priority, task.completed_at) == ("pending", "medium", None)
+    await registry.update("a/1", status="completed")
+    assert file.read_bytes() == b"- [x] one\n- [x] two\n"
+
+
+async def test_a_file_that_went_away_in_between_is_not_made_again(
+    registry: Registry, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It fails, and nothing is there."""
+    write_tasks(root, a="- [ ] one\n")
+    file = tasks_md(root, "a")
+    while_writing(monkeypatch, file.unlink)
+    with pytest.raises(ToolFailure):
+        await registry.update("a/1", status="completed")
+    assert list(file.parent.iterdir()) == []
+
+
+async def test_a_number_that_is_another_task_by_now_is_refused(registry: Registry, root: Path) -> None:
+    """Whoever looked at the list of the last sync may mean the other one: nothing is ticked until they look again."""
+    write_tasks(root, a="- [ ] Draw the form\n- [ ] Check passwords\n")
+    await registry.sync()
+    before = "- [ ] Buy a house\n- [ ] Draw the form\n- [ ] Check passwords\n"
+    write_tasks(root, a=before)
+    for change in ({"status": "completed"}, {"priority": "high"}):
+        with pytest.raises(Conflict, match=r"Draw the form.*Buy a house"):
+            await registry.update("a/1", **change)
+    with pytest.raises(Conflict, match="Draw the form"):
+        await registry.deps("a/3", "add", ["1"])
+    assert tasks_md(root, "a").read_text() == before
+    await registry.sync()
+    await registry.update("a/2", status="completed")
+    assert tasks_md(root, "a").read_text() == before.replace("- [ ] Draw", "- [x] Draw")
+
+
+async def test_a_hand_that_changed_another_line_is_in_nobodys_way(registry: Registry, root: Path) -> None:
+    """Ticks of others and lines at the end keep a task what it is: both changes stay."""
+    write_tasks(root, a="- [ ] one\n- [ ] two\n")
+    await registry.sync()
+    write_tasks(root, a="- [ ] one\n- [x] two\n- [ ] three\n")
+    updated = await registry.update("a/1", status="completed")
+    assert tasks_md(root, "a").read_text() == "- [x] one\n- [x] two\n- [ ] three\n"
+    assert {difference.id for difference in updated.synced.differences} == {"a/1", "a/2", "a/3"}
+
+
+async def test_a_link_inside_of_the_folder_stays_one(registry: Registry, root: Path) -> None:
+    """What it leads to is changed."""
+    write_tasks(root, a="- [ ] one\n")
+    file = tasks_md(root, "a")
+    file.rename(file.with_name("real.md"))
+    file.symlink_to("real.md")
+    await registry.update("a/1", status="completed")
+    assert file.is_symlink()
+    assert file.with_name("real.md").read_text() == "- [x] one\n"
+
+
+async def test_a_folder_that_cannot_be_written_says_so(
+    registry: Registry, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clear failure, and the registry does not believe in a tick that is not there."""
+    write_tasks(root, a="- [ ] one\n")
+
+    def full(*_: object, **__: object) -> tuple[int, str]:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(boxes.tempfile, "mkstemp", full)
+    with pytest.raises(ToolFailure, match="No space left on device"):
+        await registry.update("a/1", status="completed")
+    assert await statuses(registry) == {"a/1": "pending"}
+
+
+async def test_many_ticks_at_once_all_count(registry: Registry, root: Path) -> None:
+    """Of one process, of tasks in the same file."""
+    write_tasks(root, a="".join(f"- [ ] Task of number {number}\n" for number in range(1, 21)))
+    await registry.sync()
+    await asyncio.gather(*(registry.update(f"a/{number}", status="completed") for number in range(1, 21)))
+    assert set((await statuses(registry)).values()) == {"completed"}
+    assert all(task.completed_at is not None for task in (await registry.list()).tasks)
+
+
+async def test_ticks_of_several_processes_all_count(storage: Storage, place: str, root: Path) -> None:
+    """Each ticks its own tasks of one file, and none is lost, in the file nor in the registry."""
+    write_tasks(root, a="".join(f"- [ ] Task of number {number}\n" for number in range(1, 31)))
+    registry = Registry(storage.database, Project(here=lambda: root))
+    await registry.sync()
+    processes = [
+        subprocess.Popen([sys.executable, str(TICKER), place, str(root), str(first), "3", "30"]) for first in (1, 2, 3)
+    ]
+    assert await asyncio.gather(*(asyncio.to_thread(process.wait, 60) for process in processes)) == [0, 0, 0]
+    assert tasks_md(root, "a").read_text().count("[x]") == 30
+    assert all(task.completed_at is not None for task in (await registry.list()).tasks)
+    assert not (await registry.sync()).conflicts

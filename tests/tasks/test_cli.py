@@ -1,0 +1,121 @@
+"""`pegboard tasks`: for people, and as JSON for programs; alone and beside a running gateway."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import serving, write_config
+from tasks.project import tasks_md, whole, write_tasks
+
+
+def pegboard(config: Path, cwd: Path, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of the group somewhere."""
+    command = [sys.executable, "-m", "pegboard", "tasks", *args, "--config", str(config)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, cwd=cwd, env={**os.environ, **env}
+    )
+
+
+def ok(config: Path, cwd: Path, *args: str) -> str:
+    """What it prints where all is well."""
+    done = pegboard(config, cwd, *args)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def as_json(config: Path, cwd: Path, *args: str) -> dict[str, Any]:
+    """The same for programs."""
+    return json.loads(ok(config, cwd, *args, "--json"))["data"]
+
+
+@pytest.fixture(params=["alone", "beside a running gateway"])
+def config(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Path]:
+    """A config; whoever answers, the answers are the same."""
+    path = write_config(tmp_path / "pegboard.json", {}, toolsets=["tasks"])
+    if request.param == "alone":
+        yield path
+    else:
+        with serving(path):
+            yield path
+
+
+def test_a_project_is_worked_through(config: Path, tmp_path: Path) -> None:
+    """From anywhere inside of it: synced, listed, asked for the next, done, drawn."""
+    root = whole(tmp_path / "project")
+    write_tasks(root, add_users="- [ ] Table [b]\n- [ ] Page <!-- depends: 1, add-login/2 -->\n")
+    inside = root / "src" / "deep"
+    inside.mkdir(parents=True)
+    assert "2 changes: would be 4 added" in ok(config, inside, "sync", "--dry-run")
+    assert "2 changes: 4 added, 0 updated, 0 removed" in ok(config, inside, "sync")
+    listed = ok(config, inside, "list", "--status", "pending")
+    assert "Table [b]" in listed
+    assert "3 of 3 tasks: 3 pending" in listed
+    assert [task["id"] for task in as_json(config, inside, "list", "--change", "add-users")["tasks"]] == [
+        "add-users/1",
+        "add-users/2",
+    ]
+    said = ok(config, inside, "next", "--count", "2")
+    assert said.startswith("add-login/2  1.2 Build\n    priority medium; add-login is at 1 of 2;")
+    assert "add-users/1  Table [b]" in said
+    assert "1 held up" in said
+    assert as_json(config, inside, "next", "--change", "add-users")["recommended"]["id"] == "add-users/1"
+    assert "add-login/2 is completed: 1.2 Build" in ok(config, inside, "done", "add-login/2")
+    assert "can be begun now: add-users/2" in ok(config, inside, "done", "add-users/1")
+    assert tasks_md(root, "add-users").read_text().startswith("- [x] Table [b]\n")
+    drawn = ok(config, inside, "graph")
+    assert "☑ add-users/1  Table [b]\n└─ ☐ add-users/2  Page" in drawn
+    assert ok(config, inside, "graph", "--mermaid", "--change", "add-users").startswith("flowchart LR\n")
+    assert as_json(config, inside, "graph")["rows"]
+
+
+def test_a_path_may_be_named(config: Path, tmp_path: Path) -> None:
+    """Relative to where one stands, by either name of the option."""
+    whole(tmp_path / "project")
+    for option in ("--path", "--workspace", "-p"):
+        assert as_json(config, tmp_path, "list", option, "project")["total"] == 2
+
+
+def test_exit_codes(config: Path, tmp_path: Path) -> None:
+    """2 for a wrong call, with a message on stderr, or as JSON; 0 where there is nothing to do."""
+    root = whole(tmp_path / "project")
+    for args, words in (
+        (("done", "add-login/7"), "add-login has 2"),
+        (("done", "nonsense"), "change-id/number"),
+        (("next", "--change", "nope"), "no change 'nope'"),
+        (("list", "--status", "done"), "status"),
+        (("list", "--limit", "0"), "limit"),
+        (("graph", "--change", "nope"), "no change 'nope'"),
+        (("list", "--path", str(tmp_path)), "openspec init"),
+    ):
+        done = pegboard(config, root, *args)
+        assert done.returncode == 2, (args, done.stdout)
+        assert words in done.stderr, (args, done.stderr)
+        assert "Traceback" not in done.stderr
+    failed = pegboard(config, root, "done", "add-login/7", "--json")
+    assert (failed.returncode, json.loads(failed.stdout)["error"]["code"]) == (2, "TOOL_NOT_FOUND")
+    ok(config, root, "done", "add-login/2")
+    assert "nothing is pending: 2 completed" in ok(config, root, "next")
+    write_tasks(tmp_path / "plain", a="- [ ] one\n")
+    assert "No task depends on another." in ok(config, tmp_path / "plain", "graph")
+
+
+def test_conflicts_and_problems_are_shown(config: Path, tmp_path: Path) -> None:
+    """What a box says against the registry, and what could not be read."""
+    root = whole(tmp_path / "project")
+    ok(config, root, "done", "add-login/2")
+    file = tasks_md(root, "add-login")
+    file.write_text(file.read_text().replace("- [x] 1.2", "- [ ] 1.2"))
+    tasks_md(root, "broken").mkdir(parents=True)
+    said = ok(config, root, "sync")
+    assert "conflict: add-login/2 is completed here and not ticked in its file" in said
+    assert "left out: changes/broken: tasks.md is not a file" in said
+    assert "settled for the file" in ok(config, root, "sync", "--force")
+    assert "conflict" not in ok(config, root, "sync")

@@ -1,0 +1,90 @@
+"""Who waits for whom, drawn."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pegboard.result import ToolFailure
+from pegboard.toolsets.tasks import Registry, drawn
+from tasks.project import write_tasks
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    """One database will do: nothing here is about what is kept."""
+    return f"sqlite:{tmp_path / 'state' / 'pegboard.db'}"
+
+
+async def test_a_tree_for_a_terminal(registry: Registry, root: Path) -> None:
+    """Below each task those that wait for it; what is missing, in a circle, or shown already is said to be."""
+    write_tasks(
+        root,
+        login=(
+            "- [x] Plan\n- [ ] Build <!-- depends: 1 -->\n- [ ] Test <!-- depends: 1 -->\n"
+            "- [ ] Ship <!-- depends: 2, 3, users/9 -->\n- [ ] Alone\n"
+        ),
+        users="- [ ] One <!-- depends: 2 -->\n- [ ] Two <!-- depends: 1 -->\n",
+    )
+    await registry.update("login/2", status="in_progress")
+    picture = (await drawn(registry, "text"))["graph"]
+    assert picture == (
+        "☑ login/1  Plan\n"
+        "├─ ▶ login/2  Build\n"
+        "│  └─ ☐ login/4  Ship  (waits)\n"
+        "└─ ☐ login/3  Test\n"
+        "   └─ ☐ login/4  Ship  (waits)\n"
+        "✗ users/9  (does not exist)\n"
+        "└─ ☐ login/4  Ship  (waits)\n"
+        "☐ users/1  One  (in a cycle)\n"
+        "└─ ☐ users/2  Two  (in a cycle)\n"
+        "   └─ ☐ users/1  One  (a cycle)\n"
+    )
+    rows = (await drawn(registry, "rows"))["rows"]
+    assert rows[1] == ["├─ ", "in_progress", "login/2  Build", ""]
+
+
+async def test_mermaid(registry: Registry, root: Path) -> None:
+    """An arrow from what is needed; words that would mean something to Mermaid do not."""
+    write_tasks(
+        root, a='- [x] Plan "it"; end\n- [ ] <b>`x`</b> & ] --> y <!-- depends: 1, b/1 -->\n', b="- [ ] Other\n"
+    )
+    text = (await drawn(registry))["graph"]
+    assert text.startswith("flowchart LR\n")
+    assert "    t1 --> t0\n    t2 --> t0\n" in text
+    assert ":::completed" in text
+    labels = re.findall(r't\d\["(.*)"\]:::', text)
+    assert len(labels) == 3
+    assert not any(character in label for label in labels for character in '"<>`&[]')
+
+
+async def test_one_change(registry: Registry, root: Path) -> None:
+    """All of its tasks, and what they need elsewhere, but no others."""
+    write_tasks(
+        root, a="- [ ] one <!-- depends: b/1 -->\n- [ ] alone\n", b="- [ ] two\n- [ ] three <!-- depends: 1 -->\n"
+    )
+    found = await drawn(registry, "text", "a")
+    assert found["graph"] == "☐ a/2  alone\n☐ b/1  two\n└─ ☐ a/1  one  (waits)\n"
+    with pytest.raises(ToolFailure, match="no change 'c'"):
+        await drawn(registry, "text", "c")
+    with pytest.raises(ToolFailure, match="format must be one of"):
+        await drawn(registry, "svg")
+
+
+async def test_a_long_chain_and_a_crowd_are_drawn(registry: Registry, root: Path) -> None:
+    """No depth is too much, and of very many it says how many are left out."""
+    write_tasks(root, a="- [ ] first\n" + "".join(f"- [ ] next <!-- depends: {n} -->\n" for n in range(1, 700)))
+    found = await drawn(registry, "text")
+    assert (found["tasks"], found["left_out"]) == (500, 200)
+    assert found["graph"].count("\n") == 501
+
+
+async def test_a_web_is_not_drawn_for_ever(registry: Registry, root: Path) -> None:
+    """Where everything waits for everything before it, each branch is drawn once."""
+    lines = (f"- [ ] n <!-- depends: {', '.join(map(str, range(1, n)))} -->\n" for n in range(2, 40))
+    write_tasks(root, a="- [ ] first\n" + "".join(lines))
+    assert (await drawn(registry, "text"))["graph"].count("\n") < 1000

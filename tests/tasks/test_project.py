@@ -1,0 +1,125 @@
+"""Which folder is meant, and who may go there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pegboard.result import ToolErrorCode, ToolFailure, unavailable
+from pegboard.toolsets.tasks.project import Project, folder_of
+
+pytestmark = pytest.mark.anyio
+
+
+def workspace(here: Path, roots: Sequence[Path | str] | None = None, configured: str | None = None) -> Project:
+    """What a client with these roots may mean."""
+
+    async def named() -> Sequence[str] | None:
+        return None if roots is None else [root if isinstance(root, str) else root.as_uri() for root in roots]
+
+    return Project(named, configured=lambda: configured, here=lambda: here)
+
+
+def project(folder: Path) -> Path:
+    """A folder with an `openspec`; gives that."""
+    (folder / "openspec").mkdir(parents=True)
+    return (folder / "openspec").resolve()
+
+
+async def test_the_clients_folder_comes_first(tmp_path: Path) -> None:
+    """The first root that has an openspec, then what is configured, then where Pegboard stands."""
+    one, two, three, here = (tmp_path / name for name in ("one", "two", "three", "here"))
+    one.mkdir()
+    found, configured, around = project(two), project(three), project(here)
+    assert await workspace(here, [one, two, three], str(three)).folder() == found
+    assert await workspace(here, None, str(three)).folder() == configured
+    assert await workspace(here).folder() == around
+    assert await workspace(here, [found]).folder() == found
+
+
+async def test_nothing_to_go_by_is_said(tmp_path: Path) -> None:
+    """Each way of having no folder has its own words."""
+    for asked, words in (
+        (workspace(tmp_path), "give path, or set workspace"),
+        (workspace(tmp_path, []), "no folder open"),
+        (workspace(tmp_path, [tmp_path]), "openspec init"),
+        (workspace(tmp_path, None, str(tmp_path / "nowhere")), "no such folder"),
+    ):
+        with pytest.raises(ToolFailure, match=words) as failed:
+            await asked.folder()
+        assert failed.value.error.code == ToolErrorCode.NOT_FOUND
+
+
+async def test_a_path_may_be_told_in_many_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The project, its openspec, relative to the client's folder, from home, as an address."""
+    found = project(tmp_path / "a b")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    asked = workspace(tmp_path, [tmp_path])
+    for path in (str(tmp_path / "a b"), str(found), "a b", "./a b/openspec", "~/a b", (tmp_path / "a b").as_uri()):
+        assert await asked.folder(path) == found
+    assert await workspace(tmp_path).folder("a b") == found
+    assert await workspace(Path("/"), None, str(tmp_path)).folder("a b") == found
+
+
+async def test_a_client_stays_within_its_roots(tmp_path: Path) -> None:
+    """Not by a path, not by `..`, not by a link, be it the project's or openspec itself."""
+    root, outside = tmp_path / "root", tmp_path / "root-2"
+    project(root)
+    secret = project(outside)
+    (root / "link").symlink_to(outside)
+    (root / "half").mkdir()
+    (root / "half" / "openspec").symlink_to(secret)
+    asked = workspace(root, [root])
+    for path in (str(outside), "../root-2", str(root / ".." / "root-2"), "link", "half", outside.as_uri(), "/"):
+        with pytest.raises(ToolFailure, match="outside of the folders that your client named") as failed:
+            await asked.folder(path)
+        assert failed.value.error.code == ToolErrorCode.INVALID_INPUT
+    # Who names no roots is bound by none.
+    assert await workspace(root).folder(str(outside)) == secret
+    assert await workspace(root, [root, outside]).folder(str(outside)) == secret
+
+
+async def test_a_root_that_is_a_link_is_where_it_leads(tmp_path: Path) -> None:
+    """Clients name folders as their users see them."""
+    found = project(tmp_path / "real")
+    (tmp_path / "seen").symlink_to(tmp_path / "real")
+    assert await workspace(tmp_path, [tmp_path / "seen"]).folder() == found
+    assert await workspace(tmp_path, [tmp_path / "seen"]).folder(str(tmp_path / "real")) == found
+
+
+@pytest.mark.parametrize("path", ["\0", "x" * 5000, "~nobody-of-that-name/x", "\ud800", "file://other/x"])
+async def test_no_path_makes_it_stumble(tmp_path: Path, path: str) -> None:
+    """A clear refusal."""
+    with pytest.raises(ToolFailure):
+        await workspace(tmp_path).folder(path)
+
+
+def test_addresses_are_folders() -> None:
+    """As clients name their roots."""
+    assert folder_of("file:///a/b%20c/%E6%97%A5") == Path("/a/b c/日")
+    assert folder_of("FILE://localhost/a") == Path("/a")
+    assert folder_of("/a/b") is None
+
+
+async def test_folders_of_other_machines_are_none_of_ours(tmp_path: Path) -> None:
+    """A client may name what cannot be reached from here: it binds all the same."""
+    found = project(tmp_path / "a")
+    for other in ("vscode-remote://wsl/home/me", "file://server/share", "untitled:x"):
+        assert await workspace(tmp_path, [other, tmp_path / "a"]).folder() == found
+        with pytest.raises(ToolFailure, match="outside of the folders"):
+            await workspace(tmp_path, [other]).folder(str(tmp_path / "a"))
+
+
+async def test_a_client_that_does_not_say_its_bounds_may_name_no_path(tmp_path: Path) -> None:
+    """What is configured is open to it, and nothing else."""
+    found = project(tmp_path / "a")
+
+    async def silent() -> Sequence[str] | None:
+        raise unavailable("your client did not say which folders it works in")
+
+    asked = Project(silent, configured=lambda: str(tmp_path / "a"), here=lambda: tmp_path)
+    assert await asked.folder() == found
+    with pytest.raises(ToolFailure, match="did not say"):
+        await asked.folder(str(tmp_path / "a"))

@@ -1,0 +1,120 @@
+"""Tasks over REST: the same answers as the tools', with statuses that fit."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import jsonschema_rs
+import pytest
+
+from harness import open_gateway
+from pegboard.front.openapi import document
+from tasks.project import tasks_md, whole, write_tasks
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def rest(tmp_path: Path, **own: Any) -> AsyncGenerator[tuple[httpx2.AsyncClient, Path]]:
+    """A gateway with the task toolset, a plain HTTP client, and the project."""
+    root = whole(tmp_path / "project")
+    settings = {"toolsets": ["tasks"], "workspace": str(root), **own}
+    async with open_gateway(tmp_path, {}, **settings) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+        yield http, root
+
+
+async def test_every_route_does_what_its_tool_does(tmp_path: Path) -> None:
+    """Listed, offered, synced, changed, drawn; each answer as the description says."""
+    paths = document()["paths"]
+
+    def fits(path: str, method: str, answer: httpx2.Response) -> dict[str, Any]:
+        assert answer.status_code == 200, answer.text
+        described = paths[path][method]["responses"]["200"]["content"]["application/json"]["schema"]
+        jsonschema_rs.validate(described, answer.json())
+        return answer.json()["data"]
+
+    async with rest(tmp_path) as (http, root):
+        synced = fits("/api/tasks/sync", "post", await http.post("/api/tasks/sync", json={"dry_run": True}))
+        assert (synced["added"], synced["dry_run"]) == (2, True)
+        assert fits("/api/tasks/sync", "post", await http.post("/api/tasks/sync"))["added"] == 2
+        listed = fits("/api/tasks", "get", await http.get("/api/tasks", params={"status": "pending", "limit": 5}))
+        assert [task["id"] for task in listed["tasks"]] == ["add-login/2"]
+        found = fits("/api/tasks/next", "get", await http.get("/api/tasks/next", params={"change_id": "add-login"}))
+        assert found["recommended"]["id"] == "add-login/2"
+        one = "/api/tasks/{change}/{number}"
+        done = fits(one, "patch", await http.patch("/api/tasks/add-login/2", json={"status": "completed"}))
+        assert done["task"]["status"] == "completed"
+        assert "- [x] 1.2 Build" in tasks_md(root, "add-login").read_text()
+        graph = fits("/api/tasks/graph", "get", await http.get("/api/tasks/graph", params={"change_id": "add-login"}))
+        assert graph["graph"].startswith("flowchart LR")
+        text = fits("/api/tasks/graph", "get", await http.get("/api/tasks/graph?format=text"))
+        assert text["graph"].startswith("☑ add-login/1")
+
+
+async def test_statuses_fit(tmp_path: Path) -> None:
+    """Not found, wrong, in conflict: each has its own, and names what is wrong."""
+    async with rest(tmp_path) as (http, root):
+        for method, path, body, status, words in (
+            ("GET", "/api/tasks?change_id=nope", None, 404, "nope"),
+            ("GET", "/api/tasks?limit=0", None, 400, "limit"),
+            ("GET", "/api/tasks?limit=many", None, 400, "limit"),
+            ("GET", "/api/tasks?colour=red", None, 400, "colour"),
+            ("GET", "/api/tasks?unblocked=maybe", None, 400, "unblocked"),
+            ("GET", "/api/tasks?path=/nowhere", None, 404, "nowhere"),
+            ("GET", "/api/tasks/next?count=x", None, 400, "count"),
+            ("GET", "/api/tasks/graph?format=svg", None, 400, "format"),
+            ("GET", "/api/tasks/graph?colour=red", None, 400, "colour"),
+            ("PATCH", "/api/tasks/add-login/9", {"status": "completed"}, 404, "add-login has 2"),
+            ("PATCH", "/api/tasks/add-login/x", {"status": "completed"}, 400, "change-id/number"),
+            ("PATCH", "/api/tasks/add-login/2", {}, 400, "nothing to change"),
+            ("PATCH", "/api/tasks/add-login/2", {"status": "done"}, 400, "status"),
+            ("PATCH", "/api/tasks/add-login/2", {"task_id": "add-login/1", "status": "pending"}, 400, "task_id"),
+            ("POST", "/api/tasks/sync", {"dry_run": 1}, 400, "dry_run"),
+        ):
+            answer = await http.request(method, path, json=body)
+            assert answer.status_code == status, (path, answer.text)
+            assert words in answer.json()["error"]["message"], answer.text
+        await http.post("/api/tasks/sync")
+        write_tasks(root, add_login="- [ ] Something else altogether\n- [x] 1.1 Plan\n")
+        assert (await http.patch("/api/tasks/add-login/1", json={"status": "completed"})).status_code == 409
+        assert (await http.delete("/api/tasks/add-login/1")).status_code == 405
+
+
+async def test_any_change_has_an_address(tmp_path: Path) -> None:
+    """Spaces, percent signs and other scripts, encoded."""
+    from urllib.parse import quote
+
+    async with rest(tmp_path) as (http, root):
+        for change in ("with space", "50%", "日本", "next", "a?b#c"):
+            file = tasks_md(root, change)
+            file.parent.mkdir()
+            file.write_text("- [ ] one\n")
+            answer = await http.patch(f"/api/tasks/{quote(change, safe='')}/1", json={"status": "completed"})
+            assert answer.json()["data"]["task"]["id"] == f"{change}/1"
+            assert file.read_text() == "- [x] one\n"
+
+
+async def test_a_switched_off_toolset_says_so(tmp_path: Path) -> None:
+    """501, and no file is touched."""
+    async with rest(tmp_path, toolsets=[]) as (http, root):
+        before = tasks_md(root, "add-login").read_bytes()
+        for method, path in (("GET", "/api/tasks"), ("GET", "/api/tasks/graph"), ("PATCH", "/api/tasks/add-login/2")):
+            answer = await http.request(method, path, json={"status": "completed"} if method == "PATCH" else None)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (501, "TOOL_NOT_IMPLEMENTED")
+        assert tasks_md(root, "add-login").read_bytes() == before
+
+
+async def test_rest_and_mcp_answer_alike(tmp_path: Path) -> None:
+    """One implementation behind both."""
+    async with rest(tmp_path) as (http, _):
+        for path, tool, arguments in (
+            ("/api/tasks?unblocked=true", "registry_list", {"unblocked": True}),
+            ("/api/tasks/next?count=3", "registry_next", {"count": 3}),
+        ):
+            over_rest = (await http.get(path)).json()
+            called = await http.post(f"/api/tools/{tool}/call", json={"arguments": arguments})
+            assert called.json()["data"]["structuredContent"] == over_rest
