@@ -119,7 +119,8 @@ async def test_changes_are_seen_and_only_they_are_read(chats: Chats, home: Home,
     with pytest.MonkeyPatch.context() as patch, watched(home, patch) as opened:
         page = await chats.list()
     assert sorted(each.session_id for each in page.items) == ["one", "three"]
-    assert sorted(Path(path).name for path in opened.paths) == ["one.json", "three.json"]
+    # What tells the folder of a workspace was written anew as well.
+    assert sorted(Path(path).name for path in opened.paths) == ["one.json", "three.json", "workspace.json"]
     assert await texts(chats, "one") == ["changed"]
     with pytest.raises(NotThere, match="Session not found: two"):
         await chats.session("two")
