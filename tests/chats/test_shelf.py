@@ -311,12 +311,16 @@ async def test_what_cannot_be_kept_hides_no_other(
     assert (await chats.list()).total == 2
 
 
+@pytest.mark.parametrize("known", [False, True])
 async def test_an_older_reading_never_replaces_a_newer_one(
-    home: Home, database: Database, now: Now, monkeypatch: pytest.MonkeyPatch
+    home: Home, database: Database, now: Now, monkeypatch: pytest.MonkeyPatch, *, known: bool
 ) -> None:
     """Of two processes the slower one sees that the other has read more, and takes that."""
     path = home.chat("one", log(whole(session("first"))))
     slow, quick = (Chats(database, home.sources(), clock=now) for _ in range(2))
+    if known:
+        assert await texts(slow, "one") == await texts(quick, "one") == ["first"]
+        append(path, log(put(["customTitle"], "Mine")))
     has_read, may_write = asyncio.Event(), asyncio.Event()
     keep = slow.shelf._keep
 
