@@ -180,13 +180,13 @@ async def test_the_gateways_own_folder_is_for_clients_that_tell_none(projects: H
 
 async def test_the_newest_dialog_is_the_one_with_the_newest_activity(home: Home, chats: Chats, now: Any) -> None:
     """Not the file that was touched last, and not one in which nothing was asked; across editors."""
-    home.chat("old", session("old"), at=OLD + 500)
-    home.chat("empty", session(creationDate=START + 10**6), at=OLD + 600)
+    home.chat("old", session("old"), at=START / 1000 + 500)
+    home.chat("empty", session(creationDate=START + 10**5), at=START / 1000 + 600)
     busy = session("busy")
     busy["requests"][0]["timestamp"] = START + 5000
-    home.chat("busy", busy, at=OLD + 100)
+    home.chat("busy", busy, at=START / 1000 + 100)
     assert await asked(CurrentDialog(chats), None) == "busy"
-    home.transcript("claude", DIALOG, at=OLD + 50)
+    home.transcript("claude", DIALOG, at=START / 1000 + 50)
     now.later()
     assert await asked(CurrentDialog(chats), None) == "claude"
     assert await asked(CurrentDialog(chats, Workspace(lambda: "/home/ada")), None) == "claude"

@@ -119,7 +119,8 @@ async def test_changes_are_seen_and_only_they_are_read(chats: Chats, home: Home,
     with pytest.MonkeyPatch.context() as patch, watched(home, patch) as opened:
         page = await chats.list()
     assert sorted(each.session_id for each in page.items) == ["one", "three"]
-    assert sorted(Path(path).name for path in opened.paths) == ["one.json", "three.json"]
+    # What tells the folder of a workspace was written anew as well.
+    assert sorted(Path(path).name for path in opened.paths) == ["one.json", "three.json", "workspace.json"]
     assert await texts(chats, "one") == ["changed"]
     with pytest.raises(NotThere, match="Session not found: two"):
         await chats.session("two")
@@ -310,12 +311,16 @@ async def test_what_cannot_be_kept_hides_no_other(
     assert (await chats.list()).total == 2
 
 
+@pytest.mark.parametrize("known", [False, True])
 async def test_an_older_reading_never_replaces_a_newer_one(
-    home: Home, database: Database, now: Now, monkeypatch: pytest.MonkeyPatch
+    home: Home, database: Database, now: Now, monkeypatch: pytest.MonkeyPatch, *, known: bool
 ) -> None:
     """Of two processes the slower one sees that the other has read more, and takes that."""
     path = home.chat("one", log(whole(session("first"))))
     slow, quick = (Chats(database, home.sources(), clock=now) for _ in range(2))
+    if known:
+        assert await texts(slow, "one") == await texts(quick, "one") == ["first"]
+        append(path, log(put(["customTitle"], "Mine")))
     has_read, may_write = asyncio.Event(), asyncio.Event()
     keep = slow.shelf._keep
 

@@ -1,7 +1,8 @@
 """The shelf: what is known of every chat, so that a file is opened only after it has changed.
 
-A file is known by its path, size and time. Records stay in memory and in the database, requests in the database alone;
-whatever is wrong with one file is told in its record, and hides no other.
+A file is known by its path and by how it looks from outside. Records stay in memory and in the database, which other
+processes share, requests in the database alone; whatever is wrong with one file is told in its record, and hides no
+other.
 """
 
 from __future__ import annotations
