@@ -113,7 +113,7 @@ class SpecValidate(SpecTool):
     name = "spec_validate"
     description = (
         "Check specs, changes and tasks of the OpenSpec folder for mistakes: requirements without scenario, SHALL or "
-        "MUST, wrong deltas, dependencies that do not exist or go in a circle. Each with file, line and what to do."
+        "MUST, wrong deltas, dependencies that do not exist or need each other. Each with file, line and what to do."
     )
     keywords = ("lint", "verify", "check specification", "errors", "broken")
     input_schema = takes(
