@@ -158,7 +158,7 @@ async def test_every_protocol_version_on_either_side(tmp_path: Path, version: st
     era = "modern" if server_version == "2026-07-28" else "handshake"
     entry = toy(era=era, versions=[server_version], tools=["a"])
     async with open_gateway(tmp_path, {"one": entry}) as gateway, http_client(gateway.mcp, version) as client:
-        assert "one__a" in await client.names()
+        await client.until_listed(lambda names: "one__a" in names)
         assert await client.text("one__a") == "toy:a"
         greeting = gateway.board.servers["one"].greeting
         assert greeting is not None

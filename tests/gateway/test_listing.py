@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness import ALL_VERSIONS, http_client, open_gateway, toy
+from pegboard.board import FIRST_MEETING
 from servers.toy import BUILT_IN
 from servers.toy_http import http_toy
 
@@ -76,8 +77,11 @@ async def test_every_page_of_a_servers_list_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.scenario("gateway: Tool listing is fast")
-async def test_a_slow_and_a_broken_server_do_not_hold_up_the_list(tmp_path: Path) -> None:
+async def test_a_slow_and_a_broken_server_do_not_hold_up_the_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With nothing known yet, the good servers' tools are there within the limit, and the slow one's follow."""
+    monkeypatch.setattr("pegboard.board.FIRST_MEETING", FIRST_MEETING)
     servers = {
         "good": toy(tools=["a"]),
         "also_good": toy(tools=["b"]),
