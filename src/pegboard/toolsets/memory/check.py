@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from unicodedata import normalize
 
 from pegboard.names import MAX_NAMESPACE, key_problem
 from pegboard.result import invalid
+from pegboard.toolsets.checked import checked_text
 from pegboard.toolsets.memory.memory import Link
 
 MAX_KEY, MAX_SUMMARY, MAX_TEXT = 512, 4_000, 200_000
@@ -29,35 +30,6 @@ def checked_key(key: str, parameter: str = "key", most: int = MAX_KEY) -> str:
 def checked_namespace(namespace: str) -> str:
     """A namespace as it is kept, or a clear refusal."""
     return checked_key(namespace, "namespace", MAX_NAMESPACE)
-
-
-def checked_text(text: str, parameter: str, most: int) -> str:
-    """A text that can be kept, or a clear refusal."""
-    if len(text) > most:
-        hint = "; write several memories and link them" if parameter == "text" else ""
-        raise invalid(f"{parameter} has {len(text):,} characters, {most:,} is the most{hint}")
-    if "\0" in text:
-        raise invalid(f"{parameter} must not contain NUL characters")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise invalid(f"{parameter} is not valid Unicode: it contains half of a surrogate pair") from None
-    return text
-
-
-def checked_number(number: float, parameter: str, least: int, most: int) -> int:
-    """A whole number within bounds, or a clear refusal. JSON tells no 10 from 10.0."""
-    whole = int(number) if isinstance(number, int) or number.is_integer() else None
-    if whole is None or isinstance(number, bool) or not least <= whole <= most:
-        raise invalid(f"{parameter} must be a whole number between {least} and {most}, found {number}")
-    return whole
-
-
-def checked_choice(word: str, parameter: str, choices: Sequence[str]) -> str:
-    """One of these words, or a clear refusal."""
-    if word not in choices:
-        raise invalid(f"{parameter} must be one of {', '.join(choices)}, found {word[:40]!r}")
-    return word
 
 
 def checked_links(links: Iterable[Link]) -> list[Link]:

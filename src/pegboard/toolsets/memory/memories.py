@@ -13,18 +13,16 @@ from unicodedata import normalize
 
 from pegboard.result import Conflict, invalid
 from pegboard.storage.database import Connection, Database
+from pegboard.toolsets.checked import checked_choice, checked_number, checked_text
 from pegboard.toolsets.memory.check import (
     MAX_KEY,
     MAX_OFFSET,
     MAX_QUERY,
     MAX_SUMMARY,
     MAX_TEXT,
-    checked_choice,
     checked_key,
     checked_links,
     checked_namespace,
-    checked_number,
-    checked_text,
 )
 from pegboard.toolsets.memory.desk import Desk, Outcome, Step
 from pegboard.toolsets.memory.excerpt import excerpt
@@ -325,4 +323,4 @@ def _checked_place(limit: int, offset: int) -> tuple[int, int]:
 
 def _check_words(summary: str, text: str) -> None:
     checked_text(summary, "summary", MAX_SUMMARY)
-    checked_text(text, "text", MAX_TEXT)
+    checked_text(text, "text", MAX_TEXT, "; write several memories and link them")

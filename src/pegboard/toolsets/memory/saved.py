@@ -8,15 +8,8 @@ from typing import Any, cast
 
 from pegboard.exactjson import as_list, as_object
 from pegboard.result import invalid
-from pegboard.toolsets.memory.check import (
-    MAX_SUMMARY,
-    MAX_TEXT,
-    checked_key,
-    checked_links,
-    checked_namespace,
-    checked_number,
-    checked_text,
-)
+from pegboard.toolsets.checked import checked_number, checked_text
+from pegboard.toolsets.memory.check import MAX_SUMMARY, MAX_TEXT, checked_key, checked_links, checked_namespace
 from pegboard.toolsets.memory.memory import Link
 from pegboard.toolsets.memory.moments import exact, seconds_of
 from pegboard.toolsets.memory.score import START
@@ -93,7 +86,7 @@ class Saved:
     def checked(self) -> Saved:
         """This as it is kept, or a refusal that says what of it cannot be."""
         checked_text(self.summary, "summary", MAX_SUMMARY)
-        checked_text(self.text, "text", MAX_TEXT)
+        checked_text(self.text, "text", MAX_TEXT, "; write several memories and link them")
         return replace(
             self,
             namespace=checked_namespace(self.namespace),

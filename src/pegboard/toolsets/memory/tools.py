@@ -9,17 +9,9 @@ from pegboard.exactjson import as_list
 from pegboard.names import MAX_NAMESPACE
 from pegboard.result import invalid
 from pegboard.tool import ResultTool, answers, takes
+from pegboard.toolsets.checked import checked_number
 from pegboard.toolsets.memory import budget
-from pegboard.toolsets.memory.check import (
-    MAX_KEY,
-    MAX_LINKS,
-    MAX_OFFSET,
-    MAX_SUMMARY,
-    MAX_TERM,
-    MAX_TEXT,
-    MAX_TYPE,
-    checked_number,
-)
+from pegboard.toolsets.memory.check import MAX_KEY, MAX_LINKS, MAX_OFFSET, MAX_SUMMARY, MAX_TERM, MAX_TEXT, MAX_TYPE
 from pegboard.toolsets.memory.memories import Hit, Memories, Page
 from pegboard.toolsets.memory.memory import Brief, Link, Memory, shown_score
 from pegboard.toolsets.memory.query import split

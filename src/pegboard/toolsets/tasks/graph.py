@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pegboard.toolsets.tasks.check import checked_choice, unknown_change
+from pegboard.toolsets.checked import checked_choice
+from pegboard.toolsets.tasks.check import unknown_change
 from pegboard.toolsets.tasks.registry import Registry
 from pegboard.toolsets.tasks.state import State
 from pegboard.toolsets.tasks.task import TaskId

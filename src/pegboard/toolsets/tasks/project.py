@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from pegboard.result import ToolFailure, invalid
-from pegboard.toolsets.tasks.check import checked_text, not_found, shown
+from pegboard.toolsets.checked import checked_text, shown
+from pegboard.toolsets.tasks.check import not_found
 
 # The folders that the client names, as paths or `file:` addresses; `None` for a client that names none. It may fail.
 Named = Callable[[], Awaitable[Sequence[str] | None]]

@@ -14,18 +14,10 @@ from pathlib import Path
 
 from pegboard.result import Conflict, invalid
 from pegboard.storage.database import Connection, Database
+from pegboard.toolsets.checked import checked_choice, checked_number
 from pegboard.toolsets.tasks.book import Book
 from pegboard.toolsets.tasks.boxes import set_box
-from pegboard.toolsets.tasks.check import (
-    MAX_COUNT,
-    MAX_LIMIT,
-    MAX_OFFSET,
-    checked_choice,
-    checked_id,
-    checked_number,
-    not_found,
-    unknown_change,
-)
+from pegboard.toolsets.tasks.check import MAX_COUNT, MAX_LIMIT, MAX_OFFSET, checked_id, not_found, unknown_change
 from pegboard.toolsets.tasks.cycles import way
 from pegboard.toolsets.tasks.folder import TASKS, Contents, Folder
 from pegboard.toolsets.tasks.outcomes import Dependencies, Filter, Initialised, Listed, Next, Synced, Updated

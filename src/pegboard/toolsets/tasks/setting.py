@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pegboard.result import invalid
-from pegboard.toolsets.tasks.check import MAX_ASSIGNEE, MAX_NOTES, checked_choice, checked_text
+from pegboard.toolsets.checked import checked_choice, checked_text
+from pegboard.toolsets.tasks.check import MAX_ASSIGNEE, MAX_NOTES
 from pegboard.toolsets.tasks.table import Known
 from pegboard.toolsets.tasks.task import PRIORITIES, STATUSES, Priority, Status
 

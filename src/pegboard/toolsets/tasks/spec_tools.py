@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from pegboard.tool import ResultTool, answers, takes
+from pegboard.toolsets.checked import checked_number
 from pegboard.toolsets.tasks import budget
 from pegboard.toolsets.tasks import schemas as say
-from pegboard.toolsets.tasks.check import MAX_LIMIT, MAX_OFFSET, checked_number
+from pegboard.toolsets.tasks.check import MAX_LIMIT, MAX_OFFSET
 from pegboard.toolsets.tasks.registry import Registry
 from pegboard.toolsets.tasks.specs import KINDS, change_rows, show, spec_rows
 from pegboard.toolsets.tasks.validation import Validation

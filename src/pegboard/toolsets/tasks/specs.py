@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from pegboard.names import nearest
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
-from pegboard.toolsets.tasks.check import not_found, shown
+from pegboard.toolsets.checked import shown
+from pegboard.toolsets.tasks.check import not_found
 from pegboard.toolsets.tasks.folder import ARCHIVE, PROPOSAL, SPEC, TASKS, Folder, Unreadable
 from pegboard.toolsets.tasks.markdown import headings, one_ending, plain_lines
 from pegboard.toolsets.tasks.requirements import REQUIREMENT

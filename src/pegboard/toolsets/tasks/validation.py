@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pegboard.toolsets.tasks.check import not_found, shown
+from pegboard.toolsets.checked import shown
+from pegboard.toolsets.tasks.check import not_found
 from pegboard.toolsets.tasks.cycles import way
 from pegboard.toolsets.tasks.folder import PROPOSAL, SPEC, TASKS, Contents, Folder, Unreadable
 from pegboard.toolsets.tasks.requirements import Requirement, Section, duplicates, sections
