@@ -239,7 +239,7 @@ class Board:
         if tool is None:
             await self._meet_owner(name, wanted)
             tool = self.registry.get(name)
-        if tool is None or not _may_use(tool, wanted):
+        if tool is None or not may_use(tool, wanted):
             raise await self._unknown(name, wanted)
         return tool
 
@@ -484,7 +484,7 @@ class Board:
             likely = [*self.finder.like(name, _LIKELY), *self.registry.static()]
             known = [tool for each in likely if (tool := self.registry.get(each)) is not None]
         meant = self.registry.full_name(name)
-        return [tool.name for tool in (*known, *([meant] if meant else [])) if _may_use(tool, wanted)]
+        return [tool.name for tool in (*known, *([meant] if meant else [])) if may_use(tool, wanted)]
 
     def _server_availability(self, server: Server) -> Availability:
         stale = self.discovery.stale_since.get(server.name)
@@ -573,7 +573,7 @@ async def _call_static(tool: Tool, params: Params | None, caller: Caller) -> Mes
     return result
 
 
-def _may_use(tool: RegisteredTool, wanted: Filter) -> bool:
+def may_use(tool: RegisteredTool, wanted: Filter) -> bool:
     """Whether a client may use a tool. A filter binds what the discovery tools find, not those themselves."""
     return wanted.admits(tool) or is_guide(tool)
 

@@ -17,6 +17,9 @@ trace_id: ContextVar[str | None] = ContextVar("trace_id", default=None)
 # structlog knows no levels in between; some libraries do.
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
 
+# Without a configuration everything is told.
+_told_from = logging.DEBUG
+
 Logger = structlog.typing.FilteringBoundLogger
 
 
@@ -30,10 +33,17 @@ def logger() -> Logger:
     return cast("Logger", structlog.get_logger())
 
 
+def is_told(level: str) -> bool:
+    """Whether events of this level go anywhere; to ask is cheaper than to tell nobody."""
+    return logging.getLevelNamesMapping()[level.upper()] >= _told_from
+
+
 def configure(level: str = "info", stream: TextIO | None = None) -> None:
     """Send events to `stream` (stderr), and what libraries log along with them."""
     out = stream or sys.stderr
     number = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
+    global _told_from
+    _told_from = number
     structlog.configure(
         processors=[
             _add_trace_id,

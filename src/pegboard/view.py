@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar, cast
 
+from pegboard import exactjson
 from pegboard.names import SEPARATOR, compose, fold_server_name
 
 _LONG = 2000
@@ -122,6 +123,16 @@ class View(Generic[T]):
     def names(self) -> frozenset[str]:
         """The names of what is listed."""
         return frozenset(item.name for item in self.items)
+
+    @cached_property
+    def definitions_text(self) -> bytes:
+        """The definitions as JSON, written once."""
+        return exactjson.dump(self.definitions)
+
+    @cached_property
+    def handshake_text(self) -> bytes:
+        """The same for the handshake era."""
+        return exactjson.dump(self.handshake_definitions)
 
     @cached_property
     def definitions(self) -> list[Mapping[str, Any]]:

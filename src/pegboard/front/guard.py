@@ -27,13 +27,14 @@ class Guard:
             return
         # httptools keeps blanks around a header's value, which are not part of it.
         scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
-        refusal = self._refusal(scope)
+        refusal = self.refusal(scope)
         if refusal is not None:
             await refusal(scope, receive, send)
             return
         await self._app(scope, _Limited(receive) if scope["path"].startswith("/api/") else receive, send)
 
-    def _refusal(self, scope: Scope) -> JSONResponse | None:
+    def refusal(self, scope: Scope) -> JSONResponse | None:
+        """Why a request may not come in, or `None`."""
         headers: dict[bytes, bytes] = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1")
         origin = headers.get(b"origin")

@@ -19,7 +19,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pegboard.board import Board
 from pegboard.config import identity, run_file
@@ -27,9 +27,11 @@ from pegboard.front.bridge import bridgehead
 from pegboard.front.guard import Guard, refused
 from pegboard.front.mcp import McpFront
 from pegboard.front.pages import page
+from pegboard.front.plainway import PlainWay
 from pegboard.front.reload import ConfigFile
 from pegboard.front.reply import error_response
 from pegboard.front.rest import Rest
+from pegboard.front.shortcut import Shortcut
 from pegboard.log import logger
 from pegboard.names import is_board_name
 from pegboard.protocol.gateway import GatewayServer
@@ -47,10 +49,19 @@ class HttpFront:
         self.identity = identity(config_path)
         self.bridge: Mapping[str, object] = {}
         self._sessions = 0
-        self.server = GatewayServer(McpFront(board), on_sessions=self._count)
+        front = McpFront(board)
+        self.server = GatewayServer(front, on_sessions=self._count)
         # Host, Origin and size are the guard's business: one rule for MCP and REST.
         self._manager = Sessions(self.server)
-        self.app = self._make_app(host)
+        self.full_way = self._make_app(host)
+        self.app = Shortcut(
+            self.full_way,
+            guard=Guard(self.full_way, host=host),
+            sessions=self._manager,
+            server=self.server,
+            front=front,
+            way=PlainWay(board, front),
+        )
 
     def _count(self, sessions: int) -> None:
         self._sessions = sessions
@@ -124,7 +135,7 @@ async def serve(board: Board, config_path: Path, host: str, port: int, ready: Ca
             await serving
 
 
-def uvicorn_config(app: Starlette) -> uvicorn.Config:
+def uvicorn_config(app: ASGIApp) -> uvicorn.Config:
     """How uvicorn is to serve us."""
     return uvicorn.Config(
         app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=_GRACE, server_header=False

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mcp.shared.exceptions import MCPError
@@ -13,8 +14,8 @@ from mcp.shared.exceptions import MCPError
 from pegboard import exactjson
 from pegboard.board import Board, UnknownTool
 from pegboard.loaded import named_board, session_board
-from pegboard.protocol.eras import LOG_LEVELS
-from pegboard.protocol.gateway import INVALID_PARAMS, Client
+from pegboard.protocol.eras import LOG_LEVELS, Era
+from pegboard.protocol.gateway import INVALID_PARAMS, Address, Client
 from pegboard.protocol.outlet import Refused
 from pegboard.relay.caller import Caller, OnProgress
 from pegboard.relay.guests import Guest
@@ -69,10 +70,10 @@ class McpFront:
 
     async def answer(self, client: Client, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Relay a request; a server's error is an error, and so is a failure of our own, except a tool's."""
-        caller = self._caller(client)
+        caller = self.caller(client)
         try:
             if method == "tools/call":
-                return await self._call_tool(params, caller)
+                return await self.call_tool(params, caller)
             return await self._answer(method, params, caller)
         except RpcError as exc:
             raise MCPError(exc.code, exc.message, exc.data) from None
@@ -99,7 +100,8 @@ class McpFront:
                 return await self._relay.pass_on(method, params, caller)
         return {}
 
-    async def _call_tool(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    async def call_tool(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        """Call a tool; what goes wrong with it is its result, what is wrong with the request is not."""
         if not isinstance(params.get("name"), str):
             raise RpcError(INVALID_PARAMS, "tools/call needs the name of a tool")
         if not isinstance(params.get("arguments"), (dict, type(None))):
@@ -113,13 +115,13 @@ class McpFront:
 
     async def notified(self, client: Client, method: str, params: Mapping[str, Any]) -> None:
         """A notification that is for a server."""
-        await self._relay.notified(method, params, self._caller(client))
+        await self._relay.notified(method, params, self.caller(client))
 
     async def follow(
         self, client: Client, uris: Sequence[str], tell: Callable[[Mapping[str, Any]], None]
     ) -> tuple[list[str], Callable[[], None]]:
         """Have a stream told of changes of these resources; those that can be followed, and what ends it."""
-        caller = self._caller(client)
+        caller = self.caller(client)
         followed: dict[str, Callable[[], None]] = {}
         over = False
 
@@ -198,32 +200,44 @@ class McpFront:
         """What the servers behind us can do that we only pass on."""
         return self._relay.capabilities(self._filter(client))
 
-    def _caller(self, client: Client) -> Caller:
+    def caller(self, client: Client) -> Caller:
+        """The client as the relay knows it."""
         guest = self._relay.guests.get(client.session)
-        return Caller(
-            era=client.era,
-            session=client.session,
-            filter=self._filter(client),
-            capabilities=client.capabilities,
-            log_level=self._level(guest) if guest is not None else client.log_level,
+        return replace(
+            self.silent_caller(client.era, client.session, client.address, client.capabilities, client.principal),
+            log_level=self.level(guest) if guest is not None else client.log_level,
             on_progress=client.outlet.on_progress,
             notify=client.outlet.notify,
             ask=_asking(client) if client.era == "handshake" else None,
-            principal=client.principal,
-            board=_board(client),
-            workspace=client.address.query.get("workspace") or None,
+            under_way=client.under_way,
+        )
+
+    def silent_caller(
+        self, era: Era, session: str | None, address: Address, capabilities: Mapping[str, Any], principal: str = ""
+    ) -> Caller:
+        """The same of a request that nothing is said to before its answer."""
+        return Caller(
+            era=era,
+            session=session,
+            filter=self._board.seen_from(self.chosen(address), remote=address.remote),
+            capabilities=capabilities,
+            principal=principal,
+            board=_board(address, session),
+            workspace=address.query.get("workspace") or None,
         )
 
     def _filter(self, client: Client) -> Filter:
         """What the client chose in its address, less what is not for clients that are elsewhere."""
-        query = client.address.query
-        chosen = Filter.of(query.get("server"), query.get("prefix"))
-        return self._board.seen_from(chosen, remote=client.address.remote)
+        return self._board.seen_from(self.chosen(client.address), remote=client.address.remote)
+
+    def chosen(self, address: Address) -> Filter:
+        """What an address chooses."""
+        return Filter.of(address.query.get("server"), address.query.get("prefix"))
 
     def _sight(self, client: Client) -> Sight:
-        return Sight(self._filter(client), _board(client))
+        return Sight(self._filter(client), _board(client.address, client.session))
 
-    def _level(self, guest: Guest) -> str | None:
+    def level(self, guest: Guest) -> str | None:
         """From which level on a session hears; one that said nothing hears no more because another one wants it."""
         return guest.log_level or ("info" if self._relay.told_level is not None else None)
 
@@ -260,12 +274,12 @@ def _cursor(position: int, last: str) -> str:
     return base64.urlsafe_b64encode(f"{position} {last}".encode()).decode()
 
 
-def _board(client: Client) -> str | None:
+def _board(address: Address, session: str | None) -> str | None:
     """Where the tools are that a client loaded: on the board that it named, or its session's own. In the modern era a
     list depends on what a request carries and on nothing else, so without a board in the address there is none."""
-    if client.address.board is not None:
-        return named_board(client.address.board)
-    return session_board(client.session) if client.session is not None else None
+    if address.board is not None:
+        return named_board(address.board)
+    return session_board(session) if session is not None else None
 
 
 def _request_filter(params: Mapping[str, Any]) -> Filter:

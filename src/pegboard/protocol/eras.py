@@ -29,7 +29,7 @@ SUBSCRIPTION_KEY = f"{_PREFIX}subscriptionId"
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 # These belong to one hop: the next one writes its own.
-_HOP_KEYS = frozenset(
+HOP_KEYS = frozenset(
     {
         "progressToken",
         VERSION_KEY,
@@ -58,7 +58,7 @@ def forwarded_params(params: Mapping[str, Any] | None) -> dict[str, Any]:
     forwarded = dict(params or {})
     meta = forwarded.get("_meta")
     if isinstance(meta, dict):
-        kept = {key: value for key, value in cast("dict[str, Any]", meta).items() if key not in _HOP_KEYS}
+        kept = {key: value for key, value in cast("dict[str, Any]", meta).items() if key not in HOP_KEYS}
         # An empty one that the client wrote stays; one that had nothing but keys of this hop goes with them.
         if kept or not meta:
             forwarded["_meta"] = kept

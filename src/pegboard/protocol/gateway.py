@@ -54,6 +54,8 @@ _ADDRESS_KEY = "pegboard.address"
 _CAPABILITIES_KEY = "pegboard.capabilities"
 _GREETED_KEY = "pegboard.greeted"
 _NAME_KEY = "pegboard.session"
+# Where in a request's scope a call of it is that was begun already.
+UNDER_WAY = "pegboard.under_way"
 _Context = ServerRequestContext[Any, Any]
 
 
@@ -70,7 +72,7 @@ class Address:
 line_address: ContextVar[Address] = ContextVar("line_address", default=Address())  # noqa: B039 (it is frozen)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Client:
     """A client as the relay sees it: the address it used, what it can do, and the way to it."""
 
@@ -81,6 +83,8 @@ class Client:
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
     log_level: str | None = None
     principal: str = ""
+    # A call of this client that was begun before this request of it came to us.
+    under_way: Any = None
 
 
 class Backend(Protocol):
@@ -115,6 +119,7 @@ class GatewayServer(Server[Any]):
     def __init__(self, backend: Backend, *, on_sessions: Callable[[int], None] = lambda _: None) -> None:
         self._backend = backend
         self._sessions: set[_Session] = set()
+        self._ready: dict[str, Client] = {}
         self._on_sessions = on_sessions
         self._streams = 0
         super().__init__(
@@ -214,6 +219,7 @@ class GatewayServer(Server[Any]):
         for kind in _KINDS:
             session.undo.append(self._backend.watch(client, kind, session.teller(kind)))
         self._backend.session_began(client)
+        self._ready[client.session or ""] = client
         self._sessions.add(session)
         self._on_sessions(len(self._sessions))
         connection.exit_stack.callback(self._farewell, session)
@@ -224,8 +230,13 @@ class GatewayServer(Server[Any]):
             connection.state[_GREETED_KEY] = True
             connection.exit_stack.push_async_callback(self._backend.session_ended, client)
 
+    def ready(self, session: str) -> Client | None:
+        """The client of a session whose handshake is complete."""
+        return self._ready.get(session)
+
     def _farewell(self, session: _Session) -> None:
         session.stop()
+        self._ready.pop(session.client.session or "", None)
         self._sessions.discard(session)
         self._on_sessions(len(self._sessions))
 
@@ -340,6 +351,7 @@ def _client(ctx: _Context) -> Client:
         log_level=level if isinstance(level, str) else None,
         # A session is bound to its own by whoever keeps the sessions.
         principal=_principal(ctx, meta) if era == "modern" else "",
+        under_way=ctx.request.scope.get(UNDER_WAY) if ctx.request is not None else None,
     )
 
 
@@ -351,6 +363,11 @@ def _name_of(connection: Connection) -> str:
 def _principal(ctx: _Context, meta: Mapping[str, Any]) -> str:
     """Who sends this, as far as its credentials and its words about itself tell; no secret can be read from it."""
     credentials = ctx.request.headers.get("authorization", "") if ctx.request is not None else ""
+    return principal_of(credentials, meta)
+
+
+def principal_of(credentials: str, meta: Mapping[str, Any]) -> str:
+    """The same, told from a credential and the `_meta` of a request."""
     return sha256(f"{credentials} {meta.get(CLIENT_INFO_KEY)}".encode("utf-8", "replace")).hexdigest()
 
 

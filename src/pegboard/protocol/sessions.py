@@ -14,6 +14,7 @@ from http import HTTPStatus
 from typing import Any
 from uuid import uuid4
 
+import anyio
 from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http import (
@@ -38,6 +39,7 @@ from pegboard.protocol.replay import TOTAL_BYTES, Replay, Shelf
 IDLE_LIMIT = 30 * 60.0
 # Milliseconds until a client comes back for a stream whose connection ended early.
 RETRY = 1000
+_TOUCHES_APART = 1.0
 # Clients of older versions cannot read an event without data.
 _FIRST_PRIMED = "2025-11-25"
 
@@ -55,7 +57,7 @@ class Sessions(StreamableHTTPSessionManager):
         if self.max_sessions is not None and len(self._server_instances) >= self.max_sessions:
             return None
         session_id = uuid4().hex
-        session = _Session(session_id, Replay(self.shelf), self.session_idle_timeout)
+        session = Session(session_id, Replay(self.shelf), self.session_idle_timeout)
         if requestor is not None:
             self._session_owners[session_id] = requestor
         self._server_instances[session_id] = session
@@ -64,20 +66,25 @@ class Sessions(StreamableHTTPSessionManager):
     async def _serve_opening_request(
         self, http_transport: StreamableHTTPServerTransport, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        if isinstance(http_transport, _Session):
+        if isinstance(http_transport, Session):
             http_transport.principal = self._principal(scope)
             http_transport.remote = is_remote(scope)
         await super()._serve_opening_request(http_transport, scope, receive, send)
 
     async def _handle_stateful_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         session = self._server_instances.get(Headers(scope=scope).get(MCP_SESSION_ID_HEADER, ""))
-        if isinstance(session, _Session) and not self._may_use(session, scope):
+        if isinstance(session, Session) and not self._may_use(session, scope):
             logger().warning("session.of.another")
             # The SDK answers as it does for any session that does not exist.
             scope = _with_header(scope, MCP_SESSION_ID_HEADER, "none")
         await super()._handle_stateful_request(scope, receive, send)
 
-    def _may_use(self, session: _Session, scope: Scope) -> bool:
+    def open_session(self, session_id: str, scope: Scope) -> Session | None:
+        """The session of this id, if it is open and this request may use it."""
+        session = self._server_instances.get(session_id)
+        return session if isinstance(session, Session) and self._may_use(session, scope) else None
+
+    def _may_use(self, session: Session, scope: Scope) -> bool:
         # What a session of this machine was answered may be for this machine alone, and can be read again from it.
         from_elsewhere = not session.remote and is_remote(scope)
         return not from_elsewhere and hmac.compare_digest(session.principal, self._principal(scope))
@@ -88,7 +95,7 @@ class Sessions(StreamableHTTPSessionManager):
         return hashlib.blake2b(b"\n".join(credentials), key=self._secret).digest()
 
 
-class _Session(StreamableHTTPServerTransport):
+class Session(StreamableHTTPServerTransport):
     """One session's streams. Every GET reads from the session's memory; the SDK's own way knows one reader a stream
     and turns a client away (409), or leaves it without what comes next, while the dead connection is not noticed."""
 
@@ -97,13 +104,34 @@ class _Session(StreamableHTTPServerTransport):
         self.principal = b""
         self.remote = False
         self._replay = replay
+        self._limit = idle_limit
+        # Requests that the SDK deals with now, a standing stream included: while there are any, it is not idle.
+        self._busy = 0
+        self._touched = 0.0
 
     async def handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["method"] == "GET" and not self.is_terminated:
-            await self._read(scope, receive, send)
-        else:
-            await super().handle_request(scope, receive, send)
+        self._busy += 1
+        try:
+            if scope["method"] == "GET" and not self.is_terminated:
+                await self._read(scope, receive, send)
+            else:
+                await super().handle_request(scope, receive, send)
+        finally:
+            self._busy -= 1
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes requests."""
+        return not self.is_terminated and self.idle_scope is not None and not self.idle_scope.cancel_called
+
+    def touch(self) -> None:
+        """It was used, though no request came this way: it is idle from now on only."""
+        now = anyio.current_time()
+        idle_scope, limit = self.idle_scope, self._limit
+        if idle_scope is not None and limit is not None and not self._busy and now - self._touched > _TOUCHES_APART:
+            self._touched = now
+            idle_scope.deadline = now + limit
 
     async def terminate(self) -> None:
         """End the session and everything that is kept for it."""

@@ -11,6 +11,7 @@ from typing import Any
 from pegboard.protocol.eras import Era, forwarded_params, severity
 from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
 from pegboard.servers.party import inability
+from pegboard.servers.plaincall import PlainCall
 from pegboard.view import EVERYTHING, Filter, Sight
 
 OnProgress = Callable[[Params], None]
@@ -37,6 +38,8 @@ class Caller:
     board: str | None = None
     # The folder it works in, where its address says so.
     workspace: str | None = None
+    # Its call, where that was begun before this way of dealing with it was taken.
+    under_way: PlainCall | None = None
     # Of the modern era nothing says which requests come from one client: each stands for itself.
     number: int = field(default_factory=lambda: next(_numbers))
 

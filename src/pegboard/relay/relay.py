@@ -21,7 +21,9 @@ from pegboard.relay.subscriptions import Listener, Subscriptions
 from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
 from pegboard.servers.party import Party
+from pegboard.servers.plaincall import PlainCall
 from pegboard.servers.server import Server
+from pegboard.servers.wires.client import is_unacted
 from pegboard.view import Filter
 
 INVALID_PARAMS = -32602
@@ -68,24 +70,28 @@ class Relay:
         """Send a request whose params are already the server's own, and give its result."""
 
         async def exchange(party: Party, on_progress: OnProgress | None, more: Mapping[str, Any]) -> Message:
-            result = await server.request(
-                method,
-                {**asked, **more},
-                party=party,
-                subject=subject,
-                key=caller.session,
-                on_progress=on_progress,
-                capabilities=caller.capabilities,
-                # Only a modern server has to be told with each request.
-                log_level=caller.wanted_level if era == "modern" else caller.log_level,
-                input_schema=input_schema,
-            )
+            nonlocal begun
+            call, begun = begun, None
+            result = await _gone_on_with(server, call, party) if call is not None else None
+            if result is None:
+                result = await server.request(
+                    method,
+                    {**asked, **more},
+                    party=party,
+                    subject=subject,
+                    key=caller.session,
+                    on_progress=on_progress,
+                    capabilities=caller.capabilities,
+                    # Only a modern server has to be told with each request.
+                    log_level=caller.wanted_level if era == "modern" else caller.log_level,
+                    input_schema=input_schema,
+                )
             if era == "handshake" and wants_input(result):
                 # That era has no such result: there it is a word without a meaning.
                 result = {key: value for key, value in result.items() if key != "resultType"}
             return result
 
-        asked = params
+        asked, begun = params, caller.under_way
         era = await self._era(server, caller)
         if caller.era == "modern" and era == "handshake":
             # What belongs to the rounds of the modern era is between us and the client.
@@ -345,6 +351,16 @@ class Relay:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+async def _gone_on_with(server: Server, call: PlainCall, party: Party) -> Message | None:
+    """The result of a call that is under way; `None` if its server turned it away without acting on it."""
+    try:
+        return await server.adopt(call, party)
+    except ToolFailure as exc:
+        if is_unacted(exc):
+            return None
+        raise
 
 
 def _not_found(caller: Caller) -> int:

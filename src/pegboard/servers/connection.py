@@ -8,15 +8,18 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
+from pegboard import exactjson
 from pegboard.exactjson import as_object
 from pegboard.log import logger
-from pegboard.protocol.eras import modern_params
+from pegboard.protocol import envelope
+from pegboard.protocol.eras import CLIENT_CAPABILITIES_KEY, CLIENT_INFO_KEY, VERSION_KEY, modern_params
 from pegboard.protocol.headers import parameter_headers, request_headers
 from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.greeting import Greeting
 from pegboard.servers.link import METHOD_NOT_FOUND, Link, Message, Params, Pending, RpcError, broken_answer
 from pegboard.servers.parties import Parties, Presence
 from pegboard.servers.party import Nobody, Party
+from pegboard.servers.plaincall import PlainCall, PlainRequest
 from pegboard.servers.wires.client import NeedsAuth, Unreachable, WrongStatus
 from pegboard.servers.wires.http import HttpWire
 from pegboard.servers.wires.sse import SseWire
@@ -32,6 +35,7 @@ _PAGE_LIMIT = 30.0
 _LIST_LIMIT = 60.0
 _STREAM_WORTH_TELLING = 0.5
 _LONGEST_PAUSE = 60.0
+_MAX_TALKATIVE = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,12 @@ class Connection:
         self._tasks: set[asyncio.Task[None]] = set()
         self._updates: asyncio.Task[None] | None = None
         self.log_level: str | None = None
+        # Tools that say or ask something while they are at it: their calls are not plain.
+        self._talkative: set[str] = set()
+        self._stamp = {
+            VERSION_KEY: envelope.quoted(greeting.version),
+            CLIENT_INFO_KEY: exactjson.dump(dict(CLIENT_INFO)),
+        }
         wire = link.wire
         # A modern server asks nothing; over HTTP it is told which request a question belongs to.
         self._parties = Parties(origins=isinstance(wire, HttpWire) or greeting.era == "modern")
@@ -156,6 +166,36 @@ class Connection:
         return await self.link.request(
             method, stamped, timeout=timeout, headers=headers, on_progress=on_progress, present=present
         )
+
+    def start(self, call: PlainCall, asked: PlainRequest, timeout: float) -> bool:
+        """Send a plain call at once, as the server's era wants it; false where it has to take the full way."""
+        wire, subject = self.link.wire, f"tools/call {asked.tool}"
+        if not wire.ready or subject in self._talkative:
+            return False
+        presence = self._parties.admitted_now(call, subject)
+        if presence is None:
+            return False
+        number = call.begin(self.link, self._parties, presence, timeout, lambda: self._talks(subject))
+        modern = self.greeting.era == "modern"
+        meta = self._stamped(asked) if modern else asked.meta
+        text = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%b%b%b}}' % (
+            number,
+            envelope.quoted(asked.tool),
+            b"" if asked.arguments is None else b',"arguments":' + asked.arguments,
+            b"" if meta is None else b',"_meta":' + meta,
+        )
+        wire.put(number, text, asked.tool if modern else None)
+        return True
+
+    def _talks(self, subject: str) -> None:
+        """A call was not plain after all: the next ones of its kind take the full way at once."""
+        if len(self._talkative) < _MAX_TALKATIVE:
+            self._talkative.add(subject)
+
+    def _stamped(self, asked: PlainRequest) -> bytes | None:
+        """The `_meta` that every request of the modern era carries."""
+        own = {**self._stamp, CLIENT_CAPABILITIES_KEY: asked.capabilities}
+        return envelope.joined({**(envelope.members(asked.meta) or {}), **own} if asked.meta is not None else own)
 
     async def notify(self, method: str, params: Params | None, capabilities: Mapping[str, Any] | None = None) -> None:
         """Send a notification as the server's era wants it."""

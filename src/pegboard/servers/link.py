@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from pegboard import exactjson
 from pegboard.log import logger
+from pegboard.protocol import envelope
 from pegboard.protocol.eras import SUBSCRIPTION_KEY
 from pegboard.result import ToolErrorCode, ToolFailure, unavailable
 
@@ -54,13 +55,15 @@ class LinkLost(ToolFailure):
 class Pending:
     """A request that waits for its answer."""
 
-    future: asyncio.Future[Message]
+    # The result; of a request that wants it verbatim, the bytes that it came in.
+    future: asyncio.Future[Any]
     on_progress: Callable[[Params], None] | None
     timeout: float | None
     limit: asyncio.Timeout | None = None
     latest: float | None = None
     # Who it is made for; what that is, is the connection's business.
     presence: Any = None
+    verbatim: bool = False
     _furthest: float | None = None
 
     def progressed(self, params: Params) -> None:
@@ -91,6 +94,15 @@ class Wire(Protocol):
 
     async def send(self, message: Message, headers: Mapping[str, str] | None) -> None:
         """Send one message; over HTTP, a request's answer has been delivered when this returns."""
+        ...
+
+    @property
+    def ready(self) -> bool:
+        """Whether a request that is ready to go can be put on the wire at once."""
+        ...
+
+    def put(self, request_id: int, text: bytes, name: str | None) -> None:
+        """Send a request that is ready to go; `name` is the tool's own, where the era wants it said beside the body."""
         ...
 
     def cancelled(self, request_id: int, reason: str) -> None:
@@ -129,7 +141,10 @@ class Link:
         self.on_notification = on_notification
         self.on_request = on_request
         self._pending: dict[int, Pending] = {}
+        self._loop = asyncio.get_running_loop()
         self._last_id = 0
+        # How many open requests want their answers as the bytes they come in.
+        self._verbatim = 0
         self._answering: dict[Any, asyncio.Task[None]] = {}
         # Requests that were given up, for whoever still wants to know whether they were answered.
         self._given_up: OrderedDict[int, Any] = OrderedDict()
@@ -146,38 +161,76 @@ class Link:
         present: Callable[[Pending], object] | None = None,
     ) -> Message:
         """Send a request and give its result; raises `RpcError`, or `ToolFailure` for what is not the server's word."""
-        if self.lost.done():
-            raise LinkLost(self.lost.result())
-        self._last_id += 1
-        request_id = self._last_id
-        pending = Pending(asyncio.get_running_loop().create_future(), on_progress, timeout)
-        if present is not None:
-            pending.presence = present(pending)
-        self._pending[request_id] = pending
+        request_id, pending = self.open(timeout, on_progress=on_progress, present=present)
         message: Message = {"jsonrpc": "2.0", "id": request_id, "method": method}
         if params is not None or on_progress is not None:
             message["params"] = _with_token(params, request_id) if on_progress is not None else params
+        sending = self.wire.send(message, headers)
+        return await self.outcome(request_id, pending, method, timeout, sending=sending, cancellable=cancellable)
+
+    def open(
+        self,
+        timeout: float | None,
+        *,
+        on_progress: Callable[[Params], None] | None = None,
+        present: Callable[[Pending], object] | None = None,
+        verbatim: bool = False,
+    ) -> tuple[int, Pending]:
+        """A number for a request, and the place where its answer will be."""
+        if self.lost.done():
+            raise LinkLost(self.lost.result())
+        self._last_id += 1
+        pending = Pending(self._loop.create_future(), on_progress, timeout, verbatim=verbatim)
+        if present is not None:
+            pending.presence = present(pending)
+        self._pending[self._last_id] = pending
+        self._verbatim += verbatim
+        return self._last_id, pending
+
+    async def outcome(
+        self,
+        request_id: int,
+        pending: Pending,
+        method: str,
+        timeout: float | None,
+        *,
+        sending: Awaitable[None] | None = None,
+        cancellable: bool = True,
+    ) -> Any:
+        """Wait for the answer to an open request, as long as it may take, and close it."""
         try:
             async with asyncio.timeout(timeout) as limit:
                 pending.limit = limit
-                await self.wire.send(message, headers)
+                if sending is not None:
+                    await sending
                 return await pending.future
         except TimeoutError:
             if cancellable:
-                self.wire.cancelled(request_id, f"timed out after {timeout:g} s")
-            raise unavailable(f"{self.label} timed out: no answer to {method} within {timeout:g} s") from None
+                self.wire.cancelled(request_id, f"timed out after {pending.timeout:g} s")
+            raise unavailable(f"{self.label} timed out: no answer to {method} within {pending.timeout:g} s") from None
         except asyncio.CancelledError:
             if cancellable:
                 self.wire.cancelled(request_id, "cancelled by the client")
             raise
         finally:
-            del self._pending[request_id]
-            if pending.presence is not None and (not pending.future.done() or pending.future.cancelled()):
-                self._given_up[request_id] = pending.presence
-                while len(self._given_up) > _MAX_GIVEN_UP:
-                    self._given_up.popitem(last=False)
-            if pending.future.done() and not pending.future.cancelled():
-                pending.future.exception()
+            self.shut(request_id, pending)
+
+    def shut(self, request_id: int, pending: Pending) -> None:
+        """Nobody waits for this answer any more, whether it came or not."""
+        del self._pending[request_id]
+        self._verbatim -= pending.verbatim
+        answered = pending.future.done() and not pending.future.cancelled()
+        if answered:
+            pending.future.exception()
+        elif pending.presence is not None:
+            self._given_up[request_id] = pending.presence
+            while len(self._given_up) > _MAX_GIVEN_UP:
+                self._given_up.popitem(last=False)
+
+    def fail(self, request_id: int, exc: Exception) -> None:
+        """An open request has failed."""
+        if (pending := self._pending.get(request_id)) is not None:
+            _fail(pending, exc)
 
     async def notify(self, method: str, params: Params | None = None, headers: Mapping[str, str] | None = None) -> None:
         """Send a notification."""
@@ -203,6 +256,8 @@ class Link:
 
     def deliver_text(self, text: bytes, origin: int | None = None) -> None:
         """Take one message as it came over the wire."""
+        if self._verbatim and self.settle_verbatim(text):
+            return
         try:
             message = exactjson.parse(text)
         except exactjson.NotJson as exc:
@@ -214,6 +269,15 @@ class Link:
             except Exception as exc:
                 # One message must never cost those that came behind it.
                 logger().error("server.message.failed", server=self.label, error=f"{type(exc).__name__}: {exc}")
+
+    def settle_verbatim(self, text: bytes) -> bool:
+        """Hand a result on as it is to a request that wants it so; anything else is for the general way."""
+        answer = envelope.answer(text)
+        pending = self._pending.get(answer[0]) if answer is not None else None
+        if answer is None or pending is None or not pending.verbatim or pending.future.done():
+            return False
+        pending.future.set_result(answer[1])
+        return True
 
     def garbled(self, head: bytes, tail: bytes, reason: str) -> None:
         """Something came that cannot be read; if it shows which request it answers, that one fails."""
@@ -260,6 +324,7 @@ class Link:
             return
         result, error = exactjson.as_object(message.get("result")), exactjson.as_object(message.get("error"))
         if result is not None:
+            # What could not be taken verbatim has been read in full, and is its own best form.
             pending.future.set_result(result)
         elif error is not None:
             pending.future.set_exception(rpc_error(error))

@@ -89,15 +89,25 @@ class Parties:
     async def admitted(self, party: Party, subject: str) -> AsyncGenerator[Presence]:
         """Be present, once that mixes up nobody."""
         await self._turn(party.identity, subject)
+        presence = self._enter(party, subject)
+        try:
+            yield presence
+        finally:
+            self.leave(presence)
+
+    def admitted_now(self, party: Party, subject: str) -> Presence | None:
+        """Be present at once, until `leave`; `None` where somebody would have to wait first."""
+        if self._obstacle(party.identity, subject, _now()) is not None:
+            return None
+        return self._enter(party, subject)
+
+    def _enter(self, party: Party, subject: str) -> Presence:
         presence = Presence(party, subject)
         self._several = self._several or self.only not in {None, party.identity}
         self.only = None if self._several else party.identity
         self._present[presence] = self._silent[presence] = None
         self._requests.setdefault(party.identity, {})[presence] = None
-        try:
-            yield presence
-        finally:
-            self._leave(presence)
+        return presence
 
     async def owner(self, origin: Presence | None, question: asyncio.Task[None]) -> Presence | None:
         """Whose question this is; `None` if nobody is present. Raises `RpcError` where it cannot be told."""
@@ -155,7 +165,8 @@ class Parties:
         """Whether anybody is present."""
         return bool(self._present)
 
-    def _leave(self, presence: Presence) -> None:
+    def leave(self, presence: Presence) -> None:
+        """A request is over."""
         presence.left = True
         identity, subject = presence.party.identity, presence.subject
         del self._present[presence]
@@ -204,7 +215,7 @@ class Parties:
 
     def _obstacle(self, identity: str, subject: str, started: float) -> float | None:
         """How long at most to wait for a change before it is worth another look; `None` to go on."""
-        if len(self._requests.get(identity, ())) == len(self._present) or self._origins or subject in self._quiet:
+        if self._origins or subject in self._quiet or len(self._requests.get(identity, ())) == len(self._present):
             return None
         # Whoever has its question out is no obstacle: the next one can be placed as soon as that has settled.
         loud = [each for each in self._silent if each.subject not in self._quiet and each.party.identity != identity]

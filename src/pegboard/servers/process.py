@@ -100,6 +100,12 @@ class Process(asyncio.SubprocessProtocol):
         pipe.write(data)
         await self._writable.wait()
 
+    @property
+    def writable(self) -> bool:
+        """Whether its input takes something without waiting."""
+        pipe = self._input()
+        return pipe is not None and not pipe.is_closing() and self._writable.is_set()
+
     def write_now(self, data: bytes) -> None:
         """Write without waiting; for a word that need not arrive."""
         pipe = self._input()

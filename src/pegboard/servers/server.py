@@ -19,6 +19,7 @@ from pegboard.servers.greeting import Greeting, greet
 from pegboard.servers.keeper import Keeper
 from pegboard.servers.link import Link, LinkLost, Message, Params, RpcError
 from pegboard.servers.party import Nobody, Party
+from pegboard.servers.plaincall import PlainCall, PlainRequest
 from pegboard.servers.wires.client import NeedsAuth, SessionExpired, Unreachable, WrongStatus
 from pegboard.servers.wires.http import HttpWire
 from pegboard.servers.wires.sse import SseWire
@@ -202,6 +203,32 @@ class Server:
                 raise
         raise AssertionError("unreachable")
 
+    def start(self, key: str | None, call: PlainCall, asked: PlainRequest, log_level: str | None) -> bool:
+        """Send a plain call, if a connection is open for it; false where it has to take the full way."""
+        held = self._held.get(self.key_for(key))
+        if held is None or held.connection.link.lost.done() or self._must_be_told(held.connection, log_level):
+            return False
+        if not held.connection.start(call, asked, self.spec.timeout):
+            return False
+        held.active += 1
+        started = self._loop.time()
+
+        def ended() -> None:
+            held.active -= 1
+            held.last_used = self._loop.time()
+            self.latency = held.last_used - started
+            self.last_seen = time.time()
+
+        call.on_end(ended)
+        return True
+
+    async def adopt(self, call: PlainCall, party: Party) -> Message:
+        """Go on with a call that was begun as a plain one."""
+        try:
+            return await call.adopted(party)
+        except ToolFailure as exc:
+            raise self._cleaned(exc) from None
+
     async def meet(self, key: str | None, capabilities: Mapping[str, Any] | None = None) -> Greeting:
         """What the server says of itself, connecting first if need be."""
         return (await self._hold(self.key_for(key), capabilities)).connection.greeting
@@ -309,6 +336,14 @@ class Server:
             wait = self.breaker.remaining()
             return unavailable(f"server {self.name} is unavailable ({self.breaker.reason}); next try in {wait:.0f} s")
         return None
+
+    def _must_be_told(self, connection: Connection, level: str | None) -> bool:
+        """Whether a server says less than a request wants to hear; a modern one is told with each request."""
+        if level is None:
+            return False
+        if connection.greeting.era == "modern" or connection.log_level is None:
+            return True
+        return severity(level) < severity(connection.log_level)
 
     async def _heed_level(self, connection: Connection, level: str) -> None:
         """A request wants log lines from this level on; a server that says less has to be told."""

@@ -1,18 +1,22 @@
-"""The HTTP client that all servers share, and what its failures mean."""
+"""The HTTP client of one server, and what its failures mean."""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
+from typing import Protocol
 from urllib.parse import urljoin, urlsplit
-
-import httpx2
+from urllib.request import getproxies, proxy_bypass
 
 from pegboard.config import ServerSpec
 from pegboard.result import ToolErrorCode, ToolFailure, unavailable
 from pegboard.servers.link import MAX_MESSAGE_BYTES, broken_answer
+from pegboard.servers.wires.cookies import Cookies
+from pegboard.servers.wires.http1 import Broken, Exchange, Pool, Taker
+from pegboard.servers.wires.origin import Origin
+from pegboard.servers.wires.response import Response
 
 _MAX_REDIRECTS = 3
 
@@ -36,12 +40,24 @@ class SessionExpired(ToolFailure):
         super().__init__(ToolErrorCode.UNAVAILABLE, f"{label} ended the session", retryable=True)
 
 
+class Moved(ToolFailure):
+    """The server is at another address of its own, and has not acted on the request."""
+
+    def __init__(self, label: str) -> None:
+        super().__init__(ToolErrorCode.UNAVAILABLE, f"{label} redirects", retryable=True)
+
+
 class Unreachable(ToolFailure):
     """No connection could be made (`refused`), or it broke."""
 
     def __init__(self, label: str, reason: str, *, refused: bool = False) -> None:
         super().__init__(ToolErrorCode.UNAVAILABLE, f"{label} cannot be reached: {reason}", retryable=True)
         self.refused = refused
+
+
+def is_unacted(failure: ToolFailure) -> bool:
+    """Whether a request failed before the server could act on it, so that it can be sent again without harm."""
+    return isinstance(failure, (SessionExpired, Moved)) or (isinstance(failure, Unreachable) and failure.refused)
 
 
 class WrongStatus(ToolFailure):
@@ -53,43 +69,128 @@ class WrongStatus(ToolFailure):
         self.status = status
 
 
+class Answered(Protocol):
+    """A response, whichever client it comes from."""
+
+    @property
+    def status_code(self) -> int: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    def aiter_bytes(self) -> AsyncIterator[bytes]: ...
+
+
+class Client(Protocol):
+    """Carries requests to one server."""
+
+    def stream(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None
+    ) -> AbstractAsyncContextManager[Answered]:
+        """Send a request; its response, the body still to be read. Raises `Broken`."""
+        ...
+
+    async def close(self) -> None:
+        """End all connections."""
+        ...
+
+
+class DirectClient:
+    """Our own: HTTP/1.1 on connections that are kept."""
+
+    def __init__(self, spec: ServerSpec) -> None:
+        assert spec.url is not None
+        self.origin = Origin.of(spec.url)
+        self._own_headers = dict(spec.headers)
+        self._cookies = Cookies()
+        self._pool = Pool(
+            self.origin.host,
+            self.origin.port,
+            tls=_tls if self.origin.scheme == "https" else None,
+            connect_timeout=spec.connect_timeout,
+        )
+        # Counts whatever changes the head of a request, for those who keep one.
+        self.changes = 0
+
+    def head(self, method: str, url: str, headers: Mapping[str, str]) -> bytes:
+        """The head of a request, but for the length of its body and the empty line."""
+        cookies = {"cookie": self._cookies.header} if self._cookies.header else {}
+        return self.origin.head(method, url, {**cookies, **self._own_headers, **headers})
+
+    def send(self, head: bytes, body: bytes, taker: Taker) -> Exchange:
+        """Send a request whose head is ready; the answer goes to the taker."""
+        return self._pool.send(b"%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body), taker)
+
+    def noticed(self, headers: Mapping[str, str]) -> None:
+        """Keep what an answer wants to hear again."""
+        if self._cookies.take(headers.get("set-cookie")):
+            self.changes += 1
+
+    @asynccontextmanager
+    async def stream(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None
+    ) -> AsyncGenerator[Response]:
+        """Send a request; its response, the body still to be read."""
+        response = Response()
+        head = self.head(method, url, headers)
+        length = b"" if body is None else b"content-length: %d\r\n" % len(body)
+        response.exchange = self._pool.send(b"%b%b\r\n%b" % (head, length, body or b""), response)
+        try:
+            await response.begun()
+            self.noticed(response.headers)
+            yield response
+        finally:
+            response.exchange.abandon()
+
+    async def close(self) -> None:
+        """End all connections."""
+        await self._pool.close()
+
+
+def make_client(spec: ServerSpec) -> Client:
+    """The client for a server; time limits are the link's business, except for connecting."""
+    if _is_behind_proxy(spec.url or ""):
+        from pegboard.servers.wires.proxied import ProxiedClient
+
+        return ProxiedClient(spec, _tls)
+    return DirectClient(spec)
+
+
+def _is_behind_proxy(url: str) -> bool:
+    parts = urlsplit(url)
+    proxies = getproxies()
+    return bool(proxies.get(parts.scheme) or proxies.get("all")) and not proxy_bypass(parts.hostname or "")
+
+
 @cache
 def _tls() -> ssl.SSLContext:
     # Loading the certificates takes 27 ms: once for all servers.
-    return httpx2.create_ssl_context()
+    import httpx2
 
-
-def make_client(spec: ServerSpec) -> httpx2.AsyncClient:
-    """A client with the server's own headers; time limits are the link's business, except for connecting."""
-    return httpx2.AsyncClient(
-        verify=_tls() if (spec.url or "").startswith("https") else False,
-        headers=dict(spec.headers),
-        timeout=httpx2.Timeout(None, connect=spec.connect_timeout),
-        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=32, keepalive_expiry=30),
-        follow_redirects=False,
-    )
+    context = httpx2.create_ssl_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 @asynccontextmanager
 async def exchange(
-    client: httpx2.AsyncClient, label: str, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
-) -> AsyncGenerator[httpx2.Response]:
+    client: Client, label: str, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
+) -> AsyncGenerator[Answered]:
     """One HTTP exchange, its body still to be read; redirects are followed only within the server's own origin."""
     for _ in range(_MAX_REDIRECTS + 1):
         try:
-            async with client.stream(method, url, headers=dict(headers), content=body) as response:
+            async with client.stream(method, url, headers, body) as response:
                 target = _redirect(response, url, label)
                 if target is None:
                     yield response
                     return
                 url = target
-        except httpx2.TransportError as exc:
-            refused = isinstance(exc, (httpx2.ConnectError, httpx2.ConnectTimeout))
-            raise Unreachable(label, str(exc) or type(exc).__name__, refused=refused) from exc
+        except Broken as exc:
+            raise Unreachable(label, str(exc), refused=exc.refused) from exc
     raise unavailable(f"{label} redirects in a circle", retryable=False)
 
 
-def _redirect(response: httpx2.Response, url: str, label: str) -> str | None:
+def _redirect(response: Answered, url: str, label: str) -> str | None:
     if response.status_code not in {301, 302, 303, 307, 308}:
         return None
     target = urljoin(url, response.headers.get("location", ""))
@@ -104,7 +205,7 @@ def _redirect(response: httpx2.Response, url: str, label: str) -> str | None:
     return target
 
 
-def check_status(response: httpx2.Response, label: str) -> None:
+def check_status(response: Answered, label: str) -> None:
     """Raise what a status that is no success means."""
     status = response.status_code
     if status in {401, 403}:
@@ -113,7 +214,7 @@ def check_status(response: httpx2.Response, label: str) -> None:
         raise WrongStatus(label, status)
 
 
-async def read_body(response: httpx2.Response, label: str) -> bytes:
+async def read_body(response: Answered, label: str) -> bytes:
     """The whole body, if it is not too large."""
     parts: list[bytes] = []
     size = 0
@@ -125,6 +226,6 @@ async def read_body(response: httpx2.Response, label: str) -> bytes:
     return b"".join(parts)
 
 
-def media_type(response: httpx2.Response) -> str:
+def media_type(headers: Mapping[str, str]) -> str:
     """The body's media type, without parameters."""
-    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return headers.get("content-type", "").partition(";")[0].strip().lower()

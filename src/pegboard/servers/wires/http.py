@@ -9,16 +9,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Mapping
+from functools import lru_cache
 from typing import Any
-
-import httpx2
 
 from pegboard import exactjson
 from pegboard.config import ServerSpec
 from pegboard.log import logger
+from pegboard.protocol.eras import LATEST_MODERN
+from pegboard.protocol.headers import request_headers
 from pegboard.servers.events import EventStream, EventTooLarge
 from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, Message, RpcError, broken_answer, rpc_error
 from pegboard.servers.wires.client import (
+    Answered,
+    DirectClient,
+    NeedsAuth,
     SessionExpired,
     Unreachable,
     WrongStatus,
@@ -28,6 +32,8 @@ from pegboard.servers.wires.client import (
     media_type,
     read_body,
 )
+from pegboard.servers.wires.http1 import Broken
+from pegboard.servers.wires.posted import Posted, deliver_body
 from pegboard.servers.wires.stdio import cancellation
 
 _SESSION = "mcp-session-id"
@@ -37,6 +43,7 @@ _RESUME_TRIES = 2
 _RESUME_PAUSE = 1.0
 _SHORTEST_PAUSE = 0.2
 _LONGEST_PAUSE = 30.0
+_SENT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
 
 class HttpWire:
@@ -50,6 +57,11 @@ class HttpWire:
         self._link: Link | None = None
         self._session: str | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._direct = self._client if isinstance(self._client, DirectClient) else None
+        self._posted: dict[int, Posted] = {}
+        self._kept_head: tuple[object, bytes] | None = None
+        # Whether it answered with a redirect, which only the full way follows.
+        self.moved = False
         # Set once the era is known: the version every later request names, and how calls are cancelled.
         self.version: str | None = None
         self.modern = False
@@ -61,9 +73,7 @@ class HttpWire:
     async def send(self, message: Message, headers: Mapping[str, str] | None) -> None:
         """POST one message; a request's answer has been delivered when this returns."""
         request_id = message.get("id") if "method" in message else None
-        sent = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-        sent.update(self._session_headers())
-        sent.update(headers or {})
+        sent = {**_SENT, **self._session_headers(), **(headers or {})}
         async with exchange(self._client, self._label, "POST", self._url, sent, exactjson.dump(message)) as response:
             if response.status_code >= 400:
                 await self._refused(response, request_id)
@@ -76,8 +86,49 @@ class HttpWire:
         if stream is not None:
             await self._resume(request_id, stream)
 
+    @property
+    def ready(self) -> bool:
+        """Whether a request can be posted without more ado: no proxy, and no redirect to be followed."""
+        return self._direct is not None and not self.moved
+
+    def put(self, request_id: int, text: bytes, name: str | None) -> None:
+        """POST a request that is ready to go; `name` is the tool's, where the era wants it in a header."""
+        assert self._direct is not None
+        assert self._link is not None
+        posted = Posted(self, self._link, self._label, request_id)
+        self._posted[request_id] = posted
+        try:
+            posted.exchange = self._direct.send(self._head(name), text, posted)
+        except Broken as exc:
+            posted.failed(exc)
+
+    def over(self, request_id: int) -> None:
+        """Nothing more comes of a request that was put."""
+        self._posted.pop(request_id, None)
+
+    def noticed(self, headers: Mapping[str, str]) -> None:
+        """Keep what an answer wants to hear again."""
+        if session := headers.get(_SESSION):
+            self._session = session
+        if self._direct is not None and "set-cookie" in headers:
+            self._direct.noticed(headers)
+
+    def _head(self, name: str | None) -> bytes:
+        """The head of a POST; it changes with the session alone, and is written once."""
+        assert self._direct is not None
+        made_of = (self._session, self.version, self._direct.changes, name is None)
+        if self._kept_head is None or self._kept_head[0] != made_of:
+            headers = {**_SENT, **self._session_headers()}
+            if name is not None:
+                headers |= {_VERSION: LATEST_MODERN, "mcp-method": "tools/call"}
+            self._kept_head = (made_of, self._direct.head("POST", self._url, headers))
+        head = self._kept_head[1]
+        return head if name is None else b"%bmcp-name: %b\r\n" % (head, header_name(name))
+
     def cancelled(self, request_id: int, reason: str) -> None:
         """In the handshake era a notification says so; later on, the closed stream has said it."""
+        if (posted := self._posted.pop(request_id, None)) is not None:
+            posted.abandon()
         if not self.modern:
             self.spawn(self._tell(cancellation(request_id, reason)))
 
@@ -99,8 +150,9 @@ class HttpWire:
         if self._session is not None:
             with contextlib.suppress(Exception):
                 async with asyncio.timeout(2):
-                    await self._client.delete(self._url, headers=self._session_headers())
-        await self._client.aclose()
+                    async with self._client.stream("DELETE", self._url, self._session_headers(), None) as response:
+                        await read_body(response, self._label)
+        await self._client.close()
 
     def _session_headers(self) -> dict[str, str]:
         headers: dict[str, str] = {}
@@ -110,22 +162,23 @@ class HttpWire:
             headers[_VERSION] = self.version
         return headers
 
-    async def _refused(self, response: httpx2.Response, request_id: int | None) -> None:
-        """A 4xx or 5xx: the server's own JSON-RPC error if there is one, else what the status means."""
-        status = response.status_code
-        if status == 404 and self._session is not None:
-            raise SessionExpired(self._label)
-        if status in {401, 403}:
-            check_status(response, self._label)
-        error = _error_in(await read_body(response, self._label))
-        if error is not None and request_id is not None:
-            raise error
-        raise WrongStatus(self._label, status)
+    async def _refused(self, response: Answered, request_id: int | None) -> None:
+        body = await read_body(response, self._label)
+        raise self.refusal(response.status_code, body, is_request=request_id is not None)
 
-    async def _receive(self, response: httpx2.Response, request_id: int) -> EventStream | None:
+    def refusal(self, status: int, body: bytes, *, is_request: bool = True) -> Exception:
+        """A 4xx or 5xx: the server's own JSON-RPC error if there is one, else what the status means."""
+        if status == 404 and self._session is not None:
+            return SessionExpired(self._label)
+        if status in {401, 403}:
+            return NeedsAuth(self._label, status)
+        error = _error_in(body)
+        return error if error is not None and is_request else WrongStatus(self._label, status)
+
+    async def _receive(self, response: Answered, request_id: int) -> EventStream | None:
         """Deliver the answer; a stream that broke off before it is given back."""
         assert self._link is not None
-        kind = media_type(response)
+        kind = media_type(response.headers)
         if kind == "application/json":
             body = await read_body(response, self._label)
             self._deliver_body(body, request_id)
@@ -138,16 +191,9 @@ class HttpWire:
 
     def _deliver_body(self, body: bytes, request_id: int) -> None:
         assert self._link is not None
-        try:
-            message = exactjson.parse(body)
-        except exactjson.NotJson as exc:
-            raise broken_answer(self._label, f"not valid JSON ({exc})") from None
-        for single in exactjson.as_list(message) or [message]:
-            self._link.deliver(single, request_id)
-        if self._link.waits_for(request_id):
-            raise broken_answer(self._label, "no answer to the request that was sent")
+        deliver_body(self._link, self._label, body, request_id)
 
-    async def _read_events(self, response: httpx2.Response, stream: EventStream, request_id: int | None) -> None:
+    async def _read_events(self, response: Answered, stream: EventStream, request_id: int | None) -> None:
         assert self._link is not None
         try:
             async for part in response.aiter_bytes():
@@ -158,9 +204,20 @@ class HttpWire:
                     return
         except EventTooLarge as exc:
             raise broken_answer(self._label, str(exc)) from None
-        except httpx2.TransportError as exc:
+        except Broken as exc:
             if stream.last_id is None:
                 raise Unreachable(self._label, str(exc) or type(exc).__name__) from exc
+
+    def resume(self, request_id: int, stream: EventStream) -> None:
+        """Take up a stream that ended before its answer, beside everything else."""
+        self.spawn(self._resumed(request_id, stream))
+
+    async def _resumed(self, request_id: int, stream: EventStream) -> None:
+        assert self._link is not None
+        try:
+            await self._resume(request_id, stream)
+        except Exception as exc:
+            self._link.fail(request_id, exc)
 
     async def _resume(self, request_id: int, stream: EventStream) -> None:
         """A stream that ended before the answer is taken up again where it broke off, as often as it gets further."""
@@ -182,7 +239,7 @@ class HttpWire:
             headers[_LAST_EVENT] = stream.last_id
         async with exchange(self._client, self._label, "GET", self._url, headers) as response:
             check_status(response, self._label)
-            if media_type(response) != "text/event-stream":
+            if media_type(response.headers) != "text/event-stream":
                 raise WrongStatus(self._label, 405)
             await self._read_events(response, stream, request_id)
 
@@ -222,6 +279,12 @@ class HttpWire:
         with contextlib.suppress(Exception):
             async with asyncio.timeout(30):
                 await self.send(message, None)
+
+
+@lru_cache(maxsize=4096)
+def header_name(tool: str) -> bytes:
+    """A tool's name as the header that names it."""
+    return request_headers(LATEST_MODERN, "tools/call", {"name": tool})["mcp-name"].encode("latin-1")
 
 
 def _pause(stream: EventStream) -> float:

@@ -7,14 +7,13 @@ import contextlib
 from collections.abc import Mapping
 from urllib.parse import urljoin, urlsplit
 
-import httpx2
-
 from pegboard import exactjson
 from pegboard.config import ServerSpec
 from pegboard.result import unavailable
 from pegboard.servers.events import Event, EventStream, EventTooLarge
 from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, Message
 from pegboard.servers.wires.client import Unreachable, WrongStatus, check_status, exchange, make_client, media_type
+from pegboard.servers.wires.http1 import Broken
 from pegboard.servers.wires.stdio import cancellation
 
 
@@ -45,6 +44,13 @@ class SseWire:
         async with exchange(self._client, self._label, "POST", target, sent, exactjson.dump(message)) as response:
             check_status(response, self._label)
 
+    # Its answers come over another connection than its requests go: nothing is plain here.
+    ready = False
+
+    def put(self, request_id: int, text: bytes, name: str | None) -> None:
+        """Never asked for."""
+        raise NotImplementedError
+
     def cancelled(self, request_id: int, reason: str) -> None:
         """POST it beside everything else."""
         task = asyncio.get_running_loop().create_task(self._tell(cancellation(request_id, reason)))
@@ -57,7 +63,7 @@ class SseWire:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._client.aclose()
+        await self._client.close()
 
     async def _read(self, link: Link) -> None:
         try:
@@ -80,13 +86,13 @@ class SseWire:
         stream = EventStream(MAX_MESSAGE_BYTES)
         async with exchange(self._client, self._label, "GET", self._url, headers) as response:
             check_status(response, self._label)
-            if media_type(response) != "text/event-stream":
+            if media_type(response.headers) != "text/event-stream":
                 raise WrongStatus(self._label, 406)
             try:
                 async for part in response.aiter_bytes():
                     for event in stream.feed(part):
                         self._take(event, link)
-            except httpx2.TransportError as exc:
+            except Broken as exc:
                 raise Unreachable(self._label, str(exc) or type(exc).__name__) from exc
 
     def _take(self, event: Event, link: Link) -> None:

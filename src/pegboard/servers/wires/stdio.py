@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pegboard import exactjson
 from pegboard.config import ServerSpec
 from pegboard.log import Redactor
+from pegboard.protocol.envelope import one_line
 from pegboard.result import ToolFailure
 from pegboard.servers.keeper import Keeper
 from pegboard.servers.lines import Lines
@@ -65,6 +66,17 @@ class StdioWire:
             # Why it ended is a moment behind that it ended.
             await asyncio.wait({self._link.lost}, timeout=1)
             raise LinkLost(self._link.lost.result() if self._link.lost.done() else "the process has ended") from None
+
+    @property
+    def ready(self) -> bool:
+        """Whether a message can be written without waiting."""
+        return self._process is not None and self._process.writable
+
+    def put(self, request_id: int, text: bytes, name: str | None) -> None:
+        """Write a request that is ready to go."""
+        del request_id, name
+        assert self._process is not None
+        self._process.write_now(one_line(text) + b"\n")
 
     def cancelled(self, request_id: int, reason: str) -> None:
         """Say so on the pipe."""

@@ -1,0 +1,278 @@
+"""The short way: plain requests of known clients, answered from bytes to bytes. This is where it is decided.
+
+A request takes it if nothing about it needs the protocol's machinery: a `tools/call` without a progress token, a
+round or a header of its own, of a tool whose server is connected and does not talk while it works; a `tools/list`
+of one page; a `ping` of the handshake era. Everything else takes the full way, which has the same outcome and the
+right words for every fault. A call that turns out not to be plain is handed over to the full way as it is.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from pegboard import exactjson
+from pegboard.board import Board, may_use
+from pegboard.front.mcp import McpFront
+from pegboard.log import is_told, logger, new_trace_id, trace_id
+from pegboard.protocol import envelope
+from pegboard.protocol.envelope import CallParams, Request
+from pegboard.protocol.eras import HOP_KEYS, SERVER_INFO_KEY, Era, result_for
+from pegboard.relay.caller import Caller
+from pegboard.servers.link import REQUEST_CANCELLED, Message, RpcError
+from pegboard.servers.plaincall import GivenUp, PlainCall, PlainRequest, Turned
+from pegboard.telemetry import span
+from pegboard.tool import RegisteredTool, RelayingTool
+from pegboard.version import SERVER_INFO
+from pegboard.view import Filter, Sight
+
+# A call that takes longer than this is handed over: the full way notices a client that goes away, and keeps an
+# answer for one that comes back.
+PATIENCE = 0.5
+_SERVER_INFO = exactjson.dump(dict(SERVER_INFO))
+_HANDSHAKE_LIST = (b'{"tools":', b"}")
+_MODERN_LIST = (
+    b'{"tools":',
+    b',"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"%b":%b}}'
+    % (SERVER_INFO_KEY.encode(), _SERVER_INFO),
+)
+_numbers = itertools.count(1)
+
+
+@dataclass(slots=True, eq=False)
+class Known:
+    """A client as the short way knows it, from its session or from what its requests say of it."""
+
+    era: Era
+    # The client as our own tools see it.
+    caller: Caller
+    chosen: Filter
+    remote: bool
+    capabilities: bytes
+    # Of a client of the modern era: what of its `_meta` goes on to servers.
+    meta: bytes | None = None
+    # Whether its `_meta` narrows its lists.
+    narrows: bool = False
+
+    @property
+    def session(self) -> str | None:
+        """The session it has, if it has one."""
+        return self.caller.session
+
+
+class PlainWay:
+    """Answers what is plain."""
+
+    def __init__(self, board: Board, front: McpFront) -> None:
+        self._board = board
+        self._front = front
+        # Calls by the session they came in and the id that they have there, for whoever takes one back.
+        self._under_way: dict[tuple[str, bytes], PlainCall] = {}
+
+    async def answer(self, known: Known, request: Request) -> bytes | PlainCall | None:
+        """The whole answer to a request; a call that has to go on the full way; or `None`, to begin there."""
+        match request.method:
+            case "tools/call":
+                return await self._called(known, request)
+            case "tools/list":
+                return await self._listed(known, request)
+            case "ping" if known.era == "handshake" and envelope.list_params(request.params) is not None:
+                return _answer(request, b"{}")
+            case _:
+                return None
+
+    def give_up(self, session: str, request_id: bytes) -> bool:
+        """A client takes a call back; false if none of that id is under way here."""
+        call = self._under_way.get((session, request_id))
+        if call is not None:
+            call.give_up()
+        return call is not None
+
+    async def _listed(self, known: Known, request: Request) -> bytes | None:
+        params = envelope.list_params(request.params)
+        if params is None or known.narrows or (known.era == "handshake" and isinstance(params.meta, envelope.Raw)):
+            return None
+        wanted = self._board.seen_from(known.chosen, remote=known.remote)
+        view = await self._board.list_tools(Sight(wanted, known.caller.board))
+        if known.era == "modern":
+            return _answer(request, _MODERN_LIST[0], view.definitions_text, _MODERN_LIST[1])
+        return _answer(request, _HANDSHAKE_LIST[0], view.handshake_text, _HANDSHAKE_LIST[1])
+
+    async def _called(self, known: Known, request: Request) -> bytes | PlainCall | None:
+        params = envelope.call_params(request.params)
+        tool = self._board.registry.get(params.name) if params is not None else None
+        if params is None or tool is None:
+            return None
+        wanted = self._board.seen_from(known.chosen, remote=known.remote)
+        if not may_use(tool, wanted):
+            return None
+        if tool.tool is not None:
+            caller = known.caller if known.caller.filter == wanted else replace(known.caller, filter=wanted)
+            return await self._called_own(known, caller, request, params, tool)
+        return await self._relayed(known, request, params, tool)
+
+    async def _called_own(
+        self, known: Known, caller: Caller, request: Request, params: CallParams, tool: RegisteredTool
+    ) -> bytes | None:
+        """A tool of our own, unless it may ask its client something, or stands for another tool."""
+        if tool.tool is None or tool.tool.asks or isinstance(tool.tool, RelayingTool):
+            return None
+        if known.era == "handshake" and _forwarded_meta(params.meta) is _NOT_PLAIN:
+            return None
+        asked: Message = {"name": params.name}
+        try:
+            if isinstance(params.arguments, envelope.Raw):
+                asked["arguments"] = exactjson.parse(bytes(params.arguments))
+            result = await self._front.call_tool(asked, caller)
+        except (RpcError, exactjson.NotJson):
+            # Nothing was done yet: the full way has the words for what is wrong.
+            return None
+        return _answer(request, exactjson.dump(result_for(known.era, result, server_info=SERVER_INFO)))
+
+    async def _relayed(
+        self, known: Known, request: Request, params: CallParams, tool: RegisteredTool
+    ) -> bytes | PlainCall | None:
+        call = self._begun(known, params, tool)
+        if call is None:
+            return None
+        started, outcome, owner = time.perf_counter(), "failed", tool.server_name or ""
+        token = trace_id.set(new_trace_id())
+        place = (known.session or "", bytes(request.id))
+        self._under_way[place] = call
+        handed_over = False
+        try:
+            with span("tools/call", tool.name) as told:
+                result = await self._result(call, known, owner)
+                if result is None:
+                    handed_over = True
+                    return call
+                outcome = result[1]
+                told.set_attribute("pegboard.server", owner)
+                told.set_attribute("pegboard.trace_id", trace_id.get())
+                told.set_attribute("pegboard.outcome", outcome)
+                return _answer(request, result[0])
+        except GivenUp:
+            outcome = "cancelled"
+            call.withdraw("cancelled by the client")
+            return _refusal(request, REQUEST_CANCELLED, "Request cancelled")
+        except BaseException:
+            outcome = "cancelled"
+            raise
+        finally:
+            self._under_way.pop(place, None)
+            if not handed_over:
+                # What is handed over is counted there.
+                self._board.metrics.called(owner, outcome, time.perf_counter() - started)
+                if is_told("debug"):
+                    logger().debug("tool.called", tool=tool.name, outcome=outcome)
+            trace_id.reset(token)
+
+    def _begun(self, known: Known, params: CallParams, tool: RegisteredTool) -> PlainCall | None:
+        """The call, on its way to the server."""
+        server = self._board.servers.get(tool.server_name or "")
+        # Arguments that have to stand in headers, too, would have to be read.
+        if server is None or tool.marked:
+            return None
+        meta = known.meta if known.era == "modern" else _forwarded_meta(params.meta)
+        if meta is _NOT_PLAIN:
+            return None
+        guest = self._board.relay.guests.get(known.session)
+        level = self._front.level(guest) if guest is not None else None
+        self._board.discovery.refresh_if_stale(server.name)
+        caller = known.caller
+        identity = known.session or f"plain-{next(_numbers)}"
+        kin = known.session or (f"of {caller.principal}" if caller.principal else identity)
+        call = PlainCall(identity, kin, hears_log=known.era == "handshake")
+        arguments = bytes(params.arguments) if isinstance(params.arguments, envelope.Raw) else None
+        asked = PlainRequest(tool.original_name, arguments, meta, known.capabilities)
+        return call if server.start(known.session, call, asked, level) else None
+
+    async def _result(self, call: PlainCall, known: Known, server: str) -> tuple[bytes, str] | None:
+        """The result as the client's era wants it, and what kind of outcome it is; `None` to hand the call over."""
+        try:
+            result = await call.result(PATIENCE)
+        except (Turned, Exception) as exc:
+            if isinstance(exc, GivenUp):
+                raise
+            return None
+        shaped = _shaped(known.era, result) if isinstance(result, bytes) else None
+        if shaped is None or not isinstance(result, bytes):
+            return None
+        if shaped.refers and (named := self._named(known, server, result)) is not result:
+            shaped = _shaped(known.era, named)
+            if shaped is None:
+                return None
+        call.end()
+        return shaped.text, "error" if shaped.is_error else "ok"
+
+    def _named(self, known: Known, server: str, result: bytes) -> bytes:
+        """A result that refers to resources or tasks, with resources named as clients have to."""
+        read = exactjson.parse_object(result)
+        named = self._board.relay.noted(server, read, known.caller)
+        return result if named is read else exactjson.dump(named)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shaped:
+    text: bytes
+    is_error: bool
+    # Whether it may speak of a resource or a task, which clients know by names of ours.
+    refers: bool
+
+
+def _shaped(era: Era, result: bytes) -> _Shaped | None:
+    """A result as a client of this era expects it; `None` where that takes more than a look at its members."""
+    parts = envelope.members(result)
+    if parts is None:
+        return None
+    kind, meta = parts.get("resultType"), parts.get("_meta")
+    if kind not in {None, b'"complete"'} or (meta is not None and not meta.startswith(b"{")):
+        return None
+    is_error = parts.get("isError") == b"true"
+    refers = b'"resource' in result or "task" in parts or "taskId" in parts or b"\\u00" in result
+    if era == "modern":
+        stamped = envelope.with_server_info(meta, _SERVER_INFO)
+        if stamped is None:
+            return None
+        parts |= {"resultType": b'"complete"', "_meta": stamped}
+        return _Shaped(envelope.joined(parts), is_error, refers)
+    structured = parts.get("structuredContent")
+    if kind is None and meta is None and (structured is None or structured.startswith(b"{")):
+        return _Shaped(result, is_error, refers)
+    parts.pop("resultType", None)
+    if structured is not None and not structured.startswith(b"{"):
+        del parts["structuredContent"]
+    own = envelope.members(meta) if meta is not None else None
+    if own is not None and own.pop(SERVER_INFO_KEY, None) is not None:
+        parts.pop("_meta")
+        parts |= {"_meta": envelope.joined(own)} if own else {}
+    return _Shaped(envelope.joined(parts), is_error, refers)
+
+
+_NOT_PLAIN = b"not plain"
+
+
+@lru_cache(maxsize=256)
+def _kept_meta(meta: bytes) -> bytes | None:
+    """A handshake client's `_meta` for the next hop."""
+    given = envelope.members(meta)
+    if given is None or "progressToken" in given:
+        return _NOT_PLAIN
+    kept = {name: value for name, value in given.items() if name not in HOP_KEYS}
+    # An empty one that the client wrote stays; one that had nothing but keys of this hop goes with them.
+    return envelope.joined(kept) if kept or not given else None
+
+
+def _forwarded_meta(meta: object) -> bytes | None:
+    return _kept_meta(bytes(meta)) if isinstance(meta, envelope.Raw) else None
+
+
+def _answer(request: Request, *parts: bytes) -> bytes:
+    return b"".join((b'{"jsonrpc":"2.0","id":', bytes(request.id), b',"result":', *parts, b"}"))
+
+
+def _refusal(request: Request, code: int, message: str) -> bytes:
+    error = exactjson.dump({"code": code, "message": message})
+    return b"".join((b'{"jsonrpc":"2.0","id":', bytes(request.id), b',"error":', error, b"}"))

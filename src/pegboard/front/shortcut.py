@@ -1,0 +1,279 @@
+"""The door of the short way over HTTP: lets in what the guard and the sessions let in, and passes on all else.
+
+What a client says in its headers is mostly the same from request to request, so what follows from it is found out
+once: whether the request may come in, and whose it is. Only what differs is looked at each time.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+from weakref import WeakKeyDictionary, ref
+
+from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pegboard import exactjson
+from pegboard.front.guard import Guard
+from pegboard.front.mcp import McpFront
+from pegboard.front.plainway import Known, PlainWay
+from pegboard.names import is_board_name
+from pegboard.protocol import envelope
+from pegboard.protocol.envelope import Request
+from pegboard.protocol.eras import (
+    CLIENT_CAPABILITIES_KEY,
+    HANDSHAKE_VERSIONS,
+    HOP_KEYS,
+    LATEST_MODERN,
+    LOG_LEVEL_KEY,
+    VERSION_KEY,
+)
+from pegboard.protocol.gateway import UNDER_WAY, Address, Client, GatewayServer, principal_of
+from pegboard.protocol.nearness import is_remote
+from pegboard.protocol.sessions import Session, Sessions
+from pegboard.relay.routes import SERVER_KEY
+from pegboard.servers.plaincall import PlainCall
+
+# A body that is larger than this is not worth a short cut.
+_MAX_BODY = 1024 * 1024
+_MAX_ADMITTED = 4096
+# These differ from request to request; each is looked at by itself.
+_OWN_TO_EACH = frozenset({b"content-length", b"mcp-name", b"traceparent", b"tracestate", b"x-request-id"})
+_ONCE = (b"mcp-protocol-version", b"mcp-method", b"mcp-session-id", b"host", b"origin", b"accept", b"content-type")
+_CANCELLED = b"notifications/cancelled"
+
+
+@dataclass(slots=True, eq=False)
+class _Admitted:
+    """What follows from a request's headers."""
+
+    method: bytes | None = None
+    # In the handshake era: the session, which is not to be kept for our sake, and its client.
+    session: ref[Session] | None = None
+    session_header: bytes | None = None
+    known: Known | None = None
+    # In the modern era: where the client came in, and its credentials.
+    address: Address | None = None
+    credentials: str = ""
+
+
+class Shortcut:
+    """Stands before everything else and answers what is plain."""
+
+    def __init__(
+        self, app: ASGIApp, *, guard: Guard, sessions: Sessions, server: GatewayServer, front: McpFront, way: PlainWay
+    ) -> None:
+        self._app = app
+        self._guard = guard
+        self._sessions = sessions
+        self._server = server
+        self._front = front
+        self._way = way
+        self._admitted: OrderedDict[object, _Admitted] = OrderedDict()
+        self._known: WeakKeyDictionary[Client, Known] = WeakKeyDictionary()
+        self._modern: OrderedDict[tuple[_Admitted, bytes], Known | None] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        admitted = self._admission(scope) if scope["type"] == "http" and scope["method"] == "POST" else None
+        if admitted is None:
+            await self._app(scope, receive, send)
+            return
+        body, messages = await _body(receive)
+        request = envelope.request(body) if body is not None else None
+        known = self._client(scope, admitted, request) if request is not None else None
+        if request is None or known is None:
+            if body is not None and _CANCELLED in body and self._gave_up(admitted, body):
+                await _send(send, admitted, 202, b"")
+                return
+            await self._app(scope, _replayed(messages, receive), send)
+            return
+        answer = await self._way.answer(known, request)
+        if isinstance(answer, bytes):
+            if admitted.session is not None and (session := admitted.session()) is not None:
+                session.touch()
+            await _send(send, admitted, 200, answer)
+        elif answer is None:
+            await self._app(scope, _replayed(messages, receive), send)
+        else:
+            await self._handed_over(answer, scope, _replayed(messages, receive), send)
+
+    async def _handed_over(self, call: PlainCall, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app({**scope, UNDER_WAY: call}, receive, send)
+        finally:
+            if not call.is_adopted:
+                call.withdraw("cancelled by the client")
+
+    def _admission(self, scope: Scope) -> _Admitted | None:
+        """What is known from a request's headers; `None` where the full way has to look at them."""
+        if not scope["path"].startswith("/mcp"):
+            return None
+        headers = scope["headers"]
+        peer = scope.get("client")
+        key = (
+            scope["path"],
+            scope["query_string"],
+            peer[0] if peer else None,
+            *[header for header in headers if header[0] not in _OWN_TO_EACH],
+        )
+        admitted = self._admitted.get(key)
+        if admitted is not None and (admitted.session is None or _is_open(admitted.session())):
+            return admitted
+        admitted = self._admit(scope)
+        if admitted is not None:
+            if len(self._admitted) >= _MAX_ADMITTED:
+                self._admitted.popitem(last=False)
+            self._admitted[key] = admitted
+        return admitted
+
+    def _admit(self, scope: Scope) -> _Admitted | None:
+        stripped = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+        scope = {**scope, "headers": stripped}
+        if self._guard.refusal(scope) is not None or not _is_plain(stripped) or not _is_ours(scope["path"]):
+            return None
+        headers = dict(stripped)
+        version = headers.get(b"mcp-protocol-version", b"").decode("latin-1")
+        session_id = headers.get(b"mcp-session-id", b"").decode("latin-1")
+        if version == LATEST_MODERN and not session_id:
+            query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+            board = scope["path"].removeprefix("/mcp").removeprefix("/")
+            address = Address(query, board or None, is_remote(scope))
+            credentials = headers.get(b"authorization", b"").decode("latin-1")
+            return _Admitted(headers.get(b"mcp-method"), address=address, credentials=credentials)
+        if (version and version not in HANDSHAKE_VERSIONS) or not session_id:
+            return None
+        session = self._sessions.open_session(session_id, scope)
+        client = self._server.ready(session_id)
+        if session is None or client is None:
+            return None
+        return _Admitted(
+            session_header=session_id.encode("latin-1"), session=ref(session), known=self._known_of(client)
+        )
+
+    def _client(self, scope: Scope, admitted: _Admitted, request: Request) -> Known | None:
+        """Whose request this is; `None` where that takes the full way to tell."""
+        if admitted.known is not None or admitted.address is None:
+            return admitted.known
+        if admitted.method != request.method.encode():
+            return None
+        params = envelope.members(request.params) if isinstance(request.params, envelope.Raw) else None
+        meta = (params or {}).get("_meta")
+        if params is None or meta is None:
+            return None
+        if request.method == "tools/call" and not _is_named(scope["headers"], params.get("name")):
+            return None
+        key = (admitted, meta)
+        if key not in self._modern:
+            if len(self._modern) >= _MAX_ADMITTED:
+                self._modern.popitem(last=False)
+            self._modern[key] = self._modern_client(admitted, meta)
+        return self._modern[key]
+
+    def _known_of(self, client: Client) -> Known:
+        known = self._known.get(client)
+        if known is None:
+            known = Known(
+                client.era,
+                self._front.silent_caller(client.era, client.session, client.address, client.capabilities),
+                self._front.chosen(client.address),
+                client.address.remote,
+                exactjson.dump(dict(client.capabilities)),
+            )
+            self._known[client] = known
+        return known
+
+    def _modern_client(self, admitted: _Admitted, text: bytes) -> Known | None:
+        """A client of the modern era, from what its requests say of it."""
+        parts = envelope.members(text)
+        if parts is None or admitted.address is None or LOG_LEVEL_KEY in parts or "progressToken" in parts:
+            return None
+        try:
+            meta = exactjson.parse_object(text)
+        except exactjson.NotJson:
+            return None
+        route = classify_inbound_request({"method": "tools/list", "params": {"_meta": meta}})
+        capabilities = exactjson.as_object(meta.get(CLIENT_CAPABILITIES_KEY))
+        if not isinstance(route, InboundModernRoute) or meta.get(VERSION_KEY) != LATEST_MODERN or capabilities is None:
+            return None
+        kept = {name: value for name, value in parts.items() if name not in HOP_KEYS}
+        principal = principal_of(admitted.credentials, meta)
+        return Known(
+            "modern",
+            self._front.silent_caller("modern", None, admitted.address, capabilities, principal),
+            self._front.chosen(admitted.address),
+            admitted.address.remote,
+            parts[CLIENT_CAPABILITIES_KEY],
+            meta=envelope.joined(kept) if kept else None,
+            narrows=SERVER_KEY in parts or "pegboard/prefix" in parts,
+        )
+
+    def _gave_up(self, admitted: _Admitted, body: bytes) -> bool:
+        """Whether a body takes back a call that is on the short way."""
+        if admitted.known is None or admitted.known.session is None:
+            return False
+        message = envelope.members(body) or {}
+        params = envelope.members(message.get("params", b"")) or {}
+        if message.get("method") != b'"%b"' % _CANCELLED or "id" in message:
+            return False
+        return self._way.give_up(admitted.known.session, params.get("requestId", b""))
+
+
+def _is_plain(headers: list[tuple[bytes, bytes]]) -> bool:
+    """Whether nothing about the headers is out of the ordinary."""
+    names = [name for name, _ in headers]
+    if any(names.count(name) > 1 for name in _ONCE) or any(name.startswith(b"mcp-param-") for name in names):
+        return False
+    named = dict(headers)
+    accepted = named.get(b"accept", b"").lower()
+    if b"application/json" not in accepted or b"text/event-stream" not in accepted:
+        return False
+    return named.get(b"content-type", b"").partition(b";")[0].strip() == b"application/json"
+
+
+def _is_open(session: Session | None) -> bool:
+    return session is not None and session.is_open
+
+
+def _is_ours(path: str) -> bool:
+    return path == "/mcp" or (path.startswith("/mcp/") and is_board_name(path.removeprefix("/mcp/")))
+
+
+def _is_named(headers: list[tuple[bytes, bytes]], name: bytes | None) -> bool:
+    """Whether the one header that names the tool says what the body says, in so many words."""
+    said = [value for key, value in headers if key == b"mcp-name"]
+    return len(said) == 1 and name == b'"%b"' % said[0] and not said[0].startswith(b"=?")
+
+
+async def _body(receive: Receive) -> tuple[bytes | None, list[Message]]:
+    """The whole body, unless it is too large, and the messages it came in."""
+    message = await receive()
+    messages, size = [message], len(message.get("body", b""))
+    while message.get("more_body") and size <= _MAX_BODY:
+        message = await receive()
+        messages.append(message)
+        size += len(message.get("body", b""))
+    if message["type"] != "http.request" or message.get("more_body"):
+        return None, messages
+    return messages[0]["body"] if len(messages) == 1 else b"".join(each["body"] for each in messages), messages
+
+
+def _replayed(messages: list[Message], receive: Receive) -> Receive:
+    """What was received so far, and then what comes."""
+    waiting = list(reversed(messages))
+
+    async def again() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return again
+
+
+async def _send(send: Send, admitted: _Admitted, status: int, body: bytes) -> None:
+    headers: list[Any] = [(b"content-length", b"%d" % len(body))]
+    if body:
+        headers.append((b"content-type", b"application/json"))
+    if admitted.session_header is not None:
+        headers.append((b"mcp-session-id", admitted.session_header))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

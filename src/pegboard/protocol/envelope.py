@@ -1,0 +1,163 @@
+"""Envelopes: JSON-RPC messages opened just far enough to see where they go; what is inside stays the bytes it was.
+
+So a number of any size, an odd escape or the order of keys comes out as it went in, and nobody pays for reading it.
+What is looked at here is checked to be JSON to its last byte all the same. Whatever is unusual about a message gives
+`None`: then it is read in full elsewhere, by what also has the right words for its faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from pegboard.protocol.eras import SERVER_INFO_KEY
+
+_VERSION = b'"2.0"'
+_BRACE = ord("{")
+
+
+class Request(msgspec.Struct, forbid_unknown_fields=True):
+    """A request of a client; its params are still closed."""
+
+    jsonrpc: Raw
+    id: Raw
+    method: str
+    params: Raw | UnsetType = UNSET
+
+
+class CallParams(msgspec.Struct, forbid_unknown_fields=True):
+    """The params of a plain call; one with any other member is not plain."""
+
+    name: str
+    arguments: Raw | UnsetType = UNSET
+    meta: Raw | UnsetType = msgspec.field(default=UNSET, name="_meta")
+
+
+class ListParams(msgspec.Struct, forbid_unknown_fields=True):
+    """The params of a plain list: no cursor, since the whole list is on one page."""
+
+    meta: Raw | UnsetType = msgspec.field(default=UNSET, name="_meta")
+
+
+class Answer(msgspec.Struct, forbid_unknown_fields=True):
+    """A server's answer."""
+
+    jsonrpc: Raw
+    id: Raw
+    result: Raw | UnsetType = UNSET
+    error: Raw | UnsetType = UNSET
+
+
+_requests = msgspec.json.Decoder(Request)
+_call_params = msgspec.json.Decoder(CallParams)
+_list_params = msgspec.json.Decoder(ListParams)
+_answers = msgspec.json.Decoder(Answer)
+_members = msgspec.json.Decoder(dict[str, Raw])
+
+
+def request(text: bytes) -> Request | None:
+    """The request that a text is."""
+    try:
+        opened = _requests.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if bytes(opened.jsonrpc) != _VERSION or not _is_request_id(bytes(opened.id)) or not _is_text(text):
+        return None
+    return opened
+
+
+def call_params(params: Raw | UnsetType) -> CallParams | None:
+    """The params of a plain `tools/call`."""
+    if params is UNSET:
+        return None
+    try:
+        opened = _call_params.decode(params)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return opened if _is_object_or_null(opened.arguments) and _is_object(opened.meta) else None
+
+
+def list_params(params: Raw | UnsetType) -> ListParams | None:
+    """The params of a plain `tools/list`."""
+    if params is UNSET:
+        return ListParams()
+    try:
+        opened = _list_params.decode(params)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return opened if _is_object(opened.meta) else None
+
+
+def answer(text: bytes) -> tuple[int, bytes] | None:
+    """The number of the request that a text answers, and its result; `None` for anything but a result."""
+    try:
+        opened = _answers.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    number = bytes(opened.id)
+    if not isinstance(opened.result, Raw) or opened.error is not UNSET or not number.isdigit() or len(number) > 18:
+        return None
+    result = bytes(opened.result)
+    if not result.startswith(b"{") or bytes(opened.jsonrpc) != _VERSION or not _is_text(text):
+        return None
+    return int(number), result
+
+
+def members(text: bytes | Raw) -> dict[str, bytes] | None:
+    """The members of an object, each as the bytes it is."""
+    try:
+        return {name: bytes(value) for name, value in _members.decode(text).items()}
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def joined(parts: Mapping[str, bytes]) -> bytes:
+    """An object of these members."""
+    return b"{" + b",".join(quoted(name) + b":" + value for name, value in parts.items()) + b"}"
+
+
+def quoted(text: str) -> bytes:
+    """A text as JSON."""
+    return msgspec.json.encode(text)
+
+
+def one_line(text: bytes) -> bytes:
+    """The same JSON without line ends, which can only be blanks between its parts."""
+    if b"\n" in text or b"\r" in text:
+        return text.replace(b"\n", b" ").replace(b"\r", b" ")
+    return text
+
+
+def with_server_info(meta: bytes | None, info: bytes) -> bytes | None:
+    """A result's `_meta` that names us as the server."""
+    if meta is None:
+        return b'{"' + SERVER_INFO_KEY.encode() + b'":' + info + b"}"
+    own = members(meta)
+    return None if own is None else joined({**own, SERVER_INFO_KEY: info})
+
+
+def _is_object(value: Raw | UnsetType) -> bool:
+    return isinstance(value, UnsetType) or memoryview(value)[0] == _BRACE
+
+
+def _is_object_or_null(value: Raw | UnsetType) -> bool:
+    return _is_object(value) or bytes(cast("Raw", value)) == b"null"
+
+
+def _is_request_id(value: bytes) -> bool:
+    """A text, or a whole number that is written as one."""
+    return value.startswith(b'"') or value.removeprefix(b"-").isdigit()
+
+
+def _is_text(data: bytes) -> bool:
+    """Whether these bytes are UTF-8, which the decoder does not look at where it only passes over."""
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,171 @@
+"""A plain call: a request that is expected to be answered soon, and with nothing but a result.
+
+It goes to its server as bytes and its result comes back as bytes. Should it turn out otherwise (the server says or
+asks something meanwhile, or takes its time), whoever can deal with that adopts it, and it goes on as any other call:
+what was said so far is told, what was asked is put, and nothing is sent twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pegboard import exactjson
+from pegboard.servers.link import Link, Message, Params, Pending, RpcError, broken_answer
+from pegboard.servers.parties import Parties, Presence
+from pegboard.servers.party import Party
+
+_LOG_LINE = "notifications/message"
+
+
+class Turned(Exception):  # noqa: N818  it says what became of the call
+    """The call is not plain after all."""
+
+
+class GivenUp(Exception):  # noqa: N818  it says what became of the call
+    """The client took the call back."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainRequest:
+    """What a call consists of: the tool by its server's own name, and the rest as the bytes that the client sent."""
+
+    tool: str
+    arguments: bytes | None
+    # The client's `_meta` without what belongs to its own hop, and what it can do.
+    meta: bytes | None
+    capabilities: bytes
+
+
+class PlainCall:
+    """One such call, and the party it is made for until it is adopted by another."""
+
+    _link: Link
+    _parties: Parties
+    _presence: Presence
+    _pending: Pending
+    _number: int
+    _on_talk: Callable[[], None]
+
+    def __init__(self, identity: str, kin: str, *, hears_log: bool) -> None:
+        self.identity, self.kin = identity, kin
+        # Whether the client is told what servers log.
+        self._hears_log = hears_log
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self._on_end: Callable[[], None] = lambda: None
+        self._turned = False
+        self._party: Party | None = None
+        self._adopted: asyncio.Future[None] | None = None
+        self._said: list[tuple[str, Params]] = []
+
+    def begin(
+        self, link: Link, parties: Parties, presence: Presence, timeout: float, on_talk: Callable[[], None]
+    ) -> int:
+        """Take a place among the open requests of a connection; the number of it. `on_talk` is told if the server
+        has something to say or to ask before its answer."""
+        self._link, self._parties, self._presence, self._on_talk = link, parties, presence, on_talk
+        self._number, self._pending = link.open(timeout, present=self._present, verbatim=True)
+        return self._number
+
+    def on_end(self, told: Callable[[], None]) -> None:
+        """Who has to know when it is over."""
+        self._on_end = told
+
+    async def result(self, patience: float) -> bytes | Message:
+        """The result, if it comes soon and alone; raises `Turned`, `GivenUp`, or what went wrong."""
+        limit = self._pending.timeout
+        timer = self._loop.call_later(patience if limit is None else min(patience, limit), self._turn)
+        try:
+            return await self._pending.future
+        except asyncio.CancelledError:
+            self.withdraw("cancelled by the client")
+            raise
+        finally:
+            timer.cancel()
+
+    @property
+    def is_adopted(self) -> bool:
+        """Whether somebody goes on with it."""
+        return self._party is not None
+
+    def end(self, *, answered: bool = True) -> None:
+        """It is over; nobody waits for it any more."""
+        self._link.shut(self._number, self._pending)
+        self._leave(answered=answered)
+
+    def give_up(self) -> None:
+        """The client takes it back."""
+        if not self._pending.future.done():
+            self._pending.future.set_exception(GivenUp())
+
+    def withdraw(self, reason: str) -> None:
+        """Tell the server that nobody waits any more, and end it."""
+        self._link.wire.cancelled(self._number, reason)
+        self.end(answered=False)
+
+    async def adopted(self, party: Party) -> Message:
+        """Go on with it on behalf of somebody who can hear and be asked; its result, or what went wrong."""
+        self._party = party
+        if self._adopted is not None:
+            self._adopted.set_result(None)
+        for said in self._said:
+            party.heard(*said)
+        left = None
+        if self._pending.timeout is not None:
+            left = max(self._pending.timeout - (self._loop.time() - self._began), 0.0)
+        answered = True
+        try:
+            return self._read(await self._link.outcome(self._number, self._pending, "tools/call", left))
+        except RpcError:
+            raise
+        except BaseException:
+            answered = False
+            raise
+        finally:
+            self._leave(answered=answered)
+
+    def heard(self, method: str, params: Params) -> None:
+        """The server says something: then this is no plain call."""
+        if self._party is not None:
+            self._party.heard(method, params)
+        elif self._hears_log or method != _LOG_LINE:
+            self._said.append((method, params))
+            self._on_talk()
+            self._turn()
+
+    async def asked(self, method: str, params: Params, on_progress: Callable[[Params], None] | None) -> Message:
+        """The server asks something: it is put to whoever adopts the call."""
+        if self._party is None:
+            self._on_talk()
+            self._adopted = self._adopted or self._loop.create_future()
+            self._turn()
+            await asyncio.wait({self._adopted})
+            assert self._party is not None
+        return await self._party.asked(method, params, on_progress)
+
+    def _present(self, pending: Pending) -> Presence:
+        self._presence.extend = pending.extend
+        return self._presence
+
+    def _turn(self) -> None:
+        """Have whoever waits for the result stop waiting; the answer will be another's."""
+        if not self._turned and not self._pending.future.done():
+            self._turned = True
+            waiting, self._pending.future = self._pending.future, self._loop.create_future()
+            waiting.set_exception(Turned())
+
+    def _leave(self, *, answered: bool) -> None:
+        self._presence.answered = answered
+        self._parties.leave(self._presence)
+        self._on_end()
+
+    def _read(self, result: Any) -> Message:
+        if not isinstance(result, bytes):
+            return result
+        try:
+            return exactjson.parse_object(result)
+        except exactjson.NotJson as exc:
+            raise broken_answer(self._link.label, f"not valid JSON ({exc})") from None

@@ -1,0 +1,70 @@
+"""Where a server is: its address taken apart for the wire, and the head of every request to it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import quote, unquote, urlsplit
+
+from pegboard.result import invalid
+from pegboard.version import VERSION
+
+_PORTS = {"http": 80, "https": 443}
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+# What may stand in a path or a query as it is; the rest is written in percents.
+_PLAIN = "!$%&'()*+,/:;=?@[]~-._"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Scheme, host and port of an address, and who we say we are there."""
+
+    scheme: str
+    host: str
+    port: int
+    authorization: str | None = None
+
+    @classmethod
+    def of(cls, url: str) -> Origin:
+        """The origin of an address; a failure that names what is wrong with it."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+            host = (
+                (parts.hostname or "").encode("idna").decode() if ":" not in (parts.hostname or "") else parts.hostname
+            )
+        except (ValueError, UnicodeError):
+            raise invalid(f"{url.partition('?')[0]!r} is no address that can be used") from None
+        if parts.scheme not in _PORTS or not host:
+            raise invalid(f"{url.partition('?')[0]!r} is no http or https address")
+        credentials = None
+        if parts.username is not None:
+            pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            credentials = "Basic " + base64.b64encode(pair.encode()).decode()
+        return cls(parts.scheme, host, port or _PORTS[parts.scheme], credentials)
+
+    @property
+    def authority(self) -> str:
+        """The host as a request names it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+    def head(self, method: str, url: str, headers: Mapping[str, str]) -> bytes:
+        """The head of a request, but for the length of its body and the empty line."""
+        named = {"host": self.authority, "user-agent": f"pegboard/{VERSION}"}
+        # On this machine it would cost more to pack an answer than to carry it.
+        named["accept-encoding"] = "identity" if self.host in _LOOPBACK else "gzip, deflate"
+        if self.authorization is not None:
+            named["authorization"] = self.authorization
+        named.update({name.lower(): value for name, value in headers.items()})
+        lines = [f"{method} {_target(url)} HTTP/1.1", *(f"{name}: {value}" for name, value in named.items())]
+        if any("\r" in line or "\n" in line or "\0" in line for line in lines):
+            raise invalid("a header must not contain the end of a line")
+        return "\r\n".join(lines).encode("utf-8") + b"\r\n"
+
+
+def _target(url: str) -> str:
+    parts = urlsplit(url)
+    path = quote(parts.path or "/", safe=_PLAIN)
+    return f"{path}?{quote(parts.query, safe=_PLAIN)}" if parts.query else path

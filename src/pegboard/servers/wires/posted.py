@@ -1,0 +1,141 @@
+"""A posted call: takes the answer of a plain call as it comes, without a task that would wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Protocol
+
+from pegboard import exactjson
+from pegboard.servers.events import EventStream, EventTooLarge
+from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, broken_answer
+from pegboard.servers.wires.client import Moved, Unreachable, media_type
+from pegboard.servers.wires.http1 import Broken, Exchange
+
+# How long a stream that has brought its answer may take to end, so that its connection can be used again.
+_LAST_WORDS = 1.0
+
+
+class Poster(Protocol):
+    """The wire that a call was posted on."""
+
+    moved: bool
+
+    def noticed(self, headers: Mapping[str, str]) -> None: ...
+
+    def refusal(self, status: int, body: bytes) -> Exception: ...
+
+    def resume(self, request_id: int, stream: EventStream) -> None: ...
+
+    def over(self, request_id: int) -> None: ...
+
+
+class Posted:
+    """The answer of one call: JSON, a stream of events, or a refusal."""
+
+    exchange: Exchange
+
+    def __init__(self, wire: Poster, link: Link, label: str, request_id: int) -> None:
+        self._wire = wire
+        self._link = link
+        self._label = label
+        self._request_id = request_id
+        self._status = 0
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._stream: EventStream | None = None
+        self._ending: asyncio.TimerHandle | None = None
+
+    def abandon(self) -> None:
+        """Nobody waits for it any more."""
+        if self._ending is not None:
+            self._ending.cancel()
+        self.exchange.abandon()
+
+    def head(self, status: int, headers: dict[str, str]) -> None:
+        """What kind of answer it is."""
+        self._status = status
+        if status >= 300:
+            return
+        self._wire.noticed(headers)
+        kind = media_type(headers)
+        if kind == "text/event-stream":
+            self._stream = EventStream(MAX_MESSAGE_BYTES)
+        elif kind != "application/json":
+            self._fail(broken_answer(self._label, f"content of type {kind or 'unknown'}"))
+
+    def data(self, part: bytes) -> None:
+        """A part of it."""
+        if self._stream is None:
+            self._size += len(part)
+            self._parts.append(part)
+            if self._size > MAX_MESSAGE_BYTES:
+                self._fail(broken_answer(self._label, f"larger than {MAX_MESSAGE_BYTES:,} bytes"))
+            return
+        try:
+            for event in self._stream.feed(part):
+                if event.data and event.name == "message":
+                    self._link.deliver_text(event.data, self._request_id)
+        except EventTooLarge as exc:
+            self._fail(broken_answer(self._label, str(exc)))
+        if self._ending is None and not self._link.waits_for(self._request_id):
+            self._ending = asyncio.get_running_loop().call_later(_LAST_WORDS, self.exchange.abandon)
+
+    def done(self) -> None:
+        """All of it was there."""
+        self._close()
+        if self._status in {301, 302, 303, 307, 308}:
+            self._wire.moved = True
+            self._link.fail(self._request_id, Moved(self._label))
+        elif self._status >= 300:
+            self._link.fail(self._request_id, self._wire.refusal(self._status, b"".join(self._parts)))
+        elif self._stream is not None:
+            self._ended(self._stream, "the stream ended before the answer came")
+        else:
+            self._deliver(self._parts[0] if len(self._parts) == 1 else b"".join(self._parts))
+
+    def failed(self, error: Broken) -> None:
+        """The connection broke, or there was none."""
+        self._close()
+        if self._stream is not None and not error.refused:
+            self._ended(self._stream, str(error))
+        else:
+            self._link.fail(self._request_id, Unreachable(self._label, str(error), refused=error.refused))
+
+    def _deliver(self, body: bytes) -> None:
+        if self._link.settle_verbatim(body):
+            return
+        try:
+            deliver_body(self._link, self._label, body, self._request_id)
+        except Exception as exc:
+            self._link.fail(self._request_id, exc)
+
+    def _ended(self, stream: EventStream, reason: str) -> None:
+        if not self._link.waits_for(self._request_id):
+            return
+        if stream.last_id is not None:
+            self._wire.resume(self._request_id, stream)
+        else:
+            self._link.fail(self._request_id, Unreachable(self._label, reason))
+
+    def _fail(self, exc: Exception) -> None:
+        self._close()
+        self.exchange.abandon()
+        self._link.fail(self._request_id, exc)
+
+    def _close(self) -> None:
+        if self._ending is not None:
+            self._ending.cancel()
+        self._wire.over(self._request_id)
+
+
+def deliver_body(link: Link, label: str, body: bytes, request_id: int) -> None:
+    """Take a whole body, which has to bring the answer to its request."""
+    try:
+        message = exactjson.parse(body)
+    except exactjson.NotJson as exc:
+        raise broken_answer(label, f"not valid JSON ({exc})") from None
+    for single in exactjson.as_list(message) or [message]:
+        link.deliver(single, request_id)
+    if link.waits_for(request_id):
+        raise broken_answer(label, "no answer to the request that was sent")
