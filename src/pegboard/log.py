@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import secrets
+import random
 import sys
 from collections.abc import Iterable, MutableMapping
 from contextvars import ContextVar
@@ -17,6 +17,7 @@ trace_id: ContextVar[str | None] = ContextVar("trace_id", default=None)
 # structlog knows no levels in between; some libraries do.
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
 
+_NUMBERS = {name.lower(): number for name, number in logging.getLevelNamesMapping().items()}
 # Without a configuration everything is told.
 _told_from = logging.DEBUG
 
@@ -25,7 +26,8 @@ Logger = structlog.typing.FilteringBoundLogger
 
 def new_trace_id() -> str:
     """A fresh id for everything that one operation logs."""
-    return secrets.token_hex(8)
+    # It has to differ, not to be hard to guess.
+    return f"{random.getrandbits(64):016x}"
 
 
 def logger() -> Logger:
@@ -35,7 +37,7 @@ def logger() -> Logger:
 
 def is_told(level: str) -> bool:
     """Whether events of this level go anywhere; to ask is cheaper than to tell nobody."""
-    return logging.getLevelNamesMapping()[level.upper()] >= _told_from
+    return _NUMBERS[level] >= _told_from
 
 
 def configure(level: str = "info", stream: TextIO | None = None) -> None:

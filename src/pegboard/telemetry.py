@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from importlib.util import find_spec
+from time import monotonic
 from typing import Any, Protocol
 
 from pegboard.version import VERSION
@@ -22,20 +23,48 @@ class _Nowhere:
         """Nobody looks."""
 
 
+Starter = Callable[[str, str], AbstractContextManager[Span]]
 _NOWHERE = nullcontext(_Nowhere())
+
+
+# How often to look whether the program has begun to trace.
+_LOOKS_APART = 1.0
 
 
 def span(method: str, tool: str) -> AbstractContextManager[Span]:
     """A span around a call of a tool; that it raised something, cancellation included, is told there as an error."""
-    started = _starter()
+    started = _tracing()
     return _NOWHERE if started is None else started(method, tool)
 
 
+_looked_at: float | None = None
+_found: Starter | None = None
+
+
+def _tracing() -> Starter | None:
+    """What starts spans, once the program says where they go; a span that goes nowhere takes its time, too."""
+    global _looked_at, _found
+    if _found is None and (_looked_at is None or monotonic() - _looked_at > _LOOKS_APART):
+        _looked_at = monotonic()
+        _found = _starter() if _is_traced() else None
+    return _found
+
+
+def _is_traced() -> bool:
+    if not _has_sdk():
+        return False
+    from opentelemetry import trace
+
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+
+
 @cache
-def _starter() -> Callable[[str, str], AbstractContextManager[Span]] | None:
-    # The API without the SDK leads nowhere, and costs time at every call.
-    if find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None:
-        return None
+def _has_sdk() -> bool:
+    # The API without the SDK leads nowhere.
+    return find_spec("opentelemetry") is not None and find_spec("opentelemetry.sdk") is not None
+
+
+def _starter() -> Starter:
     from opentelemetry import trace
 
     @contextmanager

@@ -11,7 +11,7 @@ import socket
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 from starlette.applications import Starlette
@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from pegboard.board import Board
 from pegboard.config import identity, run_file
@@ -53,7 +54,7 @@ class HttpFront:
         self.server = GatewayServer(front, on_sessions=self._count)
         # Host, Origin and size are the guard's business: one rule for MCP and REST.
         self._manager = Sessions(self.server)
-        self.full_way = self._make_app(host)
+        self.full_way: ASGIApp = _behind_proxies(self._make_app(host))
         self.app = Shortcut(
             self.full_way,
             guard=Guard(self.full_way, host=host),
@@ -138,8 +139,20 @@ async def serve(board: Board, config_path: Path, host: str, port: int, ready: Ca
 def uvicorn_config(app: ASGIApp) -> uvicorn.Config:
     """How uvicorn is to serve us."""
     return uvicorn.Config(
-        app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=_GRACE, server_header=False
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        timeout_graceful_shutdown=_GRACE,
+        server_header=False,
+        # What a proxy says of its client matters to the full way alone, which asks for it.
+        proxy_headers=False,
     )
+
+
+def _behind_proxies(app: ASGIApp) -> ASGIApp:
+    """The app as it is told of the clients of a proxy on this machine."""
+    return cast("ASGIApp", ProxyHeadersMiddleware(cast("Any", app), os.environ.get("FORWARDED_ALLOW_IPS", "127.0.0.1")))
 
 
 async def _first(waiting: Coroutine[Any, Any, object], serving: asyncio.Task[None]) -> None:

@@ -7,6 +7,7 @@ Built on inner parts of the SDK 2.3, all named here: of `StreamableHTTPSessionMa
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import secrets
@@ -14,7 +15,6 @@ from http import HTTPStatus
 from typing import Any
 from uuid import uuid4
 
-import anyio
 from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http import (
@@ -127,7 +127,7 @@ class Session(StreamableHTTPServerTransport):
 
     def touch(self) -> None:
         """It was used, though no request came this way: it is idle from now on only."""
-        now = anyio.current_time()
+        now = asyncio.get_running_loop().time()
         idle_scope, limit = self.idle_scope, self._limit
         if idle_scope is not None and limit is not None and not self._busy and now - self._touched > _TOUCHES_APART:
             self._touched = now

@@ -97,7 +97,7 @@ class Parties:
 
     def admitted_now(self, party: Party, subject: str) -> Presence | None:
         """Be present at once, until `leave`; `None` where somebody would have to wait first."""
-        if self._obstacle(party.identity, subject, _now()) is not None:
+        if not self._is_free(party.identity, subject) and self._obstacle(party.identity, subject, _now()) is not None:
             return None
         return self._enter(party, subject)
 
@@ -215,7 +215,7 @@ class Parties:
 
     def _obstacle(self, identity: str, subject: str, started: float) -> float | None:
         """How long at most to wait for a change before it is worth another look; `None` to go on."""
-        if self._origins or subject in self._quiet or len(self._requests.get(identity, ())) == len(self._present):
+        if self._is_free(identity, subject):
             return None
         # Whoever has its question out is no obstacle: the next one can be placed as soon as that has settled.
         loud = [each for each in self._silent if each.subject not in self._quiet and each.party.identity != identity]
@@ -223,6 +223,10 @@ class Parties:
             return PLACING
         patience = started + FIRST_USE - _now()
         return patience if loud and patience > 0 else None
+
+    def _is_free(self, identity: str, subject: str) -> bool:
+        """Whether nothing that is known of a request could have it mixed up with another client's."""
+        return self._origins or subject in self._quiet or len(self._requests.get(identity, ())) == len(self._present)
 
     async def _placed(self) -> Presence | None:
         # It can only belong to what was under way when it came.
@@ -282,6 +286,8 @@ class Parties:
                 self._waiting.remove(change)
 
     def _wake(self) -> None:
+        if not self._waiting:
+            return
         waiting, self._waiting = self._waiting, []
         for change in waiting:
             if not change.done():
