@@ -15,25 +15,27 @@ import secrets
 import socket
 import sys
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pegboard.protocol.gateway import GatewayServer
-    from pegboard.protocol.streams import LineClient
+    from pegboard.protocol.gateway import Address, GatewayServer
+    from pegboard.protocol.streams import LineClient, Shortcut
 
 _MAX_LINE = 4 * 1024 * 1024
 
 
 @contextlib.asynccontextmanager
-async def bridgehead(server: GatewayServer) -> AsyncGenerator[dict[str, object]]:
+async def bridgehead(
+    server: GatewayServer, shortcut: Callable[[Address], Shortcut]
+) -> AsyncGenerator[dict[str, object]]:
     """The gateway's side: gives what a bridge has to know."""
     token = secrets.token_hex(16)
     clients: set[asyncio.Task[None]] = set()
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(_serve(server, token, reader, writer))
+        task = asyncio.get_running_loop().create_task(_serve(server, shortcut, token, reader, writer))
         clients.add(task)
         task.add_done_callback(clients.discard)
 
@@ -47,7 +49,13 @@ async def bridgehead(server: GatewayServer) -> AsyncGenerator[dict[str, object]]
         await asyncio.gather(*clients, return_exceptions=True)
 
 
-async def _serve(server: GatewayServer, token: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _serve(
+    server: GatewayServer,
+    shortcut: Callable[[Address], Shortcut],
+    token: str,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+) -> None:
     from pegboard.names import is_board_name
     from pegboard.protocol.gateway import Address, line_address
     from pegboard.protocol.streams import LineClient
@@ -63,8 +71,9 @@ async def _serve(server: GatewayServer, token: str, reader: asyncio.StreamReader
             said = json.loads(await reader.readline())
         name, workspace = said.get("board"), said.get("workspace")
         query = {"workspace": workspace} if isinstance(workspace, str) else {}
-        line_address.set(Address(query, name if isinstance(name, str) and is_board_name(name) else None))
-        client = LineClient(write)
+        address = Address(query, name if isinstance(name, str) and is_board_name(name) else None)
+        line_address.set(address)
+        client = LineClient(write, shortcut(address))
         reading = asyncio.get_running_loop().create_task(_read(client, reader))
         try:
             await client.serve(server)

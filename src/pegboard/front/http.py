@@ -26,6 +26,8 @@ from pegboard.board import Board
 from pegboard.config import identity, run_file
 from pegboard.front.bridge import bridgehead
 from pegboard.front.guard import Guard, refused
+from pegboard.front.known import KnownClients
+from pegboard.front.lineway import LineWay
 from pegboard.front.mcp import McpFront
 from pegboard.front.pages import page
 from pegboard.front.plainway import PlainWay
@@ -35,7 +37,7 @@ from pegboard.front.rest import Rest
 from pegboard.front.shortcut import Shortcut
 from pegboard.log import logger
 from pegboard.names import is_board_name
-from pegboard.protocol.gateway import GatewayServer
+from pegboard.protocol.gateway import Address, GatewayServer
 from pegboard.protocol.sessions import Sessions
 
 _GRACE = 2
@@ -54,14 +56,15 @@ class HttpFront:
         self.server = GatewayServer(front, on_sessions=self._count)
         # Host, Origin and size are the guard's business: one rule for MCP and REST.
         self._manager = Sessions(self.server)
+        self._clients, self._way = KnownClients(front), PlainWay(board, front)
         self.full_way: ASGIApp = _behind_proxies(self._make_app(host))
         self.app = Shortcut(
             self.full_way,
             guard=Guard(self.full_way, host=host),
             sessions=self._manager,
             server=self.server,
-            front=front,
-            way=PlainWay(board, front),
+            clients=self._clients,
+            way=self._way,
         )
 
     def _count(self, sessions: int) -> None:
@@ -83,12 +86,16 @@ class HttpFront:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """Everything that has to run while requests come in; it is no ASGI lifespan, which a hurried exit skips."""
-        async with self._manager.run(), bridgehead(self.server) as self.bridge:
+        async with self._manager.run(), bridgehead(self.server, self._line_way) as self.bridge:
             watching = asyncio.get_running_loop().create_task(self.config.watch())
             try:
                 yield
             finally:
                 watching.cancel()
+
+    def _line_way(self, address: Address) -> LineWay:
+        """The short way of a client that comes over the bridge."""
+        return LineWay(self._clients, self._way, address)
 
     async def _welcome(self, request: Request) -> Response:
         return HTMLResponse(page("welcome").replace("{url}", f"{request.url.scheme}://{request.url.netloc}/mcp"))

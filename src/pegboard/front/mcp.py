@@ -112,6 +112,10 @@ class McpFront:
             raise RpcError(INVALID_PARAMS, str(exc)) from None
         except ToolFailure as exc:
             return failed_result(exc.error)
+        finally:
+            if caller.under_way is not None and not caller.under_way.is_adopted:
+                # Its tool is gone, or not for this client any more.
+                caller.under_way.withdraw("cancelled by the client")
 
     async def notified(self, client: Client, method: str, params: Mapping[str, Any]) -> None:
         """A notification that is for a server."""

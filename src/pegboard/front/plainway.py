@@ -10,23 +10,26 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from pegboard import exactjson
 from pegboard.board import Board, may_use
+from pegboard.front.known import MAX_META, Known
 from pegboard.front.mcp import McpFront
 from pegboard.log import is_told, logger, new_trace_id, trace_id
 from pegboard.protocol import envelope
 from pegboard.protocol.envelope import CallParams, Request
 from pegboard.protocol.eras import HOP_KEYS, SERVER_INFO_KEY, Era, result_for
+from pegboard.protocol.gateway import COULD_NOT_ANSWER, INTERNAL_ERROR
 from pegboard.relay.caller import Caller
-from pegboard.servers.link import REQUEST_CANCELLED, Message, RpcError
+from pegboard.servers.link import Message, RpcError
 from pegboard.servers.plaincall import GivenUp, PlainCall, PlainRequest, Turned
 from pegboard.telemetry import span
 from pegboard.tool import RegisteredTool, RelayingTool
 from pegboard.version import SERVER_INFO
-from pegboard.view import Filter, Sight
+from pegboard.view import Sight
 
 # A call that takes longer than this is handed over: the full way notices a client that goes away, and keeps an
 # answer for one that comes back.
@@ -38,28 +41,8 @@ _MODERN_LIST = (
     b',"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"%b":%b}}'
     % (SERVER_INFO_KEY.encode(), _SERVER_INFO),
 )
+_CANCELLED = b"notifications/cancelled"
 _numbers = itertools.count(1)
-
-
-@dataclass(slots=True, eq=False)
-class Known:
-    """A client as the short way knows it, from its session or from what its requests say of it."""
-
-    era: Era
-    # The client as our own tools see it.
-    caller: Caller
-    chosen: Filter
-    remote: bool
-    capabilities: bytes
-    # Of a client of the modern era: what of its `_meta` goes on to servers.
-    meta: bytes | None = None
-    # Whether its `_meta` narrows its lists.
-    narrows: bool = False
-
-    @property
-    def session(self) -> str | None:
-        """The session it has, if it has one."""
-        return self.caller.session
 
 
 class PlainWay:
@@ -68,59 +51,66 @@ class PlainWay:
     def __init__(self, board: Board, front: McpFront) -> None:
         self._board = board
         self._front = front
-        # Calls by the session they came in and the id that they have there, for whoever takes one back.
-        self._under_way: dict[tuple[str, bytes], PlainCall] = {}
+        # Calls by the conversation they are of and the id that they have there, for whoever takes one back.
+        self._under_way: dict[tuple[object, bytes], PlainCall] = {}
 
-    async def answer(self, known: Known, request: Request) -> bytes | PlainCall | None:
-        """The whole answer to a request; a call that has to go on the full way; or `None`, to begin there."""
+    def begin(self, known: Known, request: Request) -> Awaitable[bytes | PlainCall | None] | None:
+        """Begin with a request; `None` if it has to take the full way.
+
+        What comes of it is the whole answer, a call that has to go on the full way, or `None` to begin there after all;
+        it raises `GivenUp` if the client takes it back.
+        """
+        begun: Awaitable[bytes | PlainCall | None] | None = None
         match request.method:
             case "tools/call":
-                return await self._called(known, request)
+                begun = self._call(known, request)
             case "tools/list":
-                return await self._listed(known, request)
+                begun = self._list(known, request)
             case "ping" if known.era == "handshake" and envelope.list_params(request.params) is not None:
-                return _answer(request, b"{}")
+                begun = _at_once(_answer(request, b"{}"))
             case _:
-                return None
+                pass
+        return _safely(request, begun) if begun is not None else None
 
-    def give_up(self, session: str, request_id: bytes) -> bool:
+    def give_up(self, conversation: object, request_id: bytes) -> bool:
         """A client takes a call back; false if none of that id is under way here."""
-        call = self._under_way.get((session, request_id))
+        call = self._under_way.get((conversation, request_id))
         if call is not None:
             call.give_up()
         return call is not None
 
-    async def _listed(self, known: Known, request: Request) -> bytes | None:
+    def _list(self, known: Known, request: Request) -> Awaitable[bytes] | None:
         params = envelope.list_params(request.params)
         if params is None or known.narrows or (known.era == "handshake" and isinstance(params.meta, envelope.Raw)):
             return None
+        return self._listed(known, request)
+
+    async def _listed(self, known: Known, request: Request) -> bytes:
         wanted = self._board.seen_from(known.chosen, remote=known.remote)
         view = await self._board.list_tools(Sight(wanted, known.caller.board))
         if known.era == "modern":
             return _answer(request, _MODERN_LIST[0], view.definitions_text, _MODERN_LIST[1])
         return _answer(request, _HANDSHAKE_LIST[0], view.handshake_text, _HANDSHAKE_LIST[1])
 
-    async def _called(self, known: Known, request: Request) -> bytes | PlainCall | None:
+    def _call(self, known: Known, request: Request) -> Awaitable[bytes | PlainCall | None] | None:
         params = envelope.call_params(request.params)
         tool = self._board.registry.get(params.name) if params is not None else None
         if params is None or tool is None:
             return None
         wanted = self._board.seen_from(known.chosen, remote=known.remote)
-        if not may_use(tool, wanted):
+        meta = known.meta if known.era == "modern" else _forwarded_meta(params.meta)
+        if meta is _NOT_PLAIN or not may_use(tool, wanted):
             return None
         if tool.tool is not None:
+            # One that may ask its client something, or stands for another tool, is not plain.
+            if tool.tool.asks or isinstance(tool.tool, RelayingTool):
+                return None
             caller = known.caller if known.caller.filter == wanted else replace(known.caller, filter=wanted)
-            return await self._called_own(known, caller, request, params, tool)
-        return await self._relayed(known, request, params, tool)
+            return self._called_own(known, caller, request, params)
+        call = self._begun(known, params, tool, meta)
+        return None if call is None else self._relayed(call, known, request, tool)
 
-    async def _called_own(
-        self, known: Known, caller: Caller, request: Request, params: CallParams, tool: RegisteredTool
-    ) -> bytes | None:
-        """A tool of our own, unless it may ask its client something, or stands for another tool."""
-        if tool.tool is None or tool.tool.asks or isinstance(tool.tool, RelayingTool):
-            return None
-        if known.era == "handshake" and _forwarded_meta(params.meta) is _NOT_PLAIN:
-            return None
+    async def _called_own(self, known: Known, caller: Caller, request: Request, params: CallParams) -> bytes | None:
         asked: Message = {"name": params.name}
         try:
             if isinstance(params.arguments, envelope.Raw):
@@ -132,15 +122,13 @@ class PlainWay:
         return _answer(request, exactjson.dump(result_for(known.era, result, server_info=SERVER_INFO)))
 
     async def _relayed(
-        self, known: Known, request: Request, params: CallParams, tool: RegisteredTool
+        self, call: PlainCall, known: Known, request: Request, tool: RegisteredTool
     ) -> bytes | PlainCall | None:
-        call = self._begun(known, params, tool)
-        if call is None:
-            return None
         started, outcome, owner = time.perf_counter(), "failed", tool.server_name or ""
         token = trace_id.set(new_trace_id())
-        place = (known.session or "", bytes(request.id))
-        self._under_way[place] = call
+        place = (known.conversation, bytes(request.id))
+        if known.conversation is not None:
+            self._under_way[place] = call
         handed_over = False
         try:
             with span("tools/call", tool.name) as told:
@@ -156,7 +144,7 @@ class PlainWay:
         except GivenUp:
             outcome = "cancelled"
             call.withdraw("cancelled by the client")
-            return _refusal(request, REQUEST_CANCELLED, "Request cancelled")
+            raise
         except BaseException:
             outcome = "cancelled"
             raise
@@ -169,14 +157,11 @@ class PlainWay:
                     logger().debug("tool.called", tool=tool.name, outcome=outcome)
             trace_id.reset(token)
 
-    def _begun(self, known: Known, params: CallParams, tool: RegisteredTool) -> PlainCall | None:
+    def _begun(self, known: Known, params: CallParams, tool: RegisteredTool, meta: bytes | None) -> PlainCall | None:
         """The call, on its way to the server."""
         server = self._board.servers.get(tool.server_name or "")
         # Arguments that have to stand in headers, too, would have to be read.
         if server is None or tool.marked:
-            return None
-        meta = known.meta if known.era == "modern" else _forwarded_meta(params.meta)
-        if meta is _NOT_PLAIN:
             return None
         guest = self._board.relay.guests.get(known.session)
         level = self._front.level(guest) if guest is not None else None
@@ -266,13 +251,42 @@ def _kept_meta(meta: bytes) -> bytes | None:
 
 
 def _forwarded_meta(meta: object) -> bytes | None:
-    return _kept_meta(bytes(meta)) if isinstance(meta, envelope.Raw) else None
+    if not isinstance(meta, envelope.Raw):
+        return None
+    text = bytes(meta)
+    return _kept_meta(text) if len(text) <= MAX_META else _NOT_PLAIN
+
+
+def taken_back(text: bytes) -> bytes | None:
+    """The id of the call that a notification takes back, if that is what it is."""
+    if _CANCELLED not in text:
+        return None
+    message = envelope.members(text) or {}
+    if message.get("method") != b'"%b"' % _CANCELLED or "id" in message:
+        return None
+    return (envelope.members(message.get("params", b"")) or {}).get("requestId")
+
+
+async def _safely(request: Request, begun: Awaitable[bytes | PlainCall | None]) -> bytes | PlainCall | None:
+    """What comes of a request; a fault of our own is the log's business, not the client's."""
+    try:
+        return await begun
+    except GivenUp:
+        raise
+    except Exception as exc:
+        logger().error("request.failed", method=request.method, error=f"{type(exc).__name__}: {exc}"[:300])
+        return refusal(request, INTERNAL_ERROR, COULD_NOT_ANSWER)
+
+
+async def _at_once(answer: bytes) -> bytes:
+    return answer
 
 
 def _answer(request: Request, *parts: bytes) -> bytes:
     return b"".join((b'{"jsonrpc":"2.0","id":', bytes(request.id), b',"result":', *parts, b"}"))
 
 
-def _refusal(request: Request, code: int, message: str) -> bytes:
+def refusal(request: Request, code: int, message: str) -> bytes:
+    """The answer to a request that comes to nothing."""
     error = exactjson.dump({"code": code, "message": message})
     return b"".join((b'{"jsonrpc":"2.0","id":', bytes(request.id), b',"error":', error, b"}"))

@@ -10,39 +10,30 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
-from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pegboard import exactjson
 from pegboard.front.guard import Guard
-from pegboard.front.mcp import McpFront
-from pegboard.front.plainway import Known, PlainWay
+from pegboard.front.known import Door, Known, KnownClients
+from pegboard.front.plainway import PlainWay, refusal, taken_back
 from pegboard.names import is_board_name
 from pegboard.protocol import envelope
 from pegboard.protocol.envelope import Request
-from pegboard.protocol.eras import (
-    CLIENT_CAPABILITIES_KEY,
-    HANDSHAKE_VERSIONS,
-    HOP_KEYS,
-    LATEST_MODERN,
-    LOG_LEVEL_KEY,
-    VERSION_KEY,
-)
-from pegboard.protocol.gateway import UNDER_WAY, Address, Client, GatewayServer, principal_of
+from pegboard.protocol.eras import HANDSHAKE_VERSIONS, LATEST_MODERN
+from pegboard.protocol.gateway import UNDER_WAY, Address, GatewayServer
 from pegboard.protocol.nearness import is_remote
 from pegboard.protocol.sessions import Session, Sessions
-from pegboard.relay.routes import SERVER_KEY
-from pegboard.servers.plaincall import PlainCall
+from pegboard.servers.link import REQUEST_CANCELLED
+from pegboard.servers.plaincall import GivenUp, PlainCall
 
 # A body that is larger than this is not worth a short cut.
 _MAX_BODY = 1024 * 1024
 _MAX_ADMITTED = 4096
+_MAX_HEADERS = 8192
 # These differ from request to request; each is looked at by itself.
 _OWN_TO_EACH = frozenset({b"content-length", b"mcp-name", b"traceparent", b"tracestate", b"x-request-id"})
 _ONCE = (b"mcp-protocol-version", b"mcp-method", b"mcp-session-id", b"host", b"origin", b"accept", b"content-type")
-_CANCELLED = b"notifications/cancelled"
 
 
 @dataclass(slots=True, eq=False)
@@ -54,26 +45,30 @@ class _Admitted:
     session: ref[Session] | None = None
     session_header: bytes | None = None
     known: Known | None = None
-    # In the modern era: where the client came in, and its credentials.
-    address: Address | None = None
-    credentials: str = ""
+    # In the modern era: where its clients come in.
+    door: Door | None = None
 
 
 class Shortcut:
     """Stands before everything else and answers what is plain."""
 
     def __init__(
-        self, app: ASGIApp, *, guard: Guard, sessions: Sessions, server: GatewayServer, front: McpFront, way: PlainWay
+        self,
+        app: ASGIApp,
+        *,
+        guard: Guard,
+        sessions: Sessions,
+        server: GatewayServer,
+        clients: KnownClients,
+        way: PlainWay,
     ) -> None:
         self._app = app
         self._guard = guard
         self._sessions = sessions
         self._server = server
-        self._front = front
+        self._clients = clients
         self._way = way
         self._admitted: OrderedDict[object, _Admitted] = OrderedDict()
-        self._known: WeakKeyDictionary[Client, Known] = WeakKeyDictionary()
-        self._modern: OrderedDict[tuple[_Admitted, bytes], Known | None] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         admitted = self._admission(scope) if scope["type"] == "http" and scope["method"] == "POST" else None
@@ -84,12 +79,16 @@ class Shortcut:
         request = envelope.request(body) if body is not None else None
         known = self._client(scope, admitted, request) if request is not None else None
         if request is None or known is None:
-            if body is not None and _CANCELLED in body and self._gave_up(admitted, body):
+            if body is not None and self._gave_up(admitted, body):
                 await _send(send, admitted, 202, b"")
                 return
             await self._app(scope, _replayed(messages, receive), send)
             return
-        answer = await self._way.answer(known, request)
+        begun = self._way.begin(known, request)
+        try:
+            answer = await begun if begun is not None else None
+        except GivenUp:
+            answer = refusal(request, REQUEST_CANCELLED, "Request cancelled")
         if isinstance(answer, bytes):
             if admitted.session is not None and (session := admitted.session()) is not None:
                 session.touch()
@@ -103,7 +102,7 @@ class Shortcut:
         try:
             await self._app({**scope, UNDER_WAY: call}, receive, send)
         finally:
-            if not call.is_adopted:
+            if not call.is_over and not call.is_adopted:
                 call.withdraw("cancelled by the client")
 
     def _admission(self, scope: Scope) -> _Admitted | None:
@@ -122,7 +121,7 @@ class Shortcut:
         if admitted is not None and (admitted.session is None or _is_open(admitted.session())):
             return admitted
         admitted = self._admit(scope)
-        if admitted is not None:
+        if admitted is not None and sum(len(name) + len(value) for name, value in headers) <= _MAX_HEADERS:
             if len(self._admitted) >= _MAX_ADMITTED:
                 self._admitted.popitem(last=False)
             self._admitted[key] = admitted
@@ -141,7 +140,7 @@ class Shortcut:
             board = scope["path"].removeprefix("/mcp").removeprefix("/")
             address = Address(query, board or None, is_remote(scope))
             credentials = headers.get(b"authorization", b"").decode("latin-1")
-            return _Admitted(headers.get(b"mcp-method"), address=address, credentials=credentials)
+            return _Admitted(headers.get(b"mcp-method"), door=Door(address, credentials))
         if (version and version not in HANDSHAKE_VERSIONS) or not session_id:
             return None
         session = self._sessions.open_session(session_id, scope)
@@ -149,12 +148,12 @@ class Shortcut:
         if session is None or client is None:
             return None
         return _Admitted(
-            session_header=session_id.encode("latin-1"), session=ref(session), known=self._known_of(client)
+            session_header=session_id.encode("latin-1"), session=ref(session), known=self._clients.of_session(client)
         )
 
     def _client(self, scope: Scope, admitted: _Admitted, request: Request) -> Known | None:
         """Whose request this is; `None` where that takes the full way to tell."""
-        if admitted.known is not None or admitted.address is None:
+        if admitted.known is not None or admitted.door is None:
             return admitted.known
         if admitted.method != request.method.encode():
             return None
@@ -164,60 +163,14 @@ class Shortcut:
             return None
         if request.method == "tools/call" and not _is_named(scope["headers"], params.get("name")):
             return None
-        key = (admitted, meta)
-        if key not in self._modern:
-            if len(self._modern) >= _MAX_ADMITTED:
-                self._modern.popitem(last=False)
-            self._modern[key] = self._modern_client(admitted, meta)
-        return self._modern[key]
-
-    def _known_of(self, client: Client) -> Known:
-        known = self._known.get(client)
-        if known is None:
-            known = Known(
-                client.era,
-                self._front.silent_caller(client.era, client.session, client.address, client.capabilities),
-                self._front.chosen(client.address),
-                client.address.remote,
-                exactjson.dump(dict(client.capabilities)),
-            )
-            self._known[client] = known
-        return known
-
-    def _modern_client(self, admitted: _Admitted, text: bytes) -> Known | None:
-        """A client of the modern era, from what its requests say of it."""
-        parts = envelope.members(text)
-        if parts is None or admitted.address is None or LOG_LEVEL_KEY in parts or "progressToken" in parts:
-            return None
-        try:
-            meta = exactjson.parse_object(text)
-        except exactjson.NotJson:
-            return None
-        route = classify_inbound_request({"method": "tools/list", "params": {"_meta": meta}})
-        capabilities = exactjson.as_object(meta.get(CLIENT_CAPABILITIES_KEY))
-        if not isinstance(route, InboundModernRoute) or meta.get(VERSION_KEY) != LATEST_MODERN or capabilities is None:
-            return None
-        kept = {name: value for name, value in parts.items() if name not in HOP_KEYS}
-        principal = principal_of(admitted.credentials, meta)
-        return Known(
-            "modern",
-            self._front.silent_caller("modern", None, admitted.address, capabilities, principal),
-            self._front.chosen(admitted.address),
-            admitted.address.remote,
-            parts[CLIENT_CAPABILITIES_KEY],
-            meta=envelope.joined(kept) if kept else None,
-            narrows=SERVER_KEY in parts or "pegboard/prefix" in parts,
-        )
+        return self._clients.of_request(admitted.door, meta)
 
     def _gave_up(self, admitted: _Admitted, body: bytes) -> bool:
         """Whether a body takes back a call that is on the short way."""
         if admitted.known is None or admitted.known.session is None:
             return False
-        message = envelope.members(body) or {}
-        params = envelope.members(message.get("params", b"")) or {}
-        if message.get("method") != b'"%b"' % _CANCELLED or "id" in message:
-            return False
-        return self._way.give_up(admitted.known.session, params.get("requestId", b""))
+        called = taken_back(body)
+        return called is not None and self._way.give_up(admitted.known.session, called)
 
 
 def _is_plain(headers: list[tuple[bytes, bytes]]) -> bool:

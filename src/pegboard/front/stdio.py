@@ -13,7 +13,10 @@ from pathlib import Path
 
 from pegboard.board import Board
 from pegboard.front.guard import MAX_BODY
+from pegboard.front.known import KnownClients
+from pegboard.front.lineway import LineWay
 from pegboard.front.mcp import McpFront
+from pegboard.front.plainway import PlainWay
 from pegboard.front.reload import ConfigFile
 from pegboard.protocol.gateway import Address, GatewayServer, line_address
 from pegboard.protocol.streams import LineClient
@@ -25,8 +28,9 @@ async def serve_stdio(board: Board, config_path: Path, address: Address) -> None
     out = _claim_output()
     config = ConfigFile(board, config_path)
     async with board:
-        client = LineClient(_Writer(out).write)
-        serving = asyncio.get_running_loop().create_task(client.serve(GatewayServer(McpFront(board))))
+        front = McpFront(board)
+        client = LineClient(_Writer(out).write, LineWay(KnownClients(front), PlainWay(board, front), address))
+        serving = asyncio.get_running_loop().create_task(client.serve(GatewayServer(front)))
         watching = asyncio.get_running_loop().create_task(config.watch())
         reading = asyncio.get_running_loop().create_task(_read_input(client))
         _stop_on_signal(serving)

@@ -38,6 +38,7 @@ from pegboard.version import SERVER_INFO, VERSION
 
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
+COULD_NOT_ANSWER = "Pegboard could not answer this; its log says why"
 _MAX_STREAMS = 1024
 _MAX_NEWS = 1024
 
@@ -72,6 +73,13 @@ class Address:
 line_address: ContextVar[Address] = ContextVar("line_address", default=Address())  # noqa: B039 (it is frozen)
 
 
+@dataclass(frozen=True, slots=True)
+class LineRequest:
+    """What comes along with a request over a pipe: a call of it that was begun already."""
+
+    under_way: Any
+
+
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Client:
     """A client as the relay sees it: the address it used, what it can do, and the way to it."""
@@ -85,6 +93,10 @@ class Client:
     principal: str = ""
     # A call of this client that was begun before this request of it came to us.
     under_way: Any = None
+
+
+# Whom to tell when the client at the other end of a pipe is ready.
+line_welcome: ContextVar[Callable[[Client], None] | None] = ContextVar("line_welcome", default=None)
 
 
 class Backend(Protocol):
@@ -179,7 +191,7 @@ class GatewayServer(Server[Any]):
                 raise
             # The SDK would tell the client what Python said.
             logger().error("request.failed", method=ctx.method, error=f"{type(exc).__name__}: {exc}"[:300])
-            raise MCPError(INTERNAL_ERROR, "Pegboard could not answer this; its log says why") from None
+            raise MCPError(INTERNAL_ERROR, COULD_NOT_ANSWER) from None
         await client.outlet.finish()
         cacheable = _CACHEABLE if ctx.method in _LISTS or ctx.method == "resources/read" else None
         return result_for(client.era, result, server_info=SERVER_INFO, cacheable=cacheable)
@@ -220,6 +232,8 @@ class GatewayServer(Server[Any]):
             session.undo.append(self._backend.watch(client, kind, session.teller(kind)))
         self._backend.session_began(client)
         self._ready[client.session or ""] = client
+        if (told := line_welcome.get()) is not None:
+            told(client)
         self._sessions.add(session)
         self._on_sessions(len(self._sessions))
         connection.exit_stack.callback(self._farewell, session)
@@ -351,8 +365,19 @@ def _client(ctx: _Context) -> Client:
         log_level=level if isinstance(level, str) else None,
         # A session is bound to its own by whoever keeps the sessions.
         principal=_principal(ctx, meta) if era == "modern" else "",
-        under_way=ctx.request.scope.get(UNDER_WAY) if ctx.request is not None else None,
+        under_way=_under_way(ctx),
     )
+
+
+def _under_way(ctx: _Context) -> Any:
+    if isinstance(ctx.request, LineRequest):
+        return ctx.request.under_way
+    return ctx.request.scope.get(UNDER_WAY) if ctx.request is not None else None
+
+
+def _http_request(ctx: _Context) -> Any:
+    """The request as it came over HTTP, if it did."""
+    return None if isinstance(ctx.request, LineRequest) else ctx.request
 
 
 def _name_of(connection: Connection) -> str:
@@ -362,7 +387,8 @@ def _name_of(connection: Connection) -> str:
 
 def _principal(ctx: _Context, meta: Mapping[str, Any]) -> str:
     """Who sends this, as far as its credentials and its words about itself tell; no secret can be read from it."""
-    credentials = ctx.request.headers.get("authorization", "") if ctx.request is not None else ""
+    request = _http_request(ctx)
+    credentials = request.headers.get("authorization", "") if request is not None else ""
     return principal_of(credentials, meta)
 
 
@@ -374,7 +400,7 @@ def principal_of(credentials: str, meta: Mapping[str, Any]) -> str:
 def _address(ctx: _Context, connection: Connection) -> Address:
     """The address that a client uses; a session keeps the one it was opened with."""
     known = cast("Address | None", connection.state.get(_ADDRESS_KEY))
-    request = ctx.request
+    request = _http_request(ctx)
     if known is None:
         known = line_address.get() if request is None else _address_of(request)
         connection.state[_ADDRESS_KEY] = known

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.lowlevel import Server
-from mcp.shared.message import SessionMessage
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from pegboard.log import logger
+from pegboard.protocol.gateway import Client, LineRequest, line_welcome
 
 LAST_ANSWERS = 2.0
 _PARSE_ERROR = (
@@ -24,11 +26,30 @@ _TOO_LONG = (
 )
 
 
-class LineClient:
-    """Feeds lines to the SDK's server and writes what it answers."""
+class Shortcut(Protocol):
+    """Who answers what is plain without the SDK."""
 
-    def __init__(self, write: Callable[[bytes], Awaitable[None]]) -> None:
+    def welcome(self, client: Client) -> None:
+        """The client's handshake is complete."""
+        ...
+
+    def begin(self, text: bytes) -> tuple[bytes, Awaitable[Any]] | None:
+        """A request's id, and what comes of it: its answer (empty if it gets none), a call that goes on the full way,
+        or `None` to begin there; `None` at once if a line has to take the full way."""
+        ...
+
+    def takes_back(self, text: bytes) -> bool:
+        """Whether a line takes back a call that is under way."""
+        ...
+
+
+class LineClient:
+    """Feeds lines to the SDK's server and writes what it answers; what is plain goes by the shortcut."""
+
+    def __init__(self, write: Callable[[bytes], Awaitable[None]], shortcut: Shortcut | None = None) -> None:
         self._write_line = write
+        self._shortcut = shortcut
+        self._plain: set[asyncio.Task[None]] = set()
         # Two lines at once would end up inside each other.
         self._writing = asyncio.Lock()
         self._send: MemoryObjectSendStream[SessionMessage | Exception]
@@ -44,6 +65,37 @@ class LineClient:
 
     async def line(self, text: bytes) -> None:
         """Take one line from the client."""
+        shortcut = self._shortcut
+        if shortcut is not None and (begun := shortcut.begin(text)) is not None:
+            self._expect(begun[0])
+            task = asyncio.get_running_loop().create_task(self._answered(text, *begun))
+            self._plain.add(task)
+            task.add_done_callback(self._plain.discard)
+        elif shortcut is None or not shortcut.takes_back(text):
+            await self._pass_on(text)
+
+    async def _answered(self, text: bytes, request_id: bytes, begun: Awaitable[Any]) -> None:
+        """Write what came of a plain request, or have the SDK go on with it."""
+        answer = await begun
+        if isinstance(answer, bytes):
+            if answer:
+                await self._write(answer)
+            self._done(request_id)
+        else:
+            self._unanswered.discard(request_id)
+            await self._pass_on(text, answer)
+
+    def _expect(self, request_id: object) -> None:
+        self._unanswered.add(request_id)
+        self._quiet.clear()
+
+    def _done(self, request_id: object) -> None:
+        self._unanswered.discard(request_id)
+        if not self._unanswered:
+            self._quiet.set()
+
+    async def _pass_on(self, text: bytes, under_way: Any = None) -> None:
+        """Give a line to the SDK, with the call of it that is under way, if one is."""
         try:
             message = jsonrpc_message_adapter.validate_json(text, by_name=False)
         except ValidationError:
@@ -52,10 +104,10 @@ class LineClient:
             return
         # A stream of notices has no answer to wait for.
         if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":
-            self._unanswered.add(message.id)
-            self._quiet.clear()
+            self._expect(message.id)
+        metadata = ServerMessageMetadata(request_context=LineRequest(under_way)) if under_way is not None else None
         with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await self._send.send(SessionMessage(message))
+            await self._send.send(SessionMessage(message, metadata))
 
     async def too_long(self) -> None:
         """A line came that was longer than a message may be."""
@@ -70,11 +122,15 @@ class LineClient:
 
     async def serve(self, server: Server[object]) -> None:
         """Answer until the client is gone."""
+        if self._shortcut is not None:
+            line_welcome.set(self._shortcut.welcome)
         out_send, out_receive = anyio.create_memory_object_stream[SessionMessage](256)
         writing = asyncio.get_running_loop().create_task(self._write_all(out_receive))
         try:
             await server.run(self._receive, out_send, server.create_initialization_options())
         finally:
+            for task in self._plain:
+                task.cancel()
             out_send.close()
             with contextlib.suppress(Exception):
                 async with asyncio.timeout(LAST_ANSWERS):
@@ -87,6 +143,4 @@ class LineClient:
                 message = item.message
                 await self._write(message.model_dump_json(by_alias=True, exclude_unset=True).encode())
                 if isinstance(message, (JSONRPCResponse, JSONRPCError)):
-                    self._unanswered.discard(message.id)
-                    if not self._unanswered:
-                        self._quiet.set()
+                    self._done(message.id)

@@ -56,7 +56,7 @@ class PlainCall:
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self._on_end: Callable[[], None] = lambda: None
-        self._turned = False
+        self._turned = self._over = False
         self._party: Party | None = None
         self._adopted: asyncio.Future[None] | None = None
         self._said: list[tuple[str, Params]] = []
@@ -90,6 +90,11 @@ class PlainCall:
     def is_adopted(self) -> bool:
         """Whether somebody goes on with it."""
         return self._party is not None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody waits for it any more."""
+        return self._over
 
     def end(self, *, answered: bool = True) -> None:
         """It is over; nobody waits for it any more."""
@@ -158,6 +163,7 @@ class PlainCall:
             waiting.set_exception(Turned())
 
     def _leave(self, *, answered: bool) -> None:
+        self._over = True
         self._presence.answered = answered
         self._parties.leave(self._presence)
         self._on_end()

@@ -1,0 +1,113 @@
+"""Known clients: what the short way has to know of a client, found out once and kept."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
+
+from pegboard import exactjson
+from pegboard.front.mcp import McpFront
+from pegboard.protocol import envelope
+from pegboard.protocol.eras import CLIENT_CAPABILITIES_KEY, HOP_KEYS, LATEST_MODERN, LOG_LEVEL_KEY, VERSION_KEY, Era
+from pegboard.protocol.gateway import Address, Client, principal_of
+from pegboard.relay.caller import Caller
+from pegboard.relay.routes import SERVER_KEY
+from pegboard.view import Filter
+
+_MAX_KEPT = 4096
+# Nobody says more of itself than this with every request.
+MAX_META = 4096
+
+
+@dataclass(slots=True, eq=False)
+class Known:
+    """A client, known from its session or from what its requests say of it."""
+
+    era: Era
+    # The client as our own tools see it.
+    caller: Caller
+    chosen: Filter
+    remote: bool
+    capabilities: bytes
+    # Of a client of the modern era: what of its `_meta` goes on to servers, and whether it narrows its lists.
+    meta: bytes | None = None
+    narrows: bool = False
+    # What its requests are one conversation in, so that one of them can take back another.
+    conversation: object = None
+
+    @property
+    def session(self) -> str | None:
+        """The session it has, if it has one."""
+        return self.caller.session
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Door:
+    """Where requests of the modern era come in, and with which credentials."""
+
+    address: Address
+    credentials: str = ""
+    # Whether all that comes in here is of one client.
+    private: bool = False
+
+
+class KnownClients:
+    """Everyone of whom something is kept; the oldest are forgotten first."""
+
+    def __init__(self, front: McpFront) -> None:
+        self._front = front
+        self._sessions: WeakKeyDictionary[Client, Known] = WeakKeyDictionary()
+        self._modern: OrderedDict[tuple[Door, bytes], Known | None] = OrderedDict()
+
+    def of_session(self, client: Client) -> Known:
+        """A client whose handshake is complete."""
+        known = self._sessions.get(client)
+        if known is None:
+            known = self._sessions[client] = Known(
+                client.era,
+                self._front.silent_caller(client.era, client.session, client.address, client.capabilities),
+                self._front.chosen(client.address),
+                client.address.remote,
+                exactjson.dump(dict(client.capabilities)),
+                conversation=client.session,
+            )
+        return known
+
+    def of_request(self, door: Door, meta: bytes) -> Known | None:
+        """A client of the modern era, by the `_meta` of its request; `None` where the full way has to look at it."""
+        if len(meta) > MAX_META:
+            return None
+        key = (door, meta)
+        if key not in self._modern:
+            if len(self._modern) >= _MAX_KEPT:
+                self._modern.popitem(last=False)
+            self._modern[key] = self._introduced(door, meta)
+        return self._modern[key]
+
+    def _introduced(self, door: Door, text: bytes) -> Known | None:
+        parts = envelope.members(text)
+        if parts is None or LOG_LEVEL_KEY in parts or "progressToken" in parts:
+            return None
+        try:
+            meta = exactjson.parse_object(text)
+        except exactjson.NotJson:
+            return None
+        route = classify_inbound_request({"method": "tools/list", "params": {"_meta": meta}})
+        capabilities = exactjson.as_object(meta.get(CLIENT_CAPABILITIES_KEY))
+        if not isinstance(route, InboundModernRoute) or meta.get(VERSION_KEY) != LATEST_MODERN or capabilities is None:
+            return None
+        kept = {name: value for name, value in parts.items() if name not in HOP_KEYS}
+        principal = principal_of(door.credentials, meta)
+        return Known(
+            "modern",
+            self._front.silent_caller("modern", None, door.address, capabilities, principal),
+            self._front.chosen(door.address),
+            door.address.remote,
+            parts[CLIENT_CAPABILITIES_KEY],
+            meta=envelope.joined(kept) if kept else None,
+            narrows=SERVER_KEY in parts or "pegboard/prefix" in parts,
+            conversation=door if door.private else None,
+        )
