@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.server.lowlevel import Server
 from structlog.testing import capture_logs
 
 from harness import LIMIT, alive, eventually, http_client, open_board, open_gateway, stdio_client, toy, write_config
 from pegboard.board import Board
 from pegboard.config import read_settings
 from pegboard.config.locate import run_file
-from pegboard.protocol.streams import LineClient
+from pegboard.protocol.lines import LineClient
+from pegboard.protocol.streams import SdkStream
 from pegboard.servers.link import RpcError
 from pegboard.servers.server import ServerState
 from pegboard.storage import CatalogStore, SqliteDatabase, Storage, StorageError
@@ -196,10 +198,14 @@ async def test_two_lines_to_a_client_never_end_up_inside_each_other() -> None:
             written.append(byte)
             await asyncio.sleep(0)
 
-    client = LineClient(slowly)
+    async def enter(write: Any, shortcut: object) -> SdkStream:
+        del shortcut
+        return SdkStream(Server("nobody"), write)
+
+    client = LineClient(slowly, enter)
     await asyncio.gather(client.line(b"oops"), client.too_long(), client.line(b"{"))
     await client.end()
-    client._receive.close()
+    await client.serve()
     assert [json.loads(line)["error"]["code"] for line in bytes(written).splitlines()] == [-32700, -32600, -32700]
 
 

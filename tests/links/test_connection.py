@@ -44,6 +44,12 @@ class Wire:
     async def send(self, message: Message, headers: Mapping[str, str] | None) -> None:
         self.sent.append(message)
 
+    # What goes by as bytes is not told here.
+    ready = False
+
+    def put(self, request_id: int, text: bytes, name: str | None) -> None:
+        """Never asked for."""
+
     def cancelled(self, request_id: int, reason: str) -> None:
         self.given_up.append(request_id)
 

@@ -79,7 +79,7 @@ def stdio(
     from pegboard.board import Board
     from pegboard.front.stdio import serve_stdio
     from pegboard.log import configure
-    from pegboard.protocol.gateway import Address
+    from pegboard.protocol.client import Address
     from pegboard.storage import StorageError
 
     configure(os.environ.get("PEGBOARD_LOG", "warning"))

@@ -20,15 +20,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pegboard.protocol.gateway import Address, GatewayServer
-    from pegboard.protocol.streams import LineClient, Shortcut
+    from pegboard.front.lineway import LineWay
+    from pegboard.protocol.client import Address
+    from pegboard.protocol.gateway import GatewayServer
+    from pegboard.protocol.lines import LineClient
 
 _MAX_LINE = 4 * 1024 * 1024
 
 
 @contextlib.asynccontextmanager
 async def bridgehead(
-    server: GatewayServer, shortcut: Callable[[Address], Shortcut]
+    server: GatewayServer, shortcut: Callable[[Address], LineWay]
 ) -> AsyncGenerator[dict[str, object]]:
     """The gateway's side: gives what a bridge has to know."""
     token = secrets.token_hex(16)
@@ -51,14 +53,15 @@ async def bridgehead(
 
 async def _serve(
     server: GatewayServer,
-    shortcut: Callable[[Address], Shortcut],
+    shortcut: Callable[[Address], LineWay],
     token: str,
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
 ) -> None:
+    from pegboard.front.entrance import entrance
     from pegboard.names import is_board_name
-    from pegboard.protocol.gateway import Address, line_address
-    from pegboard.protocol.streams import LineClient
+    from pegboard.protocol.client import Address
+    from pegboard.protocol.lines import LineClient
 
     async def write(text: bytes) -> None:
         writer.write(text + b"\n")
@@ -72,11 +75,10 @@ async def _serve(
         name, workspace = said.get("board"), said.get("workspace")
         query = {"workspace": workspace} if isinstance(workspace, str) else {}
         address = Address(query, name if isinstance(name, str) and is_board_name(name) else None)
-        line_address.set(address)
-        client = LineClient(write, shortcut(address))
+        client = LineClient(write, entrance(server, address), shortcut(address))
         reading = asyncio.get_running_loop().create_task(_read(client, reader))
         try:
-            await client.serve(server)
+            await client.serve()
         finally:
             reading.cancel()
     except (TimeoutError, ConnectionError, ValueError, AttributeError):

@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pegboard.protocol.client import MAX_BODY
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
 
-MAX_BODY = 4 * 1024 * 1024
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 

@@ -37,7 +37,8 @@ from pegboard.front.rest import Rest
 from pegboard.front.shortcut import Shortcut
 from pegboard.log import logger
 from pegboard.names import is_board_name
-from pegboard.protocol.gateway import Address, GatewayServer
+from pegboard.protocol.client import Address
+from pegboard.protocol.gateway import GatewayServer
 from pegboard.protocol.sessions import Sessions
 
 _GRACE = 2
@@ -52,7 +53,7 @@ class HttpFront:
         self.identity = identity(config_path)
         self.bridge: Mapping[str, object] = {}
         self._sessions = 0
-        front = McpFront(board)
+        self._front = front = McpFront(board)
         self.server = GatewayServer(front, on_sessions=self._count)
         # Host, Origin and size are the guard's business: one rule for MCP and REST.
         self._manager = Sessions(self.server)
@@ -95,7 +96,7 @@ class HttpFront:
 
     def _line_way(self, address: Address) -> LineWay:
         """The short way of a client that comes over the bridge."""
-        return LineWay(self._clients, self._way, address)
+        return LineWay(self._front, self._clients, self._way, address)
 
     async def _welcome(self, request: Request) -> Response:
         return HTMLResponse(page("welcome").replace("{url}", f"{request.url.scheme}://{request.url.netloc}/mcp"))

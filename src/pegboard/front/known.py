@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 from weakref import WeakKeyDictionary
-
-from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
 
 from pegboard import exactjson
 from pegboard.front.mcp import McpFront
 from pegboard.protocol import envelope
+from pegboard.protocol.client import Address, Client, principal_of
 from pegboard.protocol.eras import CLIENT_CAPABILITIES_KEY, HOP_KEYS, LATEST_MODERN, LOG_LEVEL_KEY, VERSION_KEY, Era
-from pegboard.protocol.gateway import Address, Client, principal_of
 from pegboard.relay.caller import Caller
 from pegboard.relay.routes import SERVER_KEY
-from pegboard.view import Filter
+from pegboard.tool import RegisteredTool
+from pegboard.view import Filter, Sight, View
 
 _MAX_KEPT = 4096
 # Nobody says more of itself than this with every request.
@@ -37,6 +38,9 @@ class Known:
     narrows: bool = False
     # What its requests are one conversation in, so that one of them can take back another.
     conversation: object = None
+    # Of one that nobody can tell of changes yet: the list that it was given.
+    is_new: bool = False
+    listed: tuple[Sight, View[RegisteredTool]] | None = None
 
     @property
     def session(self) -> str | None:
@@ -66,15 +70,22 @@ class KnownClients:
         """A client whose handshake is complete."""
         known = self._sessions.get(client)
         if known is None:
-            known = self._sessions[client] = Known(
-                client.era,
-                self._front.silent_caller(client.era, client.session, client.address, client.capabilities),
-                self._front.chosen(client.address),
-                client.address.remote,
-                exactjson.dump(dict(client.capabilities)),
-                conversation=client.session,
-            )
+            known = self._sessions[client] = self._of(client.session, client.address, client.capabilities)
         return known
+
+    def newcomer(self, session: str, address: Address, capabilities: Mapping[str, Any]) -> Known:
+        """A client whose handshake nobody but us has heard of yet."""
+        return replace(self._of(session, address, capabilities), is_new=True)
+
+    def _of(self, session: str | None, address: Address, capabilities: Mapping[str, Any]) -> Known:
+        return Known(
+            "handshake",
+            self._front.silent_caller("handshake", session, address, capabilities),
+            self._front.chosen(address),
+            address.remote,
+            exactjson.dump(dict(capabilities)),
+            conversation=session,
+        )
 
     def of_request(self, door: Door, meta: bytes) -> Known | None:
         """A client of the modern era, by the `_meta` of its request; `None` where the full way has to look at it."""
@@ -95,9 +106,8 @@ class KnownClients:
             meta = exactjson.parse_object(text)
         except exactjson.NotJson:
             return None
-        route = classify_inbound_request({"method": "tools/list", "params": {"_meta": meta}})
         capabilities = exactjson.as_object(meta.get(CLIENT_CAPABILITIES_KEY))
-        if not isinstance(route, InboundModernRoute) or meta.get(VERSION_KEY) != LATEST_MODERN or capabilities is None:
+        if meta.get(VERSION_KEY) != LATEST_MODERN or capabilities is None:
             return None
         kept = {name: value for name, value in parts.items() if name not in HOP_KEYS}
         principal = principal_of(door.credentials, meta)

@@ -1,32 +1,81 @@
-"""The short way of one client at the other end of a byte stream, line by line."""
+"""The short way of one client at the other end of a byte stream, line by line, from its greeting on."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from uuid import uuid4
 
+from pegboard import exactjson
 from pegboard.front.known import Door, Known, KnownClients
-from pegboard.front.plainway import PlainWay, taken_back
+from pegboard.front.mcp import McpFront
+from pegboard.front.plainway import PlainWay, answer, taken_back
 from pegboard.protocol import envelope
+from pegboard.protocol.client import Address, Client
 from pegboard.protocol.envelope import Request
-from pegboard.protocol.eras import VERSION_KEY
-from pegboard.protocol.gateway import Address, Client
+from pegboard.protocol.eras import LATEST_HANDSHAKE, VERSION_KEY
 from pegboard.servers.plaincall import GivenUp, PlainCall
+from pegboard.version import SERVER_INFO
 
 _MODERN = VERSION_KEY.encode()
+_INITIALIZED = b'"notifications/initialized"'
+# What the SDK announces for us.
+CAPABILITIES = {
+    "completions": {},
+    "logging": {},
+    "prompts": {"listChanged": True},
+    "resources": {"listChanged": True, "subscribe": True},
+    "tools": {"listChanged": True},
+}
 
 
 class LineWay:
     """Answers the plain requests of one client."""
 
-    def __init__(self, clients: KnownClients, way: PlainWay, address: Address) -> None:
+    def __init__(self, front: McpFront, clients: KnownClients, way: PlainWay, address: Address) -> None:
+        self._front = front
         self._clients = clients
         self._way = way
+        self._address = address
         self._door = Door(address, private=True)
-        self._greeted: Client | None = None
+        self.session = f"connection-{uuid4().hex}"
+        self._greeting: Known | None = None
+        self._greeted: Known | None = None
+
+    def greet(self, text: bytes) -> bytes | None:
+        """Answer a greeting of the latest version before the SDK is there; older ones differ in many ways."""
+        if self._greeting is not None and self._greeted is None and _INITIALIZED in text:
+            if (envelope.members(text) or {}).get("method") != _INITIALIZED:
+                return None
+            self._greeted = self._greeting
+            return b""
+        request = envelope.request(text)
+        if request is None or request.method != "initialize" or self._greeting is not None:
+            return None
+        try:
+            params = exactjson.parse_object(bytes(request.params) if isinstance(request.params, envelope.Raw) else b"")
+        except exactjson.NotJson:
+            return None
+        capabilities = exactjson.as_object(params.get("capabilities"))
+        if not _is_plain_greeting(params) or capabilities is None:
+            return None
+        self._greeting = self._clients.newcomer(self.session, self._address, capabilities)
+        return answer(
+            request,
+            exactjson.dump(
+                {
+                    "capabilities": {**self._front.capabilities(self._address), **CAPABILITIES},
+                    "protocolVersion": LATEST_HANDSHAKE,
+                    "serverInfo": dict(SERVER_INFO),
+                    "instructions": self._front.instructions(self._address),
+                }
+            ),
+        )
 
     def welcome(self, client: Client) -> None:
-        """The client's handshake is complete."""
-        self._greeted = client
+        """The client's handshake is complete; what it was given on the doorstep may be old by now."""
+        before, self._greeted = self._greeted, self._clients.of_session(client)
+        if before is not None:
+            self._way.catch_up(before)
 
     def begin(self, text: bytes) -> tuple[bytes, Awaitable[bytes | PlainCall | None]] | None:
         """A request's id, and what comes of it; `None` if a line has to take the full way."""
@@ -37,17 +86,23 @@ class LineWay:
 
     def takes_back(self, text: bytes) -> bool:
         """Whether a line takes back a call that is on the short way."""
-        conversation = self._door if self._greeted is None else self._greeted.session
         called = taken_back(text)
+        conversation = self._door if self._greeted is None else self._greeted.conversation
         return called is not None and self._way.give_up(conversation, called)
 
     def _known(self, request: Request, text: bytes) -> Known | None:
         if self._greeted is not None:
             # Whoever has greeted us in one era speaks the other only by mistake, or to find out.
-            return self._clients.of_session(self._greeted) if _MODERN not in text else None
+            return self._greeted if _MODERN not in text else None
         params = envelope.members(request.params) if isinstance(request.params, envelope.Raw) else None
         meta = (params or {}).get("_meta")
         return self._clients.of_request(self._door, meta) if meta is not None else None
+
+
+def _is_plain_greeting(params: dict[str, object]) -> bool:
+    info = exactjson.as_object(params.get("clientInfo")) or {}
+    named = isinstance(info.get("name"), str) and isinstance(info.get("version"), str)
+    return params.get("protocolVersion") == LATEST_HANDSHAKE and named and "_meta" not in params
 
 
 async def _unless_given_up(begun: Awaitable[bytes | PlainCall | None]) -> bytes | PlainCall | None:

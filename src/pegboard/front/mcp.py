@@ -9,14 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mcp.shared.exceptions import MCPError
-
 from pegboard import exactjson
 from pegboard.board import Board, UnknownTool
 from pegboard.loaded import named_board, session_board
+from pegboard.protocol.client import INVALID_PARAMS, Address, Client, Refused
 from pegboard.protocol.eras import LOG_LEVELS, Era
-from pegboard.protocol.gateway import INVALID_PARAMS, Address, Client
-from pegboard.protocol.outlet import Refused
 from pegboard.relay.caller import Caller, OnProgress
 from pegboard.relay.guests import Guest
 from pegboard.result import ToolError, ToolFailure, ToolResult
@@ -56,7 +53,7 @@ class McpFront:
         cursor = params.get("cursor")
         if method == "tools/list":
             if cursor is not None:
-                raise MCPError(INVALID_PARAMS, "Invalid cursor: the whole list is on one page")
+                raise Refused(INVALID_PARAMS, "Invalid cursor: the whole list is on one page")
             view = await self._board.list_tools(Sight(wanted, sight.board))
             return {"tools": view.definitions if client.era == "modern" else view.handshake_definitions}
         kind = _KINDS[method]
@@ -76,9 +73,9 @@ class McpFront:
                 return await self.call_tool(params, caller)
             return await self._answer(method, params, caller)
         except RpcError as exc:
-            raise MCPError(exc.code, exc.message, exc.data) from None
+            raise Refused(exc.code, exc.message, exc.data) from None
         except ToolFailure as exc:
-            raise MCPError(_SERVER_ERROR, exc.error.message, exc.error.to_dict()) from None
+            raise Refused(_SERVER_ERROR, exc.error.message, exc.error.to_dict()) from None
 
     async def _answer(self, method: str, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         match method:
@@ -172,13 +169,19 @@ class McpFront:
         if kind == "tools":
             return lists.tools.subscribe(self._sight(client), told)
         notices = lists.prompts if kind == "prompts" else lists.resources
-        return notices.subscribe(self._filter(client), told)
+        return notices.subscribe(self._filter(client.address), told)
 
     def session_began(self, client: Client) -> None:
         """A handshake client can be told things, and asked."""
         if client.session is not None:
             self._relay.guests.enter(
-                Guest(client.session, self._filter(client), client.outlet.notify, _asking(client), client.capabilities)
+                Guest(
+                    client.session,
+                    self._filter(client.address),
+                    client.outlet.notify,
+                    _asking(client),
+                    client.capabilities,
+                )
             )
 
     async def session_ended(self, client: Client) -> None:
@@ -186,9 +189,9 @@ class McpFront:
         if client.session is not None:
             await self._board.leave_session(client.session)
 
-    def instructions(self, client: Client) -> str:
+    def instructions(self, address: Address) -> str:
         """What a model should know of all this; where every tool is listed, also what their servers say."""
-        wanted, own = self._filter(client), self._board.registry.static()
+        wanted, own = self._filter(address), self._board.registry.static()
         if not wanted.narrows and self._board.lists.searching():
             known = [words for tool, words in _WAYS.items() if tool in own]
             return f"{_JOINED}{', and most of them are not in your list' if known else ''}{''.join(known)}."
@@ -200,9 +203,9 @@ class McpFront:
         text = "\n\n".join([_LISTED, *said])
         return text if len(text) <= _MAX_INSTRUCTIONS else text[: _MAX_INSTRUCTIONS - 1].rstrip() + "…"
 
-    def capabilities(self, client: Client) -> Mapping[str, Any]:
+    def capabilities(self, address: Address) -> Mapping[str, Any]:
         """What the servers behind us can do that we only pass on."""
-        return self._relay.capabilities(self._filter(client))
+        return self._relay.capabilities(self._filter(address))
 
     def caller(self, client: Client) -> Caller:
         """The client as the relay knows it."""
@@ -223,23 +226,23 @@ class McpFront:
         return Caller(
             era=era,
             session=session,
-            filter=self._board.seen_from(self.chosen(address), remote=address.remote),
+            filter=self._filter(address),
             capabilities=capabilities,
             principal=principal,
             board=_board(address, session),
             workspace=address.query.get("workspace") or None,
         )
 
-    def _filter(self, client: Client) -> Filter:
+    def _filter(self, address: Address) -> Filter:
         """What the client chose in its address, less what is not for clients that are elsewhere."""
-        return self._board.seen_from(self.chosen(client.address), remote=client.address.remote)
+        return self._board.seen_from(self.chosen(address), remote=address.remote)
 
     def chosen(self, address: Address) -> Filter:
         """What an address chooses."""
         return Filter.of(address.query.get("server"), address.query.get("prefix"))
 
     def _sight(self, client: Client) -> Sight:
-        return Sight(self._filter(client), _board(client.address, client.session))
+        return Sight(self._filter(client.address), _board(client.address, client.session))
 
     def level(self, guest: Guest) -> str | None:
         """From which level on a session hears; one that said nothing hears no more because another one wants it."""
@@ -270,7 +273,7 @@ def _position(cursor: object, names: Sequence[str]) -> int:
         number, _, last = base64.urlsafe_b64decode(str(cursor)).decode().partition(" ")
         position = int(number)
     except ValueError:
-        raise MCPError(INVALID_PARAMS, "Invalid cursor") from None
+        raise Refused(INVALID_PARAMS, "Invalid cursor") from None
     return names.index(last) + 1 if last in names else max(position, 0)
 
 

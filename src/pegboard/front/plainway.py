@@ -20,9 +20,9 @@ from pegboard.front.known import MAX_META, Known
 from pegboard.front.mcp import McpFront
 from pegboard.log import is_told, logger, new_trace_id, trace_id
 from pegboard.protocol import envelope
+from pegboard.protocol.client import COULD_NOT_ANSWER, INTERNAL_ERROR
 from pegboard.protocol.envelope import CallParams, Request
 from pegboard.protocol.eras import HOP_KEYS, SERVER_INFO_KEY, Era, result_for
-from pegboard.protocol.gateway import COULD_NOT_ANSWER, INTERNAL_ERROR
 from pegboard.relay.caller import Caller
 from pegboard.servers.link import Message, RpcError
 from pegboard.servers.plaincall import GivenUp, PlainCall, PlainRequest, Turned
@@ -67,7 +67,7 @@ class PlainWay:
             case "tools/list":
                 begun = self._list(known, request)
             case "ping" if known.era == "handshake" and envelope.list_params(request.params) is not None:
-                begun = _at_once(_answer(request, b"{}"))
+                begun = _at_once(answer(request, b"{}"))
             case _:
                 pass
         return _safely(request, begun) if begun is not None else None
@@ -79,6 +79,12 @@ class PlainWay:
             call.give_up()
         return call is not None
 
+    def catch_up(self, newcomer: Known) -> None:
+        """A client can be told of changes from now on; if its list is old by now, it has to hear of that."""
+        if newcomer.listed is not None:
+            self._board.lists.tools.served(*newcomer.listed)
+            self._board.lists.tools.changed()
+
     def _list(self, known: Known, request: Request) -> Awaitable[bytes] | None:
         params = envelope.list_params(request.params)
         if params is None or known.narrows or (known.era == "handshake" and isinstance(params.meta, envelope.Raw)):
@@ -87,10 +93,13 @@ class PlainWay:
 
     async def _listed(self, known: Known, request: Request) -> bytes:
         wanted = self._board.seen_from(known.chosen, remote=known.remote)
-        view = await self._board.list_tools(Sight(wanted, known.caller.board))
+        sight = Sight(wanted, known.caller.board)
+        view = await self._board.list_tools(sight)
+        if known.is_new:
+            known.listed = (sight, view)
         if known.era == "modern":
-            return _answer(request, _MODERN_LIST[0], view.definitions_text, _MODERN_LIST[1])
-        return _answer(request, _HANDSHAKE_LIST[0], view.handshake_text, _HANDSHAKE_LIST[1])
+            return answer(request, _MODERN_LIST[0], view.definitions_text, _MODERN_LIST[1])
+        return answer(request, _HANDSHAKE_LIST[0], view.handshake_text, _HANDSHAKE_LIST[1])
 
     def _call(self, known: Known, request: Request) -> Awaitable[bytes | PlainCall | None] | None:
         params = envelope.call_params(request.params)
@@ -119,7 +128,7 @@ class PlainWay:
         except (RpcError, exactjson.NotJson):
             # Nothing was done yet: the full way has the words for what is wrong.
             return None
-        return _answer(request, exactjson.dump(result_for(known.era, result, server_info=SERVER_INFO)))
+        return answer(request, exactjson.dump(result_for(known.era, result, server_info=SERVER_INFO)))
 
     async def _relayed(
         self, call: PlainCall, known: Known, request: Request, tool: RegisteredTool
@@ -140,7 +149,7 @@ class PlainWay:
                 told.set_attribute("pegboard.server", owner)
                 told.set_attribute("pegboard.trace_id", trace_id.get())
                 told.set_attribute("pegboard.outcome", outcome)
-                return _answer(request, result[0])
+                return answer(request, result[0])
         except GivenUp:
             outcome = "cancelled"
             call.withdraw("cancelled by the client")
@@ -282,7 +291,8 @@ async def _at_once(answer: bytes) -> bytes:
     return answer
 
 
-def _answer(request: Request, *parts: bytes) -> bytes:
+def answer(request: Request, *parts: bytes) -> bytes:
+    """The answer to a request, with a result of these pieces."""
     return b"".join((b'{"jsonrpc":"2.0","id":', bytes(request.id), b',"result":', *parts, b"}"))
 
 

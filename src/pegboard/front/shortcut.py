@@ -19,9 +19,10 @@ from pegboard.front.known import Door, Known, KnownClients
 from pegboard.front.plainway import PlainWay, refusal, taken_back
 from pegboard.names import is_board_name
 from pegboard.protocol import envelope
+from pegboard.protocol.client import UNDER_WAY, Address
 from pegboard.protocol.envelope import Request
 from pegboard.protocol.eras import HANDSHAKE_VERSIONS, LATEST_MODERN
-from pegboard.protocol.gateway import UNDER_WAY, Address, GatewayServer
+from pegboard.protocol.gateway import GatewayServer
 from pegboard.protocol.nearness import is_remote
 from pegboard.protocol.sessions import Session, Sessions
 from pegboard.servers.link import REQUEST_CANCELLED

@@ -12,25 +12,25 @@ import threading
 from pathlib import Path
 
 from pegboard.board import Board
-from pegboard.front.guard import MAX_BODY
+from pegboard.front.entrance import late_entrance
 from pegboard.front.known import KnownClients
 from pegboard.front.lineway import LineWay
 from pegboard.front.mcp import McpFront
 from pegboard.front.plainway import PlainWay
 from pegboard.front.reload import ConfigFile
-from pegboard.protocol.gateway import Address, GatewayServer, line_address
-from pegboard.protocol.streams import LineClient
+from pegboard.protocol.client import MAX_BODY, Address
+from pegboard.protocol.lines import LineClient
 
 
 async def serve_stdio(board: Board, config_path: Path, address: Address) -> None:
     """Serve one client until it closes our input, or a signal says stop."""
-    line_address.set(address)
     out = _claim_output()
     config = ConfigFile(board, config_path)
     async with board:
         front = McpFront(board)
-        client = LineClient(_Writer(out).write, LineWay(KnownClients(front), PlainWay(board, front), address))
-        serving = asyncio.get_running_loop().create_task(client.serve(GatewayServer(front)))
+        shortcut = LineWay(front, KnownClients(front), PlainWay(board, front), address)
+        client = LineClient(_Writer(out).write, late_entrance(front, address), shortcut, doorstep=True)
+        serving = asyncio.get_running_loop().create_task(client.serve())
         watching = asyncio.get_running_loop().create_task(config.watch())
         reading = asyncio.get_running_loop().create_task(_read_input(client))
         _stop_on_signal(serving)

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from typing import Any, Protocol, cast
 from uuid import uuid4
 
@@ -23,12 +21,24 @@ from mcp_types import SetLevelRequestParams, SubscriptionsListenRequestParams, S
 from mcp_types.methods import SPEC_CLIENT_METHODS, SPEC_CLIENT_NOTIFICATION_METHODS
 
 from pegboard.log import logger
+from pegboard.protocol.client import (
+    COULD_NOT_ANSWER,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    UNDER_WAY,
+    Address,
+    Client,
+    LineRequest,
+    Refused,
+    line_address,
+    line_session,
+    line_welcome,
+    principal_of,
+)
 from pegboard.protocol.eras import (
     CLIENT_CAPABILITIES_KEY,
-    CLIENT_INFO_KEY,
     LOG_LEVEL_KEY,
     SUBSCRIPTION_KEY,
-    Era,
     era_of,
     result_for,
 )
@@ -36,9 +46,6 @@ from pegboard.protocol.nearness import is_remote
 from pegboard.protocol.outlet import Outlet, progress_token
 from pegboard.version import SERVER_INFO, VERSION
 
-INVALID_PARAMS = -32602
-INTERNAL_ERROR = -32603
-COULD_NOT_ANSWER = "Pegboard could not answer this; its log says why"
 _MAX_STREAMS = 1024
 _MAX_NEWS = 1024
 
@@ -55,48 +62,7 @@ _ADDRESS_KEY = "pegboard.address"
 _CAPABILITIES_KEY = "pegboard.capabilities"
 _GREETED_KEY = "pegboard.greeted"
 _NAME_KEY = "pegboard.session"
-# Where in a request's scope a call of it is that was begun already.
-UNDER_WAY = "pegboard.under_way"
 _Context = ServerRequestContext[Any, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a client came in: what it said there, the board it named, and whether it is on another machine."""
-
-    query: Mapping[str, str] = field(default_factory=dict[str, str])
-    board: str | None = None
-    remote: bool = False
-
-
-# The same for a client that comes over a pipe, which has no address to say it in.
-line_address: ContextVar[Address] = ContextVar("line_address", default=Address())  # noqa: B039 (it is frozen)
-
-
-@dataclass(frozen=True, slots=True)
-class LineRequest:
-    """What comes along with a request over a pipe: a call of it that was begun already."""
-
-    under_way: Any
-
-
-@dataclass(slots=True, eq=False, weakref_slot=True)
-class Client:
-    """A client as the relay sees it: the address it used, what it can do, and the way to it."""
-
-    era: Era
-    session: str | None
-    address: Address
-    outlet: Outlet
-    capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    log_level: str | None = None
-    principal: str = ""
-    # A call of this client that was begun before this request of it came to us.
-    under_way: Any = None
-
-
-# Whom to tell when the client at the other end of a pipe is ready.
-line_welcome: ContextVar[Callable[[Client], None] | None] = ContextVar("line_welcome", default=None)
 
 
 class Backend(Protocol):
@@ -120,9 +86,9 @@ class Backend(Protocol):
 
     async def session_ended(self, client: Client) -> None: ...
 
-    def instructions(self, client: Client) -> str: ...
+    def instructions(self, address: Address) -> str: ...
 
-    def capabilities(self, client: Client) -> Mapping[str, Any]: ...
+    def capabilities(self, address: Address) -> Mapping[str, Any]: ...
 
 
 class GatewayServer(Server[Any]):
@@ -187,6 +153,8 @@ class GatewayServer(Server[Any]):
             result = await ask(client, ctx.method, params)
         except BaseException as exc:
             await client.outlet.abandon()
+            if isinstance(exc, Refused):
+                raise MCPError(exc.code, exc.message, exc.data) from None
             if isinstance(exc, MCPError) or not isinstance(exc, Exception):
                 raise
             # The SDK would tell the client what Python said.
@@ -207,8 +175,12 @@ class GatewayServer(Server[Any]):
         if ctx.method == "initialize":
             self._clean_up_after(_connection(ctx), client)
         own = cast("dict[str, Any]", result.get("capabilities") or {})
-        passed_on = self._backend.capabilities(client)
-        return {**result, "capabilities": {**passed_on, **own}, "instructions": self._backend.instructions(client)}
+        passed_on = self._backend.capabilities(client.address)
+        return {
+            **result,
+            "capabilities": {**passed_on, **own},
+            "instructions": self._backend.instructions(client.address),
+        }
 
     async def _notified(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
         if ctx.method in _OWN_NOTIFICATIONS or not _connection(ctx).initialize_accepted:
@@ -382,7 +354,7 @@ def _http_request(ctx: _Context) -> Any:
 
 def _name_of(connection: Connection) -> str:
     """A name for a connection that has no session of its own; an address in memory would be another's one day."""
-    return cast("str", connection.state.setdefault(_NAME_KEY, f"connection-{uuid4().hex}"))
+    return cast("str", connection.state.setdefault(_NAME_KEY, line_session.get() or f"connection-{uuid4().hex}"))
 
 
 def _principal(ctx: _Context, meta: Mapping[str, Any]) -> str:
@@ -390,11 +362,6 @@ def _principal(ctx: _Context, meta: Mapping[str, Any]) -> str:
     request = _http_request(ctx)
     credentials = request.headers.get("authorization", "") if request is not None else ""
     return principal_of(credentials, meta)
-
-
-def principal_of(credentials: str, meta: Mapping[str, Any]) -> str:
-    """The same, told from a credential and the `_meta` of a request."""
-    return sha256(f"{credentials} {meta.get(CLIENT_INFO_KEY)}".encode("utf-8", "replace")).hexdigest()
 
 
 def _address(ctx: _Context, connection: Connection) -> Address:

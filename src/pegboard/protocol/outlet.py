@@ -11,6 +11,8 @@ import anyio
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 
+from pegboard.protocol.client import Refused
+
 _MAX_WAITING = 1024
 _WITHDRAWING = 2.0
 METHOD_NOT_FOUND = -32601
@@ -26,14 +28,6 @@ class Channel(Protocol):
     ) -> dict[str, Any]: ...
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None: ...
-
-
-class Refused(Exception):  # noqa: N818  it names an answer
-    """The client's own error, as the answer to a question."""
-
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
-        super().__init__(message)
-        self.code, self.message, self.data = code, message, data
 
 
 class Outlet:

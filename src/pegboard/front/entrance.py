@@ -1,0 +1,48 @@
+"""The entrance: how a client over a byte stream gets from the doorstep to the SDK, which is loaded on demand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from pegboard.front.lineway import LineWay
+from pegboard.front.mcp import McpFront
+from pegboard.protocol.client import Address, line_address, line_session, line_welcome
+from pegboard.protocol.lines import Open, Shortcut, Stream
+
+if TYPE_CHECKING:
+    from pegboard.protocol.gateway import GatewayServer
+
+_Write = Callable[[bytes, object], Awaitable[None]]
+
+
+def entrance(server: GatewayServer, address: Address) -> Open:
+    """Where the SDK's server is there already."""
+
+    async def enter(write: _Write, shortcut: Shortcut | None) -> Stream:
+        return _entered(server, address, write, shortcut)
+
+    return enter
+
+
+def late_entrance(front: McpFront, address: Address) -> Open:
+    """Where it takes a second until it is; meanwhile the loop goes on."""
+
+    async def enter(write: _Write, shortcut: Shortcut | None) -> Stream:
+        module: Any = await asyncio.to_thread(import_module, "pegboard.protocol.gateway")
+        return _entered(module.GatewayServer(front), address, write, shortcut)
+
+    return enter
+
+
+def _entered(server: GatewayServer, address: Address, write: _Write, shortcut: Shortcut | None) -> Stream:
+    from pegboard.protocol.streams import SdkStream
+
+    # Whatever runs the stream from here on runs in this context.
+    line_address.set(address)
+    if isinstance(shortcut, LineWay):
+        line_session.set(shortcut.session)
+        line_welcome.set(shortcut.welcome)
+    return SdkStream(server, write)

@@ -1,0 +1,75 @@
+"""A client as the rest of Pegboard sees it; nothing here needs the SDK, so that it can be had without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from pegboard.protocol.eras import CLIENT_INFO_KEY, Era
+
+if TYPE_CHECKING:
+    from pegboard.protocol.outlet import Outlet
+
+MAX_BODY = 4 * 1024 * 1024
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+COULD_NOT_ANSWER = "Pegboard could not answer this; its log says why"
+# Where in a request's scope a call of it is that was begun already.
+UNDER_WAY = "pegboard.under_way"
+
+
+class Refused(Exception):  # noqa: N818  it names an answer
+    """An error as the answer to a request, ours to a client or a client's to us."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.data = code, message, data
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a client came in: what it said there, the board it named, and whether it is on another machine."""
+
+    query: Mapping[str, str] = field(default_factory=dict[str, str])
+    board: str | None = None
+    remote: bool = False
+
+
+# The same for a client that comes over a pipe, which has no address to say it in.
+line_address: ContextVar[Address] = ContextVar("line_address", default=Address())  # noqa: B039 (it is frozen)
+# The name of its session, where it has one already.
+line_session: ContextVar[str | None] = ContextVar("line_session", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class LineRequest:
+    """What comes along with a request over a pipe: a call of it that was begun already."""
+
+    under_way: Any
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class Client:
+    """A client as the relay sees it: the address it used, what it can do, and the way to it."""
+
+    era: Era
+    session: str | None
+    address: Address
+    outlet: Outlet
+    capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    log_level: str | None = None
+    principal: str = ""
+    # A call of this client that was begun before this request of it came to us.
+    under_way: Any = None
+
+
+# Whom to tell when the client at the other end of a pipe is ready.
+line_welcome: ContextVar[Callable[[Client], None] | None] = ContextVar("line_welcome", default=None)
+
+
+def principal_of(credentials: str, meta: Mapping[str, Any]) -> str:
+    """Who sends a request, as far as its credentials and its words about itself tell; no secret can be read from it."""
+    return sha256(f"{credentials} {meta.get(CLIENT_INFO_KEY)}".encode("utf-8", "replace")).hexdigest()

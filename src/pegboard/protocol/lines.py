@@ -1,0 +1,218 @@
+"""A client at the other end of a byte stream, one JSON text a line.
+
+What is plain is answered by a shortcut. The rest goes to the SDK, which takes a second to load: whoever comes to a
+process that has just started is greeted on the doorstep, and the SDK hears of it once it is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from pegboard.log import logger
+from pegboard.protocol.client import Client
+
+LAST_ANSWERS = 2.0
+# How long after the greeting the SDK is loaded, unless it is needed before: by then the first list is out.
+_SETTLED = 0.3
+_PARSE_ERROR = (
+    b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: a line must be one JSON-RPC message"}}'
+)
+_TOO_LONG = (
+    b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message may have 4,194,304 bytes at most"}}'
+)
+
+
+class NotAMessage(ValueError):  # noqa: N818  it says what the line is
+    """A line that is no JSON-RPC message."""
+
+
+class Shortcut(Protocol):
+    """Who answers what is plain without the SDK."""
+
+    def greet(self, text: bytes) -> bytes | None:
+        """The answer to a greeting, empty where there is none to give; `None` if a line is no greeting."""
+        ...
+
+    def welcome(self, client: Client) -> None:
+        """The client's handshake is complete, and the SDK knows it."""
+        ...
+
+    def begin(self, text: bytes) -> tuple[bytes, Awaitable[Any]] | None:
+        """A request's id, and what comes of it: its answer (empty if it gets none), a call that goes on the full way,
+        or `None` to begin there; `None` at once if a line has to take the full way."""
+        ...
+
+    def takes_back(self, text: bytes) -> bool:
+        """Whether a line takes back a call that is under way."""
+        ...
+
+
+class Stream(Protocol):
+    """The SDK's side of the conversation."""
+
+    async def take(self, text: bytes, under_way: Any) -> object | None:
+        """Give it a line, with the call of it that is under way; the id of what it will answer. `NotAMessage`."""
+        ...
+
+    async def run(self) -> None:
+        """Answer until the client is gone."""
+        ...
+
+    def close(self) -> None:
+        """The client will say no more."""
+        ...
+
+
+# Opens the SDK's side; it is given what writes a line that answers this id, or none.
+Open = Callable[[Callable[[bytes, object], Awaitable[None]], "Shortcut | None"], Awaitable[Stream]]
+
+
+class LineClient:
+    """Takes a client's lines and writes what they are answered with."""
+
+    def __init__(
+        self,
+        write: Callable[[bytes], Awaitable[None]],
+        enter: Open,
+        shortcut: Shortcut | None = None,
+        *,
+        doorstep: bool = False,
+    ) -> None:
+        self._write_line = write
+        # Two lines at once would end up inside each other.
+        self._writing = asyncio.Lock()
+        self._enter_sdk = enter
+        self._shortcut = shortcut
+        # Whether the SDK is not there yet.
+        self._doorstep = doorstep
+        self._stream: Stream | None = None
+        self._entering = asyncio.Lock()
+        self._running: asyncio.Task[None] | None = None
+        # What was said on the doorstep, and answered there.
+        self._said: list[bytes] = []
+        self._hushed: set[object] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._unanswered: set[object] = set()
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+        self._ended = False
+        self._over = asyncio.Event()
+
+    async def line(self, text: bytes) -> None:
+        """Take one line from the client."""
+        shortcut = self._shortcut
+        if shortcut is not None:
+            if self._doorstep and (greeting := shortcut.greet(text)) is not None:
+                await self._greeted(text, greeting)
+                return
+            if (begun := shortcut.begin(text)) is not None:
+                self._expect(begun[0])
+                self._own(self._answered(text, *begun))
+                return
+            if shortcut.takes_back(text):
+                return
+        await self._pass_on(text)
+
+    async def too_long(self) -> None:
+        """A line came that was longer than a message may be."""
+        await self._write(_TOO_LONG)
+
+    async def end(self) -> None:
+        """The client will say no more; what it asked is still answered, if that does not take long."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LAST_ANSWERS):
+                await self._quiet.wait()
+        self._ended = True
+        if self._stream is not None:
+            self._stream.close()
+        else:
+            self._over.set()
+
+    async def serve(self) -> None:
+        """Answer until the client is gone."""
+        try:
+            await self._over.wait()
+        finally:
+            tasks = [*self._tasks, *([self._running] if self._running is not None else [])]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _greeted(self, text: bytes, answer: bytes) -> None:
+        if not self._said:
+            asyncio.get_running_loop().call_later(_SETTLED, lambda: self._own(self._entered_in_time()))
+        self._said.append(text)
+        if answer:
+            await self._write(answer)
+
+    async def _answered(self, text: bytes, request_id: bytes, begun: Awaitable[Any]) -> None:
+        """Write what came of a plain request, or have the SDK go on with it."""
+        answer = await begun
+        if isinstance(answer, bytes):
+            if answer:
+                await self._write(answer)
+            self._done(request_id)
+        else:
+            self._unanswered.discard(request_id)
+            await self._pass_on(text, answer)
+
+    async def _pass_on(self, text: bytes, under_way: Any = None) -> None:
+        """Give a line to the SDK, with the call of it that is under way, if one is."""
+        stream = self._stream or await self._entered()
+        try:
+            expected = await stream.take(text, under_way)
+        except NotAMessage:
+            logger().warning("client.message.unreadable")
+            await self._write(_PARSE_ERROR)
+            return
+        if expected is not None:
+            self._expect(expected)
+
+    async def _entered_in_time(self) -> None:
+        await self._entered()
+
+    async def _entered(self) -> Stream:
+        """The SDK's side, which is told what was said before it was there."""
+        async with self._entering:
+            if self._stream is not None:
+                return self._stream
+            stream = await self._enter_sdk(self._written, self._shortcut)
+            self._running = asyncio.get_running_loop().create_task(stream.run())
+            self._running.add_done_callback(lambda _: self._over.set())
+            for text in self._said:
+                self._hushed.add(await stream.take(text, None))
+            self._said.clear()
+            self._stream, self._doorstep = stream, False
+            if self._ended:
+                stream.close()
+            return stream
+
+    async def _written(self, text: bytes, answers: object) -> None:
+        """Write what the SDK says; what it answers was expected, unless it was answered on the doorstep."""
+        if answers is not None and answers in self._hushed:
+            self._hushed.discard(answers)
+            return
+        await self._write(text)
+        if answers is not None:
+            self._done(answers)
+
+    async def _write(self, text: bytes) -> None:
+        async with self._writing:
+            await self._write_line(text)
+
+    def _expect(self, request_id: object) -> None:
+        self._unanswered.add(request_id)
+        self._quiet.clear()
+
+    def _done(self, request_id: object) -> None:
+        self._unanswered.discard(request_id)
+        if not self._unanswered:
+            self._quiet.set()
+
+    def _own(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
