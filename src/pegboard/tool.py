@@ -87,6 +87,9 @@ class Tool(ABC):
             return self.rendered(answer)
         except asyncio.CancelledError:
             raise
+        except SystemExit as exc:
+            # A command line's parser does this to say no. It would end the event loop, and whoever waits waits on.
+            return self.failed(RuntimeError(f"the tool tried to end the program ({exc.code})"))
         except Exception as exc:
             return self.failed(exc)
 
