@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# How long the first list waits for servers that nobody has ever seen; whoever takes longer is in the next one.
+# How long the first list waits for servers that nobody has ever seen; whoever takes longer is in a later one.
 FIRST_MEETING = 10.0
 _ABOUT = 200
 
@@ -73,6 +74,8 @@ class Pegboard:
         self._conversions = Conversions()
         self._book: tuple[int, NameBook] | None = None
         self._was_opened = False
+        # Servers that were never seen, and since when somebody waits for them.
+        self._awaited: dict[str, float] = {}
         # Tools that this program brought itself: a model has them always.
         self._brought: set[str] = set()
         # What Claude was last offered as deferred, and what it was referred to since: as long as a conversation refers
@@ -128,12 +131,12 @@ class Pegboard:
 
         With `deferred`, a model first sees those that find others, pinned ones, and this program's own; the rest joins
         when it is found (anthropic, openai) or loaded. Without `tool_find` nothing could be found, and nothing is
-        deferred. Servers never seen before are waited for that many seconds.
+        deferred. Servers never seen before are waited for that many seconds, each of them once.
         """
         _check_format(format)
         self._check_opened()
         self._board.discovery.refresh_stale()
-        await self._board.discovery.meet_unseen(patience)
+        await self._board.discovery.meet_unseen(self._patience(patience))
         tools, names = self._tools(), self._names()
         find = self._board.registry.static().get(FIND)
         if not deferred or find is None:
@@ -263,6 +266,13 @@ class Pegboard:
         if not self._was_opened:
             raise RuntimeError("the board is not open: use it inside of `async with`, or after `await board.open()`")
 
+    def _patience(self, limit: float) -> float:
+        """How long a list still waits: a server that never answers costs a conversation one wait, not one a turn."""
+        now = time.monotonic()
+        unseen = [name for name, server in self._board.servers.items() if server.spec.enabled]
+        unseen = [name for name in unseen if self._board.registry.server(name) is None]
+        return max([0.0, *(limit - now + self._awaited.setdefault(name, now) for name in unseen)])
+
     def _tools(self) -> Collection[RegisteredTool]:
         hidden = self._board.unavailable_servers()
         return self._by_name(tool for tool in self._board.registry.all() if tool.server_name not in hidden)
@@ -371,6 +381,7 @@ class Pegboard:
         if spec is None:
             return _no_server(server)
         servers = {**settings.servers, server: replace(spec, enabled=enabled)}
+        self._awaited.pop(server, None)
         return await caught(self._board.apply(replace(settings, servers=servers)))
 
 

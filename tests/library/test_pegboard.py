@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -54,6 +55,31 @@ async def test_nothing_connects_before_it_is_needed() -> None:
         assert board._board.servers["one"].state.value == "registered"
         await board.get_tool_definitions()
         assert board._board.servers["one"].state.value == "connected"
+
+
+async def test_a_server_that_never_answers_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not in every turn of a conversation; one that is switched on again gets another chance."""
+    from pegboard import pegboard as module
+
+    now = 100.0
+    limits: list[float] = []
+
+    async def meet(limit: float) -> None:
+        limits.append(limit)
+
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now))
+    async with Pegboard({"mute": toy()}, settings=QUIET) as board:
+        monkeypatch.setattr(board._board.discovery, "meet_unseen", meet)
+        await board.get_tool_definitions(patience=5)
+        now += 4
+        await board.get_tool_definitions(patience=5)
+        now += 4
+        await board.get_tool_definitions(patience=5)
+        await board.disable("mute")
+        await board.get_tool_definitions(patience=5)
+        await board.enable("mute")
+        await board.get_tool_definitions(patience=5)
+    assert limits == [5, 1, 0, 0, 5]
 
 
 async def test_a_board_from_a_config_file(tmp_path: Path) -> None:
@@ -164,7 +190,7 @@ async def test_references_only_to_what_was_offered_as_deferred() -> None:
 async def test_what_a_conversation_refers_to_stays_defined() -> None:
     """Also if its server is switched off, or if it is loaded: else every later request would be refused."""
     long = "echo_a_text_with_a_name_that_is_longer_than_clients_take_it"
-    async with Pegboard({"one": toy(tools=[long, "echo"])}, settings=FINDING) as board:
+    async with Pegboard({"one": toy(tools=[long])}, settings=FINDING) as board:
         await deferred(board, "anthropic")
         referred = {each["tool_name"] for each in await found(board)}
         assert {"one__echo", f"one__{long}"} <= referred
@@ -323,7 +349,7 @@ async def test_every_try_ends_within_the_limit_of_the_whole_call(monkeypatch: py
         return ToolResult[str].failed(unavailable("gone").error)
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
-    monkeypatch.setattr(retries.time, "monotonic", lambda: now)
+    monkeypatch.setattr(retries, "time", SimpleNamespace(monotonic=lambda: now))
     await tried(attempt, limit=60.0, first_limit=60.0, repeatable=True, subject="x")
     first, second, third = given
     assert first == 60.0
