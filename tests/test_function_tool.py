@@ -273,6 +273,21 @@ async def test_a_cancelled_call_is_cancelled() -> None:
         await task
 
 
+async def test_something_cancelled_inside_of_a_tool_is_a_failed_result() -> None:
+    """Nobody cancelled the call itself, so whoever waits for it must not be told so."""
+
+    @tool
+    async def waits_in_vain() -> None:
+        """Wait for something that is cancelled."""
+        inner = asyncio.create_task(asyncio.Event().wait())
+        inner.cancel()
+        await inner
+
+    error = await refused(waits_in_vain)
+    assert error["code"] == "TOOL_EXECUTION_FAILED"
+    assert "was cancelled" in error["message"]
+
+
 def google(path: str, limit: int = 1) -> None:
     """Read.
 
