@@ -71,10 +71,7 @@ class BlockingPegboard:
             try:
                 asyncio.run_coroutine_threadsafe(self._board.close(), loop).result()
             finally:
-                asyncio.run_coroutine_threadsafe(_end_the_rest(), loop).result()
-                loop.call_soon_threadsafe(loop.stop)
-                thread.join()
-                loop.close()
+                _end(loop, thread)
 
     def get_tool_definitions(
         self, *, format: Format = "anthropic", deferred: bool = False, patience: float = FIRST_MEETING
@@ -177,7 +174,7 @@ class BlockingPegboard:
             try:
                 asyncio.run_coroutine_threadsafe(self._board.open(), loop).result()
             except BaseException:
-                loop.call_soon_threadsafe(loop.stop)
+                _end(loop, thread)
                 raise
             self._loop, self._thread = loop, thread
             _OPEN.add(self)
@@ -193,6 +190,13 @@ class BlockingPegboard:
 async def _soon(work: Callable[[], T]) -> T:
     """In the board's own thread: nothing of it is meant for two at once."""
     return work()
+
+
+def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    asyncio.run_coroutine_threadsafe(_end_the_rest(), loop).result()
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
 
 
 async def _end_the_rest() -> None:

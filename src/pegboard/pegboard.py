@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from pegboard.board import Board, UnknownTool
 from pegboard.catalog.finder import is_guide
+from pegboard.catalog.schema import tool_problem
 from pegboard.config import Settings, parse_settings
 from pegboard.exactjson import as_object
 from pegboard.formats import (
@@ -236,7 +237,9 @@ class Pegboard:
         return await self._switched(server, enabled=False)
 
     def register(self, tool: Tool) -> Disposable:
-        """Add a tool of this program's own; `ValueError` if its name cannot be used."""
+        """Add a tool of this program's own; `ValueError` if its name or its schema cannot be used."""
+        if problem := tool_problem(tool.definition()):
+            raise ValueError(f"{tool.name} cannot be registered: {problem}")
         registered = self._board.register(tool)
         self._brought.add(tool.name)
 

@@ -17,6 +17,7 @@ import pytest
 from harness import toy, write_config
 from pegboard import Pegboard, ToolErrorCode
 from pegboard.config import ConfigError
+from pegboard.storage import StorageError
 
 QUIET: dict[str, Any] = {"toolsets": ["discovery"]}
 
@@ -61,6 +62,21 @@ def test_what_is_wrong_with_a_config_is_raised_at_once(tmp_path: Path) -> None:
         Pegboard.sync(tmp_path / "nowhere.json")
     with pytest.raises(TypeError, match="not both"):
         Pegboard.sync(tmp_path / "x.json", servers={})
+
+
+def test_a_board_that_cannot_be_opened_leaves_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor a loop: there is nothing to close afterwards."""
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("PEGBOARD_STATE_DIR", str(tmp_path / "file" / "state"))
+    loops: list[asyncio.AbstractEventLoop] = []
+    made = asyncio.new_event_loop
+    monkeypatch.setattr(asyncio, "new_event_loop", lambda: loops.append(made()) or loops[-1])
+    board = Pegboard.sync(settings=QUIET)
+    with pytest.raises(StorageError):
+        board.find("anything")
+    assert [loop.is_closed() for loop in loops] == [True]
+    assert "pegboard" not in [thread.name for thread in threading.enumerate()]
+    board.close()
 
 
 def test_a_script_that_just_ends_leaves_nothing_behind(tmp_path: Path) -> None:

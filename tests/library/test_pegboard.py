@@ -295,6 +295,8 @@ async def test_a_program_brings_its_own_tools() -> None:
         assert gone.error is not None
         with pytest.raises(ValueError, match="snake_case"):
             board.register(type("Bad", (Greet,), {"name": "no-good"})())
+        with pytest.raises(ValueError, match="greet_all cannot be registered"):
+            board.register(type("Bad", (Greet,), {"name": "greet_all", "input_schema": {"properties": 5}})())
 
 
 async def outcomes(*results: ToolResult[str], limit: float = 60.0, repeatable: bool = True) -> tuple[Any, int]:
@@ -418,7 +420,7 @@ async def test_a_tool_has_to_say_that_it_can_be_tried_again(annotations: dict[st
 
     board._board.call = fail  # type: ignore[method-assign]
     async with board:
-        board.register(work)
+        board._board.register(work)
         assert (await board.call("work")).error is not None
     assert calls == tries
 
