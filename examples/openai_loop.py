@@ -20,7 +20,10 @@ async def run(task: str, board: Pegboard, client: AsyncOpenAI, model: str = "gpt
     for _ in range(30):
         # The model sees a tool search that we run; what it finds is loaded, a namespace a server.
         tools: Any = await board.get_tool_definitions(format="openai", deferred=True)
-        reply = await client.responses.create(model=model, tools=tools, input=history, store=False)
+        # Nothing is kept at OpenAI, so what the model thought has to come along, or the next turn would be refused.
+        reply = await client.responses.create(
+            model=model, tools=tools, input=history, store=False, include=["reasoning.encrypted_content"]
+        )
         history += reply.output
         # Every call of the reply at once; a call that fails is a result like any other.
         results = await board.answer(reply, format="openai")

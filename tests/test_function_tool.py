@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import enum
+import functools
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Annotated, Any, Literal, Required, TypedDict, assert_type
 import pytest
 from pydantic import BaseModel, Field
 
+from pegboard import Pegboard
 from pegboard.board import Board
 from pegboard.function_tool import FunctionTool, tool
 from pegboard.result import ToolError, ToolErrorCode, ToolResult, unavailable
@@ -271,6 +273,21 @@ async def test_a_cancelled_call_is_cancelled() -> None:
         await task
 
 
+async def test_something_cancelled_inside_of_a_tool_is_a_failed_result() -> None:
+    """Nobody cancelled the call itself, so whoever waits for it must not be told so."""
+
+    @tool
+    async def waits_in_vain() -> None:
+        """Wait for something that is cancelled."""
+        inner = asyncio.create_task(asyncio.Event().wait())
+        inner.cancel()
+        await inner
+
+    error = await refused(waits_in_vain)
+    assert error["code"] == "TOOL_EXECUTION_FAILED"
+    assert "was cancelled" in error["message"]
+
+
 def google(path: str, limit: int = 1) -> None:
     """Read.
 
@@ -381,3 +398,122 @@ async def test_it_hangs_on_a_board() -> None:
             result = await board.call("shout", {"text": "hey"})
             assert result.unwrap()["structuredContent"] == {"success": True, "data": "HEY"}
         assert (await board.call("shout", {})).error is not None
+
+
+async def test_types_that_are_local_to_any_function_around() -> None:
+    """Also two functions further out, and where the decorator is a board's."""
+
+    @dataclass
+    class Near:
+        a: int
+
+    def inside() -> FunctionTool[..., Any]:
+        @tool
+        def local(near: Near) -> int:
+            """Use a type of the function around."""
+            return near.a
+
+        return local
+
+    assert await answered(inside(), near={"a": 5}) == 5
+    async with Pegboard(settings={"toolsets": []}) as board:
+
+        @board.tool
+        def on_a_board(near: Near) -> int:
+            """Use a type of the function around."""
+            return near.a
+
+        assert await answered(on_a_board, near={"a": 6}) == 6
+
+
+async def test_a_local_variable_elsewhere_is_not_taken_for_a_type() -> None:
+    """Only functions around the decorated one are looked into, not those that happen to call it."""
+
+    def decorated() -> FunctionTool[..., Any]:
+        return tool(uses_color)
+
+    Color = "no type at all"  # noqa: N806
+    assert await answered(decorated(), color="red") == "RED", Color
+
+
+def uses_color(color: Color) -> str:
+    """Name a colour."""
+    return color.name
+
+
+def test_what_comes_back_may_be_a_name_for_type_checkers_alone() -> None:
+    """It is not part of the schema, so nobody has to know it."""
+
+    @tool
+    def somewhere(a: int) -> Nowhere:  # type: ignore[name-defined]  # pyright: ignore  # noqa: F821
+        """Give something."""
+
+    assert list(properties(somewhere)) == ["a"]
+
+
+async def test_a_function_that_runs_out_of_items_is_a_failed_result() -> None:
+    """A `StopIteration` out of a thread must not leave its caller waiting for ever."""
+
+    @tool
+    def exhausted() -> int:
+        """Take the next of nothing."""
+        return next(iter([]))
+
+    async with asyncio.timeout(10):
+        assert "StopIteration" in (await refused(exhausted))["message"]
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_a_function_that_ends_the_program_is_a_failed_result(is_async: bool) -> None:
+    """As parsers of command lines do it; the event loop goes on."""
+
+    def parse() -> None:
+        """Parse nothing."""
+        raise SystemExit(2)
+
+    async def parse_later() -> None:
+        """Parse nothing."""
+        parse()
+
+    error = await refused(tool(parse_later) if is_async else tool(parse))
+    assert error["code"] == "TOOL_EXECUTION_FAILED"
+    assert "end the program (2)" in error["message"]
+
+
+class Called:
+    """Can be called, and is no function."""
+
+    def __call__(self, a: int) -> int:
+        return a
+
+
+def takes_function(a: Callable[[int], int]) -> None:
+    """Take what JSON cannot say."""
+
+
+@pytest.mark.parametrize("thing", [Called(), functools.partial(google, limit=2), takes_function])
+def test_what_has_no_schema_is_refused_in_words(thing: Any) -> None:
+    """A `TypeError` that says what cannot be a tool, and not one of pydantic's or Python's own."""
+    with pytest.raises(TypeError, match="cannot be a tool"):
+        tool(thing)
+
+
+async def test_methods_and_wrapped_functions_are_tools_too() -> None:
+    """Bound to their object, or behind a decorator that says what it wraps."""
+
+    class Shop:
+        """Knows prices."""
+
+        price = 3
+
+        def total(self, count: int) -> int:
+            """What so many cost."""
+            return count * self.price
+
+    @functools.cache
+    def cached(count: int) -> int:
+        """Count."""
+        return count
+
+    assert await answered(tool(Shop().total), count=2) == 6
+    assert await answered(tool(cached), count=2) == 2

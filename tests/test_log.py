@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 import pytest
+import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,6 +56,36 @@ def test_an_event_carries_the_trace_id_of_its_operation(stream: io.StringIO) -> 
     finally:
         trace_id.reset(token)
     assert [line.get("traceId") for line in lines(stream)] == [None, "abc", "mine", "abc"]
+
+
+def test_inside_a_program_events_go_to_its_logging(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is printed that nobody asked for; what the program wants to see has its trace."""
+    structlog.reset_defaults()
+    token = trace_id.set("abc")
+    try:
+        logger().debug("unseen")
+        with caplog.at_level("INFO", "pegboard"):
+            logger().debug("unseen, too")
+            logger().info("tool.retry", attempt=1)
+    finally:
+        trace_id.reset(token)
+    [record] = caplog.records
+    assert (record.name, record.levelname) == ("pegboard", "INFO")
+    assert json.loads(record.getMessage()) == {"event": "tool.retry", "attempt": 1, "traceId": "abc"}
+    assert capsys.readouterr().out == ""
+
+
+def test_a_program_that_has_set_up_structlog_gets_events_there() -> None:
+    """With their trace, whatever it does with them."""
+    token = trace_id.set("abc")
+    try:
+        with structlog.testing.capture_logs() as logs:
+            logger().info("tool.retry", attempt=1)
+    finally:
+        trace_id.reset(token)
+    assert logs == [{"event": "tool.retry", "attempt": 1, "traceId": "abc", "log_level": "info"}]
 
 
 def test_trace_ids_differ() -> None:

@@ -155,9 +155,20 @@ async def test_an_answer_that_is_no_json_is_an_error() -> None:
 
 
 async def test_cancellation_is_not_answered() -> None:
-    """Only cancellation goes through `invoke()`."""
+    """Only cancellation goes through `invoke()`; what a tool raises by itself is none, whatever it is."""
+
+    class Endless(Saying):
+        """Never answers."""
+
+        async def call(self, arguments: Mapping[str, Any]) -> Any:
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(Endless(None).invoke())
+    await asyncio.sleep(0)
+    task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await Saying(asyncio.CancelledError()).invoke()
+        await task
+    assert (await Saying(asyncio.CancelledError()).invoke()).is_error
 
 
 @given(st.dictionaries(st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=8)))

@@ -259,20 +259,22 @@ class Board:
         token = trace_id.set(new_trace_id()) if trace_id.get() is None else None
         try:
             with span("tools/call", name) as told:
-                tool = await self.find_tool(name, caller.filter)
-                if isinstance(tool.tool, RelayingTool):
-                    tool, params = await self._meant(tool.tool, params, caller)
-                    name = tool.name
-                owner = tool.server_name or "pegboard"
-                result = await self._call(tool, params, caller)
-                outcome = "error" if result.get("isError") is True else "ok"
-                told.set_attribute("pegboard.server", owner)
-                told.set_attribute("pegboard.trace_id", trace_id.get())
-                told.set_attribute("pegboard.outcome", outcome)
-                return result
-        except asyncio.CancelledError:
-            outcome = "cancelled"
-            raise
+                try:
+                    tool = await self.find_tool(name, caller.filter)
+                    if isinstance(tool.tool, RelayingTool):
+                        tool, params = await self._meant(tool.tool, params, caller)
+                        name = tool.name
+                    owner = tool.server_name or "pegboard"
+                    result = await self._call(tool, params, caller)
+                    outcome = "error" if result.get("isError") is True else "ok"
+                    return result
+                except asyncio.CancelledError:
+                    outcome = "cancelled"
+                    raise
+                finally:
+                    told.set_attribute("pegboard.server", owner)
+                    told.set_attribute("pegboard.trace_id", trace_id.get())
+                    told.set_attribute("pegboard.outcome", outcome)
         finally:
             self.metrics.called(owner, outcome, time.perf_counter() - started)
             logger().debug("tool.called", tool=name, outcome=outcome)

@@ -17,7 +17,20 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, Generic, ParamSpec, TypeVar, Union, cast, get_args, get_origin, overload
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    ParamSpec,
+    TypedDict,
+    TypeVar,
+    Union,
+    Unpack,
+    cast,
+    get_args,
+    get_origin,
+    overload,
+)  # fmt: skip
 
 from pydantic_core import to_jsonable_python
 
@@ -41,6 +54,18 @@ _ANSWERS = {
 }
 
 
+class Said(TypedDict, total=False):
+    """What a decorator can be told of a tool; the rest comes from the function."""
+
+    name: str | None
+    title: str | None
+    description: str | None
+    # MCP's: `{"readOnlyHint": True, "idempotentHint": True}` and the like.
+    annotations: Mapping[str, Any] | None
+    category: str | None
+    keywords: Sequence[str]
+
+
 class FunctionTool(ResultTool, Generic[P, R]):
     """A function that is a tool, and still the function."""
 
@@ -53,9 +78,10 @@ class FunctionTool(ResultTool, Generic[P, R]):
         for parameter in self._signature.parameters.values():
             _check(parameter, function)
         # Read now: what is wrong with a function should be said where it stands.
-        hints = typing.get_type_hints(function, localns=dict(namespace), include_extras=True)
-        self._hints = {name: _understood(hint, namespace) for name, hint in hints.items()}
-        self.input_schema = self._schema()  # pyright: ignore[reportAttributeAccessIssue]
+        self._hints = {
+            name: _understood(hint, namespace) for name, hint in _parameter_types(function, namespace).items()
+        }
+        self.input_schema = self._readable_schema()  # pyright: ignore[reportAttributeAccessIssue]
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function itself."""
@@ -67,7 +93,7 @@ class FunctionTool(ResultTool, Generic[P, R]):
         function = cast("Callable[..., Any]", self._function)
         if inspect.iscoroutinefunction(function):
             return await function(*args, **kwargs)
-        answer = await asyncio.to_thread(function, *args, **kwargs)
+        answer = await asyncio.to_thread(_run, function, args, kwargs)
         return await answer if inspect.isawaitable(answer) else answer
 
     def rendered(self, answer: Any) -> LanguageModelToolResult:
@@ -95,6 +121,15 @@ class FunctionTool(ResultTool, Generic[P, R]):
             else:
                 kwargs[parameter.name] = value
         return args, kwargs
+
+    def _readable_schema(self) -> dict[str, Any]:
+        from pydantic.errors import PydanticUserError
+
+        try:
+            return self._schema()
+        except PydanticUserError as exc:
+            reason = str(exc).partition("\n")[0]
+            raise TypeError(f"{self._function.__name__} cannot be a tool: {reason}") from exc
 
     def _schema(self) -> dict[str, Any]:
         from pydantic.json_schema import GenerateJsonSchema
@@ -134,61 +169,69 @@ def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
 
 
 @overload
-def tool(
-    *,
-    name: str | None = None,
-    title: str | None = None,
-    description: str | None = None,
-    annotations: Mapping[str, Any] | None = None,
-    category: str | None = None,
-    keywords: Sequence[str] = (),
-) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+def tool(**said: Unpack[Said]) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 
 
-def tool(
-    function: Callable[..., Any] | None = None,
-    /,
-    *,
-    name: str | None = None,
-    title: str | None = None,
-    description: str | None = None,
-    annotations: Mapping[str, Any] | None = None,
-    category: str | None = None,
-    keywords: Sequence[str] = (),
-) -> Any:
-    """Make a static tool of a typed function; with arguments, or with none and no brackets.
-
-    `annotations` are MCP's: `{"readOnlyHint": True, "idempotentHint": True}` and the like.
-    """
-
-    def made(function: Callable[..., Any], namespace: Mapping[str, Any]) -> FunctionTool[..., Any]:
-        own = name or function.__name__
-        if not is_snake_case(own) or "__" in own:
-            raise TypeError(f"a tool's name must be snake_case without '__': {own!r}")
-        said: dict[str, Any] = {
-            "name": own,
-            "title": title,
-            "description": description or summary(function.__doc__ or "") or own.replace("_", " "),
-            "annotations": annotations,
-            "category": category,
-            "keywords": keywords,
-            "__module__": function.__module__,
-        }
-        kind = cast("type[FunctionTool[..., Any]]", type(own, (FunctionTool,), said))
-        return kind(function, namespace)
+def tool(function: Callable[..., Any] | None = None, /, **said: Unpack[Said]) -> Any:
+    """Make a static tool of a typed function; with arguments, or with none and no brackets."""
 
     def decorate(function: Callable[..., Any]) -> FunctionTool[..., Any]:
-        return made(function, _callers_names())
+        return _made(function, said)
 
-    return decorate if function is None else made(function, _callers_names())
+    return decorate if function is None else decorate(function)
 
 
-def _callers_names() -> Mapping[str, Any]:
-    """The names around the function that is being decorated: its types may be local ones."""
+def _made(function: Callable[..., Any], said: Said) -> FunctionTool[..., Any]:
+    if not (inspect.isfunction(inspect.unwrap(function)) or inspect.ismethod(function)):
+        raise TypeError(f"{function!r} cannot be a tool: only functions and methods can, so put it into one")
+    own = said.get("name") or function.__name__
+    if not is_snake_case(own) or "__" in own:
+        raise TypeError(f"a tool's name must be snake_case without '__': {own!r}")
+    told: dict[str, Any] = {
+        "title": None,
+        "annotations": None,
+        "category": None,
+        "keywords": (),
+        **said,
+        "name": own,
+        "description": said.get("description") or summary(function.__doc__ or "") or own.replace("_", " "),
+        "__module__": function.__module__,
+    }
+    kind = cast("type[FunctionTool[..., Any]]", type(own, (FunctionTool,), told))
+    return kind(function, _names_around(function))
+
+
+def _names_around(function: Callable[..., Any]) -> Mapping[str, Any]:
+    """The names in the functions and classes around one: types may be local to any of them, and text until now."""
+    found: dict[str, Any] = {}
     frame = inspect.currentframe()
-    for _ in range(2):
-        frame = frame.f_back if frame is not None else None
-    return dict(frame.f_locals) if frame is not None else {}
+    while frame is not None:
+        if function.__qualname__.startswith(frame.f_code.co_qualname + "."):
+            found = {**frame.f_locals, **found}
+        frame = frame.f_back
+    return found
+
+
+def _parameter_types(function: Callable[..., Any], namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """What the parameters are. What comes back is not asked for: it may be a name for type checkers alone."""
+    plain: Any = inspect.unwrap(function)
+
+    def parameters_only() -> None: ...
+
+    parameters_only.__annotations__ = {
+        name: hint for name, hint in inspect.get_annotations(plain).items() if name != "return"
+    }
+    return typing.get_type_hints(
+        parameters_only, globalns=plain.__globals__, localns=dict(namespace), include_extras=True
+    )
+
+
+def _run(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Run in a thread: before Python 3.12 a `StopIteration` never comes out of one, and its caller waits for ever."""
+    try:
+        return function(*args, **kwargs)
+    except StopIteration as exc:
+        raise RuntimeError("StopIteration was raised") from exc
 
 
 def _check(parameter: inspect.Parameter, function: Callable[..., Any]) -> None:

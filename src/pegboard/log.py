@@ -1,4 +1,8 @@
-"""One structured line an event, on stderr: JSON for programs, colours for a person at a terminal."""
+"""One structured line an event, on stderr: JSON for programs, colours for a person at a terminal.
+
+Inside of another program it is that program's to say what is shown and where: events go through its structlog if it has
+set that up, else to the logger `pegboard` of Python's own, which is quiet unless it is asked.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,10 @@ def new_trace_id() -> str:
 
 def logger() -> Logger:
     """The logger every module uses."""
-    return cast("Logger", structlog.get_logger())
+    if not structlog.is_configured():
+        return _INSIDE_A_PROGRAM
+    current = trace_id.get()
+    return cast("Logger", structlog.get_logger() if current is None else structlog.get_logger(traceId=current))
 
 
 def is_told(level: str) -> bool:
@@ -48,7 +55,6 @@ def configure(level: str = "info", stream: TextIO | None = None) -> None:
     _told_from = number
     structlog.configure(
         processors=[
-            _add_trace_id,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
             structlog.dev.ConsoleRenderer(colors=True) if out.isatty() else structlog.processors.JSONRenderer(),
@@ -64,6 +70,16 @@ def _add_trace_id(_: object, __: str, event: MutableMapping[str, Any]) -> Mutabl
     if "traceId" not in event and (current := trace_id.get()) is not None:
         event["traceId"] = current
     return event
+
+
+_INSIDE_A_PROGRAM = cast(
+    "Logger",
+    structlog.wrap_logger(
+        logging.getLogger("pegboard"),
+        processors=[structlog.stdlib.filter_by_level, _add_trace_id, structlog.processors.JSONRenderer()],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.NOTSET),
+    ),
+)
 
 
 class _ToStructlog(logging.Handler):

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 from uuid import uuid4
 
 from pegboard.board import Board, UnknownTool
 from pegboard.catalog.finder import is_guide
+from pegboard.catalog.schema import tool_problem
 from pegboard.config import Settings, parse_settings
 from pegboard.exactjson import as_object
 from pegboard.formats import (
+    FORMATS,
     Conversions,
     Format,
     NameBook,
@@ -26,17 +29,17 @@ from pegboard.formats import (
     openai_chat,
     plain,
 )
-from pegboard.formats.found import FIND
-from pegboard.function_tool import FunctionTool
+from pegboard.formats.found import FIND, found_tools
+from pegboard.function_tool import FunctionTool, Said
 from pegboard.function_tool import tool as tool_of
 from pegboard.loaded import session_board
 from pegboard.log import new_trace_id
 from pegboard.log import trace_id as current_trace
 from pegboard.relay.caller import Caller, current
-from pegboard.result import ToolResult, caught, unavailable
+from pegboard.result import ToolError, ToolResult, caught, unavailable
 from pegboard.retries import tried
 from pegboard.servers.link import Message
-from pegboard.tool import Disposable, RegisteredTool, Tool
+from pegboard.tool import Disposable, RegisteredTool, ResultTool, Tool
 from pegboard.toolsets.discovery import ToolFind
 
 if TYPE_CHECKING:
@@ -45,8 +48,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# How long the first list waits for servers that nobody has ever seen; whoever takes longer is in the next one.
-_FIRST_MEETING = 10.0
+# How long the first list waits for servers that nobody has ever seen; whoever takes longer is in a later one.
+FIRST_MEETING = 10.0
 _ABOUT = 200
 
 
@@ -63,14 +66,23 @@ class Pegboard:
     ) -> None:
         """With servers, and settings of Pegboard's own, as a config file has them; `ConfigError` if they are wrong."""
         if not isinstance(settings, Settings):
-            written = json.dumps({"mcpServers": dict(servers or {}), "pegboard": dict(settings or {})})
-            settings = parse_settings(written, Path("Pegboard"), os.environ)
+            read = {"mcpServers": dict(servers or {}), "pegboard": dict(settings or {})}
+            settings = parse_settings(json.dumps(read, default=os.fspath), Path("Pegboard"), os.environ)
+        elif servers is not None:
+            raise TypeError("either servers or settings that have been read already, which have servers of their own")
         self._board = Board(settings, workspace=None if workspace is None else str(Path(workspace).resolve()))
         self._caller = Caller(board=session_board(f"python-{uuid4().hex}"))
         self._conversions = Conversions()
         self._book: tuple[int, NameBook] | None = None
+        self._was_opened = False
+        # Servers that were never seen, and since when somebody waits for them.
+        self._awaited: dict[str, float] = {}
         # Tools that this program brought itself: a model has them always.
         self._brought: set[str] = set()
+        # What Claude was last offered as deferred, and what it was referred to since: as long as a conversation refers
+        # to a tool, each of its requests has to define that, whatever became of the server.
+        self._deferred: frozenset[str] = frozenset()
+        self._referred: dict[str, RegisteredTool] = {}
 
     @classmethod
     def from_config(
@@ -107,30 +119,34 @@ class Pegboard:
     async def open(self) -> None:
         """Be ready; `StorageError` if there is nowhere to keep things."""
         await self._board.open()
+        self._was_opened = True
 
     async def close(self) -> None:
         """Stop everything and leave nothing behind."""
         await self._board.close()
 
     async def get_tool_definitions(
-        self, *, format: Format = "anthropic", deferred: bool = False, patience: float = _FIRST_MEETING
+        self, *, format: Format = "anthropic", deferred: bool = False, patience: float = FIRST_MEETING
     ) -> list[dict[str, Any]]:
         """Every tool in a provider's form, by name.
 
         With `deferred`, a model first sees those that find others, pinned ones, and this program's own; the rest joins
-        when it is found (anthropic, openai) or loaded. Servers never seen before are waited for that many seconds.
+        when it is found (anthropic, openai) or loaded. Without `tool_find` nothing could be found, and nothing is
+        deferred. Servers never seen before are waited for that many seconds, each of them once.
         """
+        _check_format(format)
+        self._check_opened()
         self._board.discovery.refresh_stale()
-        await self._board.discovery.meet_unseen(patience)
+        await self._board.discovery.meet_unseen(self._patience(patience))
         tools, names = self._tools(), self._names()
-        if not deferred:
+        find = self._board.registry.static().get(FIND)
+        if not deferred or find is None:
+            self._deferred = frozenset() if format == "anthropic" else self._deferred
             return definitions(format, tools, names, self._conversions)
-        shown = [tool for tool in tools if self._is_shown(tool)]
         if format == "anthropic":
-            hidden = {tool.name for tool in tools if not self._is_shown(tool)}
-            offered = [tool for tool in tools if not is_guide(tool) or tool.name == FIND]
-            return anthropic.definitions(offered, names, self._conversions, deferred=hidden)
-        if format == "openai" and (find := self._board.registry.static().get(FIND)) is not None:
+            return self._deferred_for_claude(tools)
+        shown = self._shown(tools)
+        if format == "openai":
             offered = [tool for tool in shown if not is_guide(tool)]
             search = openai.tool_search(find, self._conversions)
             return [*openai.definitions(offered, names, self._conversions), search]
@@ -148,13 +164,15 @@ class Pegboard:
 
         What failed by chance is tried again, up to three times in the time limit, if the tool says that this is safe.
         """
+        self._check_opened()
         token = current_trace.set(trace_id or current_trace.get() or new_trace_id())
         try:
             meant = self._names().meant(name)
             limit = timeout if timeout is not None else self._limit(meant)
             return await tried(
-                lambda: self._called(meant, arguments, timeout),
+                lambda left: self._called(meant, arguments, left, limit),
                 limit=limit,
+                first_limit=timeout,
                 repeatable=self._is_repeatable(meant),
                 subject=meant,
             )
@@ -162,19 +180,27 @@ class Pegboard:
             current_trace.reset(token)
 
     async def answer(
-        self, reply: object, *, format: Format = "anthropic", timeout: float | None = None
+        self,
+        reply: object,
+        *,
+        format: Format = "anthropic",
+        deferred: bool | None = None,
+        timeout: float | None = None,
     ) -> list[dict[str, Any]]:
         """Make every call that a model's reply asks for, all at once, and give what to append to the conversation.
 
         The reply is the SDK's object or plain JSON. Without calls there is nothing to append: the model is done.
+        `deferred` is whether the model was offered deferred tools; unless it is said, as in the last definitions.
         """
+        _check_format(format)
         calls = _CALLS[format](reply)
         answered = await asyncio.gather(*(self._answered(call, timeout) for call in calls))
         if not answered:
             return []
         match format:
             case "anthropic":
-                hidden = {tool.name for tool in self._tools() if not self._is_shown(tool)}
+                hidden = self._deferred_then(deferred)
+                self._remember_references(answered, hidden)
                 return [anthropic.results_message(answered, names=self._names(), deferred=hidden)]
             case "openai":
                 loadable = {tool.name: tool for tool in self._tools()}
@@ -186,14 +212,18 @@ class Pegboard:
 
     async def find(self, query: str, limit: int = 10) -> ToolResult[dict[str, Any]]:
         """The tools that fit a query best, as `tool_find` gives them."""
+        self._check_opened()
         return await caught(self._found(query, limit))
 
     async def load(self, *names: str, format: Format = "anthropic") -> ToolResult[list[dict[str, Any]]]:
         """Have these tools shown from now on, also where others are deferred; gives their definitions. All or none."""
+        _check_format(format)
+        self._check_opened()
         return await caught(self._loaded(names, format))
 
     async def refresh(self, server: str | None = None) -> ToolResult[dict[str, int]]:
         """Ask a server, or all of them, for its tools now."""
+        self._check_opened()
         if server is not None and server not in self._board.servers:
             return _no_server(server)
         return await self._board.refresh(None if server is None else [server])
@@ -207,7 +237,9 @@ class Pegboard:
         return await self._switched(server, enabled=False)
 
     def register(self, tool: Tool) -> Disposable:
-        """Add a tool of this program's own; `ValueError` if its name cannot be used."""
+        """Add a tool of this program's own; `ValueError` if its name or its schema cannot be used."""
+        if problem := tool_problem(tool.definition()):
+            raise ValueError(f"{tool.name} cannot be registered: {problem}")
         registered = self._board.register(tool)
         self._brought.add(tool.name)
 
@@ -217,33 +249,88 @@ class Pegboard:
 
         return Disposable(undo)
 
-    def tool(self, function: Callable[P, R]) -> FunctionTool[P, R]:
-        """Make a tool of a typed function, and add it; a decorator."""
-        made = tool_of(function)
-        self.register(made)
-        return made
+    @overload
+    def tool(self, function: Callable[P, R], /) -> FunctionTool[P, R]: ...
+
+    @overload
+    def tool(self, /, **said: Unpack[Said]) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+
+    def tool(self, function: Callable[..., Any] | None = None, /, **said: Unpack[Said]) -> Any:
+        """Make a tool of a typed function, and add it; a decorator, with arguments or without."""
+
+        def added(function: Callable[..., Any]) -> FunctionTool[..., Any]:
+            made = tool_of(**said)(function)
+            self.register(made)
+            return made
+
+        return added if function is None else added(function)
+
+    def _check_opened(self) -> None:
+        if not self._was_opened:
+            raise RuntimeError("the board is not open: use it inside of `async with`, or after `await board.open()`")
+
+    def _patience(self, limit: float) -> float:
+        """How long a list still waits: a server that never answers costs a conversation one wait, not one a turn."""
+        now = time.monotonic()
+        unseen = [name for name, server in self._board.servers.items() if server.spec.enabled]
+        unseen = [name for name in unseen if self._board.registry.server(name) is None]
+        return max([0.0, *(limit - now + self._awaited.setdefault(name, now) for name in unseen)])
 
     def _tools(self) -> Collection[RegisteredTool]:
         hidden = self._board.unavailable_servers()
-        return [tool for tool in self._board.registry.all() if tool.server_name not in hidden]
+        return self._by_name(tool for tool in self._board.registry.all() if tool.server_name not in hidden)
+
+    def _by_name(self, tools: Iterable[RegisteredTool]) -> list[RegisteredTool]:
+        """By the names that a provider sees, which may be longer than those of the registry."""
+        names = self._names()
+        return sorted(tools, key=lambda tool: names.name(tool.name))
 
     def _names(self) -> NameBook:
         generation = self._board.registry.generation
         if self._book is None or self._book[0] != generation:
-            self._book = (generation, NameBook(self._board.registry.all()))
+            # With tools of servers that are switched off: a model that still calls them is to be told so.
+            self._book = (generation, NameBook(self._board.known_tools()))
         return self._book[1]
+
+    def _deferred_for_claude(self, tools: Iterable[RegisteredTool]) -> list[dict[str, Any]]:
+        there = {tool.name: tool for tool in tools if not is_guide(tool) or tool.name == FIND}
+        offered = {**self._referred, **there}
+        shown = {tool.name for tool in self._shown(there.values())} - self._referred.keys()
+        self._deferred = frozenset(offered.keys() - shown)
+        return anthropic.definitions(
+            self._by_name(offered.values()), self._names(), self._conversions, deferred=self._deferred
+        )
+
+    def _deferred_then(self, said: bool | None) -> frozenset[str]:
+        """What a model that was offered deferred tools, or not, can be referred to."""
+        if said is None:
+            return self._deferred
+        if not said:
+            return frozenset()
+        tools = self._tools()
+        return frozenset({tool.name for tool in tools} - {tool.name for tool in self._shown(tools)})
+
+    def _remember_references(
+        self, answered: Iterable[tuple[RequestedCall, ToolResult[Message]]], deferred: Collection[str]
+    ) -> None:
+        for call, result in answered:
+            if self._names().tool(call.name) != FIND:
+                continue
+            for name in found_tools(result):
+                if name in deferred and (tool := self._board.registry.get(name)) is not None:
+                    self._referred[name] = tool
 
     def _about(self) -> dict[str, str]:
         return {name: said[:_ABOUT] for name, said in self._board.discovery.instructions.items() if said}
 
-    def _is_shown(self, tool: RegisteredTool) -> bool:
+    def _shown(self, tools: Iterable[RegisteredTool]) -> list[RegisteredTool]:
         chosen = {*self._brought, *self._board.settings.pinned, *self._board.loaded_on(self._caller.board)}
-        return tool.name in chosen or is_guide(tool)
+        return [tool for tool in tools if tool.name in chosen or is_guide(tool)]
 
     def _limit(self, name: str) -> float:
         tool = self._board.registry.get(name)
         server = self._board.servers.get(tool.server_name or "") if tool is not None else None
-        return server.spec.timeout if server is not None else _FIRST_MEETING
+        return server.spec.timeout if server is not None else FIRST_MEETING
 
     def _is_repeatable(self, name: str) -> bool:
         tool = self._board.registry.get(name)
@@ -251,13 +338,24 @@ class Pegboard:
         return said is not None and (said.get("readOnlyHint") is True or said.get("idempotentHint") is True)
 
     async def _called(
-        self, name: str, arguments: Mapping[str, Any] | None, timeout: float | None
+        self, name: str, arguments: Mapping[str, Any] | None, left: float | None, limit: float
     ) -> ToolResult[Message]:
         try:
-            async with asyncio.timeout(timeout):
-                return await self._board.call(name, arguments, self._caller)
+            async with asyncio.timeout(left):
+                return self._with_own_failure(name, await self._board.call(name, arguments, self._caller))
         except TimeoutError:
-            return ToolResult[Message].failed(unavailable(f"{name} did not answer within {timeout:g} s").error)
+            return ToolResult[Message].failed(unavailable(f"{name} did not answer within {limit:g} s").error)
+
+    def _with_own_failure(self, name: str, result: ToolResult[Message]) -> ToolResult[Message]:
+        """The error of a static tool as the result's own: what a server's tool reports is data, and means anything."""
+        message = result.data
+        tool = self._board.registry.get(name)
+        if message is None or message.get("isError") is not True or tool is None:
+            return result
+        if not isinstance(tool.tool, ResultTool):
+            return result
+        error = ToolError.read((as_object(message.get("structuredContent")) or {}).get("error"))
+        return result if error is None else ToolResult[Message].failed(error)
 
     async def _answered(self, call: RequestedCall, timeout: float | None) -> tuple[RequestedCall, ToolResult[Message]]:
         meant = self._names().meant(call.name, call.namespace)
@@ -280,12 +378,19 @@ class Pegboard:
         return definitions(format, tools, self._names(), self._conversions)
 
     async def _switched(self, server: str, *, enabled: bool) -> ToolResult[None]:
+        self._check_opened()
         settings = self._board.settings
         spec = settings.servers.get(server)
         if spec is None:
             return _no_server(server)
         servers = {**settings.servers, server: replace(spec, enabled=enabled)}
+        self._awaited.pop(server, None)
         return await caught(self._board.apply(replace(settings, servers=servers)))
+
+
+def _check_format(form: str) -> None:
+    if form not in FORMATS:
+        raise ValueError(f"there is no format {form!r}; there are {', '.join(FORMATS)}")
 
 
 def _no_server(name: str) -> ToolResult[Any]:

@@ -43,6 +43,15 @@ class ToolError:
     message: str
     retryable: bool = False
 
+    @classmethod
+    def read(cls, written: object) -> ToolError | None:
+        """An error out of what `to_dict` wrote; `None` if it is none."""
+        found = cast("dict[str, object]", written) if isinstance(written, dict) else {}
+        code, message = found.get("code"), found.get("message")
+        if code not in set(ToolErrorCode) or not isinstance(message, str):
+            return None
+        return cls(ToolErrorCode(code), message, retryable=found.get("retryable") is True)
+
     def to_dict(self) -> dict[str, object]:
         """The error as it is written on every wire."""
         return {"code": self.code.value, "message": self.message, "retryable": self.retryable}

@@ -18,18 +18,27 @@ _FIRST_PAUSE = 0.2
 
 
 async def tried(
-    attempt: Callable[[], Awaitable[ToolResult[T]]], *, limit: float, repeatable: bool, subject: str
+    attempt: Callable[[float | None], Awaitable[ToolResult[T]]],
+    *,
+    limit: float,
+    first_limit: float | None = None,
+    repeatable: bool,
+    subject: str,
 ) -> ToolResult[T]:
-    """The outcome of the first try that worked, or of the last one that the time limit had room for."""
+    """The outcome of the first try that worked, or of the last one that the time limit had room for.
+
+    Each try is told how many seconds it has. Those of the first are given, since it may have to start a server, which
+    has limits of its own; any later one has what is left.
+    """
     deadline = time.monotonic() + limit
-    pause = _FIRST_PAUSE
+    pause, left = _FIRST_PAUSE, first_limit
     for number in range(1, MOST_TRIES):
-        result = await attempt()
+        result = await attempt(left)
         wait = pause * random.uniform(0.5, 1.5)  # noqa: S311  so that many callers do not come back at once
         error = result.error
         if error is None or not error.retryable or not repeatable or time.monotonic() + wait >= deadline:
             return result
         logger().info("tool.retry", tool=subject, attempt=number, code=error.code.value, pauseMs=round(wait * 1000))
         await asyncio.sleep(wait)
-        pause *= 4
-    return await attempt()
+        pause, left = pause * 4, max(0.0, deadline - time.monotonic())
+    return await attempt(left)

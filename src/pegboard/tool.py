@@ -86,7 +86,12 @@ class Tool(ABC):
             answer = await self.call(arguments or {})
             return self.rendered(answer)
         except asyncio.CancelledError:
-            raise
+            if _is_cancelled():
+                raise
+            return self.failed(RuntimeError("something that the tool waited for was cancelled"))
+        except SystemExit as exc:
+            # A command line's parser does this to say no. It would end the event loop, and whoever waits waits on.
+            return self.failed(RuntimeError(f"the tool tried to end the program ({exc.code})"))
         except Exception as exc:
             return self.failed(exc)
 
@@ -208,6 +213,12 @@ class RegisteredTool:
             "description": self.definition.get("description", ""),
             "input_schema": self.definition["inputSchema"],
         }
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody cancelled this call, and not only something inside of it."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def _short(message: str) -> str:

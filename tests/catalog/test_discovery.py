@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from catalog.sources import Clock, Hello, House, Source, tool
 from pegboard.catalog import discovery as module
-from pegboard.log import _add_trace_id, trace_id
+from pegboard.log import trace_id
 from pegboard.result import ToolErrorCode, ToolResult, unavailable
 from pegboard.storage import SqliteDatabase, Storage, StorageError
 
@@ -46,9 +46,9 @@ async def house(storage: Storage) -> AsyncIterator[Build]:
 
 
 def events(logs: list[Any], event: str) -> list[dict[str, Any]]:
-    """The fields of every event of this name."""
+    """The fields of every event of this name, besides its trace."""
     return [
-        {key: value for key, value in entry.items() if key not in {"event", "log_level"}}
+        {key: value for key, value in entry.items() if key not in {"event", "log_level", "traceId"}}
         for entry in logs
         if entry["event"] == event
     ]
@@ -858,7 +858,7 @@ async def test_every_event_of_a_discovery_carries_its_trace_id(house: Build) -> 
     here = house(good, bad, gone)
     await here.discovery.discover("gone")
     gone.change(enabled=False)
-    with capture_logs(processors=[_add_trace_id]) as logs:
+    with capture_logs() as logs:
         await here.discovery.discover_all_tools("trace-1")
     assert {entry["event"] for entry in logs} == {
         "tools.registry.server.removed",
@@ -878,7 +878,7 @@ async def test_without_an_id_a_discovery_makes_or_inherits_one(house: Build) -> 
     seen: list[set[str | None]] = []
     for outer in (None, None, "outer"):
         token = trace_id.set(outer)
-        with capture_logs(processors=[_add_trace_id]) as logs:
+        with capture_logs() as logs:
             await here.discovery.refresh(["git"])
         trace_id.reset(token)
         seen.append({entry.get("traceId") for entry in logs})

@@ -280,6 +280,7 @@ def test_other_clients_keys_are_tolerated(tmp_path: Path, entry: dict[str, Any])
 # One server's entry: how it is treated
 
 
+@pytest.mark.scenario("registry: Connection: five seconds unless the config says otherwise, enforced")
 @pytest.mark.parametrize(
     ("key", "attribute", "default"),
     [

@@ -13,9 +13,11 @@ from mcp_types import CallToolResult, TextContent
 from openai.types.chat import ChatCompletionToolMessageParam
 from openai.types.responses.response_input_item_param import FunctionCallOutput
 
+from formats.test_pictures import png
 from formats.toolbox import PNG, fits
 from pegboard.formats import anthropic, openai, openai_chat, plain
-from pegboard.formats.content import PICTURES, Media, Text, answer, shown
+from pegboard.formats.content import Media, Text, answer, shown
+from pegboard.formats.pictures import PICTURES
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
 
 
@@ -31,6 +33,11 @@ def texts(result: Any, **how: Any) -> list[str]:
         ({"content": [{"type": "text", "text": " \n"}]}, ["(no output)"]),
         ({"content": [], "structuredContent": {"a": 10**30}}, ['{"a":1000000000000000000000000000000}']),
         ({"content": [{"type": "text", "text": "hi"}], "structuredContent": {"a": 1}}, ["hi"]),
+        (
+            {"content": [{"type": "resource_link", "uri": "a://b", "name": "b"}], "structuredContent": {"a": 1}},
+            ["[resource: b, a://b]", '{"a":1}'],
+        ),
+        ({"content": [{"type": "text", "text": "half \ud800 a pair"}]}, ["half ? a pair"]),
         ({"content": [{"type": "hologram", "x": 1}]}, ['{"type":"hologram","x":1}']),
         ({"content": [{"type": "text", "text": 5}]}, ['{"type":"text","text":5}']),
         ({"content": ["bare", None]}, ['{"type":"?","value":"bare"}', '{"type":"?","value":null}']),
@@ -76,6 +83,38 @@ def test_huge_text_is_cut_and_says_so() -> None:
     assert second == "[5 more characters are left out]"
 
 
+def test_a_long_error_is_cut_like_any_text() -> None:
+    """A server may say anything there."""
+    found = answer(ToolResult[Any].failed(ToolError(ToolErrorCode.EXECUTION_FAILED, "x" * 5000)), limit=100)
+    assert found.is_error
+    assert len(found.text) < 200
+
+
+def test_a_picture_that_is_too_high_is_told_in_words() -> None:
+    """Anthropic refuses one of more than 8,000 pixels on a side, and with it the rest of the conversation."""
+    page = base64.b64encode(png(1200, 8001)).decode()
+    content = {"content": [{"type": "image", "data": page, "mimeType": "image/png"}]}
+    [block] = anthropic.tool_result("t1", content)["content"]
+    assert block["type"] == "text"
+    assert "1,200 by 8,001 pixels" in block["text"]
+    assert openai.function_output("c1", content)["output"][0]["type"] == "input_image"
+
+
+def test_an_address_with_the_data_in_it_is_taken_for_the_data() -> None:
+    """As some servers send pictures."""
+    (part,) = answer({"content": [{"type": "image", "data": f"data:image/png;base64,{PNG}"}]}).parts
+    assert isinstance(part, Media)
+    assert part.data == PNG
+
+
+@pytest.mark.parametrize("blob", ["", "aGVsbG8="])
+def test_a_document_that_is_none_is_told_in_words(blob: str) -> None:
+    """Whatever its server calls it."""
+    document = {"uri": "a://b.pdf", "mimeType": "application/pdf", "blob": blob}
+    [block] = anthropic.tool_result("t1", {"content": [{"type": "resource", "resource": document}]})["content"]
+    assert block["type"] == "text"
+
+
 @pytest.mark.parametrize(
     ("media", "seen"),
     [
@@ -83,8 +122,10 @@ def test_huge_text_is_cut_and_says_so() -> None:
         # It says one thing and is another: providers compare.
         (Media(PNG, "image/jpeg"), "image/png"),
         (Media(PNG, "image"), "image/png"),
-        # Nobody here can tell.
-        (Media("aGVsbG8=", "image/webp"), "image/webp"),
+        # One picture that cannot be read makes a provider refuse every later request, too.
+        (Media("aGVsbG8=", "image/webp"), None),
+        (Media("", "image/png"), None),
+        (Media(PNG[:12], "image/png"), None),
         (Media("aGVsbG8=", "image"), None),
         (Media("aGVsbG8", "image/png"), None),
         (Media("no base64!", "image/png"), None),

@@ -210,3 +210,38 @@ def test_results_for_chat_completions() -> None:
     blind = openai_chat.results_messages(answered, pictures=False)
     assert [each["role"] for each in blind] == ["tool", "tool"]
     assert "image/png" in blind[0]["content"]
+
+
+def test_a_long_description_fits_chat_completions() -> None:
+    """More than 1,024 characters make it refuse the whole request; all of them stand with the parameters."""
+    long = "What this tool does. " * 100
+    short = registered("short", "git", description="x" * 1024)
+    tools = [registered("long", "git", {"type": "object", "description": "Arguments"}, description=long), short]
+    book, conversions = NameBook(tools), Conversions()
+    first, second = (each["function"] for each in openai_chat.definitions(tools, book, conversions))
+    assert len(first["description"]) == 1024
+    assert first["description"].startswith("What this tool does. ")
+    assert "see the parameters" in first["description"]
+    assert first["parameters"]["description"] == f"{long}\n\nArguments"
+    assert second["description"] == "x" * 1024
+    assert "description" not in second["parameters"]
+    assert openai.definitions(tools, book, conversions)[0]["description"] == long
+
+
+def test_no_pattern_that_openai_refuses_is_sent() -> None:
+    """In either of its forms; Anthropic takes them."""
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(?!x)"}}}
+    tools = [registered("t", "git", schema)]
+    book, conversions = NameBook(tools), Conversions()
+    [function] = openai.definitions(tools, book, conversions)
+    [chat] = openai_chat.definitions(tools, book, conversions)
+    assert "pattern" not in function["parameters"]["properties"]["a"]
+    assert chat["function"]["parameters"] == function["parameters"]
+
+
+@pytest.mark.parametrize("nothing", ["", " ", "null", " null ", None])
+def test_no_arguments_at_all(nothing: str | None) -> None:
+    """However a model writes that."""
+    call = {"type": "function_call", "call_id": "c", "name": "git__log", "arguments": nothing}
+    [found] = openai.requested([call])
+    assert (found.arguments, found.problem) == ({}, None)

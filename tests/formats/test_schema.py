@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from formats.schemas import Schema, arguments, schemas
+from pegboard.formats import walk
 from pegboard.formats.schema import object_schema
 
 PLAIN_KEY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
@@ -40,7 +41,7 @@ def test_what_fits_the_original_fits_what_comes_out(schema: Schema, tried: list[
     original = validator(schema)
     before = repr(schema)
     for key, items in ((None, False), (PLAIN_KEY, False), (None, True)):
-        converted = object_schema(schema, key=key, items=items).schema
+        converted = object_schema(schema, key=key, items=items, plain_patterns=items).schema
         check(converted)
         after = validator(converted)
         for given_arguments in tried:
@@ -409,3 +410,82 @@ def test_a_reference_in_a_circle_ends() -> None:
     ):
         found = object_schema(schema).schema
         assert found["type"] == "object"
+
+
+def test_many_anchors_are_found_at_once() -> None:
+    """Each is looked up, not searched for: a schema that is full of them must not keep everybody waiting."""
+    looked_at = 0
+
+    class Counted(dict[str, Any]):
+        """A schema that tells how often somebody looked for an anchor in it."""
+
+        def get(self, key: str, default: Any = None) -> Any:
+            nonlocal looked_at
+            looked_at += key == "$anchor"
+            return super().get(key, default)
+
+    properties = {f"p{number}": Counted({"$anchor": f"n{number}", "$ref": f"#n{number + 1}"}) for number in range(200)}
+    found, _ = converted({"anyOf": [{"properties": properties}, {"required": ["q"]}]})
+    assert list(found["properties"]) == list(properties)
+    assert looked_at < 20 * len(properties)
+
+
+@pytest.mark.parametrize("pattern", [r"^(?!x)a", r"(?<=a)b", r"^\p{L}+$", r"(?<year>\d+)", "["])
+def test_regular_expressions_that_openai_refuses_are_told_in_words(pattern: str) -> None:
+    """One of them makes it refuse the whole request, strict or not."""
+    text = {"type": "string", "pattern": pattern, "description": "Some text"}
+    schema = {"type": "object", "properties": {"a": text}}
+    found, _ = converted(schema, plain_patterns=True)
+    assert found["properties"]["a"] == {
+        "type": "string",
+        "description": f"Some text\nRegular expression: {pattern}",
+    }
+    assert text["pattern"] == pattern
+    assert converted(schema)[0] == schema
+
+
+def test_properties_by_such_an_expression_are_any_properties() -> None:
+    """And must not be forbidden, now that nothing says that they are there; other expressions stay."""
+    schema = {
+        "type": "object",
+        "properties": {"pattern": {"type": "string", "pattern": "^a+$"}},
+        "patternProperties": {"^(?!x)a": {"type": "string"}, "^b": {"type": "integer"}},
+        "additionalProperties": False,
+    }
+    found, _ = converted(schema, plain_patterns=True)
+    assert found == {
+        "type": "object",
+        "properties": {"pattern": {"type": "string", "pattern": "^a+$"}},
+        "patternProperties": {"^b": {"type": "integer"}},
+        "description": "Regular expression: ^(?!x)a",
+    }
+
+
+LOOKING = {"pattern": "^(?!x)"}
+
+
+@pytest.mark.parametrize(
+    ("inner", "fitting"),
+    [
+        ({"not": LOOKING}, "xa"),
+        ({"if": LOOKING, "then": False}, "xa"),
+        ({"oneOf": [LOOKING, {"pattern": "^x"}]}, "xa"),
+        ({"oneOf": [LOOKING, {"pattern": "^x"}], "anyOf": [{"type": "string"}]}, "xa"),
+        ({"contains": LOOKING, "maxContains": 1}, ["a", "xa"]),
+        ({"not": {"$ref": "#/$defs/Looking"}}, "xa"),
+        ({"$ref": "#/properties/o/patternProperties/%5E(%3F!x)"}, 5),
+    ],
+)
+def test_what_is_taken_out_makes_nothing_narrower(inner: Schema, fitting: Any) -> None:
+    """Where one part may be wider and the whole not, the whole is loosened, too."""
+    schema = {
+        "type": "object",
+        "properties": {"a": inner, "o": {"patternProperties": {"^(?!x)": {"type": "integer"}}}},
+        "$defs": {"Looking": LOOKING},
+    }
+    given_arguments = {"a": fitting}
+    assert validator(schema).is_valid(given_arguments)
+    found, _ = converted(schema, plain_patterns=True)
+    assert validator(found).is_valid(given_arguments)
+    for part in walk.schemas(found):
+        assert "(?!" not in f"{part.get('pattern')} {list(part.get('patternProperties', ()))}"

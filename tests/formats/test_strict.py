@@ -40,6 +40,7 @@ TEXT = {"type": "string"}
         {**closed(a={"$ref": "#/$defs/A"}, b={"$ref": "#"}), "$defs": {"A": closed(a={"$ref": "#/$defs/A"})}},
         closed(a={**TEXT, "format": "date-time", "pattern": "^2"}),
         nested(10),
+        closed(a={"enum": [f"{number:061}" for number in range(250)]}),
     ],
 )
 def test_schemas_that_are_strict(schema: dict[str, Any]) -> None:
@@ -76,6 +77,7 @@ def test_schemas_that_are_strict(schema: dict[str, Any]) -> None:
         {"type": "string"},
         nested(11),
         closed(a={"enum": list(range(1001))}),
+        closed(a={"enum": [f"{number:061}" for number in range(251)]}),
         closed(**{f"p{number}": TEXT for number in range(5001)}),
         closed(**{"p" * 120_001: TEXT}),
     ],

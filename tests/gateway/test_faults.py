@@ -194,6 +194,7 @@ async def test_a_command_that_never_answers_fails_within_its_start_limit(tmp_pat
         assert error["retryable"] is True
 
 
+@pytest.mark.scenario("registry: Connection: five seconds unless the config says otherwise, enforced")
 async def test_an_address_that_never_answers_fails_within_its_connect_limit(tmp_path: Path) -> None:
     """`connectTimeout` covers the whole greeting: a server that accepts and says nothing is not reached."""
     with http_toy(manners=Manners(hang=True)) as listening:

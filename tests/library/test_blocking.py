@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from harness import toy, write_config
 from pegboard import Pegboard, ToolErrorCode
 from pegboard.config import ConfigError
+from pegboard.storage import StorageError
 
 QUIET: dict[str, Any] = {"toolsets": ["discovery"]}
 
@@ -62,6 +64,21 @@ def test_what_is_wrong_with_a_config_is_raised_at_once(tmp_path: Path) -> None:
         Pegboard.sync(tmp_path / "x.json", servers={})
 
 
+def test_a_board_that_cannot_be_opened_leaves_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor a loop: there is nothing to close afterwards."""
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("PEGBOARD_STATE_DIR", str(tmp_path / "file" / "state"))
+    loops: list[asyncio.AbstractEventLoop] = []
+    made = asyncio.new_event_loop
+    monkeypatch.setattr(asyncio, "new_event_loop", lambda: loops.append(made()) or loops[-1])
+    board = Pegboard.sync(settings=QUIET)
+    with pytest.raises(StorageError):
+        board.find("anything")
+    assert [loop.is_closed() for loop in loops] == [True]
+    assert "pegboard" not in [thread.name for thread in threading.enumerate()]
+    board.close()
+
+
 def test_a_script_that_just_ends_leaves_nothing_behind(tmp_path: Path) -> None:
     """Without `with` and without `close`: the server's process is gone with the script's."""
     path = write_config(tmp_path / "pegboard.json", {"one": toy()})
@@ -71,6 +88,79 @@ def test_a_script_that_just_ends_leaves_nothing_behind(tmp_path: Path) -> None:
         "print(board.call('one__pid').unwrap()['content'][0]['text'])\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
-    pid = int(done.stdout.splitlines()[-1])
+    assert done.stderr == ""
     with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+        os.kill(int(done.stdout), 0)
+
+
+def test_closing_ends_whatever_is_waited_for() -> None:
+    """Another thread that waits for a tool gets a failed result, and so does one that comes too late."""
+    board = Pegboard.sync(settings=QUIET)
+    begun = threading.Event()
+
+    @board.tool
+    async def endless() -> None:
+        """Wait for ever."""
+        begun.set()
+        await asyncio.Event().wait()
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(board.call, "endless")
+        assert begun.wait(10)
+        board.close()
+        ended = waiting.result(timeout=10)
+    late = board.call("endless")
+    for result in (ended, late):
+        assert result.error is not None
+        assert (result.error.code, result.error.message) == (ToolErrorCode.UNAVAILABLE, "the board is closed")
+    with pytest.raises(RuntimeError, match="closed"):
+        board.get_tool_definitions()
+    assert "pegboard" not in [thread.name for thread in threading.enumerate()]
+    with board:
+        assert board.find("anything").success
+
+
+def test_an_async_tool_that_waits_for_its_own_board_is_refused() -> None:
+    """It would wait for itself; a plain function, which has a thread of its own, may."""
+    with Pegboard.sync(servers={"one": toy()}, settings=QUIET) as board:
+
+        @board.tool
+        async def circle() -> str:
+            """Call another tool and wait."""
+            return str(board.call("one__echo", {"text": "x"}).success)
+
+        @board.tool(annotations={"readOnlyHint": True})
+        def straight() -> str:
+            """Call another tool and wait."""
+            return str(board.call("one__echo", {"text": "x"}, trace_id="abc").success)
+
+        refused = board.call("circle")
+        assert refused.error is not None
+        assert "plain function" in refused.error.message
+        assert board.call("straight").unwrap()["structuredContent"]["data"] == "True"
+        assert "straight" in [each["name"] for each in board.get_tool_definitions(patience=5)]
+
+
+def test_a_call_that_is_interrupted_does_not_go_on() -> None:
+    """After Ctrl-C nobody waits for it, and the board can be used as before."""
+    script = (
+        "import asyncio, os, signal\n"
+        "from pegboard import Pegboard\n"
+        "with Pegboard.sync(settings={'toolsets': []}) as board:\n"
+        "    @board.tool\n"
+        "    async def endless() -> None:\n"
+        "        try:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "            await asyncio.Event().wait()\n"
+        "        finally:\n"
+        "            print('stopped', flush=True)\n"
+        "    @board.tool\n"
+        "    async def other() -> None:\n"
+        "        print('other', flush=True)\n"
+        "    try:\n"
+        "        board.call('endless')\n"
+        "    except KeyboardInterrupt:\n"
+        "        board.call('other')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["stopped", "other"]

@@ -101,8 +101,9 @@ async def test_a_loop_with_openai() -> None:
     """The same: its tool search is run here, and loads what it found, a namespace a server."""
     search = {"type": "tool_search_call", "id": "ts", "call_id": "c1", "execution": "client", "status": "completed"}
     message = {"type": "message", "id": "m", "role": "assistant", "status": "completed"}
+    thought = {"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "secret"}
     model = Model(
-        response({**search, "arguments": {"query": "echo a text"}}),
+        response(thought, {**search, "arguments": {"query": "echo a text"}}),
         response(
             function("c2", "echo", '{"text": "hi"}', "one"),
             function("c3", "echo", '{"text": "ho"}', "two"),
@@ -116,6 +117,9 @@ async def test_a_loop_with_openai() -> None:
         assert await example("openai_loop").run("Say hi", board, client) == "Done."
     first, second, last = model.sent
     assert [tool["type"] for tool in first["tools"]] == ["tool_search"]
+    # What is not kept there is only known if it comes along: else the second request is refused.
+    assert (first["store"], first["include"]) == (False, ["reasoning.encrypted_content"])
+    assert thought in second["input"]
     loaded = second["input"][-1]
     assert (loaded["type"], loaded["call_id"]) == ("tool_search_output", "c1")
     assert {"one", "two"} <= {each["name"] for each in loaded["tools"]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -56,6 +57,31 @@ async def test_nothing_connects_before_it_is_needed() -> None:
         assert board._board.servers["one"].state.value == "connected"
 
 
+async def test_a_server_that_never_answers_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not in every turn of a conversation; one that is switched on again gets another chance."""
+    from pegboard import pegboard as module
+
+    now = 100.0
+    limits: list[float] = []
+
+    async def meet(limit: float) -> None:
+        limits.append(limit)
+
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now))
+    async with Pegboard({"mute": toy()}, settings=QUIET) as board:
+        monkeypatch.setattr(board._board.discovery, "meet_unseen", meet)
+        await board.get_tool_definitions(patience=5)
+        now += 4
+        await board.get_tool_definitions(patience=5)
+        now += 4
+        await board.get_tool_definitions(patience=5)
+        await board.disable("mute")
+        await board.get_tool_definitions(patience=5)
+        await board.enable("mute")
+        await board.get_tool_definitions(patience=5)
+    assert limits == [5, 1, 0, 0, 5]
+
+
 async def test_a_board_from_a_config_file(tmp_path: Path) -> None:
     """By path; a file that is not there, and servers that make no sense, are the program's mistakes."""
     path = write_config(tmp_path / "config.json", {"one": toy()})
@@ -84,8 +110,9 @@ async def test_calls_never_raise() -> None:
     assert unknown.error is not None
     assert unknown.error.code is ToolErrorCode.NOT_FOUND
     assert "one__echo" in unknown.error.message
-    assert bad.unwrap()["isError"] is True
-    assert "number" in bad.unwrap()["content"][0]["text"]
+    assert bad.error is not None
+    assert (bad.error.code, bad.error.retryable) == (ToolErrorCode.INVALID_INPUT, False)
+    assert "number" in bad.error.message
     assert slow.error is not None
     assert (slow.error.code, slow.error.retryable) == (ToolErrorCode.UNAVAILABLE, True)
     assert "0.2 s" in slow.error.message
@@ -140,6 +167,86 @@ async def test_deferred_tools_wait_to_be_found() -> None:
         assert functions[-1]["execution"] == "client"
 
 
+REPLY = {"content": [{"type": "tool_use", "id": "t1", "name": "tool_find", "input": {"query": "echo a text"}}]}
+
+
+async def found(board: Pegboard, **how: Any) -> list[dict[str, Any]]:
+    """The blocks that answer a search of Claude's."""
+    [message] = await board.answer(REPLY, **how)
+    return message["content"][0]["content"]
+
+
+async def test_references_only_to_what_was_offered_as_deferred() -> None:
+    """A reference to any other tool makes Anthropic refuse the request, so a model that has all tools gets words."""
+    async with Pegboard({"one": toy()}, settings=FINDING) as board:
+        await board.get_tool_definitions()
+        assert [each["type"] for each in await found(board)] == ["text"]
+        assert {"type": "tool_reference", "tool_name": "one__echo"} in await found(board, deferred=True)
+        await deferred(board, "anthropic")
+        assert {"type": "tool_reference", "tool_name": "one__echo"} in await found(board)
+        assert [each["type"] for each in await found(board, deferred=False)] == ["text"]
+
+
+async def test_what_a_conversation_refers_to_stays_defined() -> None:
+    """Also if its server is switched off, or if it is loaded: else every later request would be refused."""
+    long = "echo_a_text_with_a_name_that_is_longer_than_clients_take_it"
+    async with Pegboard({"one": toy(tools=[long])}, settings=FINDING) as board:
+        await deferred(board, "anthropic")
+        referred = {each["tool_name"] for each in await found(board)}
+        assert {"one__echo", f"one__{long}"} <= referred
+        await board.load("one__echo")
+        await board.disable("one")
+        offered = {each["name"]: each.get("defer_loading") for each in await deferred(board, "anthropic")}
+        assert offered == {"tool_find": None, **dict.fromkeys(referred, True)}
+        assert list(offered) == sorted(offered)
+        off = await board.call(f"one__{long}")
+        assert off.error is not None
+        assert "disabled" in off.error.message
+
+
+async def test_without_a_search_nothing_is_deferred() -> None:
+    """What nobody could find would never be seen; Anthropic refuses a request with deferred tools alone."""
+    async with Pegboard({"one": toy()}, settings=QUIET) as board:
+        for form in ("anthropic", "openai", "openai-chat", "json"):
+            everything = await board.get_tool_definitions(format=form)
+            assert await deferred(board, form) == everything
+            assert everything
+
+
+async def test_definitions_are_sorted_by_the_names_they_carry() -> None:
+    """A provider's names may be longer than those of the catalog, and come in another order."""
+    names = ["z" * 50 + "a", "z" * 50 + "b", "z" * 39, "z" * 38 + "_", "Z" * 59]
+    async with Pegboard({"one": toy(tools=names)}, settings=QUIET) as board:
+        listed = [each["name"] for each in await board.get_tool_definitions()]
+        assert listed == sorted(listed)
+        assert {f"one__{name}" for name in names} <= set(listed)
+
+
+async def test_mistakes_of_the_program_are_raised_in_words() -> None:
+    """A board that was never opened, a format that there is not, servers twice."""
+    from pegboard.config import Settings
+
+    board = Pegboard({"one": toy()}, settings=QUIET)
+    for use in (board.call("x"), board.get_tool_definitions(), board.find("x"), board.refresh(), board.disable("one")):
+        with pytest.raises(RuntimeError, match="async with"):
+            await use
+    async with board:
+        for form in (board.answer(REPLY, format="xml"), board.load(format="xml")):  # type: ignore[arg-type]
+            with pytest.raises(ValueError, match="there is no format 'xml'"):
+                await form
+    with pytest.raises(TypeError, match="servers"):
+        Pegboard({"one": toy()}, settings=Settings())
+
+
+async def test_servers_in_code_may_have_paths(tmp_path: Path) -> None:
+    """As objects: a program has them so."""
+    entry = toy()
+    async with Pegboard(
+        {"one": {**entry, "command": Path(entry["command"]), "cwd": tmp_path}}, settings=QUIET
+    ) as board:
+        assert (await board.call("one__echo", {"text": "x"})).success
+
+
 async def test_servers_are_switched_and_refreshed() -> None:
     """For this program alone; a server that there is not is told."""
     async with Pegboard({"one": toy(), "two": toy()}, settings=QUIET) as board:
@@ -188,13 +295,15 @@ async def test_a_program_brings_its_own_tools() -> None:
         assert gone.error is not None
         with pytest.raises(ValueError, match="snake_case"):
             board.register(type("Bad", (Greet,), {"name": "no-good"})())
+        with pytest.raises(ValueError, match="greet_all cannot be registered"):
+            board.register(type("Bad", (Greet,), {"name": "greet_all", "input_schema": {"properties": 5}})())
 
 
 async def outcomes(*results: ToolResult[str], limit: float = 60.0, repeatable: bool = True) -> tuple[Any, int]:
     """What trying comes to when the tries end like this, and how many there were."""
     left = list(results)
 
-    async def attempt() -> ToolResult[str]:
+    async def attempt(_: float | None) -> ToolResult[str]:
         return left.pop(0)
 
     result = await tried(attempt, limit=limit, repeatable=repeatable, subject="x")
@@ -221,6 +330,66 @@ async def test_only_what_may_work_the_next_time_is_tried_again(monkeypatch: pyte
     assert await outcomes(for_good) == (for_good.error, 1)
     assert await outcomes(by_chance, repeatable=False) == (by_chance.error, 1)
     assert await outcomes(by_chance, limit=0.01) == (by_chance.error, 1)
+
+
+async def test_every_try_ends_within_the_limit_of_the_whole_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first has all of it, each later one what is left: three tries do not take three limits."""
+    from pegboard import retries
+    from pegboard.result import unavailable
+
+    now = 100.0
+    given: list[float | None] = []
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    async def attempt(left: float | None) -> ToolResult[str]:
+        nonlocal now
+        given.append(left)
+        now += 10
+        return ToolResult[str].failed(unavailable("gone").error)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    monkeypatch.setattr(retries, "time", SimpleNamespace(monotonic=lambda: now))
+    await tried(attempt, limit=60.0, first_limit=60.0, repeatable=True, subject="x")
+    first, second, third = given
+    assert first == 60.0
+    assert second is not None
+    assert third is not None
+    assert 49 < second < 50
+    assert 37 < third < 40
+
+
+async def test_a_static_tools_failure_is_a_failed_result_and_tried_again() -> None:
+    """With the code that it gave itself; what a server's tool reports stays data, whatever it looks like."""
+    from pegboard.result import unavailable
+
+    calls = 0
+
+    async with Pegboard({"one": toy()}, settings=QUIET) as board:
+
+        @board.tool(annotations={"readOnlyHint": True})
+        async def flaky() -> int:
+            """Work the second time."""
+            nonlocal calls
+            calls += 1
+            if calls == 1:
+                raise unavailable("not yet")
+            return calls
+
+        @board.tool
+        async def broken() -> None:
+            """Never work."""
+            raise ValueError("no")
+
+        assert (await board.call("flaky")).unwrap()["structuredContent"]["data"] == 2
+        failed = await board.call("broken")
+        assert failed.error is not None
+        assert (failed.error.code, failed.error.message) == (ToolErrorCode.EXECUTION_FAILED, "ValueError: no")
+        reported = await board.call("one__fails")
+        assert reported.success
+        assert reported.unwrap()["isError"] is True
 
 
 @pytest.mark.parametrize(
@@ -251,7 +420,7 @@ async def test_a_tool_has_to_say_that_it_can_be_tried_again(annotations: dict[st
 
     board._board.call = fail  # type: ignore[method-assign]
     async with board:
-        board.register(work)
+        board._board.register(work)
         assert (await board.call("work")).error is not None
     assert calls == tries
 
@@ -259,9 +428,7 @@ async def test_a_tool_has_to_say_that_it_can_be_tried_again(annotations: dict[st
 async def test_one_trace_goes_through_every_line_of_a_call() -> None:
     """The one that is given, or a new one for each call."""
     async with Pegboard({"one": toy()}, settings=QUIET) as board:
-        from pegboard.log import _add_trace_id
-
-        with structlog.testing.capture_logs(processors=[_add_trace_id]) as logs:  # type: ignore[list-item]
+        with structlog.testing.capture_logs() as logs:
             await board.call("one__echo", {"text": "x"}, trace_id="abc")
             await board.call("one__echo", {"text": "x"})
     called = [entry["traceId"] for entry in logs if entry["event"] == "tool.called"]

@@ -49,6 +49,8 @@ async def test_each_call_is_a_span(spans: InMemorySpanExporter) -> None:
     }
     assert told(failed)["pegboard.outcome"] == "error"
     assert (refused.status.is_ok, refused.status.description) == (False, "RpcError")
+    assert (told(refused)["pegboard.server"], told(refused)["pegboard.outcome"]) == ("one", "failed")
+    assert told(refused)["pegboard.trace_id"]
     assert "quokka" not in "".join(span.to_json() for span in (fine, failed, refused))
     assert "no, thank you" not in refused.to_json()
 

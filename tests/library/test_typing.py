@@ -43,6 +43,13 @@ async def test_what_comes_back_has_its_type() -> None:
             return 2 * number
 
         assert_type(double(number=4), int)
+
+        @board.tool(annotations={"readOnlyHint": True})
+        def half(number: int) -> float:
+            """Half of a number."""
+            return number / 2
+
+        assert_type(half(number=4), float)
         missing = await board.call("nothing")
         if missing.error is not None:
             assert_type(missing.error.code, ToolErrorCode)
@@ -54,3 +61,10 @@ def test_the_same_without_an_event_loop() -> None:
         assert_type(board, BlockingPegboard)
         assert_type(board.call("nothing"), ToolResult[dict[str, Any]])
         assert_type(board.get_tool_definitions(), list[dict[str, Any]])
+
+        @board.tool(title="Triple")
+        def triple(number: int) -> int:
+            """Three times a number."""
+            return 3 * number
+
+        assert_type(triple(number=4), int)

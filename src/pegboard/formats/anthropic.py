@@ -6,15 +6,18 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from pegboard.formats.calls import RequestedCall, items, part, requested_call
-from pegboard.formats.content import PDF, PICTURES, TEXT_LIMIT, Media, Part, Text, answer, shown
+from pegboard.formats.content import TEXT_LIMIT, Media, Part, Text, answer, shown
 from pegboard.formats.conversions import Conversions
 from pegboard.formats.found import FIND, FIND_DESCRIPTION, found_tools
 from pegboard.formats.namebook import NameBook
+from pegboard.formats.pictures import PDF, PICTURES
 from pegboard.tool import RegisteredTool
 
 # Of a picture's base64, and of a document's.
 _MOST_PICTURE = 5 * 1024 * 1024
 _MOST_DOCUMENT = 30 * 1024 * 1024
+# On either side of a picture; a screenshot of a whole page easily has more.
+_MOST_PIXELS = 8000
 
 
 def definitions(
@@ -103,8 +106,8 @@ def results_message(
 
 def _block(each: Part) -> dict[str, Any]:
     if isinstance(each, Media):
-        is_document = each.kind == PDF
-        each = shown(each, frozenset({*PICTURES, PDF}), _MOST_DOCUMENT if is_document else _MOST_PICTURE)
+        most = _MOST_DOCUMENT if each.kind == PDF else _MOST_PICTURE
+        each = shown(each, frozenset({*PICTURES, PDF}), most, _MOST_PIXELS)
     if isinstance(each, Text):
         return {"type": "text", "text": each.text}
     source = {"type": "base64", "media_type": each.kind, "data": each.data}

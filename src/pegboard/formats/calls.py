@@ -9,6 +9,9 @@ from typing import Any, cast
 from pegboard.exactjson import NotJson, parse_object
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
 
+# What models write where there is nothing to say.
+_NOTHING = ("", b"", "null", b"null")
+
 
 @dataclass(frozen=True, slots=True)
 class RequestedCall:
@@ -43,7 +46,7 @@ def requested_call(
     given: dict[str, Any] = {}
     if isinstance(arguments, Mapping):
         given = dict(cast("Mapping[str, Any]", arguments))
-    elif isinstance(arguments, (str, bytes)) and arguments.strip():
+    elif isinstance(arguments, (str, bytes)) and arguments.strip() not in _NOTHING:
         try:
             given = parse_object(arguments)
         except NotJson as exc:

@@ -12,20 +12,13 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from pegboard.exactjson import NotJson, as_list, as_object, dump
+from pegboard.formats.pictures import PDF, kind_of, size_of
 from pegboard.result import ToolResult
 
 # Characters of text in one result; about 25,000 tokens.
 TEXT_LIMIT = 100_000
 EMPTY = "(no output)"
 
-_SIGNS = {
-    "image/png": (b"\x89PNG",),
-    "image/jpeg": (b"\xff\xd8\xff",),
-    "image/gif": (b"GIF8",),
-    "image/webp": (b"RIFF",),
-}
-PICTURES = frozenset(_SIGNS)
-PDF = "application/pdf"
 _TEXTUAL = ("text/", "application/json", "application/xml", "application/yaml")
 
 
@@ -76,7 +69,7 @@ def answer(result: object, *, limit: int = TEXT_LIMIT) -> Answer:
     if isinstance(result, ToolResult):
         found = cast("ToolResult[Any]", result)
         if not found.success:
-            return Answer((Text(_json(found.to_dict())),), is_error=True)
+            return Answer(_fit([Text(_json(found.to_dict()))], limit), is_error=True)
         result = found.data
     message = _message(result)
     if message is None:
@@ -91,19 +84,27 @@ def note(media: Media, why: str = "cannot be shown") -> str:
     return f"[{media.kind}{named}, {media.size:,} bytes: {why}]"
 
 
-def shown(media: Media, kinds: frozenset[str], most: int) -> Media | Text:
-    """Something to look at, of a kind and size that is taken, its data in order; else words for it."""
+def shown(media: Media, kinds: frozenset[str], most: int, most_pixels: int | None = None) -> Media | Text:
+    """Something to look at, of a kind and size that is taken, its data in order; else words for it.
+
+    `most` characters, and `most_pixels` on either side: a provider refuses the whole conversation for one beyond that.
+    """
     if media.kind not in {*kinds, "image"}:
         return Text(note(media))
     if len(media.data) > most:
         return Text(note(media, "too large to be shown"))
     try:
-        start = binascii.a2b_base64(media.data, strict_mode=True)[:16]
+        data = binascii.a2b_base64(media.data, strict_mode=True)
     except (binascii.Error, ValueError):
         return Text(note(media, "its data is broken"))
     # A provider compares what a picture says it is with what it is.
-    real = next((kind for kind, signs in _SIGNS.items() if start.startswith(signs)), media.kind)
-    return Media(media.data, real, media.name) if real in kinds else Text(note(media))
+    real = kind_of(data)
+    size = size_of(data)
+    if real not in kinds or (real != PDF and size is None):
+        return Text(note(media, "its data is broken" if media.data else "it is empty"))
+    if most_pixels is not None and size is not None and max(size) > most_pixels:
+        return Text(note(media, f"{size[0]:,} by {size[1]:,} pixels are too many to be shown"))
+    return Media(media.data, real, media.name)
 
 
 def _message(result: object) -> Mapping[str, Any] | None:
@@ -116,11 +117,10 @@ def _message(result: object) -> Mapping[str, Any] | None:
 
 
 def _parts(message: Mapping[str, Any]) -> list[Part]:
-    parts = [
-        _part(as_object(block) or {"type": "?", "value": block}) for block in as_list(message.get("content")) or []
-    ]
+    blocks = [as_object(block) or {"type": "?", "value": block} for block in as_list(message.get("content")) or []]
+    parts = [_part(block) for block in blocks]
     # It is there in words as well, says the protocol; where it is not, it would be lost.
-    if "structuredContent" in message and not any(isinstance(part, Text) for part in parts):
+    if "structuredContent" in message and not any(block.get("type") == "text" for block in blocks):
         parts.append(Text(_json(message["structuredContent"])))
     return parts
 
@@ -162,7 +162,10 @@ def _kind(given: object, otherwise: str) -> str:
 
 
 def _bare(data: str) -> str:
-    """Base64 without the line breaks that some put into it."""
+    """Base64 without the line breaks that some put into it, and without an address around it."""
+    head, comma, rest = data.partition(",")
+    if comma and head.startswith("data:") and head.endswith(";base64"):
+        data = rest
     return "".join(data.split()) if any(blank in data for blank in "\n\r \t") else data
 
 
@@ -175,7 +178,7 @@ def _fit(parts: Sequence[Part], limit: int) -> tuple[Part, ...]:
             kept.append(part)
         elif part.text.strip():
             if left > 0:
-                kept.append(Text(_cut(part.text, left)))
+                kept.append(Text(_whole(_cut(part.text, left))))
             else:
                 lost += len(part.text)
             left -= len(part.text)
@@ -190,6 +193,15 @@ def _cut(text: str, limit: int) -> str:
         return text
     end = limit // 5
     return f"{text[: limit - end]}\n[… {len(text) - limit:,} characters are left out …]\n{text[len(text) - end :]}"
+
+
+def _whole(text: str) -> str:
+    """Without halves of surrogate pairs, which cannot be sent to anybody."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
 
 
 def _json(value: object) -> str:

@@ -53,7 +53,10 @@ class Conversions:
 def _converted(tool: RegisteredTool, provider: Provider) -> Conversion:
     given = tool.definition.get("inputSchema")
     is_openai = provider == "openai"
-    found = object_schema(given, key=None if is_openai else _ANTHROPIC_KEY, items=is_openai)
+    if is_openai:
+        found = object_schema(given, items=True, plain_patterns=True)
+    else:
+        found = object_schema(given, key=_ANTHROPIC_KEY)
     description = str(tool.definition.get("description") or "")
     if found.words:
         description = f"{description}\n\n{found.words}".lstrip()

@@ -6,10 +6,11 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from pegboard.formats.calls import RequestedCall, items, part, requested_call
-from pegboard.formats.content import PDF, PICTURES, TEXT_LIMIT, Answer, Media, Part, Text, answer, shown
+from pegboard.formats.content import TEXT_LIMIT, Answer, Media, Part, Text, answer, shown
 from pegboard.formats.conversions import Conversions
 from pegboard.formats.found import FIND, FIND_DESCRIPTION, found_tools
 from pegboard.formats.namebook import NameBook
+from pegboard.formats.pictures import PDF, PICTURES
 from pegboard.tool import RegisteredTool
 
 # Of a file's base64.

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from pegboard.formats.calls import RequestedCall, items, part, requested_call
-from pegboard.formats.content import PICTURES, TEXT_LIMIT, Media, Text, answer, note, shown
-from pegboard.formats.conversions import Conversions
+from pegboard.formats.content import TEXT_LIMIT, Media, Text, answer, note, shown
+from pegboard.formats.conversions import Conversion, Conversions
 from pegboard.formats.namebook import NameBook
+from pegboard.formats.pictures import PICTURES
 from pegboard.tool import RegisteredTool
 
 _MOST = 20 * 1024 * 1024
+# A longer description of one tool makes this API refuse the whole request; that of its parameters has no limit.
+_MOST_WORDS = 1024
+_CUT = "… (all of it: see the parameters)"
 
 
 def definitions(tools: Iterable[RegisteredTool], names: NameBook, conversions: Conversions) -> list[dict[str, Any]]:
@@ -20,7 +25,7 @@ def definitions(tools: Iterable[RegisteredTool], names: NameBook, conversions: C
 
 
 def _function(tool: RegisteredTool, names: NameBook, conversions: Conversions) -> dict[str, Any]:
-    converted = conversions.of(tool, "openai")
+    converted = _fitting(conversions.of(tool, "openai"))
     function: dict[str, Any] = {
         "name": names.name(tool.name),
         "description": converted.description,
@@ -28,6 +33,17 @@ def _function(tool: RegisteredTool, names: NameBook, conversions: Conversions) -
         "strict": converted.strict,
     }
     return {"type": "function", "function": function}
+
+
+def _fitting(converted: Conversion) -> Conversion:
+    """With a description that is taken; one that is too long stands in full with the parameters."""
+    text = converted.description
+    if len(text) <= _MOST_WORDS:
+        return converted
+    own = converted.schema.get("description")
+    whole = f"{text}\n\n{own}" if isinstance(own, str) and own else text
+    cut = text[: _MOST_WORDS - len(_CUT)] + _CUT
+    return replace(converted, description=cut, schema={**converted.schema, "description": whole})
 
 
 def requested(completion: object) -> list[RequestedCall]:

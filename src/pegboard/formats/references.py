@@ -25,13 +25,15 @@ class Document:
         self._made: dict[int, Schema] = {}
         self.root = modern(given, self._made)
         self._base = str(given.get("$id") or "").removesuffix("#")
+        # What was looked through for anchors, and what was found: once for a schema, not once for a reference.
+        self._anchored: dict[int, tuple[Schema, Schema]] = {}
 
     def target(self, reference: str) -> Any:
         """The part that a reference means, in 2020-12; `MISSING` where it leads nowhere or to another place."""
         fragment = self.fragment(reference)
         if fragment is None:
             return MISSING
-        found = at(self._given, fragment)
+        found = self._at(self._given, fragment)
         return self._made.get(id(found), found)
 
     def fragment(self, reference: str) -> str | None:
@@ -70,10 +72,21 @@ class Document:
                 reference = each.get("$ref")
                 if isinstance(reference, str) and reference not in found:
                     target = self.target(reference)
-                    here = at(schema, self.fragment(reference) or "")
+                    here = self._at(schema, self.fragment(reference) or "")
                     if target is MISSING or not reference.startswith("#") or here is not target:
                         found[reference] = target
         return found
+
+    def _at(self, schema: Schema, fragment: str) -> Any:
+        if not fragment or fragment.startswith("/"):
+            return at(schema, fragment)
+        if id(schema) not in self._anchored:
+            named: Schema = {}
+            for each in schemas(schema):
+                for name in _anchors(each):
+                    named.setdefault(name, each)
+            self._anchored[id(schema)] = (schema, named)
+        return self._anchored[id(schema)][1].get(fragment, MISSING)
 
     def _placed(self, reference: str, target: Any, names: set[str], stored: Schema) -> str | None:
         """Where the target is from now on."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from pegboard.exactjson import as_list, as_object, dump
 from pegboard.formats.references import MISSING, Document
+from pegboard.formats.regexes import with_plain_patterns
 from pegboard.formats.shape import ANYTHING, Shape, all_of, both, closed, either, exactly, own_shape
 from pegboard.formats.walk import Schema, is_document, rebuilt, schemas
 
@@ -37,11 +38,14 @@ class Converted:
     words: str = ""
 
 
-def object_schema(given: object, *, key: re.Pattern[str] | None = None, items: bool = False) -> Converted:
+def object_schema(
+    given: object, *, key: re.Pattern[str] | None = None, items: bool = False, plain_patterns: bool = False
+) -> Converted:
     """Any JSON Schema as that of an object.
 
     `key`: how properties may be called. Others go into `patternProperties`, under a pattern that only they fit.
     `items`: every array says something of its items.
+    `plain_patterns`: no regular expression that OpenAI refuses.
     """
     if (schema := as_object(given)) is None:
         return Converted({"type": "object", "properties": {}})
@@ -61,6 +65,8 @@ def object_schema(given: object, *, key: re.Pattern[str] | None = None, items: b
     root = document.settled(root)
     if items:
         root = _with_items(root)
+    if plain_patterns:
+        root = with_plain_patterns(root)
     return Converted(root, words)
 
 

@@ -25,6 +25,8 @@ _MOST_PROPERTIES = 5_000
 _MOST_LEVELS = 10
 _MOST_VALUES = 1_000
 _MOST_CHARACTERS = 120_000
+# An enum of more values than these may have so many characters in all.
+_MANY_VALUES, _MOST_IN_VALUES = 250, 15_000
 
 
 def is_strict(schema: Schema) -> bool:
@@ -57,9 +59,14 @@ def _known(schema: Schema, root: Schema) -> bool:
         all(kind in _TYPES for kind in kinds)
         and schema.get("format", "date") in _FORMATS
         and not any(isinstance(value, (dict, list)) for value in _values(schema))
+        and not _is_long(_values(schema))
         and ("object" not in kinds or _is_closed(schema))
         and ("array" not in kinds or as_object(schema.get("items")) is not None)
     )
+
+
+def _is_long(values: list[Any]) -> bool:
+    return len(values) > _MANY_VALUES and sum(len(each) for each in values if isinstance(each, str)) > _MOST_IN_VALUES
 
 
 def _is_closed(schema: Schema) -> bool:
