@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import stat
 import subprocess
@@ -67,6 +68,70 @@ async def test_the_mode_stays_and_nothing_is_left_behind(registry: Registry, roo
     assert stat.S_IMODE(file.stat().st_mode) == mode
     assert file.stat().st_ino != inode
     assert [path.name for path in file.parent.iterdir()] == ["tasks.md"]
+
+
+async def test_owner_group_and_attributes_stay(registry: Registry, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of somebody else stays theirs, as far as the system lets us; what else is known of it stays with it."""
+    write_tasks(root, a="- [ ] one\n")
+    file = tasks_md(root, "a")
+    with contextlib.suppress(OSError):
+        # Not every file system has a place for it.
+        os.setxattr(file, "user.colour", b"green")
+    attributes = os.listxattr(file)
+    given: list[tuple[int, int]] = []
+    monkeypatch.setattr(boxes.os, "chown", lambda _, uid, gid: given.append((uid, gid)))
+    before = file.stat()
+    await registry.update("a/1", status="completed")
+    assert given == [(before.st_uid, -1), (-1, before.st_gid)]
+    assert os.listxattr(file) == attributes
+    assert file.stat().st_mtime_ns > before.st_mtime_ns
+
+
+async def test_who_may_not_give_a_file_away_ticks_it_all_the_same(
+    registry: Registry, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the administrator may set an owner."""
+    write_tasks(root, a="- [ ] one\n")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(boxes.os, "chown", refuse)
+    await registry.update("a/1", status="completed")
+    assert tasks_md(root, "a").read_text() == "- [x] one\n"
+
+
+async def test_a_write_protected_file_stays_as_it_is(registry: Registry, root: Path) -> None:
+    """Whoever protects a file means it, also where its folder would let another one take its place."""
+    write_tasks(root, a="- [ ] one\n")
+    tasks_md(root, "a").chmod(0o444)
+    with pytest.raises(ToolFailure, match=r"a/1 was not changed: a/tasks.md cannot be written: it is write-protected"):
+        await registry.update("a/1", status="completed")
+    assert tasks_md(root, "a").read_text() == "- [ ] one\n"
+    assert await statuses(registry) == {"a/1": "pending"}
+    await registry.update("a/1", priority="high")
+
+
+async def test_a_refusal_does_not_say_where_on_the_machine_the_file_is(
+    registry: Registry, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client elsewhere learns which file it was, and nothing of the folders around it."""
+    write_tasks(root, a="- [ ] one\n")
+    while_writing(monkeypatch, lambda: tasks_md(root, "a").write_bytes(b"- [ ] two\n"))
+    with pytest.raises(Conflict, match=r"a/tasks\.md has changed") as refused:
+        await registry.update("a/1", status="completed")
+    assert str(root) not in str(refused.value)
+
+
+async def test_two_links_to_one_file_wait_for_each_other(registry: Registry, root: Path) -> None:
+    """Ticks through several changes whose tasks.md are one file all count."""
+    write_tasks(root, a="".join(f"- [ ] Task of number {number}\n" for number in range(1, 13)))
+    for change in ("b", "c"):
+        (root / "openspec" / "changes" / change).mkdir()
+        tasks_md(root, change).symlink_to(tasks_md(root, "a"))
+    ticks = (registry.update(f"{'abc'[number % 3]}/{number}", status="completed") for number in range(1, 13))
+    await asyncio.gather(*ticks)
+    assert tasks_md(root, "a").read_text().count("[x]") == 12
 
 
 async def test_a_change_in_between_is_never_overwritten(
