@@ -181,6 +181,36 @@ async def test_a_number_that_is_another_task_by_now_is_refused(registry: Registr
     assert tasks_md(root, "a").read_text() == before.replace("- [ ] Draw", "- [x] Draw")
 
 
+async def test_a_number_that_was_told_before_the_file_changed_is_refused(registry: Registry, root: Path) -> None:
+    """Also in a folder that was never synced: the caller has to look again, and trying again is not looking."""
+    write_tasks(root, a="- [ ] Draw the form\n- [ ] Check passwords\n", b="- [ ] Other\n")
+    await registry.list()
+    after = "- [ ] Buy a house\n- [ ] Draw the form\n- [ ] Check passwords\n"
+    write_tasks(root, a=after)
+    for _ in range(2):
+        with pytest.raises(Conflict, match=r"changed since it was read\. It was 'Draw the form' and is 'Buy a house'"):
+            await registry.update("a/1", status="completed")
+        with pytest.raises(Conflict, match="Check passwords"):
+            await registry.deps("a/2", "add", ["3"])
+        with pytest.raises(Conflict, match="Draw the form"):
+            await registry.deps("b/1", "add", ["a/1"])
+    assert tasks_md(root, "a").read_text() == after
+    assert (await registry.next("a")).tasks[0].content == "Buy a house"
+    await registry.update("a/1", status="completed")
+    assert tasks_md(root, "a").read_text() == after.replace("- [ ] Buy", "- [x] Buy")
+
+
+async def test_a_task_that_was_renumbered_in_its_text_is_still_the_one_that_was_told(
+    registry: Registry, root: Path
+) -> None:
+    """The number that is printed in a text is not what tells a task from others."""
+    write_tasks(root, a="- [ ] 1.1 Draw the form\n")
+    await registry.list()
+    write_tasks(root, a="- [ ] 2.1 Draw the form\n")
+    await registry.update("a/1", status="completed")
+    assert tasks_md(root, "a").read_text() == "- [x] 2.1 Draw the form\n"
+
+
 async def test_a_hand_that_changed_another_line_is_in_nobodys_way(registry: Registry, root: Path) -> None:
     """Ticks of others and lines at the end keep a task what it is: both changes stay."""
     write_tasks(root, a="- [ ] one\n- [ ] two\n")

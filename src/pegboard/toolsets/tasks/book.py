@@ -18,6 +18,8 @@ class Book:
     rows: Rows = field(default_factory=Rows)
     state: State | None = None
     contents: Contents = field(default_factory=Contents)
+    # What callers were told last: the numbers that they name are from there.
+    told: State | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property

@@ -28,7 +28,7 @@ from pegboard.toolsets.tasks.state import ChangeTasks, State
 from pegboard.toolsets.tasks.sync import Plan, Rules, plan_all, plan_change
 from pegboard.toolsets.tasks.table import Known, Table
 from pegboard.toolsets.tasks.task import Task, TaskId
-from pegboard.toolsets.tasks.taskfile import TaskFile
+from pegboard.toolsets.tasks.taskfile import TaskFile, digest
 
 OPERATIONS = ("list", "add", "remove")
 _MOST_FOLDERS = 16
@@ -90,7 +90,7 @@ class Registry:
         plan = await (self._database.read(look) if dry_run else self._database.write(work))
         if not dry_run:
             # Whoever asks next need not wait for what is new to be read.
-            await self._state(book)
+            book.told = await self._state(book)
         return Synced(plan.changes, plan.differences, plan.conflicts, contents.problems, dry_run)
 
     async def list(
@@ -129,9 +129,10 @@ class Registry:
         """Change a task; what is left out stays. A status ticks or empties the box in its file."""
         wanted = checked_id(task_id, "task_id")
         setting = Setting.checked(status, priority, assignee, notes, self._clock())
-        book, state = await self._seen(path)
+        book = await self._book(path)
+        state = await self._state(book)
         task, change = self._existing(state, wanted, "task_id")
-        _check_still_the_same(change, task)
+        _check_still_the_same(change, task, book.told)
         if status is None:
             file = change.file
         else:
@@ -140,7 +141,7 @@ class Registry:
             ticked = status == "completed"
             file = await asyncio.to_thread(set_box, book.folder, place, wanted, seen, ticked=ticked)
         plan = await self._record(book, wanted, file, setting.applied)
-        now = await self._state(book)
+        now = book.told = await self._state(book)
         after = self._existing(now, wanted, "task_id")[0]
         freed = [other for other in state.dependants(wanted) if other in state.blocks and other not in now.blocks]
         return Updated(now, after, freed, remark_on(after, state), plan)
@@ -160,12 +161,13 @@ class Registry:
             state = await self._state(book)
             task, own = self._existing(state, wanted, "task_id")
             if operation == "list":
+                book.told = state
                 return Dependencies(state, task, state.dependants(task.id))
-            _check_still_the_same(own, task)
+            _check_still_the_same(own, task, book.told)
             change = self._add_needs if operation == "add" else self._remove_needs
             plan, done = await change(book, state, task, others)
             if plan is not None:
-                state = await self._state(book)
+                state = book.told = await self._state(book)
                 task = self._existing(state, wanted, "task_id")[0]
                 added, removed = (done, ()) if operation == "add" else ((), done)
                 return Dependencies(state, task, state.dependants(task.id), added, removed, plan)
@@ -185,7 +187,7 @@ class Registry:
     ) -> tuple[Plan | None, Sequence[TaskId]]:
         for other in others:
             needed, change = self._existing(state, other, "depends_on")
-            _check_still_the_same(change, needed)
+            _check_still_the_same(change, needed, book.told)
             if round_trip := way(state.needs, other, task.id):
                 circle = " → ".join(map(str, [task.id, *round_trip]))
                 raise Conflict(f"{task.id} cannot depend on {other}: that would be a cycle, {circle}")
@@ -269,8 +271,10 @@ class Registry:
         return book
 
     async def _seen(self, path: str | None) -> tuple[Book, State]:
+        """The state, for somebody who is going to be told of it."""
         book = await self._book(path)
-        return book, await self._state(book)
+        state = book.told = await self._state(book)
+        return book, state
 
     async def _state(self, book: Book) -> State:
         version = book.rows.version
@@ -291,11 +295,23 @@ class Registry:
         return task, change
 
 
-def _check_still_the_same(change: ChangeTasks, task: Task) -> None:
-    """A number that was another task's at the last sync may still be meant for that one."""
-    before = next((each for each in change.known if not each.gone and each.number == task.id.number), None)
-    if before is not None and before.id != task.known:
-        raise Conflict(
-            f"{task.id} was not changed: its tasks.md has changed since the last sync. It was {before.content[:80]!r}"
-            f" and is {task.content[:80]!r} now; registry_sync, then look for the right number with registry_list"
-        )
+def _check_still_the_same(change: ChangeTasks, task: Task, told: State | None) -> None:
+    """A number that was another task's at the last sync, or when it was told last, may still be meant for that one."""
+    known = next((each for each in change.known if not each.gone and each.number == task.id.number), None)
+    if known is not None and known.id != task.known:
+        raise _another(task, known.content, "since the last sync", "registry_sync, then look for")
+    before = told.task(task.id) if told is not None else None
+    if before is not None and not _is_the_same(before, task):
+        raise _another(task, before.content, "since it was read", "look for")
+
+
+def _is_the_same(before: Task, now: Task) -> bool:
+    """Whether it is the same row, or says the same: a number that is printed in it may be another."""
+    return (before.known is not None and before.known == now.known) or digest(before.content) == digest(now.content)
+
+
+def _another(task: Task, before: str, since: str, advice: str) -> Conflict:
+    return Conflict(
+        f"{task.id} was not changed: its tasks.md has changed {since}. It was {before[:80]!r}"
+        f" and is {task.content[:80]!r} now; {advice} the right number with registry_list"
+    )
