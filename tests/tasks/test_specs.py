@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pegboard.toolsets.tasks import Registry, task_tools
-from tasks.project import DELTA, PROPOSAL, SPEC, tasks_md, whole, write
+from pegboard.toolsets.tasks import Registry, TaskId, cycles, task_tools, validation
+from tasks.project import DELTA, PROPOSAL, SPEC, tasks_md, whole, write, write_tasks
 
 pytestmark = pytest.mark.anyio
 
@@ -301,12 +301,33 @@ async def test_faults_of_tasks(registry: Registry, root: Path) -> None:
     assert [(line, message) for _, _, line, message in await findings(registry)] == [
         (1, "add-login/1 depends on add-login/9, which does not exist"),
         (2, "add-login/2 depends on itself: add-login/2 → add-login/3 → add-login/4 → add-login/2"),
-        (3, "add-login/3 depends on itself: add-login/3 → add-login/4 → add-login/2 → add-login/3"),
+        (3, "add-login/3 depends on itself: it is in the cycle of add-login/2"),
         (4, 'the dependency "soon" cannot be read'),
-        (4, "add-login/4 depends on itself: add-login/4 → add-login/2 → add-login/3 → add-login/4"),
+        (4, "add-login/4 depends on itself: it is in the cycle of add-login/2"),
         (5, "a box without words is not a task"),
         (6, "a code fence or comment begins here and is never closed, so nothing behind it is read"),
     ]
+
+
+async def test_a_long_circle_is_told_once_and_in_short(
+    registry: Registry, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The way around is looked for once, however many tasks are on it: they are in the circle of the first."""
+    searches = 0
+    search = cycles.round_trip
+
+    def counted(needs: cycles.Needs[TaskId], node: TaskId) -> list[TaskId]:
+        nonlocal searches
+        searches += 1
+        return search(needs, node)
+
+    monkeypatch.setattr(validation, "round_trip", counted)
+    write_tasks(root, a="".join(f"- [ ] n <!-- depends: {n % 300 + 1} -->\n" for n in range(1, 301)))
+    found = [message for _, _, _, message in await findings(registry) if "depends on itself" in message]
+    assert found[0].startswith("a/1 depends on itself: a/1 → a/2 → a/3")
+    assert found[0].endswith("a/19 → 281 more → a/1")
+    assert found[1] == "a/2 depends on itself: it is in the cycle of a/1"
+    assert searches == 1
 
 
 async def test_strict_counts_warnings(registry: Registry, root: Path) -> None:

@@ -17,7 +17,16 @@ from pegboard.storage.database import Connection, Database
 from pegboard.toolsets.checked import checked_choice, checked_number
 from pegboard.toolsets.tasks.book import Book
 from pegboard.toolsets.tasks.boxes import set_box
-from pegboard.toolsets.tasks.check import MAX_COUNT, MAX_LIMIT, MAX_OFFSET, checked_id, not_found, unknown_change
+from pegboard.toolsets.tasks.check import (
+    MAX_COUNT,
+    MAX_LIMIT,
+    MAX_OFFSET,
+    checked_id,
+    circle,
+    not_found,
+    some,
+    unknown_change,
+)
 from pegboard.toolsets.tasks.cycles import way
 from pegboard.toolsets.tasks.folder import TASKS, Contents, Folder
 from pegboard.toolsets.tasks.outcomes import Dependencies, Filter, Initialised, Listed, Next, Synced, Updated
@@ -189,8 +198,8 @@ class Registry:
             needed, change = self._existing(state, other, "depends_on")
             _check_still_the_same(change, needed, book.told)
             if round_trip := way(state.needs, other, task.id):
-                circle = " → ".join(map(str, [task.id, *round_trip]))
-                raise Conflict(f"{task.id} cannot depend on {other}: that would be a cycle, {circle}")
+                steps = circle([task.id, *round_trip])
+                raise Conflict(f"{task.id} cannot depend on {other}: that would be a cycle, {steps}")
         new = [other for other in others if other not in state.needs.get(task.id, ())]
 
         def work(table: Table) -> None:
@@ -209,8 +218,7 @@ class Registry:
                     f"{task.id} depends on {other} because line {task.line} of its tasks.md says so: change it there"
                 )
             if other not in needed:
-                now = ", ".join(map(str, needed)) or "nothing"
-                raise not_found(f"{task.id} does not depend on {other}; it depends on {now}")
+                raise not_found(f"{task.id} does not depend on {other}; it depends on {some(needed) or 'nothing'}")
         kept = [state.kept[task.id][other] for other in others]
 
         def work(table: Table) -> None:

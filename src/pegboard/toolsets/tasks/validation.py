@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pegboard.toolsets.checked import shown
-from pegboard.toolsets.tasks.check import not_found
-from pegboard.toolsets.tasks.cycles import way
+from pegboard.toolsets.tasks import budget
+from pegboard.toolsets.tasks.check import circle, not_found
+from pegboard.toolsets.tasks.cycles import round_trip
 from pegboard.toolsets.tasks.folder import PROPOSAL, SPEC, TASKS, Contents, Folder, Unreadable
 from pegboard.toolsets.tasks.requirements import Requirement, Section, duplicates, sections
 from pegboard.toolsets.tasks.state import State
@@ -16,6 +17,8 @@ from pegboard.toolsets.tasks.task import TaskId
 
 Severity = Literal["error", "warning", "info"]
 _SHORTEST, _LONGEST_WHY, _LONGEST_REQUIREMENT, _MOST_DELTAS = 50, 1000, 500, 10
+# A message repeats names, which are as long as somebody wrote them.
+_LONGEST_MESSAGE = 1_000
 _DELTAS = ("ADDED", "MODIFIED", "REMOVED", "RENAMED")
 _SCENARIO_ADVICE = "write one as `#### Scenario: NAME` with - **WHEN** … and - **THEN** … below it"
 
@@ -36,7 +39,7 @@ class Finding:
             "severity": self.severity,
             "file": self.file,
             "line": self.line,
-            "message": self.message,
+            "message": budget.shortened(self.message, _LONGEST_MESSAGE),
             "advice": self.advice,
         }
 
@@ -48,6 +51,7 @@ class Validation:
         self._folder = folder
         self._contents = contents
         self._state = state
+        self._first_in_circle: dict[int, TaskId] = {}
 
     def findings(self, name: str | None = None) -> list[Finding]:
         """Everything that is wrong, the worst first within a file."""
@@ -173,17 +177,15 @@ class Validation:
                 if self._state.task(needed) is None:
                     what = f"{task.id} depends on {needed}, which does not exist"
                     yield Finding("error", file, task.line, what, "so it is never offered: put the number right")
-            circle = self._state.cyclic.get(task.id)
-            if circle is not None:
-                steps = self._circle(task.id, circle)
-                what = f"{task.id} depends on itself: {steps}"
+            if task.id in self._state.cyclic:
+                what = f"{task.id} depends on itself: {self._circle(task.id)}"
                 yield Finding("error", file, task.line, what, "so none of them is ever offered: remove one dependency")
 
-    def _circle(self, task: TaskId, circle: int) -> str:
+    def _circle(self, task: TaskId) -> str:
+        """The way back to a task. It is looked for from one task of a circle; the others are told to be in that one."""
         needs, cyclic = self._state.needs, self._state.cyclic
-        back = (way(needs, needed, task) for needed in needs[task] if cyclic.get(needed) == circle)
-        shortest = min((steps for steps in back if steps is not None), key=len)
-        return " → ".join(map(str, [task, *shortest]))
+        first = self._first_in_circle.setdefault(cyclic[task], task)
+        return circle(round_trip(needs, task)) if first == task else f"it is in the cycle of {first}"
 
     def _text(self, file: str) -> tuple[str | None, list[Finding]]:
         path = self._folder.root / file
