@@ -106,7 +106,11 @@ class Board:
         self.chats = Chats(self._chat_index, local_sources(exports=map(Path, self.settings.chats_exports)))
         self.tasks = Registry(
             self.storage.database,
-            Project(self.workspace.named, configured=lambda: workspace or self.settings.workspace),
+            Project(
+                self.workspace.named,
+                configured=lambda: workspace or self.settings.workspace,
+                is_elsewhere=self.workspace.is_elsewhere,
+            ),
         )
         self._hooks = Hooks(
             {

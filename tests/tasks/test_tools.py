@@ -11,7 +11,9 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from harness import RawClient, http_client, open_gateway, stdio_client, toy, write_config
+from harness import RawClient, connect, http_client, open_gateway, stdio_client, toy, write_config
+from pegboard.config import ServerSpec
+from pegboard.servers.wires.http import HttpWire
 from tasks.project import tasks_md, whole, write, write_tasks
 
 pytestmark = pytest.mark.anyio
@@ -219,6 +221,26 @@ async def test_wrong_parameters_are_named(tmp_path: Path) -> None:
             error = await failure(client, tool, arguments)
             assert error["code"] == "TOOL_INVALID_INPUT"
             assert name in error["message"], error
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_client_elsewhere_stays_within_the_workspace(tmp_path: Path, version: str) -> None:
+    """Neither a path nor a folder in its address leads anywhere else on this machine."""
+    root, other = whole(tmp_path / "project"), whole(tmp_path / "other")
+    async with open_gateway(tmp_path, {}, **OWN, workspace="project") as gateway:
+        for address, words in (
+            (gateway.mcp, "outside of the workspace"),
+            (f"{gateway.mcp}?workspace={other}", "outside of the folders"),
+        ):
+            headers = {"X-Forwarded-For": "192.0.2.7"}
+            spec = ServerSpec(name="gateway", given_name="gateway", transport="http", url=address, headers=headers)
+            async with connect(HttpWire(spec), version) as client:
+                refused = await failure(client, "registry_list", {"path": str(other)})
+                assert refused["code"] == "TOOL_INVALID_INPUT"
+                assert words in refused["message"]
+                assert str(root) not in refused["message"]
+        async with http_client(f"{gateway.mcp}?workspace={other}", version) as client:
+            assert (await data(client, "registry_list"))["total"] == 2
 
 
 async def test_no_long_name_or_line_makes_an_answer_long(tmp_path: Path) -> None:

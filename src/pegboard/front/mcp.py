@@ -212,6 +212,7 @@ class McpFront:
             principal=client.principal,
             board=_board(client),
             workspace=client.address.query.get("workspace") or None,
+            remote=client.address.remote,
         )
 
     def _filter(self, client: Client) -> Filter:

@@ -37,6 +37,8 @@ class Caller:
     board: str | None = None
     # The folder it works in, where its address says so.
     workspace: str | None = None
+    # Whether it is on another machine, or may be.
+    remote: bool = False
     # Of the modern era nothing says which requests come from one client: each stands for itself.
     number: int = field(default_factory=lambda: next(_numbers))
 
