@@ -151,6 +151,16 @@ async def test_every_parameter_explains_itself(tmp_path: Path) -> None:
             assert tool["inputSchema"]["additionalProperties"] is False
             assert tool["annotations"]["readOnlyHint"] is (tool["name"] not in CHANGING)
             assert tool["annotations"]["openWorldHint"] is False
+            assert tool["annotations"]["destructiveHint"] is (tool["name"] in CHANGING - {"registry_init"})
+
+
+async def test_the_beginning_is_told(tmp_path: Path) -> None:
+    """A registry that is new, and one that is there already."""
+    async with client_of(tmp_path) as (client, _):
+        holds = "Tasks in the folder: 2, of changes: 1."
+        first, second = [await data(client, "registry_init") for _ in range(2)]
+        assert first["message"] == f"There is an empty registry now: registry_sync fills it. {holds}"
+        assert second["message"] == f"There is a registry already. {holds}"
 
 
 async def test_answers_fit_their_schemas(tmp_path: Path) -> None:

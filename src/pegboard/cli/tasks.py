@@ -127,12 +127,14 @@ def _show_list(data: dict[str, Any]) -> None:
 def _show_next(data: dict[str, Any]) -> None:
     if data["recommended"] is None:
         print(data["reason"])
+        _show_problems(data)
         return
     reasons = [data["reason"], *(row["reason"] for row in data["alternatives"])]
     for row, reason in zip([data["recommended"], *data["alternatives"]], reasons, strict=True):
         print(f"{row['id']}  {row['content']}\n    {reason}")
     if data["blocked_count"]:
         print(f"{data['blocked_count']} held up")
+    _show_problems(data)
 
 
 @plainly

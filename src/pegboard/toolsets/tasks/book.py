@@ -32,7 +32,7 @@ class Book:
             if delta.version > self.rows.version:
                 self.rows.take(delta)
             self.contents = self.folder.contents()
-            self.state = State(self.contents.changes, self.rows, self.state)
+            self.state = State(self.contents, self.rows, self.state)
             return self.state
 
     def look(self) -> Contents:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pegboard.names import nearest
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
@@ -30,8 +30,11 @@ def checked_id(text: str, parameter: str, change: str | None = None) -> TaskId:
     return task
 
 
-def unknown_change(change: str, known: Iterable[str]) -> ToolFailure:
-    """The failure of a call for a change that is not there, with those that come close."""
+def unknown_change(change: str, known: Iterable[str], unread: Mapping[str, str]) -> ToolFailure:
+    """The failure of a call for a change that is not there, with those that come close, or cannot be read."""
+    if change in unread:
+        what = f"nothing is known of the tasks of {shown(change)}: {unread[change]}"
+        return ToolFailure(ToolErrorCode.EXECUTION_FAILED, what, retryable=False)
     close = nearest(change[:_SHOWN], list(known))
     hint = f": did you mean {', '.join(close)}?" if close else "; spec_list shows those there are"
     return not_found(f"there is no change {shown(change)} with tasks{hint}")

@@ -136,7 +136,7 @@ async def drawn(
     checked_choice(form, "format", FORMATS)
     state = await registry.state(path)
     if change is not None and change not in state.changes:
-        raise unknown_change(change, state.changes)
+        raise unknown_change(change, state.changes, state.unread)
     found = graph(state, change)
     text = mermaid(found) if form == "mermaid" else ""
     while len(text) > _LONGEST_TEXT:

@@ -118,12 +118,13 @@ class Registry:
     async def next(self, change: str | None = None, count: int = 1, *, path: str | None = None) -> Next:
         """The best of what can be begun now."""
         most = checked_number(count, "count", 1, MAX_COUNT)
-        _, state = await self._seen(path)
+        book, state = await self._seen(path)
         chosen = list(state.changes.values()) if change is None else [self._change(state, change)]
         tasks = state.next(most, change)
         waiting = [task for each in chosen for task in held_up(each, state)]
         why = [why_now(task, state) for task in tasks]
-        return Next(state, tasks, why, why[0] if why else why_nothing(chosen, waiting, state), len(waiting))
+        reason = why[0] if why else why_nothing(chosen, waiting, state)
+        return Next(state, tasks, why, reason, len(waiting), book.contents.problems)
 
     async def update(
         self,
@@ -292,7 +293,7 @@ class Registry:
     @staticmethod
     def _change(state: State, change: str) -> ChangeTasks:
         if change not in state.changes:
-            raise unknown_change(change, state.changes)
+            raise unknown_change(change, state.changes, state.unread)
         return state.changes[change]
 
     def _existing(self, state: State, wanted: TaskId, parameter: str) -> tuple[Task, ChangeTasks]:

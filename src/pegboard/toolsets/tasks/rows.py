@@ -57,7 +57,7 @@ def listed_tasks(listed: Listed) -> dict[str, Any]:
     if end < listed.filtered:
         answer["message"] = f"{len(fit)} of {listed.filtered} tasks: go on with offset {end}."
     if listed.problems:
-        answer["problems"] = _problems(listed.problems)
+        answer["problems"] = problem_rows(listed.problems)
     return answer
 
 
@@ -106,7 +106,7 @@ def synced_tasks(synced: Synced) -> dict[str, Any]:
     if len(conflicts) < len(synced.conflicts):
         answer["message"] = f"{len(conflicts)} of {len(synced.conflicts)} conflicts fit into an answer."
     if synced.problems:
-        answer["problems"] = _problems(synced.problems)
+        answer["problems"] = problem_rows(synced.problems)
     return answer
 
 
@@ -153,5 +153,6 @@ def _first(names: Sequence[str], most: int) -> list[str]:
     return list(names) if len(names) <= most else [*names[:most], f"… {len(names) - most} more"]
 
 
-def _problems(problems: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+def problem_rows(problems: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    """What could not be read; of very much the first."""
     return [{"path": path, "reason": reason} for path, reason in problems[:20]]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pegboard.toolsets.tasks.cycles import on_cycles
-from pegboard.toolsets.tasks.folder import Change
+from pegboard.toolsets.tasks.folder import Change, Contents
 from pegboard.toolsets.tasks.matching import matched
 from pegboard.toolsets.tasks.table import Delta, Known, Needs
 from pegboard.toolsets.tasks.task import RANK, UNWRITTEN, Block, Status, Task, TaskId
@@ -79,12 +79,14 @@ class ChangeTasks:
 class State:
     """Everything there is to know of a folder's tasks."""
 
-    def __init__(self, changes: Mapping[str, Change], rows: Rows, before: State | None = None) -> None:
+    def __init__(self, contents: Contents, rows: Rows, before: State | None = None) -> None:
         self.version = rows.version
         self.synced_at = rows.synced_at
-        self.folders = changes
+        self.folders: Mapping[str, Change] = contents.changes
+        # Changes that are there but cannot be read, and why.
+        self.unread: Mapping[str, str] = contents.unread
         self.changes: dict[str, ChangeTasks] = {}
-        for name, change in changes.items():
+        for name, change in self.folders.items():
             if change.tasks is not None:
                 last = before.changes.get(name) if before is not None else None
                 self.changes[name] = _joined(change.tasks, name, rows, last)
@@ -137,6 +139,7 @@ class State:
         """Whether every task depends on what it did before: mostly so, as a tick changes nothing about that."""
         return (
             self.kept == before.kept
+            and self.unread.keys() == before.unread.keys()
             and self.changes.keys() == before.changes.keys()
             and all(
                 change is (last := before.changes[name]) or change.needs == last.needs
@@ -202,7 +205,9 @@ class State:
         for needed in self.needs.get(task.id, ()):
             other = self.task(needed)
             if other is None:
-                blocks.append(Block(str(needed), "does not exist"))
+                blocks.append(
+                    Block(str(needed), "cannot be read" if needed.change in self.unread else "does not exist")
+                )
             elif task.id in self.cyclic and self.cyclic.get(needed) == self.cyclic[task.id]:
                 blocks.append(Block(str(needed), "waits for this task in turn: a cycle"))
             elif other.status != "completed":
