@@ -158,7 +158,11 @@ SPEC_FAULTS: dict[str, tuple[str, tuple[str, int, str]]] = {
     "scenario as a list": (SPEC.replace("#### Scenario: A", "- **Scenario: a**"), ("error", 7, "has no scenario")),
     "scenario too high": (SPEC.replace("#### Scenario", "### Scenario"), ("error", 7, "has no scenario")),
     "scenario in code": (SPEC.replace("#### Scenario", "```\n#### Scenario"), ("error", 7, "has no scenario")),
-    "another heading": (SPEC + "#### Note\n", ("warning", 13, "not read as a scenario")),
+    "another heading": (SPEC + "#### Note\n", ("info", 13, "a scenario that is not called one")),
+    "text in the heading": (
+        SPEC.replace("Passwords", "It SHALL check").replace("The system SHALL check passwords.\n", ""),
+        ("warning", 7, "has no text"),
+    ),
     "not a requirement": (SPEC + "### Passkeys\n", ("warning", 13, "not read as a requirement")),
     "twice": (SPEC + SPEC[SPEC.index("### Req") :], ("error", 13, "stands there twice")),
     "elsewhere": (SPEC + "## More\n" + SPEC[SPEC.index("### Req") :], ("error", 14, "not below ## Requirements")),
@@ -178,6 +182,13 @@ async def test_faults_of_a_spec(
     found = await findings(registry)
     assert [row for row in found if row[0] == severity and row[2] == line and words in row[3]], found
     assert (await ask(registry, "spec_validate"))["valid"] == (severity != "error")
+
+
+async def test_a_scenario_counts_by_its_level(registry: Registry, root: Path) -> None:
+    """As it does for OpenSpec: a requirement with `#### Happy path` is a sound one; a hint says how others call it."""
+    write(root, {"specs/auth/spec.md": SPEC.replace("#### Scenario: A wrong one", "#### A wrong one")})
+    found = await ask(registry, "spec_validate", strict=True)
+    assert (found["valid"], found["infos"], len(found["findings"])) == (True, 1, 1)
 
 
 def requirement(name: str) -> str:
@@ -226,6 +237,13 @@ DELTA_FAULTS: dict[str, tuple[str, tuple[str, int, str]]] = {
         "## MODIFIED Requirements\n" + requirement("Passwords"),
         ("error", 5, "MODIFIED has to call it"),
     ),
+    "renamed and removed": (
+        (
+            "## RENAMED Requirements\n- FROM: `### Requirement: Passwords`\n- TO: `### Requirement: Locks`\n"
+            "## REMOVED Requirements\n- `### Requirement: Passwords`\n"
+        ),
+        ("error", 5, "is renamed as well"),
+    ),
     "new name": (
         DELTA + "## RENAMED Requirements\n- FROM: `### Requirement: Passwords`\n- TO: `### Requirement: A form`\n",
         ("error", 10, "is in ADDED as well"),
@@ -255,6 +273,7 @@ async def test_faults_of_a_delta(registry: Registry, root: Path, text: str, want
             f"## MODIFIED Requirements\n{requirement('Locks')}"
         ),
         f"## added requirements\n{requirement('New')}",
+        "## ADDED Requirements\n### Requirement: New\n**Rule**: it MUST be.\n#### Scenario: So\n- **THEN** it is\n",
         "## ADDED Requirements\n### Requirement: New\n**ID**: 7\nIt\nMUST be.\n#### Scenario: So\n- **THEN** it is\n",
     ],
 )

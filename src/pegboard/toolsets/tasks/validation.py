@@ -257,6 +257,7 @@ class _Deltas:
     def _pairs(self) -> Iterator[Finding]:
         modified = dict(self._names["MODIFIED"])
         added = {name for name, _ in self._names["ADDED"]}
+        removed = dict(self._names["REMOVED"])
         for old, new, line in self._renames:
             if not old or not new:
                 what = "a FROM and a TO belong together, each with `### Requirement: NAME`"
@@ -264,6 +265,8 @@ class _Deltas:
             if old and old in modified:
                 what = f'"{old}" is renamed, so MODIFIED has to call it "{new}"'
                 yield Finding("error", self._file, modified[old], what, "use the new name there")
+            if old and old in removed:
+                yield Finding("error", self._file, removed[old], f'"{old}" is renamed as well', "keep one of the two")
             if new and new in added:
                 yield Finding("error", self._file, line, f'"{new}" is in ADDED as well', "keep one of the two")
         yield from _twice(self._file, [(old, line) for old, _, line in self._renames if old])
@@ -289,18 +292,20 @@ class _Deltas:
 
 def _about(file: str, requirement: Requirement) -> Iterator[Finding]:
     name, line = requirement.name, requirement.line
-    if not requirement.text:
-        yield Finding("error", file, line, f'requirement "{name}" has no text', "say below its heading what SHALL be")
+    if not requirement.words:
+        severity: Severity = "warning" if requirement.is_normative else "error"
+        yield Finding(severity, file, line, f'requirement "{name}" has no text', "say below its heading what SHALL be")
     elif not requirement.is_normative:
         yield Finding("error", file, line, f'requirement "{name}" says neither SHALL nor MUST', "say what SHALL be")
-    elif len(requirement.text) > _LONGEST_REQUIREMENT:
+    elif len(requirement.words) > _LONGEST_REQUIREMENT:
         what = f'requirement "{name}" has more than {_LONGEST_REQUIREMENT} characters'
         yield Finding("info", file, line, what, "consider parting it")
-    if not requirement.scenarios:
+    if not requirement.scenarios and not requirement.odd:
         yield Finding("error", file, line, f'requirement "{name}" has no scenario', _SCENARIO_ADVICE)
     for heading in requirement.odd:
-        what = f"#### {heading.title} is not read as a scenario"
-        yield Finding("warning", file, heading.line, what, _SCENARIO_ADVICE)
+        # By its level it is one: so it counts for OpenSpec, too.
+        what = f"#### {heading.title} is a scenario that is not called one"
+        yield Finding("info", file, heading.line, what, _SCENARIO_ADVICE)
 
 
 def _twice(file: str, names: Iterable[tuple[str, int]]) -> Iterator[Finding]:
