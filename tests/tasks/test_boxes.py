@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from pegboard.result import Conflict, ToolFailure
+from pegboard.result import Conflict, ToolErrorCode, ToolFailure
 from pegboard.storage import Storage
-from pegboard.toolsets.tasks import Project, Registry, boxes
+from pegboard.toolsets.tasks import Project, Registry, TaskId, boxes
+from pegboard.toolsets.tasks.folder import Folder
+from pegboard.toolsets.tasks.taskfile import parse
 from tasks.project import statuses, tasks_md, write_tasks
 
 pytestmark = pytest.mark.anyio
@@ -132,6 +134,47 @@ async def test_two_links_to_one_file_wait_for_each_other(registry: Registry, roo
     ticks = (registry.update(f"{'abc'[number % 3]}/{number}", status="completed") for number in range(1, 13))
     await asyncio.gather(*ticks)
     assert tasks_md(root, "a").read_text().count("[x]") == 12
+
+
+async def test_a_lock_that_nobody_gives_back_keeps_nobody_waiting_for_ever(
+    registry: Registry, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program that is stuck is told; once it is gone, the tick is made."""
+    import fcntl
+
+    write_tasks(root, a="- [ ] one\n")
+    monkeypatch.setattr(boxes, "_PATIENCE", 0)
+    handle = os.open(tasks_md(root, "a").parent, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    with pytest.raises(ToolFailure, match=r"another program holds a/tasks\.md") as refused:
+        await registry.update("a/1", status="completed")
+    assert (refused.value.error.code, refused.value.error.retryable) == (ToolErrorCode.UNAVAILABLE, True)
+    os.close(handle)
+    await registry.update("a/1", status="completed")
+    assert tasks_md(root, "a").read_text() == "- [x] one\n"
+
+
+def test_a_link_that_is_turned_around_leads_nowhere_else(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look at where it leads and the reading: the file outside stays as it is, though it says the same."""
+    write_tasks(root, a="- [ ] one\n")
+    file, inside, outside = tasks_md(root, "a"), tasks_md(root, "a").with_name("real.md"), tmp_path / "outside.md"
+    file.rename(inside)
+    outside.write_text("- [ ] one\n")
+    file.symlink_to(outside)
+    read = Folder.bytes
+
+    def turned(folder: Folder, path: Path) -> bytes | None:
+        file.unlink()
+        file.symlink_to(inside)
+        return read(folder, path)
+
+    monkeypatch.setattr(Folder, "bytes", turned)
+    seen = parse(inside.read_bytes(), "a").items[0]
+    with pytest.raises(Conflict, match="leads out"):
+        boxes.set_box(Folder(root / "openspec"), file, TaskId("a", 1), seen, ticked=True)
+    assert outside.read_text() == inside.read_text() == "- [ ] one\n"
 
 
 async def test_a_change_in_between_is_never_overwritten(

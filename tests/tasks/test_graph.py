@@ -59,6 +59,8 @@ async def test_mermaid(registry: Registry, root: Path) -> None:
     assert ":::completed" in text
     labels = re.findall(r't\d\["(.*)"\]:::', text)
     assert len(labels) == 3
+    write_tasks(root, b="nothing\n")
+    assert 't2["1: does not exist"]:::missing' in (await drawn(registry))["graph"]
     assert not any(character in label for label in labels for character in '"<>`&[]')
 
 

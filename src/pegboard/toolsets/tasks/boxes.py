@@ -8,13 +8,17 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Generator
 from pathlib import Path
 
-from pegboard.result import Conflict, ToolErrorCode, ToolFailure
+from pegboard.result import Conflict, ToolErrorCode, ToolFailure, unavailable
 from pegboard.toolsets.tasks.folder import Folder, Unreadable
 from pegboard.toolsets.tasks.task import TaskId
 from pegboard.toolsets.tasks.taskfile import Item, TaskFile, parse, with_box
+
+# Seconds to wait for others that change the same file, and between two tries.
+_PATIENCE, _PAUSE = 10.0, 0.01
 
 
 def set_box(folder: Folder, path: Path, task: TaskId, seen: Item, *, ticked: bool) -> TaskFile:
@@ -22,7 +26,7 @@ def set_box(folder: Folder, path: Path, task: TaskId, seen: Item, *, ticked: boo
     try:
         # A link stays a link: what it leads to is changed, and that is inside of the folder.
         target = path.resolve()
-        with _alone_with(target):
+        with _alone_with(target, task):
             return _set(folder, path, target, task, seen, ticked=ticked)
     except Unreadable as exc:
         raise Conflict(f"{task} was not changed: {exc}") from None
@@ -34,6 +38,9 @@ def set_box(folder: Folder, path: Path, task: TaskId, seen: Item, *, ticked: boo
 
 def _set(folder: Folder, path: Path, target: Path, task: TaskId, seen: Item, *, ticked: bool) -> TaskFile:
     before = folder.bytes(path)
+    if not folder.within(target):
+        # A link that was turned around just now: what was read is not what would be written.
+        raise Unreadable(f"{path.name} is a link that leads out of the folder")
     file = parse(before or b"", task.change)
     item = file.item(task.number)
     if before is None or item is None or item.content != seen.content:
@@ -96,22 +103,36 @@ def _settle(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _alone_with(path: Path) -> Generator[None]:
+def _alone_with(path: Path, task: TaskId) -> Generator[None]:
     """Of two Pegboards that tick boxes of the same file, one waits: neither's tick is lost."""
     if sys.platform == "win32":
         yield
         return
-    import fcntl
-
     # The folder and not the file, which is another one after each change.
     handle = os.open(path.parent, os.O_RDONLY)
     try:
-        with contextlib.suppress(OSError):
-            # Not every file system knows locks; there the last look has to do.
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        give_up = time.monotonic() + _PATIENCE
+        while not _locked(handle):
+            # Whoever holds it may be stuck, and this thread is one of few.
+            if time.monotonic() >= give_up:
+                raise unavailable(f"{task} was not changed: another program holds {_said(path)}; try again")
+            time.sleep(_PAUSE)
         yield
     finally:
         os.close(handle)
+
+
+def _locked(handle: int) -> bool:
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        # Not every file system knows locks; there the last look has to do.
+        return True
+    return True
 
 
 def _said(path: Path) -> str:

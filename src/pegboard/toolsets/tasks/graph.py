@@ -94,7 +94,7 @@ def mermaid(drawn: Graph) -> str:
         for task, node in drawn.nodes.items():
             if task.change == change:
                 # Not `1. `: with that a list begins, and Mermaid has no lists.
-                label = f"{task.number}: {_quoted(_short(node.content))}"
+                label = f"{task.number}: {_quoted(_short(node.content or 'does not exist'))}"
                 lines.append(f'        {names[task]}["{label}"]:::{node.status}')
         lines.append("    end")
     for task, needed in drawn.needs.items():
