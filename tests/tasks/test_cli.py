@@ -146,6 +146,21 @@ def test_conflicts_and_problems_are_shown(config: Path, tmp_path: Path) -> None:
     assert "conflict" not in ok(config, root, "sync")
 
 
+def test_a_sync_says_what_became_of_which_task(tmp_path: Path) -> None:
+    """Before it is done and after; of very many the first."""
+    config = write_config(tmp_path / "pegboard.json", {}, toolsets=["tasks"])
+    root = write_tasks(tmp_path / "project", a="- [ ] one\n- [ ] two\n")
+    ok(config, root, "sync")
+    write_tasks(root, a="- [x] one\n- [ ] altogether different\n")
+    for args in (("sync", "--dry-run"), ("sync",)):
+        said = ok(config, root, *args)
+        assert "  ~ a/1  one  (ticked)\n  + a/2  altogether different\n  - a/2  two\n" in said
+    write_tasks(root, b="- [ ] more of them\n" * 30)
+    said = ok(config, root, "sync")
+    assert said.count("  + b/") == 20
+    assert said.endswith("  … 10 more\n")
+
+
 def test_no_text_steers_the_terminal(tmp_path: Path) -> None:
     """A tasks.md of somebody else may hold escape sequences: they are not passed on, whichever command shows them."""
     config = write_config(tmp_path / "pegboard.json", {}, toolsets=["tasks"])

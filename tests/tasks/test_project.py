@@ -150,8 +150,14 @@ async def test_a_client_elsewhere_stays_within_the_workspace(tmp_path: Path) -> 
     assert await named.folder() == below
     with pytest.raises(ToolFailure, match="outside of the folders"):
         await named.folder(str(open_to_all))
-    with pytest.raises(ToolFailure, match="no folder open that is one of this machine"):
-        await workspace(tmp_path, [secret], str(open_to_all), elsewhere=True).folder()
+    # Its own projects are none of ours: it has to say that it means one of these.
+    for roots in ([secret], ["file:///Users/me/shop"], []):
+        foreign = workspace(tmp_path, roots, str(open_to_all), elsewhere=True)
+        with pytest.raises(ToolFailure, match="no folder open that is one of this machine"):
+            await foreign.folder()
+        assert await foreign.folder("below") == below
+        with pytest.raises(ToolFailure, match="outside of the workspace"):
+            await foreign.folder(str(secret))
 
 
 async def test_a_refusal_says_no_more_than_the_caller_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

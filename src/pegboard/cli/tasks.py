@@ -15,6 +15,9 @@ _Folder = Annotated[
     Path | None,
     typer.Option("--path", "--workspace", "-p", help="The folder that holds openspec; else this one or one above it."),
 ]
+_SIGNS = {"added": "+", "updated": "~", "removed": "-"}
+# Of so many tasks a sync tells what became of them.
+_MOST_SHOWN = 20
 _Change = Annotated[str | None, typer.Option("--change", help="Only tasks of this change.")]
 
 
@@ -152,6 +155,12 @@ def _show_sync(data: dict[str, Any]) -> None:
     counts = ", ".join(f"{data[what]} {what}" for what in ("added", "updated", "removed"))
     would = "would be " if data["dry_run"] else ""
     print(f"{data['synced_changes']} changes: {would}{counts}")
+    told = data["changes"][:_MOST_SHOWN]
+    for row in told:
+        what = f"  ({row['what']})" if "what" in row else ""
+        print(f"  {_SIGNS[row['change']]} {row['id']}  {row['content']}{what}")
+    if more := data["added"] + data["updated"] + data["removed"] - len(told):
+        print(f"  … {more} more")
     for row in data["conflicts"]:
         print(f"conflict: {row['id']} is {row['registry']} here and {row['file']} in its file; {row['outcome']}")
     _show_problems(data)

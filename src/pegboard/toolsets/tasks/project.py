@@ -71,21 +71,23 @@ class Project:
         if path is not None and path.strip():
             return self._given(path, self._bounds(await self._named()))
         try:
-            bounds = self._bounds(await self._named())
+            named = await self._named()
         except ToolFailure:
             # Nobody knows the client's bounds, but what is configured here is in nobody's way.
-            bounds = None
-        return _first(bounds) if bounds is not None and bounds.named else self._own()
+            named = None
+        bounds = self._bounds(named)
+        # Whoever has other projects open does not mean ours, unless they say so.
+        return self._own() if named is None or bounds is None else _first(bounds)
 
     def _bounds(self, named: Sequence[str] | None) -> _Bounds | None:
         """What the caller stays within, if anything."""
-        if named is None:
-            return _Bounds([self._base()], named=False) if self._is_elsewhere() else None
-        roots = [_resolved(folder) for each in named if (folder := _local(each)) is not None]
-        if self._is_elsewhere():
-            # The same name means another folder there, unless it is one that is open to them here.
-            roots = [root for root in roots if root.is_relative_to(self._base())]
-        return _Bounds(roots, named=True)
+        roots = [_resolved(folder) for each in named or () if (folder := _local(each)) is not None]
+        if not self._is_elsewhere():
+            return None if named is None else _Bounds(roots, named=True)
+        # The same name means another folder there, unless it is one that is open to them here.
+        base = self._base()
+        inside = [root for root in roots if root.is_relative_to(base)]
+        return _Bounds(inside or [base], named=bool(inside))
 
     def _base(self) -> Path:
         """The workspace of this machine."""
@@ -138,7 +140,7 @@ def _local(named: str) -> Path | None:
 
 
 def _first(roots: _Bounds) -> Path:
-    if not roots.folders:
+    if not roots.folders or not roots.named:
         raise not_found("your client has no folder open that is one of this machine: open one, or give path")
     for root in roots.folders:
         if (found := _openspec(root)) is not None:
