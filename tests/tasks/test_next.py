@@ -125,3 +125,18 @@ async def test_a_change_that_cannot_be_read_is_not_said_to_be_missing(registry: 
     assert "big/1 does not exist" in (await registry.next()).reason
     write_tasks(root, big="- [x] one\n")
     assert [str(task.id) for task in (await registry.next()).tasks] == ["a/1"]
+
+
+async def test_nothing_takes_the_place_of_a_task_that_is_gone(registry: Registry, root: Path) -> None:
+    """A change that is called as the gone one is told is another one: what was depended on is still missing."""
+    write_tasks(root, a="- [ ] one\n", b="- [ ] two\n")
+    await registry.deps("b/1", "add", ["a/1"])
+    tasks_md(root, "a").unlink()
+    assert "a (gone)/1 does not exist" in (await registry.next("b")).reason
+    other = tasks_md(root, "a (gone)")
+    other.parent.mkdir()
+    other.write_text("- [x] something else\n")
+    found = await registry.next("b")
+    assert (found.tasks, "a (gone)*/1 does not exist" in found.reason) == ([], True)
+    await registry.deps("b/1", "remove", ["a (gone)*/1"])
+    assert await offered(registry) == ["b/1"]

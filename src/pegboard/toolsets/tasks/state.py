@@ -193,8 +193,16 @@ class State:
             if task is not None:
                 other = self._of_row(known)
                 # A task that is gone is told by the number it had.
-                found.setdefault(task.id, {})[other.id if other is not None else _former(known)] = need
+                found.setdefault(task.id, {})[other.id if other is not None else self._former(known)] = need
         return found
+
+    def _former(self, known: Known) -> TaskId:
+        """The id of a task that is gone; marked, since another task may have its number by now."""
+        change = f"{known.change} (gone)"
+        while change in self.folders:
+            # Somebody's own change may be called so, and is not what was meant.
+            change += "*"
+        return TaskId(change, known.number)
 
     def _of_row(self, known: Known) -> Task | None:
         change = self.changes.get(known.change)
@@ -222,11 +230,6 @@ def _turned(needs: Mapping[TaskId, Sequence[TaskId]]) -> dict[TaskId, list[TaskI
         for other in needed:
             found.setdefault(other, []).append(task)
     return found
-
-
-def _former(known: Known) -> TaskId:
-    """The id of a task that is gone; marked, since another task may have its number by now."""
-    return TaskId(f"{known.change} (gone)", known.number)
 
 
 def _joined(file: TaskFile, change: str, rows: Rows, last: ChangeTasks | None) -> ChangeTasks:
