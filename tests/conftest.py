@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 
-from pegboard.log import _ToStructlog
+from pegboard.log import _ToStructlog, logger
 from pegboard.storage import Storage, open_storage
 
 if TYPE_CHECKING:
@@ -45,8 +45,9 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def own_logging() -> Generator[None]:
     """Whatever a test sets up is gone after it: logging has one root for everyone."""
     root, config = logging.getLogger(), structlog.get_config()
-    level = root.level
+    level, told_from = root.level, logger().told_from
     yield
+    logger().told_from, logger().destination = told_from, None
     for handler in [handler for handler in root.handlers if isinstance(handler, _ToStructlog)]:
         root.removeHandler(handler)
     root.setLevel(level)

@@ -106,7 +106,11 @@ class Board:
         self.chats = Chats(self._chat_index, local_sources(exports=map(Path, self.settings.chats_exports)))
         self.tasks = Registry(
             self.storage.database,
-            Project(self.workspace.named, configured=lambda: workspace or self.settings.workspace),
+            Project(
+                self.workspace.named,
+                configured=lambda: workspace or self.settings.workspace,
+                is_elsewhere=self.workspace.is_elsewhere,
+            ),
         )
         self._hooks = Hooks(
             {
@@ -124,6 +128,7 @@ class Board:
         # Servers that were taken out of the config while running, and the tools they had.
         self._removed: dict[str, frozenset[str]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._warming_up: asyncio.Task[None] | None = None
         self._applying = asyncio.Lock()
 
     @staticmethod
@@ -154,10 +159,12 @@ class Board:
             server.era = "modern" if record.era == "modern" else "handshake"
             if not server.spec.enabled:
                 self._shelve(name)
-        self._own(self.finder.warm_up())
+        self._warming_up = asyncio.get_running_loop().create_task(self.finder.warm_up())
 
     async def close(self) -> None:
         """Stop everything and leave nothing behind."""
+        if self._warming_up is not None:
+            self._warming_up.cancel()
         self.lists.close()
         await self.relay.close()
         await self.discovery.close()

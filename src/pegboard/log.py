@@ -6,26 +6,20 @@ set that up, else to the logger `pegboard` of Python's own, which is quiet unles
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import sys
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, TextIO, cast
-
-import structlog
+from typing import Any, TextIO
 
 trace_id: ContextVar[str | None] = ContextVar("trace_id", default=None)
 
 # structlog knows no levels in between; some libraries do.
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
-
 _NUMBERS = {name.lower(): number for name, number in logging.getLevelNamesMapping().items()}
-# Without a configuration everything is told.
-_told_from = logging.DEBUG
-
-Logger = structlog.typing.FilteringBoundLogger
 
 
 def new_trace_id() -> str:
@@ -34,25 +28,70 @@ def new_trace_id() -> str:
     return f"{random.getrandbits(64):016x}"
 
 
+class Logger:
+    """Takes events. What is not told costs next to nothing: structlog itself is loaded for the first that is."""
+
+    def __init__(self) -> None:
+        self.told_from = logging.DEBUG
+        # Where events are to go once there are any.
+        self.destination: TextIO | None = None
+
+    def debug(self, event: str, **fields: Any) -> None:
+        """Something that helps to find a fault."""
+        self.log(logging.DEBUG, event, **fields)
+
+    def info(self, event: str, **fields: Any) -> None:
+        """Something that happened as it should."""
+        self.log(logging.INFO, event, **fields)
+
+    def warning(self, event: str, **fields: Any) -> None:
+        """Something that somebody may have to look at."""
+        self.log(logging.WARNING, event, **fields)
+
+    def error(self, event: str, **fields: Any) -> None:
+        """Something that went wrong."""
+        self.log(logging.ERROR, event, **fields)
+
+    def log(self, level: int, event: str, **fields: Any) -> None:
+        """One event of any level."""
+        if level < self.told_from:
+            return
+        if (current := trace_id.get()) is not None:
+            fields.setdefault("traceId", current)
+        if self.destination is not None:
+            destination, self.destination = self.destination, None
+            _configure_structlog(destination, self.told_from)
+        structlog = sys.modules.get("structlog")
+        if structlog is not None and structlog.is_configured():
+            structlog.get_logger().log(level, event, **fields)
+        elif _OWN.isEnabledFor(level):
+            _OWN.log(level, json.dumps({"event": event, **fields}, ensure_ascii=False, default=repr))
+
+
+_OWN = logging.getLogger("pegboard")
+_LOGGER = Logger()
+
+
 def logger() -> Logger:
     """The logger every module uses."""
-    if not structlog.is_configured():
-        return _INSIDE_A_PROGRAM
-    current = trace_id.get()
-    return cast("Logger", structlog.get_logger() if current is None else structlog.get_logger(traceId=current))
+    return _LOGGER
 
 
 def is_told(level: str) -> bool:
-    """Whether events of this level go anywhere; to ask is cheaper than to tell nobody."""
-    return _NUMBERS[level] >= _told_from
+    """Whether events of this level may go anywhere."""
+    return _NUMBERS[level] >= _LOGGER.told_from
 
 
 def configure(level: str = "info", stream: TextIO | None = None) -> None:
     """Send events to `stream` (stderr), and what libraries log along with them."""
-    out = stream or sys.stderr
-    number = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
-    global _told_from
-    _told_from = number
+    _LOGGER.told_from = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
+    _LOGGER.destination = stream or sys.stderr
+    logging.basicConfig(handlers=[_ToStructlog()], level=max(_LOGGER.told_from, logging.WARNING), force=True)
+
+
+def _configure_structlog(out: TextIO, number: int) -> None:
+    import structlog
+
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -63,23 +102,6 @@ def configure(level: str = "info", stream: TextIO | None = None) -> None:
         logger_factory=structlog.WriteLoggerFactory(file=out),
         cache_logger_on_first_use=False,
     )
-    logging.basicConfig(handlers=[_ToStructlog()], level=max(number, logging.WARNING), force=True)
-
-
-def _add_trace_id(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    if "traceId" not in event and (current := trace_id.get()) is not None:
-        event["traceId"] = current
-    return event
-
-
-_INSIDE_A_PROGRAM = cast(
-    "Logger",
-    structlog.wrap_logger(
-        logging.getLogger("pegboard"),
-        processors=[structlog.stdlib.filter_by_level, _add_trace_id, structlog.processors.JSONRenderer()],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.NOTSET),
-    ),
-)
 
 
 class _ToStructlog(logging.Handler):

@@ -23,6 +23,9 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Generator[InMemorySpanExporter]:
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
+    monkeypatch.setattr(telemetry, "_found", None)
+    monkeypatch.setattr(telemetry, "_looked_at", None)
     yield exporter
     provider.shutdown()
 
@@ -68,10 +71,12 @@ async def test_a_call_within_a_span_is_its_child(spans: InMemorySpanExporter) ->
 
 async def test_without_the_sdk_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """And nothing else changes."""
-    telemetry._starter.cache_clear()
+    telemetry._has_sdk.cache_clear()
     monkeypatch.setattr(telemetry, "find_spec", lambda _: None)
+    monkeypatch.setattr(telemetry, "_found", None)
+    monkeypatch.setattr(telemetry, "_looked_at", None)
     try:
         async with Pegboard({"one": toy()}, settings={"toolsets": []}) as board:
             assert (await board.call("one__echo", {"text": "x"})).success
     finally:
-        telemetry._starter.cache_clear()
+        telemetry._has_sdk.cache_clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import stat
 import subprocess
@@ -12,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from pegboard.result import Conflict, ToolFailure
+from pegboard.result import Conflict, ToolErrorCode, ToolFailure
 from pegboard.storage import Storage
-from pegboard.toolsets.tasks import Project, Registry, boxes
+from pegboard.toolsets.tasks import Project, Registry, TaskId, boxes
+from pegboard.toolsets.tasks.folder import Folder
+from pegboard.toolsets.tasks.taskfile import parse
 from tasks.project import statuses, tasks_md, write_tasks
 
 pytestmark = pytest.mark.anyio
@@ -69,6 +72,111 @@ async def test_the_mode_stays_and_nothing_is_left_behind(registry: Registry, roo
     assert [path.name for path in file.parent.iterdir()] == ["tasks.md"]
 
 
+async def test_owner_group_and_attributes_stay(registry: Registry, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of somebody else stays theirs, as far as the system lets us; what else is known of it stays with it."""
+    write_tasks(root, a="- [ ] one\n")
+    file = tasks_md(root, "a")
+    with contextlib.suppress(OSError):
+        # Not every file system has a place for it.
+        os.setxattr(file, "user.colour", b"green")
+    attributes = os.listxattr(file)
+    given: list[tuple[int, int]] = []
+    monkeypatch.setattr(boxes.os, "chown", lambda _, uid, gid: given.append((uid, gid)))
+    before = file.stat()
+    await registry.update("a/1", status="completed")
+    assert given == [(before.st_uid, -1), (-1, before.st_gid)]
+    assert os.listxattr(file) == attributes
+    assert file.stat().st_mtime_ns > before.st_mtime_ns
+
+
+async def test_who_may_not_give_a_file_away_ticks_it_all_the_same(
+    registry: Registry, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the administrator may set an owner."""
+    write_tasks(root, a="- [ ] one\n")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(boxes.os, "chown", refuse)
+    await registry.update("a/1", status="completed")
+    assert tasks_md(root, "a").read_text() == "- [x] one\n"
+
+
+async def test_a_write_protected_file_stays_as_it_is(registry: Registry, root: Path) -> None:
+    """Whoever protects a file means it, also where its folder would let another one take its place."""
+    write_tasks(root, a="- [ ] one\n")
+    tasks_md(root, "a").chmod(0o444)
+    with pytest.raises(ToolFailure, match=r"a/1 was not changed: a/tasks.md cannot be written: it is write-protected"):
+        await registry.update("a/1", status="completed")
+    assert tasks_md(root, "a").read_text() == "- [ ] one\n"
+    assert await statuses(registry) == {"a/1": "pending"}
+    await registry.update("a/1", priority="high")
+
+
+async def test_a_refusal_does_not_say_where_on_the_machine_the_file_is(
+    registry: Registry, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client elsewhere learns which file it was, and nothing of the folders around it."""
+    write_tasks(root, a="- [ ] one\n")
+    while_writing(monkeypatch, lambda: tasks_md(root, "a").write_bytes(b"- [ ] two\n"))
+    with pytest.raises(Conflict, match=r"a/tasks\.md has changed") as refused:
+        await registry.update("a/1", status="completed")
+    assert str(root) not in str(refused.value)
+
+
+async def test_two_links_to_one_file_wait_for_each_other(registry: Registry, root: Path) -> None:
+    """Ticks through several changes whose tasks.md are one file all count."""
+    write_tasks(root, a="".join(f"- [ ] Task of number {number}\n" for number in range(1, 13)))
+    for change in ("b", "c"):
+        (root / "openspec" / "changes" / change).mkdir()
+        tasks_md(root, change).symlink_to(tasks_md(root, "a"))
+    ticks = (registry.update(f"{'abc'[number % 3]}/{number}", status="completed") for number in range(1, 13))
+    await asyncio.gather(*ticks)
+    assert tasks_md(root, "a").read_text().count("[x]") == 12
+
+
+async def test_a_lock_that_nobody_gives_back_keeps_nobody_waiting_for_ever(
+    registry: Registry, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program that is stuck is told; once it is gone, the tick is made."""
+    import fcntl
+
+    write_tasks(root, a="- [ ] one\n")
+    monkeypatch.setattr(boxes, "_PATIENCE", 0)
+    handle = os.open(tasks_md(root, "a").parent, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    with pytest.raises(ToolFailure, match=r"another program holds a/tasks\.md") as refused:
+        await registry.update("a/1", status="completed")
+    assert (refused.value.error.code, refused.value.error.retryable) == (ToolErrorCode.UNAVAILABLE, True)
+    os.close(handle)
+    await registry.update("a/1", status="completed")
+    assert tasks_md(root, "a").read_text() == "- [x] one\n"
+
+
+def test_a_link_that_is_turned_around_leads_nowhere_else(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look at where it leads and the reading: the file outside stays as it is, though it says the same."""
+    write_tasks(root, a="- [ ] one\n")
+    file, inside, outside = tasks_md(root, "a"), tasks_md(root, "a").with_name("real.md"), tmp_path / "outside.md"
+    file.rename(inside)
+    outside.write_text("- [ ] one\n")
+    file.symlink_to(outside)
+    read = Folder.bytes
+
+    def turned(folder: Folder, path: Path) -> bytes | None:
+        file.unlink()
+        file.symlink_to(inside)
+        return read(folder, path)
+
+    monkeypatch.setattr(Folder, "bytes", turned)
+    seen = parse(inside.read_bytes(), "a").items[0]
+    with pytest.raises(Conflict, match="leads out"):
+        boxes.set_box(Folder(root / "openspec"), file, TaskId("a", 1), seen, ticked=True)
+    assert outside.read_text() == inside.read_text() == "- [ ] one\n"
+
+
 async def test_a_change_in_between_is_never_overwritten(
     registry: Registry, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,6 +222,36 @@ async def test_a_number_that_is_another_task_by_now_is_refused(registry: Registr
     await registry.sync()
     await registry.update("a/2", status="completed")
     assert tasks_md(root, "a").read_text() == before.replace("- [ ] Draw", "- [x] Draw")
+
+
+async def test_a_number_that_was_told_before_the_file_changed_is_refused(registry: Registry, root: Path) -> None:
+    """Also in a folder that was never synced: the caller has to look again, and trying again is not looking."""
+    write_tasks(root, a="- [ ] Draw the form\n- [ ] Check passwords\n", b="- [ ] Other\n")
+    await registry.list()
+    after = "- [ ] Buy a house\n- [ ] Draw the form\n- [ ] Check passwords\n"
+    write_tasks(root, a=after)
+    for _ in range(2):
+        with pytest.raises(Conflict, match=r"changed since it was read\. It was 'Draw the form' and is 'Buy a house'"):
+            await registry.update("a/1", status="completed")
+        with pytest.raises(Conflict, match="Check passwords"):
+            await registry.deps("a/2", "add", ["3"])
+        with pytest.raises(Conflict, match="Draw the form"):
+            await registry.deps("b/1", "add", ["a/1"])
+    assert tasks_md(root, "a").read_text() == after
+    assert (await registry.next("a")).tasks[0].content == "Buy a house"
+    await registry.update("a/1", status="completed")
+    assert tasks_md(root, "a").read_text() == after.replace("- [ ] Buy", "- [x] Buy")
+
+
+async def test_a_task_that_was_renumbered_in_its_text_is_still_the_one_that_was_told(
+    registry: Registry, root: Path
+) -> None:
+    """The number that is printed in a text is not what tells a task from others."""
+    write_tasks(root, a="- [ ] 1.1 Draw the form\n")
+    await registry.list()
+    write_tasks(root, a="- [ ] 2.1 Draw the form\n")
+    await registry.update("a/1", status="completed")
+    assert tasks_md(root, "a").read_text() == "- [x] 2.1 Draw the form\n"
 
 
 async def test_a_hand_that_changed_another_line_is_in_nobodys_way(registry: Registry, root: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Generator
@@ -14,6 +16,29 @@ import pytest
 
 from harness import serving, write_config
 from tasks.project import tasks_md, whole, write_tasks
+
+ESCAPES = "red \x1b[31mline\x1b[2J \x1b]0;title\x07 \x9b2J end"
+
+
+def in_a_terminal(config: Path, cwd: Path, width: int, *args: str) -> str:
+    """What a person sees in a terminal so wide."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    command = [sys.executable, "-m", "pegboard", "tasks", *args, "--config", str(config)]
+    screen, keyboard = pty.openpty()
+    fcntl.ioctl(keyboard, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    process = subprocess.Popen(command, cwd=cwd, stdout=keyboard, env={**env, "NO_COLOR": "1", "TERM": "xterm"})
+    os.close(keyboard)
+    seen = b""
+    with contextlib.suppress(OSError), os.fdopen(screen, "rb", buffering=0) as output:
+        while part := output.read(65_536):
+            seen += part
+    assert process.wait(60) == 0
+    return re.sub(r"\x1b\[[0-9;]*m", "", seen.decode())
 
 
 def pegboard(config: Path, cwd: Path, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -119,3 +144,56 @@ def test_conflicts_and_problems_are_shown(config: Path, tmp_path: Path) -> None:
     assert "left out: changes/broken: tasks.md is not a file" in said
     assert "settled for the file" in ok(config, root, "sync", "--force")
     assert "conflict" not in ok(config, root, "sync")
+
+
+def test_a_sync_says_what_became_of_which_task(tmp_path: Path) -> None:
+    """Before it is done and after; of very many the first."""
+    config = write_config(tmp_path / "pegboard.json", {}, toolsets=["tasks"])
+    root = write_tasks(tmp_path / "project", a="- [ ] one\n- [ ] two\n")
+    ok(config, root, "sync")
+    write_tasks(root, a="- [x] one\n- [ ] altogether different\n")
+    for args in (("sync", "--dry-run"), ("sync",)):
+        said = ok(config, root, *args)
+        assert "  ~ a/1  one  (ticked)\n  + a/2  altogether different\n  - a/2  two\n" in said
+    write_tasks(root, b="- [ ] more of them\n" * 30)
+    said = ok(config, root, "sync")
+    assert said.count("  + b/") == 20
+    assert said.endswith("  … 10 more\n")
+
+
+def test_no_text_steers_the_terminal(tmp_path: Path) -> None:
+    """A tasks.md of somebody else may hold escape sequences: they are not passed on, whichever command shows them."""
+    config = write_config(tmp_path / "pegboard.json", {}, toolsets=["tasks"])
+    root = write_tasks(tmp_path / "project", a=f"- [ ] {ESCAPES}\n- [ ] two {ESCAPES} <!-- depends: 1 -->\n")
+    shown = [
+        ok(config, root, *args)
+        for args in (("list",), ("next", "--count", "2"), ("graph",), ("graph", "--mermaid"), ("done", "a/1"))
+    ]
+    tasks_md(root, "a").write_text(f"- [ ] {ESCAPES}\n")
+    shown.append(ok(config, root, "sync"))
+    for text in shown:
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text), text
+
+
+def test_every_text_is_seen_in_a_narrow_terminal(tmp_path: Path) -> None:
+    """A long id, folded, leaves room for the words and the status."""
+    config = write_config(tmp_path / "pegboard.json", {}, toolsets=["tasks"])
+    root = write_tasks(tmp_path / "project", **{"replace_the_" + "very_" * 10 + "old_login": "- [ ] Draw forms\n"})
+    for width in (60, 80):
+        seen = in_a_terminal(config, root, width, "list")
+        assert "pending" in seen, seen
+        assert "Draw" in seen, seen
+        assert "forms" in seen, seen
+        assert max(map(len, seen.splitlines())) <= width
+
+
+def test_an_output_that_cannot_write_every_character_gets_the_rest(tmp_path: Path) -> None:
+    """Where the locale is none of Unicode: a question mark in a picture, an escape in JSON, never a traceback."""
+    config = write_config(tmp_path / "pegboard.json", {}, toolsets=["tasks"])
+    root = write_tasks(tmp_path / "project", a="- [ ] Näher 😀\n- [ ] two <!-- depends: 1 -->\n")
+    for args in (("graph",), ("next",), ("list",)):
+        done = pegboard(config, root, *args, PYTHONIOENCODING="ascii")
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        assert "N?her ?" in done.stdout
+    done = pegboard(config, root, "next", "--json", PYTHONIOENCODING="ascii")
+    assert json.loads(done.stdout)["data"]["recommended"]["content"] == "Näher 😀"

@@ -55,11 +55,59 @@ async def test_mermaid(registry: Registry, root: Path) -> None:
     )
     text = (await drawn(registry))["graph"]
     assert text.startswith("flowchart LR\n")
-    assert "    t1 --> t0\n    t2 --> t0\n" in text
+    assert "    t0 --> t1\n    t2 --> t1\n" in text
     assert ":::completed" in text
     labels = re.findall(r't\d\["(.*)"\]:::', text)
     assert len(labels) == 3
+    write_tasks(root, b="nothing\n")
+    assert 't2["1: does not exist"]:::missing' in (await drawn(registry))["graph"]
     assert not any(character in label for label in labels for character in '"<>`&[]')
+
+
+async def test_no_label_is_markdown(registry: Registry, root: Path) -> None:
+    """Mermaid reads labels as Markdown: with `1. ` a list would begin, which it does not draw, and `_x_` would lean."""
+    write_tasks(root, a="- [ ] 1. _Plan_ *it*\n- [ ] - two\x1b[31m\u202e <!-- depends: 1 -->\n")
+    labels = re.findall(r't\d\["(.*)"\]:::', (await drawn(registry))["graph"])
+    assert labels == ["1: 1. #95;Plan#95; #42;it#42;", "2: - two#91;31m"]
+
+
+async def test_mermaid_draws_what_it_is_given(registry: Registry, root: Path) -> None:
+    """At most 500 arrows and 50,000 characters, which are its own limits; what is left out is said."""
+    long = "[[[[[[" * 20
+    web = "- [ ] first\n" + "".join(
+        f"- [ ] n <!-- depends: {', '.join(map(str, range(1, n)))} -->\n" for n in range(2, 60)
+    )
+    write_tasks(root, web=web, long="- [ ] a\n" + f"- [ ] {long} <!-- depends: 1 -->\n" * 400)
+    for change in ("web", "long", None):
+        found = await drawn(registry, "mermaid", change)
+        text = found["graph"]
+        edges = text.count(" --> ")
+        assert edges <= 500
+        assert len(text) <= 50_000
+        left_out = found["left_out"], found["dependencies_left_out"]
+        assert any(left_out)
+        for count, what in zip(left_out, ("tasks", "dependencies"), strict=True):
+            assert (f"%% {count} more {what} are left out" in text) is bool(count)
+    assert (await drawn(registry, "mermaid", "web"))["dependencies_left_out"] == 59 * 58 // 2 - 500
+    assert (await drawn(registry, "text", "web"))["graph"].endswith("more dependencies are left out\n")
+
+
+async def test_a_change_is_drawn_in_its_order(registry: Registry, root: Path) -> None:
+    """By number, whoever waits for whom."""
+    write_tasks(root, a="- [ ] one <!-- depends: 3 -->\n- [ ] two\n- [ ] three\n")
+    text = (await drawn(registry, "mermaid", "a"))["graph"]
+    assert re.findall(r't\d\["(\d)', text) == ["1", "2", "3"]
+
+
+async def test_a_long_chain_stays_within_a_screen(registry: Registry, root: Path) -> None:
+    """It goes on at the margin, below, and each task still stands there with all that waits for it."""
+    chain = "- [ ] first\n" + "".join(f"- [ ] next <!-- depends: {n} -->\n" for n in range(1, 100))
+    write_tasks(root, a=chain)
+    lines = (await drawn(registry, "text"))["graph"].splitlines()
+    assert max(map(len, lines)) < 80
+    assert "a/16  next  (goes on below)" in lines[15]
+    assert lines[16] == "☐ a/16  next  (waits)"
+    assert {line.split("/")[1].split()[0] for line in lines} == {str(number) for number in range(1, 101)}
 
 
 async def test_one_change(registry: Registry, root: Path) -> None:
@@ -80,7 +128,8 @@ async def test_a_long_chain_and_a_crowd_are_drawn(registry: Registry, root: Path
     write_tasks(root, a="- [ ] first\n" + "".join(f"- [ ] next <!-- depends: {n} -->\n" for n in range(1, 700)))
     found = await drawn(registry, "text")
     assert (found["tasks"], found["left_out"]) == (500, 200)
-    assert found["graph"].count("\n") == 501
+    assert found["graph"].count("goes on below") == 33
+    assert found["graph"].count("\n") == 500 + 33 + 1
 
 
 async def test_a_web_is_not_drawn_for_ever(registry: Registry, root: Path) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pegboard.toolsets.tasks import Registry
-from tasks.project import write_tasks
+from pegboard.result import ToolErrorCode, ToolFailure
+from pegboard.toolsets.tasks import Filter, Registry, drawn
+from tasks.project import tasks_md, write_tasks
 
 pytestmark = pytest.mark.anyio
 
@@ -102,3 +103,40 @@ async def test_what_was_ticked_a_moment_ago_counts(registry: Registry, root: Pat
     assert await offered(registry) == ["a/1"]
     write_tasks(root, a="- [x] one\n- [ ] two <!-- depends: 1 -->\n")
     assert await offered(registry) == ["a/2"]
+
+
+async def test_a_change_that_cannot_be_read_is_not_said_to_be_missing(registry: Registry, root: Path) -> None:
+    """Whoever asks for it is told why; what depends on it waits for the same reason, until it can be read again."""
+    write_tasks(root, big=f"- [x] one\n{'x' * 2_000_001}", a="- [ ] two <!-- depends: big/1 -->\n")
+    for ask in (
+        lambda: registry.next("big"),
+        lambda: registry.list(Filter(change="big")),
+        lambda: registry.update("big/1", status="completed"),
+        lambda: registry.deps("a/1", "add", ["big/1"]),
+        lambda: drawn(registry, "text", "big"),
+    ):
+        with pytest.raises(ToolFailure, match=r"tasks of 'big': tasks\.md has 2,000,011 bytes") as failed:
+            await ask()
+        assert failed.value.error.code == ToolErrorCode.EXECUTION_FAILED
+    found = await registry.next()
+    assert (found.tasks, found.problems[0][0]) == ([], "changes/big")
+    assert "big/1 cannot be read" in found.reason
+    tasks_md(root, "big").unlink()
+    assert "big/1 does not exist" in (await registry.next()).reason
+    write_tasks(root, big="- [x] one\n")
+    assert [str(task.id) for task in (await registry.next()).tasks] == ["a/1"]
+
+
+async def test_nothing_takes_the_place_of_a_task_that_is_gone(registry: Registry, root: Path) -> None:
+    """A change that is called as the gone one is told is another one: what was depended on is still missing."""
+    write_tasks(root, a="- [ ] one\n", b="- [ ] two\n")
+    await registry.deps("b/1", "add", ["a/1"])
+    tasks_md(root, "a").unlink()
+    assert "a (gone)/1 does not exist" in (await registry.next("b")).reason
+    other = tasks_md(root, "a (gone)")
+    other.parent.mkdir()
+    other.write_text("- [x] something else\n")
+    found = await registry.next("b")
+    assert (found.tasks, "a (gone)*/1 does not exist" in found.reason) == ([], True)
+    await registry.deps("b/1", "remove", ["a (gone)*/1"])
+    assert await offered(registry) == ["b/1"]

@@ -13,13 +13,15 @@ from pegboard.toolsets.tasks.project import Project, folder_of
 pytestmark = pytest.mark.anyio
 
 
-def workspace(here: Path, roots: Sequence[Path | str] | None = None, configured: str | None = None) -> Project:
+def workspace(
+    here: Path, roots: Sequence[Path | str] | None = None, configured: str | None = None, *, elsewhere: bool = False
+) -> Project:
     """What a client with these roots may mean."""
 
     async def named() -> Sequence[str] | None:
         return None if roots is None else [root if isinstance(root, str) else root.as_uri() for root in roots]
 
-    return Project(named, configured=lambda: configured, here=lambda: here)
+    return Project(named, configured=lambda: configured, here=lambda: here, is_elsewhere=lambda: elsewhere)
 
 
 def project(folder: Path) -> Path:
@@ -45,7 +47,7 @@ async def test_nothing_to_go_by_is_said(tmp_path: Path) -> None:
         (workspace(tmp_path), "give path, or set workspace"),
         (workspace(tmp_path, []), "no folder open"),
         (workspace(tmp_path, [tmp_path]), "openspec init"),
-        (workspace(tmp_path, None, str(tmp_path / "nowhere")), "no such folder"),
+        (workspace(tmp_path, None, str(tmp_path / "nowhere")), "in the workspace of the config"),
     ):
         with pytest.raises(ToolFailure, match=words) as failed:
             await asked.folder()
@@ -89,11 +91,15 @@ async def test_a_root_that_is_a_link_is_where_it_leads(tmp_path: Path) -> None:
     assert await workspace(tmp_path, [tmp_path / "seen"]).folder(str(tmp_path / "real")) == found
 
 
-@pytest.mark.parametrize("path", ["\0", "x" * 5000, "~nobody-of-that-name/x", "\ud800", "file://other/x"])
+@pytest.mark.parametrize(
+    "path", ["\0", "x" * 5000, "~nobody-of-that-name/x", "\ud800", "file://other/x", "file://[", "file:%00"]
+)
 async def test_no_path_makes_it_stumble(tmp_path: Path, path: str) -> None:
     """A clear refusal."""
-    with pytest.raises(ToolFailure):
-        await workspace(tmp_path).folder(path)
+    for asked in (workspace(tmp_path), workspace(tmp_path, [tmp_path]), workspace(tmp_path, elsewhere=True)):
+        with pytest.raises(ToolFailure) as failed:
+            await asked.folder(path)
+        assert failed.value.error.code in {ToolErrorCode.INVALID_INPUT, ToolErrorCode.NOT_FOUND}
 
 
 def test_addresses_are_folders() -> None:
@@ -123,3 +129,49 @@ async def test_a_client_that_does_not_say_its_bounds_may_name_no_path(tmp_path: 
     assert await asked.folder() == found
     with pytest.raises(ToolFailure, match="did not say"):
         await asked.folder(str(tmp_path / "a"))
+
+
+async def test_a_client_elsewhere_stays_within_the_workspace(tmp_path: Path) -> None:
+    """Whatever it names: its own folders, an address, a path. Below the workspace it may go."""
+    open_to_all, secret = tmp_path / "open", tmp_path / "secret"
+    found, below, hidden = project(open_to_all), project(open_to_all / "below"), project(secret)
+    (open_to_all / "link").symlink_to(secret)
+    for asked in (
+        workspace(tmp_path, None, str(open_to_all), elsewhere=True),
+        workspace(open_to_all, None, elsewhere=True),
+    ):
+        assert await asked.folder() == found
+        assert await asked.folder("below") == await asked.folder(str(open_to_all / "below")) == below
+        for path in (str(secret), str(hidden), "..", "link", secret.as_uri(), "~", "/", str(tmp_path / "nowhere")):
+            with pytest.raises(ToolFailure, match="outside of the workspace that is open") as failed:
+                await asked.folder(path)
+            assert failed.value.error.code == ToolErrorCode.INVALID_INPUT
+    named = workspace(tmp_path, [secret, open_to_all / "below"], str(open_to_all), elsewhere=True)
+    assert await named.folder() == below
+    with pytest.raises(ToolFailure, match="outside of the folders"):
+        await named.folder(str(open_to_all))
+    # Its own projects are none of ours: it has to say that it means one of these.
+    for roots in ([secret], ["file:///Users/me/shop"], []):
+        foreign = workspace(tmp_path, roots, str(open_to_all), elsewhere=True)
+        with pytest.raises(ToolFailure, match="no folder open that is one of this machine"):
+            await foreign.folder()
+        assert await foreign.folder("below") == below
+        with pytest.raises(ToolFailure, match="outside of the workspace"):
+            await foreign.folder(str(secret))
+
+
+async def test_a_refusal_says_no_more_than_the_caller_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not where `~`, links and relative paths lead, not where Pegboard stands, not whether there is such a folder."""
+    there, home = tmp_path / "there", tmp_path / "home of somebody"
+    there.mkdir()
+    home.mkdir()
+    (there / "link").symlink_to(home)
+    monkeypatch.setenv("HOME", str(home))
+    said: set[str] = set()
+    for path in (None, "~", "link", "nowhere", ".", "..", "file:%00", "x" * 300):
+        for configured in (None, str(there)):
+            with pytest.raises(ToolFailure) as failed:
+                await workspace(there, None, configured).folder(path)
+            assert str(tmp_path) not in failed.value.error.message
+            said.add(failed.value.error.message.replace(repr(path), "…"))
+    assert "path …: there is no openspec folder there; `openspec init` makes one" in said

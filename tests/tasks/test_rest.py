@@ -68,6 +68,9 @@ async def test_statuses_fit(tmp_path: Path) -> None:
             ("GET", "/api/tasks/next?count=x", None, 400, "count"),
             ("GET", "/api/tasks/graph?format=svg", None, 400, "format"),
             ("GET", "/api/tasks/graph?colour=red", None, 400, "colour"),
+            ("GET", "/api/tasks/graph?format=text&format=rows", None, 400, "format is given 2 times"),
+            ("GET", "/api/tasks/graph?change_id=", None, 400, "change_id"),
+            ("GET", "/api/tasks?path=file://[", None, 400, "no address"),
             ("PATCH", "/api/tasks/add-login/9", {"status": "completed"}, 404, "add-login has 2"),
             ("PATCH", "/api/tasks/add-login/x", {"status": "completed"}, 400, "change-id/number"),
             ("PATCH", "/api/tasks/add-login/2", {}, 400, "nothing to change"),
@@ -106,6 +109,30 @@ async def test_a_switched_off_toolset_says_so(tmp_path: Path) -> None:
             answer = await http.request(method, path, json={"status": "completed"} if method == "PATCH" else None)
             assert (answer.status_code, answer.json()["error"]["code"]) == (501, "TOOL_NOT_IMPLEMENTED")
         assert tasks_md(root, "add-login").read_bytes() == before
+
+
+async def test_whoever_is_elsewhere_stays_within_the_workspace(tmp_path: Path) -> None:
+    """Over every route, the call of a tool included; on this machine any folder may be named."""
+    async with rest(tmp_path) as (http, root):
+        other = whole(tmp_path / "other")
+        before = tasks_md(other, "add-login").read_bytes()
+        query = {"path": str(other)}
+        for method, path, body in (
+            ("GET", "/api/tasks", None),
+            ("GET", "/api/tasks/next", None),
+            ("GET", "/api/tasks/graph", None),
+            ("POST", "/api/tasks/sync", {}),
+            ("PATCH", "/api/tasks/add-login/2", {"status": "completed"}),
+            ("POST", "/api/tools/spec_list/call", {"arguments": query}),
+        ):
+            params = None if "tools" in path else query
+            elsewhere = {"X-Forwarded-For": "192.0.2.7"}
+            refused = await http.request(method, path, params=params, json=body, headers=elsewhere)
+            assert "outside of the workspace" in refused.text, (path, refused.text)
+            assert str(root) not in refused.text
+        assert tasks_md(other, "add-login").read_bytes() == before
+        assert (await http.get("/api/tasks", headers=elsewhere)).json()["data"]["total"] == 2
+        assert (await http.get("/api/tasks", params=query)).json()["data"]["total"] == 2
 
 
 async def test_rest_and_mcp_answer_alike(tmp_path: Path) -> None:

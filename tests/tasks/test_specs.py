@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pegboard.toolsets.tasks import Registry, task_tools
-from tasks.project import DELTA, PROPOSAL, SPEC, tasks_md, whole, write
+from pegboard.toolsets.tasks import Registry, TaskId, cycles, task_tools, validation
+from tasks.project import DELTA, PROPOSAL, SPEC, tasks_md, whole, write, write_tasks
 
 pytestmark = pytest.mark.anyio
 
@@ -158,7 +158,11 @@ SPEC_FAULTS: dict[str, tuple[str, tuple[str, int, str]]] = {
     "scenario as a list": (SPEC.replace("#### Scenario: A", "- **Scenario: a**"), ("error", 7, "has no scenario")),
     "scenario too high": (SPEC.replace("#### Scenario", "### Scenario"), ("error", 7, "has no scenario")),
     "scenario in code": (SPEC.replace("#### Scenario", "```\n#### Scenario"), ("error", 7, "has no scenario")),
-    "another heading": (SPEC + "#### Note\n", ("warning", 13, "not read as a scenario")),
+    "another heading": (SPEC + "#### Note\n", ("info", 13, "a scenario that is not called one")),
+    "text in the heading": (
+        SPEC.replace("Passwords", "It SHALL check").replace("The system SHALL check passwords.\n", ""),
+        ("warning", 7, "has no text"),
+    ),
     "not a requirement": (SPEC + "### Passkeys\n", ("warning", 13, "not read as a requirement")),
     "twice": (SPEC + SPEC[SPEC.index("### Req") :], ("error", 13, "stands there twice")),
     "elsewhere": (SPEC + "## More\n" + SPEC[SPEC.index("### Req") :], ("error", 14, "not below ## Requirements")),
@@ -178,6 +182,13 @@ async def test_faults_of_a_spec(
     found = await findings(registry)
     assert [row for row in found if row[0] == severity and row[2] == line and words in row[3]], found
     assert (await ask(registry, "spec_validate"))["valid"] == (severity != "error")
+
+
+async def test_a_scenario_counts_by_its_level(registry: Registry, root: Path) -> None:
+    """As it does for OpenSpec: a requirement with `#### Happy path` is a sound one; a hint says how others call it."""
+    write(root, {"specs/auth/spec.md": SPEC.replace("#### Scenario: A wrong one", "#### A wrong one")})
+    found = await ask(registry, "spec_validate", strict=True)
+    assert (found["valid"], found["infos"], len(found["findings"])) == (True, 1, 1)
 
 
 def requirement(name: str) -> str:
@@ -226,6 +237,13 @@ DELTA_FAULTS: dict[str, tuple[str, tuple[str, int, str]]] = {
         "## MODIFIED Requirements\n" + requirement("Passwords"),
         ("error", 5, "MODIFIED has to call it"),
     ),
+    "renamed and removed": (
+        (
+            "## RENAMED Requirements\n- FROM: `### Requirement: Passwords`\n- TO: `### Requirement: Locks`\n"
+            "## REMOVED Requirements\n- `### Requirement: Passwords`\n"
+        ),
+        ("error", 5, "is renamed as well"),
+    ),
     "new name": (
         DELTA + "## RENAMED Requirements\n- FROM: `### Requirement: Passwords`\n- TO: `### Requirement: A form`\n",
         ("error", 10, "is in ADDED as well"),
@@ -255,6 +273,7 @@ async def test_faults_of_a_delta(registry: Registry, root: Path, text: str, want
             f"## MODIFIED Requirements\n{requirement('Locks')}"
         ),
         f"## added requirements\n{requirement('New')}",
+        "## ADDED Requirements\n### Requirement: New\n**Rule**: it MUST be.\n#### Scenario: So\n- **THEN** it is\n",
         "## ADDED Requirements\n### Requirement: New\n**ID**: 7\nIt\nMUST be.\n#### Scenario: So\n- **THEN** it is\n",
     ],
 )
@@ -301,12 +320,33 @@ async def test_faults_of_tasks(registry: Registry, root: Path) -> None:
     assert [(line, message) for _, _, line, message in await findings(registry)] == [
         (1, "add-login/1 depends on add-login/9, which does not exist"),
         (2, "add-login/2 depends on itself: add-login/2 → add-login/3 → add-login/4 → add-login/2"),
-        (3, "add-login/3 depends on itself: add-login/3 → add-login/4 → add-login/2 → add-login/3"),
+        (3, "add-login/3 depends on itself: it is in the cycle of add-login/2"),
         (4, 'the dependency "soon" cannot be read'),
-        (4, "add-login/4 depends on itself: add-login/4 → add-login/2 → add-login/3 → add-login/4"),
+        (4, "add-login/4 depends on itself: it is in the cycle of add-login/2"),
         (5, "a box without words is not a task"),
         (6, "a code fence or comment begins here and is never closed, so nothing behind it is read"),
     ]
+
+
+async def test_a_long_circle_is_told_once_and_in_short(
+    registry: Registry, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The way around is looked for once, however many tasks are on it: they are in the circle of the first."""
+    searches = 0
+    search = cycles.round_trip
+
+    def counted(needs: cycles.Needs[TaskId], node: TaskId) -> list[TaskId]:
+        nonlocal searches
+        searches += 1
+        return search(needs, node)
+
+    monkeypatch.setattr(validation, "round_trip", counted)
+    write_tasks(root, a="".join(f"- [ ] n <!-- depends: {n % 300 + 1} -->\n" for n in range(1, 301)))
+    found = [message for _, _, _, message in await findings(registry) if "depends on itself" in message]
+    assert found[0].startswith("a/1 depends on itself: a/1 → a/2 → a/3")
+    assert found[0].endswith("a/19 → 281 more → a/1")
+    assert found[1] == "a/2 depends on itself: it is in the cycle of a/1"
+    assert searches == 1
 
 
 async def test_strict_counts_warnings(registry: Registry, root: Path) -> None:

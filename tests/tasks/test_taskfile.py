@@ -212,3 +212,16 @@ def test_fences_are_as_markdown_has_them(lines: list[tuple[str, str]]) -> None:
     boxes = {number for number, (_, words) in enumerate(lines, 1) if words.startswith("- [ ]")}
     assert not ours & fenced & boxes
     assert boxes - fenced - indented <= ours
+
+
+def test_a_dependency_beside_no_task_is_told() -> None:
+    """A text that was wrapped, or a comment in a line of its own: nobody would see that it is not read."""
+    text = (
+        "- [ ] a long text\n  that goes on <!-- depends: 2 -->\n- [ ] two\n  <!-- depends on: 1 -->\n"
+        "<!-- depends: 1 -->\n<!-- this depends on the weather -->\n- [ ] three <!-- depends: 1 -->\n"
+        "```\n<!-- depends: 1 -->\n```\n"
+    )
+    file = parse(text.encode(), "a")
+    assert [item.depends for item in file.items] == [(), (), (TaskId("a", 1),)]
+    assert sorted(problem.line for problem in file.problems) == [2, 4, 5]
+    assert all("stands in no task's line" in problem.message for problem in file.problems)

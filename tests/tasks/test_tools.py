@@ -11,8 +11,10 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from harness import RawClient, http_client, open_gateway, stdio_client, toy, write_config
-from tasks.project import tasks_md, whole, write_tasks
+from harness import RawClient, connect, http_client, open_gateway, stdio_client, toy, write_config
+from pegboard.config import ServerSpec
+from pegboard.servers.wires.http import HttpWire
+from tasks.project import tasks_md, whole, write, write_tasks
 
 pytestmark = pytest.mark.anyio
 
@@ -149,6 +151,16 @@ async def test_every_parameter_explains_itself(tmp_path: Path) -> None:
             assert tool["inputSchema"]["additionalProperties"] is False
             assert tool["annotations"]["readOnlyHint"] is (tool["name"] not in CHANGING)
             assert tool["annotations"]["openWorldHint"] is False
+            assert tool["annotations"]["destructiveHint"] is (tool["name"] in CHANGING - {"registry_init"})
+
+
+async def test_the_beginning_is_told(tmp_path: Path) -> None:
+    """A registry that is new, and one that is there already."""
+    async with client_of(tmp_path) as (client, _):
+        holds = "Tasks in the folder: 2, of changes: 1."
+        first, second = [await data(client, "registry_init") for _ in range(2)]
+        assert first["message"] == f"There is an empty registry now: registry_sync fills it. {holds}"
+        assert second["message"] == f"There is a registry already. {holds}"
 
 
 async def test_answers_fit_their_schemas(tmp_path: Path) -> None:
@@ -219,6 +231,59 @@ async def test_wrong_parameters_are_named(tmp_path: Path) -> None:
             error = await failure(client, tool, arguments)
             assert error["code"] == "TOOL_INVALID_INPUT"
             assert name in error["message"], error
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_client_elsewhere_stays_within_the_workspace(tmp_path: Path, version: str) -> None:
+    """Neither a path nor a folder in its address leads anywhere else on this machine."""
+    root, other = whole(tmp_path / "project"), whole(tmp_path / "other")
+    async with open_gateway(tmp_path, {}, **OWN, workspace="project") as gateway:
+        for address in (gateway.mcp, f"{gateway.mcp}?workspace={other}"):
+            headers = {"X-Forwarded-For": "192.0.2.7"}
+            spec = ServerSpec(name="gateway", given_name="gateway", transport="http", url=address, headers=headers)
+            async with connect(HttpWire(spec), version) as client:
+                refused = await failure(client, "registry_list", {"path": str(other)})
+                assert refused["code"] == "TOOL_INVALID_INPUT"
+                assert "outside of the workspace" in refused["message"]
+                assert str(root) not in refused["message"]
+                assert (await data(client, "registry_list", {"path": str(root)}))["total"] == 2
+        async with http_client(f"{gateway.mcp}?workspace={other}", version) as client:
+            assert (await data(client, "registry_list"))["total"] == 2
+
+
+async def test_no_long_name_or_line_makes_an_answer_long(tmp_path: Path) -> None:
+    """Conflicts, reasons, refusals and findings repeat what somebody wrote, but not all of it."""
+    async with client_of(tmp_path) as (client, root):
+        long, many = "long " * 50_000, ", ".join(map(str, range(1, 3_001)))
+        done = "- [x] done\n" * 3_000
+        chain = "- [ ] first\n" + "".join(f"- [ ] n <!-- depends: {n} -->\n" for n in range(1, 3_000))
+        write_tasks(
+            root, line=f"- [ ] {long}\n- [ ] b\n", wide=f"{done}- [ ] last <!-- depends: {many} -->\n", chain=chain
+        )
+        write_tasks(root, odd=f"- [ ] a <!-- depends: {'x' * 100_000} -->\n", crowd="- [ ] one of them\n" * 500)
+        write(root, {f"changes/files/{number}.md": "x" for number in range(2_000)})
+        write(root, {"specs/odd/spec.md": f"## Requirements\n### Requirement: {long}\n"})
+        for number in range(1, 121):
+            await data(client, "registry_update", {"task_id": f"crowd/{number}", "status": "completed"})
+        await data(client, "registry_update", {"task_id": "line/1", "status": "completed"})
+        write_tasks(root, line=f"- [ ] {long}\n- [ ] b\n", crowd="- [ ] one of them\n" * 500)
+        for tool, arguments in (
+            ("registry_update", {"task_id": "line/2", "status": "completed"}),
+            ("registry_update", {"task_id": "crowd/500", "notes": "n" * 20_000}),
+            ("registry_sync", {}),
+            ("registry_next", {"change_id": "wide"}),
+            ("registry_deps", {"task_id": "odd/1"}),
+            ("registry_deps", {"task_id": "wide/3001", "operation": "remove", "depends_on": "9999"}),
+            ("registry_deps", {"task_id": "chain/1", "operation": "add", "depends_on": "3000"}),
+            ("spec_show", {"name": "files", "file": "nope"}),
+            ("spec_validate", {"name": "odd"}),
+        ):
+            result = await client.call(tool, arguments)
+            most = 5_000 if result["isError"] else 25_000
+            assert len(result["content"][0]["text"]) <= most, (tool, arguments)
+            if tool == "registry_next":
+                assert "(wide/1, wide/2, " in result["structuredContent"]["data"]["reason"]
+                assert result["structuredContent"]["data"]["reason"].endswith("wide/20, and 2980 more)")
 
 
 async def test_answers_stay_small(tmp_path: Path) -> None:

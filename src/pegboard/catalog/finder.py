@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.exactjson import as_list, as_object
-from pegboard.search import ToolIndex
 from pegboard.tool import RegisteredTool
+
+if TYPE_CHECKING:
+    from pegboard.search import ToolIndex
 
 Keywords = Callable[[RegisteredTool], Sequence[str]]
 _OWN = ""
+_FIRST_THINGS_FIRST = 1.0
 _NOTHING: Mapping[str, RegisteredTool] = {}
 
 
@@ -34,11 +38,20 @@ class Finder:
         self._registry = registry
         self._configured = configured
         self._semantic = semantic
-        self._index = ToolIndex(semantic=semantic())
+        self._made: ToolIndex | None = None
         self._by_meaning = semantic()
         # Whose tools are in the index, and which: the registry gives a server another dict when they change.
         self._entered: dict[str, Mapping[str, RegisteredTool]] = {}
         self._generation = -1
+
+    @property
+    def _index(self) -> ToolIndex:
+        """Made for the first that needs it: what it is built on takes a tenth of a second to load."""
+        if self._made is None:
+            from pegboard.search import ToolIndex
+
+            self._made = ToolIndex(semantic=self._by_meaning)
+        return self._made
 
     def find(
         self, query: str, limit: int, admits: Callable[[RegisteredTool], bool] | None = None
@@ -76,7 +89,10 @@ class Finder:
                 self._enter(server, tools)
 
     async def warm_up(self) -> None:
-        """Read every server's tools, one server at a time, so that nobody has to wait for all of them."""
+        """Read every server's tools, one server at a time, so that nobody has to wait for all of them; clients that
+        are greeted and given their list meanwhile come first."""
+        await asyncio.sleep(_FIRST_THINGS_FIRST)
+        await asyncio.to_thread(import_module, "pegboard.search")
         for server in list(self._offered()):
             # Looked at again each time: meanwhile it may have changed, or somebody searched and all were read.
             tools = self._offered().get(server)
@@ -90,7 +106,7 @@ class Finder:
         """The configured keywords may be others now, or what the index goes by."""
         if self._semantic() != self._by_meaning:
             self._by_meaning = self._semantic()
-            self._index = ToolIndex(semantic=self._by_meaning)
+            self._made = None
             self._entered = {}
         # Whose tools are in the index stays known: a server that is gone has to be struck.
         self._entered = dict.fromkeys(self._entered, _NOTHING)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
 __all__ = ["main"]
 
 
@@ -9,4 +12,8 @@ def main() -> None:
     """Run the command line."""
     from pegboard.cli.app import app
 
+    for stream in (sys.stdout, sys.stderr):
+        # What a terminal or pipe cannot write, as in cp1252, is shown as `?`: no reason to end in the middle.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     app()

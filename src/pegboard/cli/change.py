@@ -18,6 +18,7 @@ from pegboard.cli.common import (
     JsonOption,
     find_config,
     finish,
+    json_text,
     load_settings,
     quiet_logs,
     stop,
@@ -110,9 +111,7 @@ def _refresh_all(source: Answerer, names: list[str], *, quiet: bool) -> dict[str
 def _report_refresh(results: dict[str, Answer], *, as_json: bool) -> None:
     failed = {name: answer["error"] for name, answer in results.items() if "error" in answer}
     if as_json:
-        import json
-
-        print(json.dumps({"success": not failed, "data": {"servers": results}}, ensure_ascii=False, indent=2))
+        print(json_text({"success": not failed, "data": {"servers": results}}))
     else:
         for name, answer in sorted(results.items()):
             if name in failed:

@@ -70,6 +70,12 @@ def text_of_input() -> str:
     return text.replace("\r\n", "\n")
 
 
+def json_text(data: Any) -> str:
+    """JSON as people read it; where the output cannot write every character, with escapes instead."""
+    writes_all = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    return json.dumps(data, ensure_ascii=not writes_all, indent=2)
+
+
 def stop(message: str, code: int) -> NoReturn:
     """End with a message for a person."""
     print(f"pegboard: {plain(message)}", file=sys.stderr)
@@ -80,7 +86,7 @@ def finish(answer: Mapping[str, Any], *, as_json: bool, show: Callable[[Any], No
     """Print an answer and end with the exit code that fits it."""
     error = answer.get("error")
     if as_json:
-        print(json.dumps(answer, ensure_ascii=False, indent=2))
+        print(json_text(answer))
     elif error is None:
         show(answer.get("data"))
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from pegboard.cli.common import BAD_CONFIG, UNREACHED, ConfigOption, JsonOption, find_config, quiet_logs
+from pegboard.cli.common import BAD_CONFIG, UNREACHED, ConfigOption, JsonOption, find_config, json_text, quiet_logs
 
 if TYPE_CHECKING:
     from pegboard.board import Board
@@ -42,7 +41,7 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     if as_json:
         ok = all(finding.level != "error" for finding in findings)
         data = {"findings": [asdict(finding) for finding in findings]}
-        print(json.dumps({"success": ok, "data": data}, ensure_ascii=False, indent=2))
+        print(json_text({"success": ok, "data": data}))
     else:
         for finding in findings:
             mark = {"ok": "ok   ", "warning": "warn ", "error": "ERROR"}[finding.level]

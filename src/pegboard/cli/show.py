@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
@@ -82,14 +82,15 @@ def highlighted(excerpt: str, style: str) -> Text:
     return shown
 
 
-def table(*columns: str) -> Any:
-    """An empty table; only what explains itself at length is folded."""
+def table(*columns: str, folded: Collection[str] = ()) -> Any:
+    """An empty table; only what explains itself at length is folded, and what a command must show to the end."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        table.add_column(column, overflow="fold" if column in _FOLDED else "ellipsis", no_wrap=column not in _FOLDED)
+        whole = column in _FOLDED or column in folded
+        table.add_column(column, overflow="fold" if whole else "ellipsis", no_wrap=not whole)
     return table
 
 

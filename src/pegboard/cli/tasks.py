@@ -9,12 +9,15 @@ import typer
 
 from pegboard.cli.ask import Answer, answerer
 from pegboard.cli.common import ConfigOption, JsonOption, find_config, finish
-from pegboard.cli.show import coloured, show_table, table
+from pegboard.cli.show import coloured, plainly, show_table, table
 
 _Folder = Annotated[
     Path | None,
     typer.Option("--path", "--workspace", "-p", help="The folder that holds openspec; else this one or one above it."),
 ]
+_SIGNS = {"added": "+", "updated": "~", "removed": "-"}
+# Of so many tasks a sync tells what became of them.
+_MOST_SHOWN = 20
 _Change = Annotated[str | None, typer.Option("--change", help="Only tasks of this change.")]
 
 
@@ -106,31 +109,38 @@ def _folder(given: Path | None) -> str | None:
     return next((str(folder) for folder in (here, *here.parents) if (folder / "openspec").is_dir()), None)
 
 
+@plainly
 def _show_list(data: dict[str, Any]) -> None:
     from rich.markup import escape
 
-    rows = table("id", "status", "priority", "assignee", "task", "waits for")
+    # Where nobody has a value, the room is for the words.
+    extra = [name for name, value in (("assignee", "assignee"), ("waits for", "blocked_by")) if _any(data, value)]
+    rows = table("id", "status", "priority", "task", *extra, folded=("id",))
     for row in data["tasks"]:
-        waits = escape(", ".join(row["blocked_by"]))
-        about = escape(row["id"]), coloured(row["status"]), row["priority"], escape(row["assignee"] or "")
-        rows.add_row(*about, escape(row["content"]), waits)
+        shown = {"assignee": row["assignee"] or "", "waits for": ", ".join(row["blocked_by"])}
+        about = escape(row["id"]), coloured(row["status"]), row["priority"], escape(row["content"])
+        rows.add_row(*about, *(escape(shown[name]) for name in extra))
     show_table(rows)
     counts = ", ".join(f"{count} {status}" for status, count in data["summary"]["by_status"].items())
     print(f"{len(data['tasks'])} of {data['filtered']} tasks{f': {counts}' if counts else ''}")
     _show_problems(data)
 
 
+@plainly
 def _show_next(data: dict[str, Any]) -> None:
     if data["recommended"] is None:
         print(data["reason"])
+        _show_problems(data)
         return
     reasons = [data["reason"], *(row["reason"] for row in data["alternatives"])]
     for row, reason in zip([data["recommended"], *data["alternatives"]], reasons, strict=True):
         print(f"{row['id']}  {row['content']}\n    {reason}")
     if data["blocked_count"]:
         print(f"{data['blocked_count']} held up")
+    _show_problems(data)
 
 
+@plainly
 def _show_done(data: dict[str, Any]) -> None:
     task = data["task"]
     print(f"{task['id']} is {task['status']}: {task['content']}")
@@ -140,13 +150,24 @@ def _show_done(data: dict[str, Any]) -> None:
         print(f"note: {data['message']}")
 
 
+@plainly
 def _show_sync(data: dict[str, Any]) -> None:
     counts = ", ".join(f"{data[what]} {what}" for what in ("added", "updated", "removed"))
     would = "would be " if data["dry_run"] else ""
     print(f"{data['synced_changes']} changes: {would}{counts}")
+    told = data["changes"][:_MOST_SHOWN]
+    for row in told:
+        what = f"  ({row['what']})" if "what" in row else ""
+        print(f"  {_SIGNS[row['change']]} {row['id']}  {row['content']}{what}")
+    if more := data["added"] + data["updated"] + data["removed"] - len(told):
+        print(f"  … {more} more")
     for row in data["conflicts"]:
         print(f"conflict: {row['id']} is {row['registry']} here and {row['file']} in its file; {row['outcome']}")
     _show_problems(data)
+
+
+def _any(data: dict[str, Any], name: str) -> bool:
+    return any(row[name] for row in data["tasks"])
 
 
 def _show_problems(data: dict[str, Any]) -> None:
@@ -154,10 +175,12 @@ def _show_problems(data: dict[str, Any]) -> None:
         print(f"left out: {problem['path']}: {problem['reason']}")
 
 
+@plainly
 def _show_mermaid(data: dict[str, Any]) -> None:
     print(data["graph"], end="")
 
 
+@plainly
 def _show_graph(data: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.markup import escape

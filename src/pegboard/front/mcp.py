@@ -231,6 +231,7 @@ class McpFront:
             principal=principal,
             board=_board(address, session),
             workspace=address.query.get("workspace") or None,
+            remote=address.remote,
         )
 
     def _filter(self, address: Address) -> Filter:

@@ -117,7 +117,8 @@ class Rest:
         name = request.path_params["name"]
         params = {**await _arguments(request), "name": name}
         try:
-            return await self._board.call_tool(name, params, Caller(filter=self._filter(request)))
+            caller = Caller(filter=self._filter(request), remote=is_remote(request.scope))
+            return await self._board.call_tool(name, params, caller)
         except RpcError as exc:
             raise ToolFailure(ToolErrorCode.EXECUTION_FAILED, f"{name} failed ({exc.code}): {exc.message}") from None
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from starlette.requests import Request
@@ -11,6 +12,8 @@ from starlette.routing import Route
 from pegboard.board import Board
 from pegboard.front.queried import joined, queried
 from pegboard.front.reply import answering, body_of
+from pegboard.protocol.nearness import is_remote
+from pegboard.relay.caller import Caller, current
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
 from pegboard.tool import Tool
 from pegboard.toolsets.tasks import drawn, task_tools
@@ -36,19 +39,19 @@ class TaskRest:
         ]
 
     async def _list(self, request: Request) -> Any:
-        return await self._do("registry_list", queried(request, self._tools["registry_list"]))
+        return await self._do(request, "registry_list", queried(request, self._tools["registry_list"]))
 
     async def _next(self, request: Request) -> Any:
-        return await self._do("registry_next", queried(request, self._tools["registry_next"]))
+        return await self._do(request, "registry_next", queried(request, self._tools["registry_next"]))
 
     async def _sync(self, request: Request) -> Any:
         given = joined(await body_of(request), queried(request, self._tools["registry_sync"]))
-        return await self._do("registry_sync", given)
+        return await self._do(request, "registry_sync", given)
 
     async def _update(self, request: Request) -> Any:
         given = joined(await body_of(request), queried(request, self._tools["registry_update"]))
         task = f"{request.path_params['change']}/{request.path_params['number']}"
-        return await self._do("registry_update", joined(given, {"task_id": task}))
+        return await self._do(request, "registry_update", joined(given, {"task_id": task}))
 
     async def _graph(self, request: Request) -> Any:
         self._check_switched_on()
@@ -56,16 +59,32 @@ class TaskRest:
         for name in query:
             if name not in _GRAPH:
                 raise invalid(f"{name} is not a parameter: there are {', '.join(_GRAPH)}")
-        return await drawn(
-            self._board.tasks, query.get("format") or "mermaid", query.get("change_id"), path=query.get("path")
-        )
+            if len(query.getlist(name)) > 1:
+                raise invalid(f"{name} is given {len(query.getlist(name))} times")
+        if query.get("change_id") == "":
+            raise invalid('change_id: "" is shorter than 1 character')
+        with _asked_by(request):
+            return await drawn(
+                self._board.tasks, query.get("format") or "mermaid", query.get("change_id"), path=query.get("path")
+            )
 
-    async def _do(self, name: str, arguments: Mapping[str, Any]) -> Any:
+    async def _do(self, request: Request, name: str, arguments: Mapping[str, Any]) -> Any:
         self._check_switched_on()
         tool = self._tools[name]
         tool.check(arguments)
-        return await tool.call(arguments)
+        with _asked_by(request):
+            return await tool.call(arguments)
 
     def _check_switched_on(self) -> None:
         if "tasks" not in self._board.settings.toolsets:
             raise ToolFailure(ToolErrorCode.NOT_IMPLEMENTED, "the task toolset is switched off", retryable=False)
+
+
+@contextmanager
+def _asked_by(request: Request) -> Generator[None]:
+    """Whoever is on another machine is known as such: it may not go everywhere on this one."""
+    token = current.set(Caller(remote=is_remote(request.scope)))
+    try:
+        yield
+    finally:
+        current.reset(token)

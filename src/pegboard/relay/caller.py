@@ -40,6 +40,8 @@ class Caller:
     workspace: str | None = None
     # Its call, where that was begun before this way of dealing with it was taken.
     under_way: PlainCall | None = None
+    # Whether it is on another machine, or may be.
+    remote: bool = False
     # Of the modern era nothing says which requests come from one client: each stands for itself.
     number: int = field(default_factory=lambda: next(_numbers))
 

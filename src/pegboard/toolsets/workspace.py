@@ -21,6 +21,11 @@ class Workspace:
     def __init__(self, default: Callable[[], str | None] = lambda: None) -> None:
         self._default = default
 
+    @staticmethod
+    def is_elsewhere() -> bool:
+        """Whether the client is on another machine, so that a path that it names need not be meant for this one."""
+        return (current.get(None) or Caller()).remote
+
     async def folders(self) -> list[str] | None:
         """Paths or `file:` addresses; `None` if nobody tells."""
         caller = current.get(None) or Caller()

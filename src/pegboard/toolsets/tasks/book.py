@@ -18,6 +18,8 @@ class Book:
     rows: Rows = field(default_factory=Rows)
     state: State | None = None
     contents: Contents = field(default_factory=Contents)
+    # What callers were told last: the numbers that they name are from there.
+    told: State | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -30,7 +32,7 @@ class Book:
             if delta.version > self.rows.version:
                 self.rows.take(delta)
             self.contents = self.folder.contents()
-            self.state = State(self.contents.changes, self.rows, self.state)
+            self.state = State(self.contents, self.rows, self.state)
             return self.state
 
     def look(self) -> Contents:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from pegboard.names import nearest
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
@@ -13,6 +13,8 @@ MAX_ASSIGNEE, MAX_NOTES = 200, 20_000
 MAX_LIMIT, MAX_COUNT = 500, 50
 MAX_OFFSET = 2**53
 _SHOWN = 100
+# Of so many names a message tells, and of so many steps of a circle.
+_MOST_NAMES, _MOST_STEPS, _LONGEST_NAME = 20, 20, 120
 
 
 def not_found(message: str) -> ToolFailure:
@@ -28,8 +30,25 @@ def checked_id(text: str, parameter: str, change: str | None = None) -> TaskId:
     return task
 
 
-def unknown_change(change: str, known: Iterable[str]) -> ToolFailure:
-    """The failure of a call for a change that is not there, with those that come close."""
+def unknown_change(change: str, known: Iterable[str], unread: Mapping[str, str]) -> ToolFailure:
+    """The failure of a call for a change that is not there, with those that come close, or cannot be read."""
+    if change in unread:
+        what = f"nothing is known of the tasks of {shown(change)}: {unread[change]}"
+        return ToolFailure(ToolErrorCode.EXECUTION_FAILED, what, retryable=False)
     close = nearest(change[:_SHOWN], list(known))
     hint = f": did you mean {', '.join(close)}?" if close else "; spec_list shows those there are"
     return not_found(f"there is no change {shown(change)} with tasks{hint}")
+
+
+def some(names: Iterable[object]) -> str:
+    """Names for a message; of very many the first."""
+    told = [str(name)[:_LONGEST_NAME] for name in names]
+    more = len(told) - _MOST_NAMES
+    return ", ".join(told if more <= 0 else [*told[:_MOST_NAMES], f"and {more} more"])
+
+
+def circle(tasks: Sequence[TaskId]) -> str:
+    """The steps from a task back to itself; of very many the first and the last."""
+    steps = [str(task)[:_LONGEST_NAME] for task in tasks]
+    more = len(steps) - _MOST_STEPS
+    return " → ".join(steps if more <= 0 else [*steps[: _MOST_STEPS - 1], f"{more} more", steps[-1]])

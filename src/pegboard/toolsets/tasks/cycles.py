@@ -68,14 +68,24 @@ def _circles(needs: Needs[T]) -> dict[T, int]:
 
 def way(needs: Needs[T], start: T, end: T) -> list[T] | None:
     """A shortest way from one to another along what each needs; `None` where there is none."""
+    return _way(needs, [start], end)
+
+
+def round_trip(needs: Needs[T], node: T) -> list[T]:
+    """A shortest way from something that needs itself back to it, both ends included."""
+    return [node, *(_way(needs, needs[node], node) or [])]
+
+
+def _way(needs: Needs[T], starts: Sequence[T], end: T) -> list[T] | None:
     came_from: dict[T, T] = {}
-    seen, edge = {start}, [start]
+    edge = list(dict.fromkeys(starts))
+    seen = set(edge)
     while edge:
         reached: list[T] = []
         for node in edge:
             if node == end:
                 steps = [node]
-                while steps[-1] != start:
+                while steps[-1] in came_from:
                     steps.append(came_from[steps[-1]])
                 return steps[::-1]
             for other in needs.get(node, ()):

@@ -61,9 +61,9 @@ class Contents:
     problems: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     @property
-    def unread(self) -> set[str]:
-        """The ids of changes that are there but could not be read."""
-        return {path.partition("/")[2] for path, _ in self.problems}
+    def unread(self) -> dict[str, str]:
+        """The changes that are there but could not be read, by their ids, with the reason."""
+        return {path.partition("/")[2]: reason for path, reason in self.problems}
 
 
 class Unreadable(Exception):  # noqa: N818  it says what the file is

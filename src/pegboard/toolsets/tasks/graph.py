@@ -23,6 +23,10 @@ _COLOURS = {
     "missing": "#ffbbbb",
 }
 _WIDTH = 60
+# Mermaid draws no more edges, and reads no longer text, unless it is told to.
+_MOST_TASKS, _MOST_EDGES, _LONGEST_TEXT = 500, 500, 50_000
+# Below so many others a branch is drawn by itself, at the margin.
+_DEEPEST = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,9 @@ class Graph:
     nodes: Mapping[TaskId, Node]
     needs: Mapping[TaskId, Sequence[TaskId]]
     cyclic: frozenset[TaskId]
+    # How many tasks, and dependencies between those that are drawn, there is no room for.
     left_out: int = 0
+    needs_left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,7 @@ class Row:
     remark: str = ""
 
 
-def graph(state: State, change: str | None = None, most: int = 500) -> Graph:
+def graph(state: State, change: str | None = None, most: int = _MOST_TASKS) -> Graph:
     """What depends on what; of a change every task, with what they need elsewhere."""
     chosen = [
         task.id
@@ -66,10 +72,16 @@ def graph(state: State, change: str | None = None, most: int = 500) -> Graph:
     found = dict.fromkeys(chosen)
     for task in chosen:
         found.update(dict.fromkeys(state.needs.get(task, ())))
-    kept = list(found)[:most]
+    kept = sorted(list(found)[:most])
     nodes = {task: _node(state, task) for task in kept}
-    needs = {task: [other for other in state.needs.get(task, ()) if other in nodes] for task in kept}
-    return Graph(nodes, needs, frozenset(state.cyclic.keys() & nodes.keys()), len(found) - len(kept))
+    needs: dict[TaskId, list[TaskId]] = {}
+    room, too_many = _MOST_EDGES, 0
+    for task in kept:
+        there = [other for other in state.needs.get(task, ()) if other in nodes]
+        needs[task] = there[:room]
+        too_many += len(there) - len(needs[task])
+        room -= len(needs[task])
+    return Graph(nodes, needs, frozenset(state.cyclic.keys() & nodes.keys()), len(found) - len(kept), too_many)
 
 
 def mermaid(drawn: Graph) -> str:
@@ -81,14 +93,14 @@ def mermaid(drawn: Graph) -> str:
         lines.append(f'    subgraph c{number}["{_quoted(change)}"]')
         for task, node in drawn.nodes.items():
             if task.change == change:
-                label = f"{task.number}. {_quoted(_short(node.content))}"
+                # Not `1. `: with that a list begins, and Mermaid has no lists.
+                label = f"{task.number}: {_quoted(_short(node.content or 'does not exist'))}"
                 lines.append(f'        {names[task]}["{label}"]:::{node.status}')
         lines.append("    end")
     for task, needed in drawn.needs.items():
         lines += [f"    {names[other]} --> {names[task]}" for other in needed]
     lines += [f"    classDef {status} fill:{colour},color:#222222" for status, colour in _COLOURS.items()]
-    if drawn.left_out:
-        lines.append(f"    %% {drawn.left_out} more tasks are left out")
+    lines += [f"    %% {remark}" for remark in _left_out(drawn)]
     return "\n".join(lines) + "\n"
 
 
@@ -105,9 +117,7 @@ def rows(drawn: Graph) -> list[Row]:
     for task in (*roots, *drawn.nodes):
         if task not in shown:
             found += _branch(drawn, needed_by, task, shown)
-    if drawn.left_out:
-        found.append(Row("", "", f"… {drawn.left_out} more tasks are left out"))
-    return found
+    return [*found, *(Row("", "", f"… {remark}") for remark in _left_out(drawn))]
 
 
 def picture(drawn: Graph) -> str:
@@ -126,12 +136,28 @@ async def drawn(
     checked_choice(form, "format", FORMATS)
     state = await registry.state(path)
     if change is not None and change not in state.changes:
-        raise unknown_change(change, state.changes)
+        raise unknown_change(change, state.changes, state.unread)
     found = graph(state, change)
-    answer: dict[str, Any] = {"format": form, "tasks": len(found.nodes), "left_out": found.left_out}
+    text = mermaid(found) if form == "mermaid" else ""
+    while len(text) > _LONGEST_TEXT:
+        found = graph(state, change, len(found.nodes) * 3 // 4)
+        text = mermaid(found)
+    answer: dict[str, Any] = {
+        "format": form,
+        "tasks": len(found.nodes),
+        "left_out": found.left_out,
+        "dependencies_left_out": found.needs_left_out,
+    }
     if form == "rows":
         return {**answer, "rows": [[row.lead, row.status, row.text, row.remark] for row in rows(found)]}
-    return {**answer, "graph": mermaid(found) if form == "mermaid" else picture(found)}
+    return {**answer, "graph": text or picture(found)}
+
+
+def _left_out(drawn: Graph) -> Iterator[str]:
+    if drawn.left_out:
+        yield f"{drawn.left_out} more tasks are left out"
+    if drawn.needs_left_out:
+        yield f"{drawn.needs_left_out} more dependencies are left out"
 
 
 def _branch(
@@ -139,7 +165,13 @@ def _branch(
 ) -> Iterator[Row]:
     """A task and, below it, those that wait for it. Not by recursion: a chain may be long."""
     waiting = [(root, "", "", frozenset[TaskId]())]
-    while waiting:
+    later: dict[TaskId, None] = {}
+    while waiting or later:
+        if not waiting:
+            task = next(iter(later))
+            del later[task]
+            waiting = [(task, "", "", frozenset[TaskId]())] if task not in shown else []
+            continue
         task, lead, below, above = waiting.pop()
         node = drawn.nodes[task]
         text = f"{task}  {_short(node.content)}" if node.content else str(task)
@@ -147,6 +179,10 @@ def _branch(
             yield Row(lead, node.status, text, "a cycle")
             continue
         again = task in shown and bool(needed_by[task])
+        if not again and len(above) == _DEEPEST and needed_by[task]:
+            later[task] = None
+            yield Row(lead, node.status, text, "goes on below")
+            continue
         shown.add(task)
         yield Row(lead, node.status, text, "see above" if again else _remark(node, drawn))
         if again:
@@ -184,7 +220,9 @@ def _short(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Text inside of Mermaid's quotes: whatever means something there is written as an entity."""
+    """Text inside of Mermaid's quotes: whatever means something there, or to Markdown, is written as an entity."""
     return "".join(
-        character if character.isalnum() or character in " .,:;-_/()…" else f"#{ord(character)};" for character in text
+        character if character.isalnum() or character in " .,:;-/()…" else f"#{ord(character)};"
+        for character in text
+        if character.isprintable()
     )

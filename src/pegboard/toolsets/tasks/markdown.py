@@ -31,9 +31,10 @@ class Line:
 
 @dataclass(slots=True)
 class Lines:
-    """The lines that are text, and the line of a fence or comment that nobody closed."""
+    """The lines that are text, those that are a comment, and the line of a fence or comment that nobody closed."""
 
     plain: list[Line]
+    comments: list[Line]
     unclosed: int | None = None
 
 
@@ -59,6 +60,7 @@ class _Fence:
 def plain_lines(text: str) -> Lines:
     """The lines of a text whose ends are all `\\n` or `\\r\\n`."""
     plain: list[Line] = []
+    comments: list[Line] = []
     columns: list[int] = []
     fence: _Fence | None = None
     start, in_paragraph = 0, False
@@ -76,10 +78,12 @@ def plain_lines(text: str) -> Lines:
             fence = _opened(columns, words, rest, number)
             if fence is not None or rest.startswith(_COMMENT):
                 in_paragraph = False
+                if fence is None:
+                    comments.append(Line(number, at, words))
                 continue
         in_paragraph = bool(rest) and not rest.startswith("#")
         plain.append(Line(number, at, words))
-    return Lines(plain, fence.line if fence is not None else None)
+    return Lines(plain, comments, fence.line if fence is not None else None)
 
 
 def headings(lines: list[Line]) -> list[Heading]:

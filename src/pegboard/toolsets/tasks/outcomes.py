@@ -81,6 +81,7 @@ class Next:
     # Why there is nothing to do, where that is so.
     reason: str
     blocked: int
+    problems: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)

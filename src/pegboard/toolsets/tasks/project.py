@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -25,8 +26,32 @@ async def nothing_named() -> Sequence[str] | None:
     return None
 
 
+class _Bounds(NamedTuple):
+    """Folders that a caller stays within: those that it named, or the one that is open to other machines."""
+
+    folders: Sequence[Path]
+    named: bool
+
+    @property
+    def words(self) -> str:
+        """What they are called: its own by their names, ours without."""
+        if not self.named:
+            return "the workspace that is open to clients on other machines"
+        return f"the folders that your client named: {', '.join(map(str, self.folders)) or 'none'}"
+
+    def check(self, folder: Path, given: str) -> Path:
+        """A folder within them."""
+        if not any(folder.is_relative_to(bound) for bound in self.folders):
+            raise invalid(f"path {shown(given)} is outside of {self.words}")
+        return folder
+
+
 class Project:
-    """Finds the folder. A client that names folders stays within them; links that lead out of them do not help it."""
+    """Finds the folder. A client that names folders stays within them; links that lead out of them do not help it.
+
+    One on another machine stays within the workspace of this one, whatever it names. What cannot be found is told by
+    the name that the caller gave it: where links and `~` lead, and what else is on the disk, is nothing to tell.
+    """
 
     def __init__(
         self,
@@ -34,42 +59,60 @@ class Project:
         *,
         configured: Callable[[], str | None] = lambda: None,
         here: Callable[[], Path] = Path.cwd,
+        is_elsewhere: Callable[[], bool] = lambda: False,
     ) -> None:
         self._named = named
         self._configured = configured
         self._here = here
+        self._is_elsewhere = is_elsewhere
 
     async def folder(self, path: str | None = None) -> Path:
         """The OpenSpec folder of a path, or of the workspace where none is given."""
         if path is not None and path.strip():
-            roots = _roots(await self._named())
-            return _allowed(_openspec(self._meant(path, roots)), roots)
+            return self._given(path, self._bounds(await self._named()))
         try:
-            roots = _roots(await self._named())
+            named = await self._named()
         except ToolFailure:
             # Nobody knows the client's bounds, but what is configured here is in nobody's way.
-            roots = None
-        if roots is not None:
-            return _first(roots)
-        if configured := self._configured():
-            return _openspec(_resolved(_home(Path(configured))))
-        return self._around()
+            named = None
+        bounds = self._bounds(named)
+        # Whoever has other projects open does not mean ours, unless they say so.
+        return self._own() if named is None or bounds is None else _first(bounds)
 
-    def _meant(self, path: str, roots: Sequence[Path] | None) -> Path:
+    def _bounds(self, named: Sequence[str] | None) -> _Bounds | None:
+        """What the caller stays within, if anything."""
+        roots = [_resolved(folder) for each in named or () if (folder := _local(each)) is not None]
+        if not self._is_elsewhere():
+            return None if named is None else _Bounds(roots, named=True)
+        # The same name means another folder there, unless it is one that is open to them here.
+        base = self._base()
+        inside = [root for root in roots if root.is_relative_to(base)]
+        return _Bounds(inside or [base], named=bool(inside))
+
+    def _base(self) -> Path:
+        """The workspace of this machine."""
+        return _resolved(_home(Path(self._configured() or self._here())))
+
+    def _given(self, path: str, bounds: _Bounds | None) -> Path:
         checked_text(path, "path", _MAX_PATH)
-        base = roots[0] if roots else _home(Path(self._configured() or self._here()))
-        meant = _resolved(base / (folder_of(path) or _home(Path(path))))
-        if roots is not None and not any(meant.is_relative_to(root) for root in roots):
-            raise invalid(f"path {shown(path)} is outside of the folders that your client named: {_listed(roots)}")
-        return meant
+        base = bounds.folders[0] if bounds is not None and bounds.folders else self._base()
+        meant = _resolved(base / (folder_of(path) or _home(Path(path))), path)
+        if bounds is not None:
+            bounds.check(meant, path)
+        found = _openspec(meant)
+        if found is None:
+            raise not_found(f"path {shown(path)}: there is no {NAME} folder there; `openspec init` makes one")
+        return found if bounds is None else bounds.check(found, path)
 
-    def _around(self) -> Path:
-        here = _resolved(self._here())
-        if (here / NAME).is_dir():
-            return _resolved(here / NAME)
+    def _own(self) -> Path:
+        found = _openspec(self._base())
+        if found is not None:
+            return found
+        if self._configured():
+            raise not_found(f"there is no {NAME} folder in the workspace of the config; `openspec init` makes one")
         raise not_found(
-            f"which folder? Your client names none, and there is no {NAME} folder in {here}: give path, or set"
-            " workspace in the config"
+            f"which folder? Your client names none, and there is no {NAME} folder where Pegboard was started: give"
+            " path, or set workspace in the config"
         )
 
 
@@ -77,20 +120,17 @@ def folder_of(uri: str) -> Path | None:
     """The folder that a `file:` address means; `None` for any other text."""
     if not uri.lower().startswith("file:"):
         return None
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError as exc:
+        raise invalid(f"{shown(uri)} is no address: {exc}") from None
     if parts.netloc not in {"", "localhost"}:
         raise invalid(f"{shown(uri)} is on another machine")
     return Path(url2pathname(parts.path))
 
 
-def _roots(named: Sequence[str] | None) -> list[Path] | None:
-    """The folders on this machine among those that a client names."""
-    if named is None:
-        return None
-    return [_resolved(folder) for each in named if (folder := _local(each)) is not None]
-
-
 def _local(named: str) -> Path | None:
+    """The folder on this machine that a client names."""
     if _ADDRESS.match(named) is None:
         return _home(Path(named))
     try:
@@ -99,27 +139,28 @@ def _local(named: str) -> Path | None:
         return None
 
 
-def _first(roots: Sequence[Path]) -> Path:
-    if not roots:
-        raise not_found("your client has no folder open: open one, or give path")
-    for root in roots:
-        if (root / NAME).is_dir() or root.name == NAME:
-            return _allowed(_openspec(root), roots)
-    raise not_found(f"there is no {NAME} folder in {_listed(roots)}: `openspec init` makes one")
+def _first(roots: _Bounds) -> Path:
+    if not roots.folders or not roots.named:
+        raise not_found("your client has no folder open that is one of this machine: open one, or give path")
+    for root in roots.folders:
+        if (found := _openspec(root)) is not None:
+            return roots.check(found, str(root))
+    raise not_found(f"there is no {NAME} folder in {roots.words}; `openspec init` makes one")
 
 
-def _openspec(path: Path) -> Path:
+def _openspec(path: Path) -> Path | None:
     for folder in (path / NAME, path):
-        if folder.name == NAME and folder.is_dir():
+        if folder.name == NAME and _is_folder(folder):
             return _resolved(folder)
-    what = "there is no such folder" if not path.is_dir() else f"there is no {NAME} folder in it"
-    raise not_found(f"{path}: {what}; `openspec init` makes one")
+    return None
 
 
-def _allowed(folder: Path, roots: Sequence[Path] | None) -> Path:
-    if roots is not None and not any(folder.is_relative_to(root) for root in roots):
-        raise invalid(f"{folder} is outside of the folders that your client named: {_listed(roots)}")
-    return folder
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        # Of a name that is too long, or a folder that we may not look into, Python makes an exception.
+        return False
 
 
 def _home(path: Path) -> Path:
@@ -129,12 +170,9 @@ def _home(path: Path) -> Path:
         raise invalid(f"path {shown(str(path))} cannot be followed: {exc}") from None
 
 
-def _resolved(path: Path) -> Path:
+def _resolved(path: Path, given: str = "") -> Path:
     try:
         return path.resolve()
     except (OSError, RuntimeError, ValueError) as exc:
-        raise invalid(f"path {shown(str(path))} cannot be followed: {exc}") from None
-
-
-def _listed(roots: Sequence[Path]) -> str:
-    return ", ".join(map(str, roots)) or "none"
+        why = (exc.strerror if isinstance(exc, OSError) else None) or exc
+        raise invalid(f"path {shown(given or str(path))} cannot be followed: {why}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from pegboard.toolsets.tasks.check import some
 from pegboard.toolsets.tasks.state import ChangeTasks, State
 from pegboard.toolsets.tasks.task import STATUSES, Status, Task, reasons
 
@@ -23,7 +24,7 @@ def why_now(task: Task, state: State) -> str:
     change = state.changes[task.id.change]
     done = change.counts["completed"]
     needed = state.needs.get(task.id, ())
-    waits = f"all it depends on is completed ({', '.join(map(str, needed))})" if needed else "it depends on nothing"
+    waits = f"all it depends on is completed ({some(needed)})" if needed else "it depends on nothing"
     return f"priority {task.priority}; {task.id.change} is at {done} of {len(change.tasks)}; {waits}"
 
 

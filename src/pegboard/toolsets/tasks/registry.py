@@ -17,7 +17,16 @@ from pegboard.storage.database import Connection, Database
 from pegboard.toolsets.checked import checked_choice, checked_number
 from pegboard.toolsets.tasks.book import Book
 from pegboard.toolsets.tasks.boxes import set_box
-from pegboard.toolsets.tasks.check import MAX_COUNT, MAX_LIMIT, MAX_OFFSET, checked_id, not_found, unknown_change
+from pegboard.toolsets.tasks.check import (
+    MAX_COUNT,
+    MAX_LIMIT,
+    MAX_OFFSET,
+    checked_id,
+    circle,
+    not_found,
+    some,
+    unknown_change,
+)
 from pegboard.toolsets.tasks.cycles import way
 from pegboard.toolsets.tasks.folder import TASKS, Contents, Folder
 from pegboard.toolsets.tasks.outcomes import Dependencies, Filter, Initialised, Listed, Next, Synced, Updated
@@ -28,7 +37,7 @@ from pegboard.toolsets.tasks.state import ChangeTasks, State
 from pegboard.toolsets.tasks.sync import Plan, Rules, plan_all, plan_change
 from pegboard.toolsets.tasks.table import Known, Table
 from pegboard.toolsets.tasks.task import Task, TaskId
-from pegboard.toolsets.tasks.taskfile import TaskFile
+from pegboard.toolsets.tasks.taskfile import TaskFile, digest
 
 OPERATIONS = ("list", "add", "remove")
 _MOST_FOLDERS = 16
@@ -90,7 +99,7 @@ class Registry:
         plan = await (self._database.read(look) if dry_run else self._database.write(work))
         if not dry_run:
             # Whoever asks next need not wait for what is new to be read.
-            await self._state(book)
+            book.told = await self._state(book)
         return Synced(plan.changes, plan.differences, plan.conflicts, contents.problems, dry_run)
 
     async def list(
@@ -109,12 +118,13 @@ class Registry:
     async def next(self, change: str | None = None, count: int = 1, *, path: str | None = None) -> Next:
         """The best of what can be begun now."""
         most = checked_number(count, "count", 1, MAX_COUNT)
-        _, state = await self._seen(path)
+        book, state = await self._seen(path)
         chosen = list(state.changes.values()) if change is None else [self._change(state, change)]
         tasks = state.next(most, change)
         waiting = [task for each in chosen for task in held_up(each, state)]
         why = [why_now(task, state) for task in tasks]
-        return Next(state, tasks, why, why[0] if why else why_nothing(chosen, waiting, state), len(waiting))
+        reason = why[0] if why else why_nothing(chosen, waiting, state)
+        return Next(state, tasks, why, reason, len(waiting), book.contents.problems)
 
     async def update(
         self,
@@ -129,9 +139,10 @@ class Registry:
         """Change a task; what is left out stays. A status ticks or empties the box in its file."""
         wanted = checked_id(task_id, "task_id")
         setting = Setting.checked(status, priority, assignee, notes, self._clock())
-        book, state = await self._seen(path)
+        book = await self._book(path)
+        state = await self._state(book)
         task, change = self._existing(state, wanted, "task_id")
-        _check_still_the_same(change, task)
+        _check_still_the_same(change, task, book.told)
         if status is None:
             file = change.file
         else:
@@ -140,7 +151,7 @@ class Registry:
             ticked = status == "completed"
             file = await asyncio.to_thread(set_box, book.folder, place, wanted, seen, ticked=ticked)
         plan = await self._record(book, wanted, file, setting.applied)
-        now = await self._state(book)
+        now = book.told = await self._state(book)
         after = self._existing(now, wanted, "task_id")[0]
         freed = [other for other in state.dependants(wanted) if other in state.blocks and other not in now.blocks]
         return Updated(now, after, freed, remark_on(after, state), plan)
@@ -160,12 +171,13 @@ class Registry:
             state = await self._state(book)
             task, own = self._existing(state, wanted, "task_id")
             if operation == "list":
+                book.told = state
                 return Dependencies(state, task, state.dependants(task.id))
-            _check_still_the_same(own, task)
+            _check_still_the_same(own, task, book.told)
             change = self._add_needs if operation == "add" else self._remove_needs
             plan, done = await change(book, state, task, others)
             if plan is not None:
-                state = await self._state(book)
+                state = book.told = await self._state(book)
                 task = self._existing(state, wanted, "task_id")[0]
                 added, removed = (done, ()) if operation == "add" else ((), done)
                 return Dependencies(state, task, state.dependants(task.id), added, removed, plan)
@@ -185,10 +197,10 @@ class Registry:
     ) -> tuple[Plan | None, Sequence[TaskId]]:
         for other in others:
             needed, change = self._existing(state, other, "depends_on")
-            _check_still_the_same(change, needed)
+            _check_still_the_same(change, needed, book.told)
             if round_trip := way(state.needs, other, task.id):
-                circle = " → ".join(map(str, [task.id, *round_trip]))
-                raise Conflict(f"{task.id} cannot depend on {other}: that would be a cycle, {circle}")
+                steps = circle([task.id, *round_trip])
+                raise Conflict(f"{task.id} cannot depend on {other}: that would be a cycle, {steps}")
         new = [other for other in others if other not in state.needs.get(task.id, ())]
 
         def work(table: Table) -> None:
@@ -207,8 +219,7 @@ class Registry:
                     f"{task.id} depends on {other} because line {task.line} of its tasks.md says so: change it there"
                 )
             if other not in needed:
-                now = ", ".join(map(str, needed)) or "nothing"
-                raise not_found(f"{task.id} does not depend on {other}; it depends on {now}")
+                raise not_found(f"{task.id} does not depend on {other}; it depends on {some(needed) or 'nothing'}")
         kept = [state.kept[task.id][other] for other in others]
 
         def work(table: Table) -> None:
@@ -269,8 +280,10 @@ class Registry:
         return book
 
     async def _seen(self, path: str | None) -> tuple[Book, State]:
+        """The state, for somebody who is going to be told of it."""
         book = await self._book(path)
-        return book, await self._state(book)
+        state = book.told = await self._state(book)
+        return book, state
 
     async def _state(self, book: Book) -> State:
         version = book.rows.version
@@ -280,7 +293,7 @@ class Registry:
     @staticmethod
     def _change(state: State, change: str) -> ChangeTasks:
         if change not in state.changes:
-            raise unknown_change(change, state.changes)
+            raise unknown_change(change, state.changes, state.unread)
         return state.changes[change]
 
     def _existing(self, state: State, wanted: TaskId, parameter: str) -> tuple[Task, ChangeTasks]:
@@ -291,11 +304,23 @@ class Registry:
         return task, change
 
 
-def _check_still_the_same(change: ChangeTasks, task: Task) -> None:
-    """A number that was another task's at the last sync may still be meant for that one."""
-    before = next((each for each in change.known if not each.gone and each.number == task.id.number), None)
-    if before is not None and before.id != task.known:
-        raise Conflict(
-            f"{task.id} was not changed: its tasks.md has changed since the last sync. It was {before.content[:80]!r}"
-            f" and is {task.content[:80]!r} now; registry_sync, then look for the right number with registry_list"
-        )
+def _check_still_the_same(change: ChangeTasks, task: Task, told: State | None) -> None:
+    """A number that was another task's at the last sync, or when it was told last, may still be meant for that one."""
+    known = next((each for each in change.known if not each.gone and each.number == task.id.number), None)
+    if known is not None and known.id != task.known:
+        raise _another(task, known.content, "since the last sync", "registry_sync, then look for")
+    before = told.task(task.id) if told is not None else None
+    if before is not None and not _is_the_same(before, task):
+        raise _another(task, before.content, "since it was read", "look for")
+
+
+def _is_the_same(before: Task, now: Task) -> bool:
+    """Whether it is the same row, or says the same: a number that is printed in it may be another."""
+    return (before.known is not None and before.known == now.known) or digest(before.content) == digest(now.content)
+
+
+def _another(task: Task, before: str, since: str, advice: str) -> Conflict:
+    return Conflict(
+        f"{task.id} was not changed: its tasks.md has changed {since}. It was {before[:80]!r}"
+        f" and is {task.content[:80]!r} now; {advice} the right number with registry_list"
+    )

@@ -24,14 +24,21 @@ class Requirement:
     name: str
     line: int
     text: str = ""
+    # Lines like `**Priority**: high`; where there are no other words, these are the text.
+    metadata: str = ""
     scenarios: list[str] = field(default_factory=list[str])
-    # Headings that look as if they were meant to be scenarios.
+    # Headings that are scenarios by their level, but are not called so.
     odd: list[Heading] = field(default_factory=list[Heading])
 
     @property
     def is_normative(self) -> bool:
-        """Whether it says what must be."""
-        return _NORMATIVE.search(self.text) is not None
+        """Whether it says what must be; one without a text says it in its name."""
+        return _NORMATIVE.search(self.words or self.name) is not None
+
+    @property
+    def words(self) -> str:
+        """What stands below its heading."""
+        return self.text or self.metadata
 
     @property
     def key(self) -> str:
@@ -127,6 +134,9 @@ def _add_text(section: Section, line: Line) -> None:
     section.lines.append(line)
     last = section.requirements[-1] if section.requirements else None
     words = line.text.strip()
-    if last is None or last.scenarios or last.odd or not words or _METADATA.match(words):
+    if last is None or last.scenarios or last.odd or not words:
         return
-    last.text = f"{last.text} {words}".strip()
+    if _METADATA.match(words):
+        last.metadata = f"{last.metadata} {words}".strip()
+    else:
+        last.text = f"{last.text} {words}".strip()

@@ -10,12 +10,14 @@ from pegboard.toolsets.tasks import budget
 from pegboard.toolsets.tasks.check import MAX_LIMIT
 from pegboard.toolsets.tasks.outcomes import Dependencies, Listed, Synced
 from pegboard.toolsets.tasks.state import ChangeTasks, State
-from pegboard.toolsets.tasks.sync import Plan
+from pegboard.toolsets.tasks.sync import Disagreement, Plan
 from pegboard.toolsets.tasks.task import PRIORITIES, STATUSES, Task, TaskId
 
 # Of so many changes a list tells the numbers, and of so many others the names.
 _MOST_CHANGES, _MOST_NAMED = 50, 100
 _LONGEST_ID = 120
+# Conflicts beside a task that was changed.
+_MOST_CONFLICTS = 10
 # Characters of a task among others, and of one by itself.
 _FEW, _MANY = 1_000, 12_000
 
@@ -55,7 +57,7 @@ def listed_tasks(listed: Listed) -> dict[str, Any]:
     if end < listed.filtered:
         answer["message"] = f"{len(fit)} of {listed.filtered} tasks: go on with offset {end}."
     if listed.problems:
-        answer["problems"] = _problems(listed.problems)
+        answer["problems"] = problem_rows(listed.problems)
     return answer
 
 
@@ -86,7 +88,7 @@ def _change(state: State, name: str, change: ChangeTasks) -> dict[str, Any]:
 
 def synced_tasks(synced: Synced) -> dict[str, Any]:
     """What a sync found, as far as it fits; every conflict goes before what merely changed."""
-    conflicts = budget.first_that_fit([each.to_dict() for each in synced.conflicts])
+    conflicts = budget.first_that_fit(list(map(_conflict, synced.conflicts[:MAX_LIMIT])))
     kinds = Counter(difference.kind for difference in synced.differences)
     told = [
         {**each.to_dict(), "content": budget.shortened(each.content, 200)} for each in synced.differences[:MAX_LIMIT]
@@ -104,7 +106,7 @@ def synced_tasks(synced: Synced) -> dict[str, Any]:
     if len(conflicts) < len(synced.conflicts):
         answer["message"] = f"{len(conflicts)} of {len(synced.conflicts)} conflicts fit into an answer."
     if synced.problems:
-        answer["problems"] = _problems(synced.problems)
+        answer["problems"] = problem_rows(synced.problems)
     return answer
 
 
@@ -114,7 +116,14 @@ def noticed(plan: Plan, task: TaskId) -> dict[str, Any]:
     if not others and not plan.conflicts:
         return {}
     kinds = Counter(each.kind for each in others)
-    return {"synced": {**kinds, "conflicts": [each.to_dict() for each in plan.conflicts[:_MOST_NAMED]]}}
+    conflicts = list(map(_conflict, plan.conflicts[:_MOST_CONFLICTS]))
+    told: dict[str, Any] = {**kinds, "conflicts": conflicts}
+    more = len(plan.conflicts) - len(conflicts)
+    return {"synced": {**told, "more_conflicts": more} if more else told}
+
+
+def _conflict(each: Disagreement) -> dict[str, Any]:
+    return {**each.to_dict(), "content": budget.shortened(each.content, 200)}
 
 
 def needed_rows(found: Dependencies) -> list[dict[str, Any]]:
@@ -129,7 +138,9 @@ def needed_rows(found: Dependencies) -> list[dict[str, Any]]:
         else:
             row |= {"status": other.status, "content": budget.shortened(other.content, 200)}
         rows.append(row)
-    rows += [{"id": part, "from": "file", "status": "unreadable"} for part in task.unreadable]
+    rows += [
+        {"id": budget.shortened(part, _LONGEST_ID), "from": "file", "status": "unreadable"} for part in task.unreadable
+    ]
     return rows
 
 
@@ -142,5 +153,6 @@ def _first(names: Sequence[str], most: int) -> list[str]:
     return list(names) if len(names) <= most else [*names[:most], f"… {len(names) - most} more"]
 
 
-def _problems(problems: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+def problem_rows(problems: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    """What could not be read; of very much the first."""
     return [{"path": path, "reason": reason} for path, reason in problems[:20]]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pegboard.names import nearest
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
 from pegboard.toolsets.checked import shown
-from pegboard.toolsets.tasks.check import not_found
+from pegboard.toolsets.tasks.check import not_found, some
 from pegboard.toolsets.tasks.folder import ARCHIVE, PROPOSAL, SPEC, TASKS, Folder, Unreadable
 from pegboard.toolsets.tasks.markdown import headings, one_ending, plain_lines
 from pegboard.toolsets.tasks.requirements import REQUIREMENT
@@ -96,7 +96,7 @@ def _chosen(kind: Kind, files: list[str], file: str | None, name: str) -> str:
         # Only what is listed can be read: no path leads out of it.
         if Path(file).as_posix() in files:
             return Path(file).as_posix()
-        raise not_found(f"{name} has no file {shown(file)}; it has {', '.join(files) or 'none'}")
+        raise not_found(f"{name} has no file {shown(file)}; it has {some(files) or 'none'}")
     usual = [SPEC] if kind == "spec" else [PROPOSAL, TASKS]
     for each in (*usual, *files):
         if each in files:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pegboard.toolsets.tasks.cycles import on_cycles
-from pegboard.toolsets.tasks.folder import Change
+from pegboard.toolsets.tasks.folder import Change, Contents
 from pegboard.toolsets.tasks.matching import matched
 from pegboard.toolsets.tasks.table import Delta, Known, Needs
 from pegboard.toolsets.tasks.task import RANK, UNWRITTEN, Block, Status, Task, TaskId
@@ -79,12 +79,14 @@ class ChangeTasks:
 class State:
     """Everything there is to know of a folder's tasks."""
 
-    def __init__(self, changes: Mapping[str, Change], rows: Rows, before: State | None = None) -> None:
+    def __init__(self, contents: Contents, rows: Rows, before: State | None = None) -> None:
         self.version = rows.version
         self.synced_at = rows.synced_at
-        self.folders = changes
+        self.folders: Mapping[str, Change] = contents.changes
+        # Changes that are there but cannot be read, and why.
+        self.unread: Mapping[str, str] = contents.unread
         self.changes: dict[str, ChangeTasks] = {}
-        for name, change in changes.items():
+        for name, change in self.folders.items():
             if change.tasks is not None:
                 last = before.changes.get(name) if before is not None else None
                 self.changes[name] = _joined(change.tasks, name, rows, last)
@@ -137,6 +139,7 @@ class State:
         """Whether every task depends on what it did before: mostly so, as a tick changes nothing about that."""
         return (
             self.kept == before.kept
+            and self.unread.keys() == before.unread.keys()
             and self.changes.keys() == before.changes.keys()
             and all(
                 change is (last := before.changes[name]) or change.needs == last.needs
@@ -190,8 +193,16 @@ class State:
             if task is not None:
                 other = self._of_row(known)
                 # A task that is gone is told by the number it had.
-                found.setdefault(task.id, {})[other.id if other is not None else _former(known)] = need
+                found.setdefault(task.id, {})[other.id if other is not None else self._former(known)] = need
         return found
+
+    def _former(self, known: Known) -> TaskId:
+        """The id of a task that is gone; marked, since another task may have its number by now."""
+        change = f"{known.change} (gone)"
+        while change in self.folders:
+            # Somebody's own change may be called so, and is not what was meant.
+            change += "*"
+        return TaskId(change, known.number)
 
     def _of_row(self, known: Known) -> Task | None:
         change = self.changes.get(known.change)
@@ -202,7 +213,9 @@ class State:
         for needed in self.needs.get(task.id, ()):
             other = self.task(needed)
             if other is None:
-                blocks.append(Block(str(needed), "does not exist"))
+                blocks.append(
+                    Block(str(needed), "cannot be read" if needed.change in self.unread else "does not exist")
+                )
             elif task.id in self.cyclic and self.cyclic.get(needed) == self.cyclic[task.id]:
                 blocks.append(Block(str(needed), "waits for this task in turn: a cycle"))
             elif other.status != "completed":
@@ -217,11 +230,6 @@ def _turned(needs: Mapping[TaskId, Sequence[TaskId]]) -> dict[TaskId, list[TaskI
         for other in needed:
             found.setdefault(other, []).append(task)
     return found
-
-
-def _former(known: Known) -> TaskId:
-    """The id of a task that is gone; marked, since another task may have its number by now."""
-    return TaskId(f"{known.change} (gone)", known.number)
 
 
 def _joined(file: TaskFile, change: str, rows: Rows, last: ChangeTasks | None) -> ChangeTasks:

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pegboard.toolsets.tasks.markdown import Line, one_ending, plain_lines
+from pegboard.toolsets.tasks.markdown import Line, Lines, one_ending, plain_lines
 from pegboard.toolsets.tasks.task import TaskId
 
 _BOX = re.compile(r"[ \t]*[-*][ \t]+\[([ xX])\](?:[ \t]+(.*))?$")
@@ -98,6 +98,7 @@ def parse(data: bytes, change: str) -> TaskFile:
             file.items.append(item)
         else:
             file.problems.append(Problem(line.number, "a box without words is not a task", "say what is to be done"))
+    file.problems += _stray(lines)
     if lines.unclosed is not None:
         what = "a code fence or comment begins here and is never closed, so nothing behind it is read"
         file.problems.append(Problem(lines.unclosed, what, "close it"))
@@ -170,6 +171,20 @@ def _item(number: int, line: Line, match: re.Match[str], place: int, change: str
         unreadable=tuple(dict.fromkeys(unreadable)),
         digest=digest(content),
     )
+
+
+def _stray(lines: Lines) -> list[Problem]:
+    """Dependencies that stand in no task's line: a text that was wrapped takes them to the next one."""
+    what, advice = "a dependency that stands in no task's line is not read", "put it at the end of the task's line"
+    return [
+        Problem(line.number, what, advice)
+        for line in (*lines.plain, *lines.comments)
+        if "<!--" in line.text and _BOX.match(line.text) is None and _names_dependencies(line.text)
+    ]
+
+
+def _names_dependencies(text: str) -> bool:
+    return any(comment[2] and _LIST.fullmatch(comment[1].strip()) is not None for comment in _DEPENDS.finditer(text))
 
 
 def _unread(item: Item) -> list[Problem]:

@@ -11,7 +11,16 @@ from pegboard.toolsets.tasks import budget
 from pegboard.toolsets.tasks import schemas as say
 from pegboard.toolsets.tasks.outcomes import Filter
 from pegboard.toolsets.tasks.registry import OPERATIONS, Registry
-from pegboard.toolsets.tasks.rows import listed_tasks, named, needed_rows, noticed, synced_tasks, task_row, whole_task
+from pegboard.toolsets.tasks.rows import (
+    listed_tasks,
+    named,
+    needed_rows,
+    noticed,
+    problem_rows,
+    synced_tasks,
+    task_row,
+    whole_task,
+)
 from pegboard.toolsets.tasks.spec_tools import SPEC_TOOLS, SpecTool
 
 
@@ -43,15 +52,13 @@ class RegistryInit(TaskTool):
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         made = await self._registry.init(arguments.get("path"))
-        there = (
-            "There is an empty registry now: registry_sync fills it" if made.created else "There is a registry already"
-        )
+        there = "an empty registry now: registry_sync fills it" if made.created else "a registry already"
         return {
             "folder": str(made.folder),
             "created": made.created,
             "changes": made.changes,
             "tasks": made.tasks,
-            "message": f"There is {there}. The folder holds {made.tasks} tasks of {made.changes} changes.",
+            "message": f"There is {there}. Tasks in the folder: {made.tasks}, of changes: {made.changes}.",
         }
 
 
@@ -80,7 +87,8 @@ class RegistrySync(TaskTool):
         problems=say.ROWS,
         dry_run=say.BOOLEAN,
     )
-    annotations = say.hints("Sync tasks with their files", again=True)
+    # With `force` it forgets.
+    annotations = say.hints("Sync tasks with their files", destroys=True, again=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         synced = await self._registry.sync(
@@ -110,7 +118,12 @@ class RegistryList(TaskTool):
         offset=say.OFFSET,
     )
     output_schema = answers(
-        total=say.INTEGER, filtered=say.INTEGER, tasks=say.TASKS, summary=say.SUMMARY, hasMore=say.BOOLEAN
+        total=say.INTEGER,
+        filtered=say.INTEGER,
+        tasks=say.TASKS,
+        summary=say.SUMMARY,
+        hasMore=say.BOOLEAN,
+        problems=say.ROWS,
     )
     annotations = say.hints("List tasks", reads=True)
 
@@ -143,6 +156,7 @@ class RegistryNext(TaskTool):
         reason=say.STRING,
         alternatives=say.TASKS,
         blocked_count=say.INTEGER,
+        problems=say.ROWS,
     )
     annotations = say.hints("Next task", reads=True)
 
@@ -152,12 +166,15 @@ class RegistryNext(TaskTool):
         )
         rows = [task_row(task, found.state) for task in found.tasks]
         others = [{**row, "reason": why} for row, why in zip(rows[1:], found.reasons[1:], strict=True)]
-        return {
+        answer: dict[str, Any] = {
             "recommended": rows[0] if rows else None,
             "reason": found.reason,
             "alternatives": budget.first_that_fit(others, budget.size(rows[:1])),
             "blocked_count": found.blocked,
         }
+        if found.problems:
+            answer["problems"] = problem_rows(found.problems)
+        return answer
 
 
 class RegistryUpdate(TaskTool):

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pegboard.toolsets.checked import shown
-from pegboard.toolsets.tasks.check import not_found
-from pegboard.toolsets.tasks.cycles import way
+from pegboard.toolsets.tasks import budget
+from pegboard.toolsets.tasks.check import circle, not_found
+from pegboard.toolsets.tasks.cycles import round_trip
 from pegboard.toolsets.tasks.folder import PROPOSAL, SPEC, TASKS, Contents, Folder, Unreadable
 from pegboard.toolsets.tasks.requirements import Requirement, Section, duplicates, sections
 from pegboard.toolsets.tasks.state import State
@@ -16,6 +17,8 @@ from pegboard.toolsets.tasks.task import TaskId
 
 Severity = Literal["error", "warning", "info"]
 _SHORTEST, _LONGEST_WHY, _LONGEST_REQUIREMENT, _MOST_DELTAS = 50, 1000, 500, 10
+# A message repeats names, which are as long as somebody wrote them.
+_LONGEST_MESSAGE = 1_000
 _DELTAS = ("ADDED", "MODIFIED", "REMOVED", "RENAMED")
 _SCENARIO_ADVICE = "write one as `#### Scenario: NAME` with - **WHEN** … and - **THEN** … below it"
 
@@ -36,7 +39,7 @@ class Finding:
             "severity": self.severity,
             "file": self.file,
             "line": self.line,
-            "message": self.message,
+            "message": budget.shortened(self.message, _LONGEST_MESSAGE),
             "advice": self.advice,
         }
 
@@ -48,6 +51,7 @@ class Validation:
         self._folder = folder
         self._contents = contents
         self._state = state
+        self._first_in_circle: dict[int, TaskId] = {}
 
     def findings(self, name: str | None = None) -> list[Finding]:
         """Everything that is wrong, the worst first within a file."""
@@ -173,17 +177,15 @@ class Validation:
                 if self._state.task(needed) is None:
                     what = f"{task.id} depends on {needed}, which does not exist"
                     yield Finding("error", file, task.line, what, "so it is never offered: put the number right")
-            circle = self._state.cyclic.get(task.id)
-            if circle is not None:
-                steps = self._circle(task.id, circle)
-                what = f"{task.id} depends on itself: {steps}"
+            if task.id in self._state.cyclic:
+                what = f"{task.id} depends on itself: {self._circle(task.id)}"
                 yield Finding("error", file, task.line, what, "so none of them is ever offered: remove one dependency")
 
-    def _circle(self, task: TaskId, circle: int) -> str:
+    def _circle(self, task: TaskId) -> str:
+        """The way back to a task. It is looked for from one task of a circle; the others are told to be in that one."""
         needs, cyclic = self._state.needs, self._state.cyclic
-        back = (way(needs, needed, task) for needed in needs[task] if cyclic.get(needed) == circle)
-        shortest = min((steps for steps in back if steps is not None), key=len)
-        return " → ".join(map(str, [task, *shortest]))
+        first = self._first_in_circle.setdefault(cyclic[task], task)
+        return circle(round_trip(needs, task)) if first == task else f"it is in the cycle of {first}"
 
     def _text(self, file: str) -> tuple[str | None, list[Finding]]:
         path = self._folder.root / file
@@ -255,6 +257,7 @@ class _Deltas:
     def _pairs(self) -> Iterator[Finding]:
         modified = dict(self._names["MODIFIED"])
         added = {name for name, _ in self._names["ADDED"]}
+        removed = dict(self._names["REMOVED"])
         for old, new, line in self._renames:
             if not old or not new:
                 what = "a FROM and a TO belong together, each with `### Requirement: NAME`"
@@ -262,6 +265,8 @@ class _Deltas:
             if old and old in modified:
                 what = f'"{old}" is renamed, so MODIFIED has to call it "{new}"'
                 yield Finding("error", self._file, modified[old], what, "use the new name there")
+            if old and old in removed:
+                yield Finding("error", self._file, removed[old], f'"{old}" is renamed as well', "keep one of the two")
             if new and new in added:
                 yield Finding("error", self._file, line, f'"{new}" is in ADDED as well', "keep one of the two")
         yield from _twice(self._file, [(old, line) for old, _, line in self._renames if old])
@@ -287,18 +292,20 @@ class _Deltas:
 
 def _about(file: str, requirement: Requirement) -> Iterator[Finding]:
     name, line = requirement.name, requirement.line
-    if not requirement.text:
-        yield Finding("error", file, line, f'requirement "{name}" has no text', "say below its heading what SHALL be")
+    if not requirement.words:
+        severity: Severity = "warning" if requirement.is_normative else "error"
+        yield Finding(severity, file, line, f'requirement "{name}" has no text', "say below its heading what SHALL be")
     elif not requirement.is_normative:
         yield Finding("error", file, line, f'requirement "{name}" says neither SHALL nor MUST', "say what SHALL be")
-    elif len(requirement.text) > _LONGEST_REQUIREMENT:
+    elif len(requirement.words) > _LONGEST_REQUIREMENT:
         what = f'requirement "{name}" has more than {_LONGEST_REQUIREMENT} characters'
         yield Finding("info", file, line, what, "consider parting it")
-    if not requirement.scenarios:
+    if not requirement.scenarios and not requirement.odd:
         yield Finding("error", file, line, f'requirement "{name}" has no scenario', _SCENARIO_ADVICE)
     for heading in requirement.odd:
-        what = f"#### {heading.title} is not read as a scenario"
-        yield Finding("warning", file, heading.line, what, _SCENARIO_ADVICE)
+        # By its level it is one: so it counts for OpenSpec, too.
+        what = f"#### {heading.title} is a scenario that is not called one"
+        yield Finding("info", file, heading.line, what, _SCENARIO_ADVICE)
 
 
 def _twice(file: str, names: Iterable[tuple[str, int]]) -> Iterator[Finding]:
