@@ -25,7 +25,7 @@ class Ours:
     semantic = False
 
     def __init__(self, tools: Sequence[Tool]) -> None:
-        from pegboard.search import ToolIndex
+        from pegboard.search.index import ToolIndex
 
         if self.semantic:
             from pegboard.search.semantic import model

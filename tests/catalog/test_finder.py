@@ -8,7 +8,7 @@ import pytest
 
 from pegboard.catalog.finder import Finder
 from pegboard.catalog.registry import Exposure, ToolRegistry
-from pegboard.search import document
+from pegboard.search.index import document
 
 
 def tool(name: str, description: str) -> dict[str, Any]:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pegboard.search import Hit, ToolIndex, document
+from pegboard.search import document
+from pegboard.search.index import Hit, ToolIndex
 
 SERVERS = ("alpha", "beta", "gamma")
 WORDS = ("create", "list", "pull", "request", "pullRequest", "weather", "forecast", "火车票", "the", "s3", "lists")

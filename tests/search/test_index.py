@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pegboard.search import ToolIndex, tokens
+from pegboard.search import tokens
+from pegboard.search.index import ToolIndex
 
 
 def tool(name: str, description: str = "", **more: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pegboard.search import ToolIndex
+from pegboard.search.index import ToolIndex
 from pegboard.search.semantic import model
 from search.quality import SHARED_SETS, QuerySet, own_set, recall, shared_set
 

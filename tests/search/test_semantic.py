@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from pegboard.search import ToolIndex, semantic
+from pegboard.search import semantic
+from pegboard.search.index import ToolIndex
 
 TOOLS = (
     {"name": "cancel_event", "description": "Call an appointment off"},

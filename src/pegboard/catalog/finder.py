@@ -13,7 +13,7 @@ from pegboard.exactjson import as_list, as_object
 from pegboard.tool import RegisteredTool
 
 if TYPE_CHECKING:
-    from pegboard.search import ToolIndex
+    from pegboard.search.index import ToolIndex
 
 Keywords = Callable[[RegisteredTool], Sequence[str]]
 _OWN = ""
@@ -48,7 +48,7 @@ class Finder:
     def _index(self) -> ToolIndex:
         """Made for the first that needs it: what it is built on takes a tenth of a second to load."""
         if self._made is None:
-            from pegboard.search import ToolIndex
+            from pegboard.search.index import ToolIndex
 
             self._made = ToolIndex(semantic=self._by_meaning)
         return self._made
@@ -92,7 +92,7 @@ class Finder:
         """Read every server's tools, one server at a time, so that nobody has to wait for all of them; clients that
         are greeted and given their list meanwhile come first."""
         await asyncio.sleep(_FIRST_THINGS_FIRST)
-        await asyncio.to_thread(import_module, "pegboard.search")
+        await asyncio.to_thread(import_module, "pegboard.search.index")
         for server in list(self._offered()):
             # Looked at again each time: meanwhile it may have changed, or somebody searched and all were read.
             tools = self._offered().get(server)

@@ -1,7 +1,1 @@
-"""How a tool is found: a TF-IDF index over names, descriptions and parameters that follows its tools as they change."""
-
-from __future__ import annotations
-
-from pegboard.search.index import Hit, ToolIndex
-
-__all__ = ["Hit", "ToolIndex"]
+"""Finding texts by words, and by meaning; what needs numpy is not loaded by what does not."""
