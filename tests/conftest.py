@@ -18,6 +18,19 @@ if TYPE_CHECKING:
     from postgres import PostgresServer
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """What is said to hold on both ways is tested on both."""
+    if metafunc.definition.get_closest_marker("both_ways") is not None:
+        metafunc.fixturenames.append("way")
+        metafunc.parametrize("way", ["short", "full"], indirect=True)
+
+
+@pytest.fixture
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The way that plain requests take in a gateway of this test, be it in this process or in one of its own."""
+    monkeypatch.setenv("PEGBOARD_SHORT_WAY", "on" if request.param == "short" else "off")
+
+
 @pytest.fixture
 def anyio_backend() -> str:
     """Pegboard runs on asyncio."""

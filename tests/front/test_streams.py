@@ -19,7 +19,7 @@ import structlog
 from harness import LIMIT, Gateway, eventually, open_gateway, toy
 from pegboard.protocol.sessions import IDLE_LIMIT, RETRY, Sessions
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
 
 VERSION = "2025-11-25"
 OLDER = "2025-06-18"

@@ -27,7 +27,7 @@ from pegboard.servers.link import RpcError
 from servers.toy import RICH_RESULT, Settings
 from servers.toy_http import Manners, http_toy
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
 
 SERVERS = ("stdio_handshake", "stdio_modern", "http_handshake", "http_stream", "http_modern", "sse_handshake")
 Feature = Callable[[RawClient, str], Awaitable[None]]

@@ -13,7 +13,7 @@ from pegboard.board import FIRST_MEETING
 from servers.toy import BUILT_IN
 from servers.toy_http import http_toy
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
 
 
 @pytest.mark.scenario("gateway: Tools listed from single backend")

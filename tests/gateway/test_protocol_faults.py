@@ -13,7 +13,7 @@ from harness import Entry, eventually, http_client, open_gateway, seen, toy, unt
 from pegboard.servers.link import RpcError
 from servers.toy import FEATURES
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
 
 VERSIONS = ("2025-11-25", "2026-07-28")
 ABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}

@@ -24,7 +24,7 @@ from harness import (
 from pegboard.servers.link import RpcError
 from servers.toy import FEATURES, prompt, resource, template
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
 
 ERAS = ("handshake", "modern")
 VERSIONS = ("2025-11-25", "2026-07-28")

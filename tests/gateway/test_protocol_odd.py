@@ -11,7 +11,7 @@ from harness import http_client, open_gateway, seen, toy, unstamped, until_seen
 from pegboard.servers.link import RpcError
 from servers.toy import FEATURES
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
 
 ERAS = ("handshake", "modern")
 VERSIONS = ("2025-11-25", "2026-07-28")

@@ -30,7 +30,7 @@ _MAX_LINE = 4 * 1024 * 1024
 
 @contextlib.asynccontextmanager
 async def bridgehead(
-    server: GatewayServer, shortcut: Callable[[Address], LineWay]
+    server: GatewayServer, shortcut: Callable[[Address], LineWay | None]
 ) -> AsyncGenerator[dict[str, object]]:
     """The gateway's side: gives what a bridge has to know."""
     token = secrets.token_hex(16)
@@ -53,7 +53,7 @@ async def bridgehead(
 
 async def _serve(
     server: GatewayServer,
-    shortcut: Callable[[Address], LineWay],
+    shortcut: Callable[[Address], LineWay | None],
     token: str,
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,

@@ -30,7 +30,7 @@ from pegboard.front.known import KnownClients
 from pegboard.front.lineway import LineWay
 from pegboard.front.mcp import McpFront
 from pegboard.front.pages import page
-from pegboard.front.plainway import PlainWay
+from pegboard.front.plainway import PlainWay, is_open
 from pegboard.front.reload import ConfigFile
 from pegboard.front.reply import error_response
 from pegboard.front.rest import Rest
@@ -59,7 +59,10 @@ class HttpFront:
         self._manager = Sessions(self.server)
         self._clients, self._way = KnownClients(front), PlainWay(board, front)
         self.full_way: ASGIApp = _behind_proxies(self._make_app(host))
-        self.app = Shortcut(
+        self.app = self._with_shortcut(host) if is_open() else self.full_way
+
+    def _with_shortcut(self, host: str) -> ASGIApp:
+        return Shortcut(
             self.full_way,
             guard=Guard(self.full_way, host=host),
             sessions=self._manager,
@@ -94,9 +97,9 @@ class HttpFront:
             finally:
                 watching.cancel()
 
-    def _line_way(self, address: Address) -> LineWay:
+    def _line_way(self, address: Address) -> LineWay | None:
         """The short way of a client that comes over the bridge."""
-        return LineWay(self._front, self._clients, self._way, address)
+        return LineWay(self._front, self._clients, self._way, address) if is_open() else None
 
     async def _welcome(self, request: Request) -> Response:
         return HTMLResponse(page("welcome").replace("{url}", f"{request.url.scheme}://{request.url.netloc}/mcp"))

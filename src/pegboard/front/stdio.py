@@ -16,7 +16,7 @@ from pegboard.front.entrance import late_entrance
 from pegboard.front.known import KnownClients
 from pegboard.front.lineway import LineWay
 from pegboard.front.mcp import McpFront
-from pegboard.front.plainway import PlainWay
+from pegboard.front.plainway import PlainWay, is_open
 from pegboard.front.reload import ConfigFile
 from pegboard.protocol.client import MAX_BODY, Address
 from pegboard.protocol.lines import LineClient
@@ -28,7 +28,7 @@ async def serve_stdio(board: Board, config_path: Path, address: Address) -> None
     config = ConfigFile(board, config_path)
     async with board:
         front = McpFront(board)
-        shortcut = LineWay(front, KnownClients(front), PlainWay(board, front), address)
+        shortcut = LineWay(front, KnownClients(front), PlainWay(board, front), address) if is_open() else None
         client = LineClient(_Writer(out).write, late_entrance(front, address), shortcut, doorstep=True)
         serving = asyncio.get_running_loop().create_task(client.serve())
         watching = asyncio.get_running_loop().create_task(config.watch())
