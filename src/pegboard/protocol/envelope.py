@@ -109,9 +109,10 @@ def answer(text: bytes) -> tuple[int, bytes] | None:
 def members(text: bytes | Raw) -> dict[str, bytes] | None:
     """The members of an object, each as the bytes it is."""
     try:
-        return {name: bytes(value) for name, value in _members.decode(text).items()}
+        opened = _members.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return None
+    return {name: bytes(value) for name, value in opened.items()} if _is_text(bytes(text)) else None
 
 
 def joined(parts: Mapping[str, bytes]) -> bytes:
