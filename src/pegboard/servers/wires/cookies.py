@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from http.cookiejar import http2time
+from email.utils import mktime_tz, parsedate_tz
 
 _MAX_COOKIES = 50
 _MAX_SIZE = 4096
@@ -44,5 +44,5 @@ def _is_over(attributes: list[str]) -> bool:
         said[name.strip().lower()] = value.strip()
     if (age := said.get("max-age", "")).removeprefix("-").isdecimal():
         return age.startswith("-") or not age.strip("0")
-    until = http2time(said.get("expires", ""))
-    return until is not None and until <= time.time()
+    until = parsedate_tz(said.get("expires", ""))
+    return until is not None and mktime_tz(until) <= time.time()

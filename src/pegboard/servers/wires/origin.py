@@ -71,8 +71,8 @@ class Origin:
         if self.authorization is not None:
             named["authorization"] = self.authorization
         named.update({name.lower(): value for name, value in headers.items()})
-        if odd := next((name for name in named if name in _FRAMING or not _NAME.fullmatch(name)), None):
-            raise invalid(f"{odd!r} cannot be set as a header")
+        if odd := [name for name in named if name in _FRAMING or not _NAME.fullmatch(name)]:
+            raise invalid(f"{odd[0]!r} cannot be set as a header")
         lines = [f"{method} {_target(url)} HTTP/1.1", *(f"{name}: {value}" for name, value in named.items())]
         if any("\r" in line or "\n" in line or "\0" in line for line in lines):
             raise invalid("a header must not contain the end of a line")
