@@ -44,6 +44,11 @@ class Wire:
     async def send(self, message: Message, headers: Mapping[str, str] | None) -> None:
         self.sent.append(message)
 
+    ready = False
+
+    def put(self, request_id: int, text: bytes, name: str | None) -> None:
+        """Nothing is plain here."""
+
     def cancelled(self, request_id: int, reason: str) -> None:
         self.given_up.append(request_id)
 

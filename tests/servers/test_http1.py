@@ -201,7 +201,9 @@ async def test_what_is_no_answer_costs_its_own_request_and_connection_alone(answ
 
 async def test_trailers_have_no_say() -> None:
     """What stands behind a body sets no cookie and no session."""
-    answer = CHUNKED.replace(b"\r\n\r\n", b"\r\nx: 1\r\nx: 2\r\n\r\n") + b"0\r\nset-cookie: a=1\r\nmcp-session-id: 9\r\n\r\n"
+    answer = (
+        CHUNKED.replace(b"\r\n\r\n", b"\r\nx: 1\r\nx: 2\r\n\r\n") + b"0\r\nset-cookie: a=1\r\nmcp-session-id: 9\r\n\r\n"
+    )
     async with listening(answer) as listener, pooled(listener.port) as pool:
         response = sent(pool)
         await whole(response)

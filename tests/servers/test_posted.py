@@ -118,8 +118,7 @@ async def test_what_is_said_before_the_answer_is_heard_with_its_call() -> None:
         assert stage.heard == ["news of 1", "more of 1"]
 
 
-async def test_a_batch_brings_its_answer(
-) -> None:
+async def test_a_batch_brings_its_answer() -> None:
     """As servers of 2025-03-26 may send it; it was read in full, and stays so."""
     batch = b'[%b,{"jsonrpc":"2.0","id":1,"result":{"a":1}}]' % NEWS
     async with staged(ok(batch, JSON)) as stage:
@@ -155,8 +154,8 @@ async def test_an_answer_that_cannot_be_used_costs_its_own_call(answer: bytes) -
     async with staged(answer) as stage:
         with pytest.raises(ToolFailure) as caught:
             await stage.put()
-        assert caught.value.code is ToolErrorCode.EXECUTION_FAILED
-        assert not caught.value.retryable
+        assert caught.value.error.code is ToolErrorCode.EXECUTION_FAILED
+        assert not caught.value.error.retryable
 
 
 async def test_the_answer_to_another_call_is_not_ours() -> None:
@@ -220,8 +219,8 @@ async def test_a_refusal_is_told_alike_on_both_ways(
             with pytest.raises(kind) as caught:
                 await (stage.put() if way == "put" else stage.fully())
             if isinstance(caught.value, ToolFailure):
-                assert caught.value.retryable is retryable
-                assert (caught.value.code is ToolErrorCode.RATE_LIMITED) is (status == 429)
+                assert caught.value.error.retryable is retryable
+                assert (caught.value.error.code is ToolErrorCode.RATE_LIMITED) is (status == 429)
         assert stage.listener.connections == 1
 
 
@@ -395,7 +394,7 @@ async def test_any_other_redirect_is_refused(status: str, location: str) -> None
     async with staged(moving(status, location), headers={"authorization": "Bearer x"}) as stage:
         with pytest.raises(ToolFailure, match="redirects") as caught:
             await stage.fully()
-        assert not caught.value.retryable
+        assert not caught.value.error.retryable
         assert {each.line for each in stage.listener.asked} == {"POST /mcp HTTP/1.1"}
 
 
@@ -416,7 +415,9 @@ async def test_cookies_keep_a_session_on_its_machine_on_both_ways() -> None:
 
 async def test_a_head_says_what_every_call_needs() -> None:
     """The configured headers, the era's, the tool's name as a header can carry it, and where the body ends."""
-    async with staged(in_turn(ok(ANSWER, JSON), ok(ANSWER.replace(b'"id":1', b'"id":2'), JSON)), headers={"X-Key": "k"}) as stage:
+    async with staged(
+        in_turn(ok(ANSWER, JSON), ok(ANSWER.replace(b'"id":1', b'"id":2'), JSON)), headers={"X-Key": "k"}
+    ) as stage:
         stage.wire.modern = True
         for name in ("add", "größer\r\nevil: 1"):
             number, pending = stage.link.open(20, verbatim=True)
