@@ -13,7 +13,7 @@ from pegboard.protocol import envelope
 from pegboard.protocol.eras import SERVER_INFO_KEY
 
 # How long an example takes says how busy the machine is, and nothing else.
-unhurried = settings(deadline=None, max_examples=200)
+unhurried = settings(deadline=None, max_examples=100)
 
 BLANKS = st.text(" \t\r\n", max_size=2)
 NUMBERS = st.one_of(

@@ -14,6 +14,7 @@ from typing import Protocol, cast
 import httptools
 
 from pegboard.servers.wires.inflating import CODINGS, Bloated, Inflating
+from pegboard.servers.wires.reaching import reached
 
 # Connections to one server at most; who comes when all are busy waits for the next that is free.
 MAX_CONNECTIONS = 256
@@ -360,13 +361,12 @@ class Pool:
 
     async def _connect(self) -> None:
         try:
+            tls = self._tls() if self._tls is not None else None
+            name = self._host if tls is not None else None
             async with asyncio.timeout(self._connect_timeout):
+                sock = await reached(self._host, self._port)
                 _, line = await self._loop.create_connection(
-                    lambda: Line(self),
-                    self._host,
-                    self._port,
-                    ssl=self._tls() if self._tls is not None else None,
-                    server_hostname=self._host if self._tls is not None else None,
+                    lambda: Line(self), sock=sock, ssl=tls, server_hostname=name
                 )
         except Exception as exc:
             # Of whatever kind it is, somebody waits to hear of it.
