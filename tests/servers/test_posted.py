@@ -304,14 +304,28 @@ async def test_giving_up_a_call_ends_what_takes_up_its_stream() -> None:
 @pytest.mark.parametrize("modern", [True, False])
 @pytest.mark.parametrize("answer", [b"", STREAM + chunk(event(NEWS))])
 async def test_giving_up_a_call_ends_its_connection(answer: bytes, *, modern: bool) -> None:
-    """A time limit or a client that has gone; a server of the handshake era is told in words, too."""
+    """The server sees that nobody listens; one of the handshake era is told in words, too."""
     async with staged(in_turn(answer, b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")) as stage:
         stage.wire.modern = modern
-        with pytest.raises(ToolFailure, match="timed out"):
-            await stage.put(timeout=0.05)
+        call = asyncio.create_task(stage.put())
+        await until(lambda: len(stage.listener.asked) == 1 and (not answer or bool(stage.heard)))
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
         await until(lambda: stage.listener.ended >= 1 and len(stage.listener.asked) == (1 if modern else 2))
         assert modern or b"notifications/cancelled" in stage.listener.asked[1].body
         await until(lambda: not stage.wire._tasks)
+
+
+async def test_a_call_that_takes_too_long_is_told_so() -> None:
+    """Whether or not it has got as far as the server by then."""
+
+    async def script(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        await asyncio.Event().wait()
+
+    async with staged(script) as stage:
+        with pytest.raises(ToolFailure, match="timed out"):
+            await stage.put(timeout=0.01)
+        assert not stage.wire._posted
 
 
 async def test_a_connection_that_breaks_or_is_none_is_told() -> None:
