@@ -17,6 +17,8 @@ from pegboard.protocol.eras import SERVER_INFO_KEY
 
 _VERSION = b'"2.0"'
 _BRACE = ord("{")
+# A text that is no UTF-8 is told apart from one that is no JSON, but only where it is read.
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True):
@@ -62,7 +64,7 @@ def request(text: bytes) -> Request | None:
     """The request that a text is."""
     try:
         opened = _requests.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+    except _UNREADABLE:
         return None
     if bytes(opened.jsonrpc) != _VERSION or not _is_request_id(bytes(opened.id)) or not _is_text(text):
         return None
@@ -75,7 +77,7 @@ def call_params(params: Raw | UnsetType) -> CallParams | None:
         return None
     try:
         opened = _call_params.decode(params)
-    except (msgspec.DecodeError, RecursionError):
+    except _UNREADABLE:
         return None
     return opened if _is_object_or_null(opened.arguments) and _is_object(opened.meta) else None
 
@@ -86,7 +88,7 @@ def list_params(params: Raw | UnsetType) -> ListParams | None:
         return ListParams()
     try:
         opened = _list_params.decode(params)
-    except (msgspec.DecodeError, RecursionError):
+    except _UNREADABLE:
         return None
     return opened if _is_object(opened.meta) else None
 
@@ -95,7 +97,7 @@ def answer(text: bytes) -> tuple[int, bytes] | None:
     """The number of the request that a text answers, and its result; `None` for anything but a result."""
     try:
         opened = _answers.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+    except _UNREADABLE:
         return None
     number = bytes(opened.id)
     if not isinstance(opened.result, Raw) or opened.error is not UNSET or not number.isdigit() or len(number) > 18:
@@ -109,9 +111,10 @@ def answer(text: bytes) -> tuple[int, bytes] | None:
 def members(text: bytes | Raw) -> dict[str, bytes] | None:
     """The members of an object, each as the bytes it is."""
     try:
-        return {name: bytes(value) for name, value in _members.decode(text).items()}
-    except (msgspec.DecodeError, RecursionError):
+        opened = _members.decode(text)
+    except _UNREADABLE:
         return None
+    return {name: bytes(value) for name, value in opened.items()} if _is_text(bytes(text)) else None
 
 
 def joined(parts: Mapping[str, bytes]) -> bytes:

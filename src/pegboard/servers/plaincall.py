@@ -46,6 +46,8 @@ class PlainCall:
     _parties: Parties
     _presence: Presence
     _pending: Pending
+    # What the short way waits for: the result, or that the call has turned.
+    _soon: asyncio.Future[Any]
     _number: int
     _on_talk: Callable[[], None]
 
@@ -68,6 +70,7 @@ class PlainCall:
         has something to say or to ask before its answer."""
         self._link, self._parties, self._presence, self._on_talk = link, parties, presence, on_talk
         self._number, self._pending = link.open(timeout, present=self._present, verbatim=True)
+        self._soon = self._pending.future
         return self._number
 
     def on_end(self, told: Callable[[], None]) -> None:
@@ -79,7 +82,7 @@ class PlainCall:
         limit = self._pending.timeout
         timer = self._loop.call_later(patience if limit is None else min(patience, limit), self._turn)
         try:
-            return await self._pending.future
+            return await self._soon
         except asyncio.CancelledError:
             self.withdraw("cancelled by the client")
             raise
@@ -159,8 +162,8 @@ class PlainCall:
         """Have whoever waits for the result stop waiting; the answer will be another's."""
         if not self._turned and not self._pending.future.done():
             self._turned = True
-            waiting, self._pending.future = self._pending.future, self._loop.create_future()
-            waiting.set_exception(Turned())
+            self._pending.future = self._loop.create_future()
+            self._soon.set_exception(Turned())
 
     def _leave(self, *, answered: bool) -> None:
         self._over = True

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
 from typing import Protocol
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 from pegboard.config import ServerSpec
@@ -149,17 +149,19 @@ class DirectClient:
 
 def make_client(spec: ServerSpec) -> Client:
     """The client for a server; time limits are the link's business, except for connecting."""
-    if _is_behind_proxy(spec.url or ""):
+    if _is_behind_proxy(Origin.of(spec.url or "")):
         from pegboard.servers.wires.proxied import ProxiedClient
 
         return ProxiedClient(spec, _tls)
     return DirectClient(spec)
 
 
-def _is_behind_proxy(url: str) -> bool:
-    parts = urlsplit(url)
+def _is_behind_proxy(origin: Origin) -> bool:
     proxies = getproxies()
-    return bool(proxies.get(parts.scheme) or proxies.get("all")) and not proxy_bypass(parts.hostname or "")
+    if not (proxies.get(origin.scheme) or proxies.get("all")):
+        return False
+    # An exception may be made for all of a host, or for one of its ports.
+    return not proxy_bypass(origin.host) and not proxy_bypass(f"{origin.host}:{origin.port}")
 
 
 @cache
@@ -193,16 +195,36 @@ async def exchange(
 def _redirect(response: Answered, url: str, label: str) -> str | None:
     if response.status_code not in {301, 302, 303, 307, 308}:
         return None
-    target = urljoin(url, response.headers.get("location", ""))
-    old, new = urlsplit(url), urlsplit(target)
+    target = within_origin(url, response.headers.get("location", ""))
     # Following further would carry the server's credentials to somebody else.
-    if (old.scheme, old.netloc) != (new.scheme, new.netloc) or response.status_code not in {307, 308}:
+    if target is None or response.status_code not in {307, 308}:
         raise unavailable(
-            f"{label} redirects to {new.scheme}://{new.netloc.rpartition('@')[2]}{new.path}: "
+            f"{label} redirects to {_shown(url, response.headers.get('location', ''))}: "
             "use that address if it is the right one",
             retryable=False,
         )
     return target
+
+
+def within_origin(url: str, location: str) -> str | None:
+    """The address that a location means, seen from another; `None` if it is not of the same origin."""
+    try:
+        target = urljoin(url, location)
+    except ValueError:
+        return None
+    if not Origin.of(url).holds(target):
+        return None
+    # Whoever we are at the one address, we are at the other.
+    found = urlsplit(target)
+    return urlunsplit((found.scheme, urlsplit(url).netloc, found.path, found.query, ""))
+
+
+def _shown(url: str, location: str) -> str:
+    try:
+        new = urlsplit(urljoin(url, location))
+    except ValueError:
+        return repr(location[:200])
+    return f"{new.scheme}://{new.netloc.rpartition('@')[2]}{new.path}"
 
 
 def check_status(response: Answered, label: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from http.cookies import CookieError, SimpleCookie
+import time
+from email.utils import mktime_tz, parsedate_tz
 
 _MAX_COOKIES = 50
+_MAX_SIZE = 4096
 
 
 class Cookies:
@@ -15,22 +17,32 @@ class Cookies:
 
     def take(self, said: str | None) -> bool:
         """Take over what one answer set, one line a cookie; whether that changed anything."""
-        if not said:
-            return False
         before = dict(self._values)
-        for line in said.split("\n"):
-            try:
-                morsels = SimpleCookie(line).items()
-            except CookieError:
+        for line in (said or "").split("\n"):
+            # As RFC 6265 reads it: the standard library gives up on attributes that are younger than it.
+            pair, *attributes = line.split(";")
+            name, equals, value = (part.strip() for part in pair.partition("="))
+            if not equals or not name or len(pair) > _MAX_SIZE:
                 continue
-            for name, morsel in morsels:
-                if morsel["max-age"] == "0" or not morsel.coded_value:
-                    self._values.pop(name, None)
-                elif name in self._values or len(self._values) < _MAX_COOKIES:
-                    self._values[name] = morsel.coded_value
+            if not value or _is_over(attributes):
+                self._values.pop(name, None)
+            elif name in self._values or len(self._values) < _MAX_COOKIES:
+                self._values[name] = value
         return before != self._values
 
     @property
     def header(self) -> str | None:
         """What goes along with the next request."""
         return "; ".join(f"{name}={value}" for name, value in self._values.items()) or None
+
+
+def _is_over(attributes: list[str]) -> bool:
+    """Whether a cookie is set only to be forgotten."""
+    said: dict[str, str] = {}
+    for attribute in attributes:
+        name, _, value = attribute.partition("=")
+        said[name.strip().lower()] = value.strip()
+    if (age := said.get("max-age", "")).removeprefix("-").isdecimal():
+        return age.startswith("-") or not age.strip("0")
+    until = parsedate_tz(said.get("expires", ""))
+    return until is not None and mktime_tz(until) <= time.time()

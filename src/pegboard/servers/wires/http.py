@@ -59,6 +59,8 @@ class HttpWire:
         self._tasks: set[asyncio.Task[None]] = set()
         self._direct = self._client if isinstance(self._client, DirectClient) else None
         self._posted: dict[int, Posted] = {}
+        # What takes up a stream that broke off before the answer of a request that was put.
+        self._resuming: dict[int, asyncio.Task[None]] = {}
         self._kept_head: tuple[object, bytes] | None = None
         # Whether it answered with a redirect, which only the full way follows.
         self.moved = False
@@ -129,6 +131,8 @@ class HttpWire:
         """In the handshake era a notification says so; later on, the closed stream has said it."""
         if (posted := self._posted.pop(request_id, None)) is not None:
             posted.abandon()
+        if (resuming := self._resuming.pop(request_id, None)) is not None:
+            resuming.cancel()
         if not self.modern:
             self.spawn(self._tell(cancellation(request_id, reason)))
 
@@ -136,11 +140,12 @@ class HttpWire:
         """Open the standing stream of the handshake era; `on_gap` is told when something may have been missed."""
         self.spawn(self._standing_stream(on_gap))
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run something beside the requests until the wire is closed."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def close(self) -> None:
         """End the session politely, and the connections."""
@@ -210,7 +215,8 @@ class HttpWire:
 
     def resume(self, request_id: int, stream: EventStream) -> None:
         """Take up a stream that ended before its answer, beside everything else."""
-        self.spawn(self._resumed(request_id, stream))
+        task = self._resuming[request_id] = self.spawn(self._resumed(request_id, stream))
+        task.add_done_callback(lambda _: self._resuming.pop(request_id, None))
 
     async def _resumed(self, request_id: int, stream: EventStream) -> None:
         assert self._link is not None

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import select
 import ssl
+import sys
 import zlib
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import httptools
+
+from pegboard.servers.wires.inflating import CODINGS, Bloated, Inflating
+from pegboard.servers.wires.reaching import reached
 
 # Connections to one server at most; who comes when all are busy waits for the next that is free.
 MAX_CONNECTIONS = 256
 _MAX_IDLE = 64
 _IDLE_LIMIT = 30.0
 _MAX_HEAD = 64 * 1024
-_MAX_INFLATED_AT_ONCE = 1024 * 1024
 _NO_MORE = "the connection was closed before the answer came"
+_CLOSED = "the connection was closed by Pegboard"
 
 
 class Broken(Exception):  # noqa: N818  it says what the exchange is
@@ -56,18 +60,26 @@ class Exchange:
         """Nobody wants the answer any more: the connection that it would come on is closed."""
         if not self.over:
             self.over = True
+            # It may stand in the queue for a while yet, and need not hold its request there.
+            self.data = b""
             if self.line is not None:
                 self.line.abort()
 
     def pause(self) -> None:
         """Let the other end wait with what it sends."""
-        if self.line is not None:
+        if self.line is not None and not self.over:
             self.line.pause()
 
     def resume(self) -> None:
-        """Take up what it sends again."""
-        if self.line is not None:
+        """Take up what it sends again; once it is over, the connection is another's business."""
+        if self.line is not None and not self.over:
             self.line.resume()
+
+    def finish(self) -> None:
+        """Tell the taker that it has all of the answer."""
+        if not self.over:
+            self.over = True
+            self.taker.done()
 
     def fail(self, error: Broken) -> None:
         """Tell the taker that nothing comes of it."""
@@ -85,10 +97,12 @@ class Line(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._exchange: Exchange | None = None
         self._headers: dict[str, str] = {}
-        self._head_size = 0
+        # How much came since the last byte that anybody was given.
+        self._unheard = 0
         self._in_body = False
-        # zlib has no public name for its type.
-        self._inflating: Any = None
+        self._complete = False
+        self._keeps = False
+        self._inflating: Inflating | None = None
         self._paused = False
         self.idle_until = 0.0
 
@@ -96,6 +110,16 @@ class Line(asyncio.Protocol):
     def usable(self) -> bool:
         """Whether another request can go out on it."""
         return self._transport is not None and not self._transport.is_closing()
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing has come that the loop has yet to see: on a kept connection, that is its end."""
+        assert self._transport is not None
+        if sys.platform == "win32":
+            return True
+        poll = select.poll()
+        poll.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return not poll.poll(0)
 
     def begin(self, exchange: Exchange) -> None:
         """Send a request; its answer goes to its taker."""
@@ -117,6 +141,13 @@ class Line(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
+    def break_off(self, reason: str) -> None:
+        """Close at once, and tell whoever waits for the answer why."""
+        exchange = self._exchange
+        self.abort()
+        if exchange is not None:
+            exchange.fail(Broken(reason))
+
     def pause(self) -> None:
         """Read no further."""
         if self.usable and not self._paused:
@@ -136,10 +167,9 @@ class Line(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone; an answer without a length ends with it."""
         exchange, self._exchange = self._exchange, None
-        if exchange is not None and not exchange.over:
+        if exchange is not None:
             if self._in_body and exc is None and self._ends_with_connection():
-                exchange.over = True
-                exchange.taker.done()
+                self._finish(exchange)
             else:
                 exchange.fail(Broken(str(exc) if exc is not None and str(exc) else _NO_MORE))
         self._transport = None
@@ -150,23 +180,32 @@ class Line(asyncio.Protocol):
         if self._exchange is None:
             self.abort()
             return
-        if not self._in_body:
-            self._head_size += len(data)
-            if self._head_size > _MAX_HEAD and b"\r\n\r\n" not in data:
-                self._spoiled("its headers do not end")
-                return
+        self._unheard += len(data)
         try:
             self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade, zlib.error) as exc:
-            self._spoiled(f"it does not speak HTTP/1.1 ({type(exc).__name__})")
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as exc:
+            if self._complete:
+                self._release(reusable=False)
+            else:
+                self.break_off(f"it does not speak HTTP/1.1 ({type(exc).__name__})")
+            return
+        if self._complete:
+            self._release(reusable=self._keeps)
+        elif self._unheard > _MAX_HEAD:
+            self.break_off("its headers do not end")
 
     def on_message_begin(self) -> None:
-        """An answer begins."""
+        """An answer begins; one that nobody asked for must never be taken for that of the next request."""
+        if self._complete:
+            raise httptools.HttpParserError("more than was asked for")
         self._headers = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header; of one that comes more than once, all values count."""
-        key, text = name.decode("latin-1").lower(), value.decode("latin-1").strip()
+        """One header; of one that comes more than once, the first counts, but all cookies do."""
+        if self._in_body:
+            # What comes behind the body has no say about it.
+            return
+        key, text = name.decode("latin-1").lower(), value.decode("utf-8", "replace").strip()
         before = self._headers.get(key)
         self._headers[key] = text if before is None else f"{before}\n{text}" if key == "set-cookie" else before
 
@@ -176,50 +215,54 @@ class Line(asyncio.Protocol):
         if status < 200 or self._exchange is None:
             # "Go on" and its like: the answer proper is still to come.
             return
-        self._in_body = True
-        coding = self._headers.get("content-encoding", "").strip().lower()
-        self._inflating = zlib.decompressobj(47) if coding in {"gzip", "x-gzip", "deflate"} else None
+        self._in_body, self._unheard = True, 0
+        self._inflating = Inflating() if self._headers.get("content-encoding", "").lower() in CODINGS else None
         self._exchange.taker.head(status, self._headers)
 
     def on_body(self, body: bytes) -> None:
         """A part of the body."""
-        if self._exchange is None or not self._in_body:
-            return
-        if self._inflating is None:
-            self._exchange.taker.data(body)
-            return
-        exchange = self._exchange
-        while body and not exchange.over:
-            part = self._inflating.decompress(body, _MAX_INFLATED_AT_ONCE)
-            body = self._inflating.unconsumed_tail
-            if part:
-                exchange.taker.data(part)
-
-    def on_message_complete(self) -> None:
-        """The answer is complete; the connection is free for the next one."""
-        if not self._in_body:
-            return
-        self._in_body, self._head_size = False, 0
-        exchange, self._exchange = self._exchange, None
+        exchange, self._unheard = self._exchange, 0
         if exchange is None:
             return
+        if self._inflating is None:
+            exchange.taker.data(body)
+            return
+        try:
+            for part in self._inflating.feed(body):
+                exchange.taker.data(part)
+                if exchange.over:
+                    return
+        except (zlib.error, Bloated):
+            self.break_off("its compressed answer cannot be unpacked")
+
+    def on_message_complete(self) -> None:
+        """The answer is complete; what is done about it has to wait until all bytes that came were looked at."""
+        if self._in_body:
+            self._complete, self._keeps = True, self._parser.should_keep_alive()
+
+    def _release(self, *, reusable: bool) -> None:
+        """The answer is there: the connection is free for the next one, unless something is odd about it."""
+        exchange, self._exchange = self._exchange, None
+        self._complete = self._in_body = False
+        self._unheard = 0
         self.resume()
-        if self._parser.should_keep_alive() and self.usable:
+        # A request that was answered before all of it was sent may never be read to its end.
+        if reusable and self.usable and not cast("asyncio.Transport", self._transport).get_write_buffer_size():
             self._pool.freed(self, _kept_for(self._headers))
         else:
             self.close()
-        if not exchange.over:
-            exchange.over = True
-            exchange.taker.done()
+        if exchange is not None:
+            self._finish(exchange)
+
+    def _finish(self, exchange: Exchange) -> None:
+        if self._inflating is None or self._inflating.is_whole:
+            exchange.finish()
+        else:
+            exchange.fail(Broken("its compressed answer breaks off"))
 
     def _ends_with_connection(self) -> bool:
-        return "content-length" not in self._headers and "chunked" not in self._headers.get("transfer-encoding", "")
-
-    def _spoiled(self, reason: str) -> None:
-        exchange, self._exchange = self._exchange, None
-        self.abort()
-        if exchange is not None:
-            exchange.fail(Broken(reason))
+        coding = self._headers.get("transfer-encoding", "").lower()
+        return "content-length" not in self._headers and "chunked" not in coding
 
 
 class Pool:
@@ -238,22 +281,22 @@ class Pool:
         self._connecting: set[asyncio.Task[None]] = set()
         self._sweep: asyncio.TimerHandle | None = None
         self._closed = False
+        self._emptied: asyncio.Future[None] | None = None
 
     def send(self, data: bytes, taker: Taker) -> Exchange:
         """Send a request on a connection that is free, or as soon as one is."""
-        exchange = Exchange(data, taker)
         if self._closed:
-            raise Broken("the connection was closed by Pegboard")
+            raise Broken(_CLOSED)
+        exchange = Exchange(data, taker)
         while self._idle:
             # The one that was used last is the least likely to have been given up by the other end.
             line = self._idle.pop()
-            if line.usable and self._loop.time() < line.idle_until:
+            if line.usable and self._loop.time() < line.idle_until and line.is_quiet:
                 line.begin(exchange)
                 return exchange
             line.close()
         self._waiting.append(exchange)
-        if len(self._lines) + len(self._connecting) < MAX_CONNECTIONS:
-            self._connect()
+        self._reach_out()
         return exchange
 
     def freed(self, line: Line, kept_for: float) -> None:
@@ -273,8 +316,9 @@ class Pool:
         self._lines.discard(line)
         if line in self._idle:
             self._idle.remove(line)
-        if self._waiting and not self._closed and len(self._connecting) < len(self._waiting):
-            self._connect()
+        if self._emptied is not None and not self._lines and not self._emptied.done():
+            self._emptied.set_result(None)
+        self._reach_out()
 
     async def close(self) -> None:
         """End all connections."""
@@ -285,9 +329,12 @@ class Pool:
             task.cancel()
         await asyncio.gather(*self._connecting, return_exceptions=True)
         for line in list(self._lines):
-            line.close() if line in self._idle else line.abort()
+            line.break_off(_CLOSED)
         while (exchange := self._next()) is not None:
-            exchange.fail(Broken("the connection was closed by Pegboard"))
+            exchange.fail(Broken(_CLOSED))
+        if self._lines:
+            self._emptied = self._loop.create_future()
+            await self._emptied
 
     def _next(self) -> Exchange | None:
         while self._waiting:
@@ -296,28 +343,44 @@ class Pool:
                 return exchange
         return None
 
-    def _connect(self) -> None:
-        task = self._loop.create_task(self._connected())
-        self._connecting.add(task)
-        task.add_done_callback(self._connecting.discard)
+    def _reach_out(self) -> None:
+        """Begin as many connections as are waited for, and allowed."""
+        while (
+            not self._closed
+            and len(self._connecting) < len(self._waiting)
+            and len(self._lines) + len(self._connecting) < MAX_CONNECTIONS
+        ):
+            task = self._loop.create_task(self._connect())
+            self._connecting.add(task)
+            task.add_done_callback(self._tried)
 
-    async def _connected(self) -> None:
+    def _tried(self, task: asyncio.Task[None]) -> None:
+        """Whatever came of it, others may still wait, and nobody else would begin a connection for them."""
+        self._connecting.discard(task)
+        self._reach_out()
+
+    async def _connect(self) -> None:
         try:
+            tls = self._tls() if self._tls is not None else None
+            name = self._host if tls is not None else None
             async with asyncio.timeout(self._connect_timeout):
+                sock = await reached(self._host, self._port)
                 _, line = await self._loop.create_connection(
-                    lambda: Line(self),
-                    self._host,
-                    self._port,
-                    ssl=self._tls() if self._tls is not None else None,
-                    server_hostname=self._host if self._tls is not None else None,
+                    lambda: Line(self), sock=sock, ssl=tls, server_hostname=name
                 )
-        except (OSError, TimeoutError) as exc:
-            words = "no connection in time" if isinstance(exc, TimeoutError) else str(exc) or type(exc).__name__
-            if (exchange := self._next()) is not None:
-                exchange.fail(Broken(words, refused=True))
+        except Exception as exc:
+            # Of whatever kind it is, somebody waits to hear of it.
+            self._turn_away("no connection in time" if isinstance(exc, TimeoutError) else str(exc) or repr(exc))
             return
-        self._lines.add(line)
-        self.freed(line, _IDLE_LIMIT)
+        if line.usable:
+            self._lines.add(line)
+            self.freed(line, _IDLE_LIMIT)
+        else:
+            self._turn_away("the connection was closed as soon as it stood")
+
+    def _turn_away(self, reason: str) -> None:
+        if (exchange := self._next()) is not None:
+            exchange.fail(Broken(reason, refused=True))
 
     def _drop_old(self) -> None:
         self._sweep = None
@@ -333,7 +396,6 @@ def _kept_for(headers: dict[str, str]) -> float:
     """How long the other end keeps a connection, less a moment for the way there."""
     for word in headers.get("keep-alive", "").split(","):
         name, _, value = word.strip().partition("=")
-        if name.lower() == "timeout":
-            with contextlib.suppress(ValueError):
-                return min(max(float(value) - 1.0, 0.0), _IDLE_LIMIT)
+        if name.lower() == "timeout" and value.isdecimal():
+            return min(max(float(value) - 1.0, 0.0), _IDLE_LIMIT)
     return _IDLE_LIMIT

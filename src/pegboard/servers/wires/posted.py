@@ -14,6 +14,7 @@ from pegboard.servers.wires.http1 import Broken, Exchange
 
 # How long a stream that has brought its answer may take to end, so that its connection can be used again.
 _LAST_WORDS = 1.0
+NOT_ANSWERED = "no answer to the request that was sent"
 
 
 class Poster(Protocol):
@@ -78,8 +79,9 @@ class Posted:
                     self._link.deliver_text(event.data, self._request_id)
         except EventTooLarge as exc:
             self._fail(broken_answer(self._label, str(exc)))
+            return
         if self._ending is None and not self._link.waits_for(self._request_id):
-            self._ending = asyncio.get_running_loop().call_later(_LAST_WORDS, self.exchange.abandon)
+            self._ending = asyncio.get_running_loop().call_later(_LAST_WORDS, self._leave)
 
     def done(self) -> None:
         """All of it was there."""
@@ -103,10 +105,11 @@ class Posted:
             self._link.fail(self._request_id, Unreachable(self._label, str(error), refused=error.refused))
 
     def _deliver(self, body: bytes) -> None:
-        if self._link.settle_verbatim(body):
-            return
         try:
-            deliver_body(self._link, self._label, body, self._request_id)
+            if not self._link.settle_verbatim(body):
+                deliver_body(self._link, self._label, body, self._request_id)
+            elif self._link.waits_for(self._request_id):
+                raise broken_answer(self._label, NOT_ANSWERED)
         except Exception as exc:
             self._link.fail(self._request_id, exc)
 
@@ -118,9 +121,12 @@ class Posted:
         else:
             self._link.fail(self._request_id, Unreachable(self._label, reason))
 
-    def _fail(self, exc: Exception) -> None:
+    def _leave(self) -> None:
         self._close()
         self.exchange.abandon()
+
+    def _fail(self, exc: Exception) -> None:
+        self._leave()
         self._link.fail(self._request_id, exc)
 
     def _close(self) -> None:
@@ -138,4 +144,4 @@ def deliver_body(link: Link, label: str, body: bytes, request_id: int) -> None:
     for single in exactjson.as_list(message) or [message]:
         link.deliver(single, request_id)
     if link.waits_for(request_id):
-        raise broken_answer(label, "no answer to the request that was sent")
+        raise broken_answer(label, NOT_ANSWERED)

@@ -25,7 +25,7 @@ class ProxiedResponse:
         try:
             async for part in self._response.aiter_bytes():
                 yield part
-        except httpx2.TransportError as exc:
+        except httpx2.RequestError as exc:
             raise Broken(str(exc) or type(exc).__name__) from exc
 
 
@@ -49,7 +49,7 @@ class ProxiedClient:
         try:
             async with self._client.stream(method, url, headers=dict(headers), content=body) as response:
                 yield ProxiedResponse(response)
-        except httpx2.TransportError as exc:
+        except httpx2.RequestError as exc:
             refused = isinstance(exc, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError))
             raise Broken(str(exc) or type(exc).__name__, refused=refused) from exc
 

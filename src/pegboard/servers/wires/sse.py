@@ -5,14 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from urllib.parse import urljoin, urlsplit
 
 from pegboard import exactjson
 from pegboard.config import ServerSpec
 from pegboard.result import unavailable
 from pegboard.servers.events import Event, EventStream, EventTooLarge
 from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, Message
-from pegboard.servers.wires.client import Unreachable, WrongStatus, check_status, exchange, make_client, media_type
+from pegboard.servers.wires.client import (
+    Unreachable,
+    WrongStatus,
+    check_status,
+    exchange,
+    make_client,
+    media_type,
+    within_origin,
+)
 from pegboard.servers.wires.http1 import Broken
 from pegboard.servers.wires.stdio import cancellation
 
@@ -97,8 +104,8 @@ class SseWire:
 
     def _take(self, event: Event, link: Link) -> None:
         if event.name == "endpoint":
-            target = urljoin(self._url, event.data.decode("utf-8", "replace"))
-            if urlsplit(target)[:2] != urlsplit(self._url)[:2]:
+            target = within_origin(self._url, event.data.decode("utf-8", "replace"))
+            if target is None:
                 raise unavailable(f"{self._label} wants messages sent to another origin", retryable=False)
             if not self._endpoint.done():
                 self._endpoint.set_result(target)

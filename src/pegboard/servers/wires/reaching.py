@@ -1,0 +1,57 @@
+"""A host with several addresses: while one keeps silent the next is tried, and the first that answers is used.
+
+Of a name with addresses of both families, one is often of no use: on a network without working IPv6 nobody should have
+to wait for it. asyncio could do this, but uvloop cannot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+_NEXT_AFTER = 0.25
+
+
+async def reached(host: str, port: int) -> socket.socket:
+    """A connected socket; raises the `OSError` of the address that was tried first."""
+    loop = asyncio.get_running_loop()
+    left = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    tries: list[asyncio.Task[socket.socket]] = []
+    try:
+        while True:
+            if left:
+                family, _, proto, _, address = left.pop(0)
+                tries.append(loop.create_task(_connected(family, proto, address)))
+            pending = [each for each in tries if not each.done()]
+            if pending:
+                timeout = _NEXT_AFTER if left else None
+                await asyncio.wait(pending, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            for each in tries:
+                if each.done() and each.exception() is None:
+                    tries.remove(each)
+                    return each.result()
+            if not left and all(each.done() for each in tries):
+                return tries[0].result()
+    finally:
+        for each in tries:
+            # Nothing is awaited here: whoever is cancelled meanwhile would lose the socket that it was to get.
+            each.add_done_callback(_closed)
+            each.cancel()
+
+
+async def _connected(family: int, proto: int, address: tuple[object, ...]) -> socket.socket:
+    made = socket.socket(family, socket.SOCK_STREAM, proto)
+    try:
+        made.setblocking(False)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        await asyncio.get_running_loop().sock_connect(made, address)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def _closed(attempt: asyncio.Task[socket.socket]) -> None:
+    """What came second, or too late, is of no use."""
+    if not attempt.cancelled() and attempt.exception() is None:
+        attempt.result().close()
