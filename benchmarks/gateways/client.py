@@ -1,0 +1,158 @@
+"""A client for everything but the load: opens a session in an era, lists tools, one request at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any, cast
+
+from benchmarks.gateways.echo import VERSIONS, Era
+from benchmarks.gateways.http1 import Messages, header
+from benchmarks.gateways.requests import CLIENT, FIRST_NUMBER, Address, Wording, WrongReply, read_reply
+
+LIMIT = 30.0
+
+
+class _Exchange(asyncio.Protocol):
+    """A connection on which one response is awaited at a time."""
+
+    def __init__(self) -> None:
+        self._messages = Messages("response", self._on_response)
+        self._transport: asyncio.Transport | None = None
+        self._waiting: asyncio.Future[tuple[bytes, bytes]] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._messages.feed(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._messages.close()
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_exception(exc or ConnectionResetError("the gateway closed the connection"))
+
+    async def send(self, request: bytes) -> tuple[bytes, bytes]:
+        """A request's response, head and body."""
+        assert self._transport is not None
+        if self._transport.is_closing():
+            raise ConnectionResetError("the gateway closed the connection")
+        self._waiting = asyncio.get_running_loop().create_future()
+        self._transport.write(request)
+        async with asyncio.timeout(LIMIT):
+            return await self._waiting
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    def _on_response(self, head: bytes, body: bytes) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result((head, body))
+
+
+class Client:
+    """One client of a gateway."""
+
+    def __init__(self, wording: Wording) -> None:
+        self._exchange = _Exchange()
+        self.wording = wording
+        self._number = FIRST_NUMBER
+        # What it said to `server/discover` if it does not know that; the other requests may work all the same.
+        self.refusal = ""
+
+    @property
+    def discovered(self) -> bool:
+        """Whether the greeting was answered."""
+        return not self.refusal
+
+    async def connect(self) -> None:
+        """Connect, afresh if there was a connection before."""
+        self.close()
+        address = self.wording.address
+        loop = asyncio.get_running_loop()
+        _, self._exchange = await loop.create_connection(_Exchange, address.host, address.port)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._exchange.close()
+
+    async def greet(self) -> None:
+        """Get acquainted as the era has it."""
+        if self.wording.era == "modern":
+            try:
+                await self.request("server/discover", {})
+            except WrongReply as exc:
+                self.refusal = str(exc)
+                # Some hang up on what they do not understand.
+                await self.connect()
+            return
+        hello = {"protocolVersion": VERSIONS["handshake"], "capabilities": {}, "clientInfo": CLIENT}
+        head, body = await self._exchange.send(self.wording.request("initialize", hello, self._next()))
+        _result(read_reply(head, body))
+        session = header(head, b"mcp-session-id")
+        if session is not None:
+            self.wording = Wording(self.wording.address, "handshake", session.decode())
+        await self._exchange.send(self.wording.request("notifications/initialized", {}, None))
+
+    async def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """A request's result."""
+        head, body = await self.exchange(method, params)
+        return _result(read_reply(head, body))
+
+    async def exchange(self, method: str, params: Mapping[str, Any]) -> tuple[bytes, bytes]:
+        """A request's response as it came."""
+        return await self._exchange.send(self.wording.request(method, params, self._next()))
+
+    async def tools(self) -> list[str]:
+        """The names of all tools that are listed, over as many pages as there are."""
+        return (await self.timed_tools())[0]
+
+    async def timed_tools(self) -> tuple[list[str], float]:
+        """The names of all tools, and the seconds until the answers were there, but not those to read them."""
+        names: list[str] = []
+        taken, params = 0.0, dict[str, Any]()
+        while True:
+            started = time.perf_counter()
+            head, body = await self.exchange("tools/list", params)
+            taken += time.perf_counter() - started
+            page = _result(read_reply(head, body))
+            names += [tool["name"] for tool in page["tools"]]
+            if not page.get("nextCursor"):
+                return names, taken
+            params = {"cursor": page["nextCursor"]}
+
+    async def leave(self) -> None:
+        """End the session, if there is one."""
+        if self.wording.session is not None:
+            address = self.wording.address
+            await self._exchange.send(
+                f"DELETE {address.path} HTTP/1.1\r\nHost: {address.host}:{address.port}\r\n"
+                f"Mcp-Session-Id: {self.wording.session}\r\n"
+                f"MCP-Protocol-Version: {VERSIONS['handshake']}\r\nContent-Length: 0\r\n\r\n".encode()
+            )
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number
+
+
+@contextlib.asynccontextmanager
+async def connected(url: str, era: Era) -> AsyncGenerator[Client]:
+    """A client that has been greeted."""
+    client = Client(Wording(Address.of(url), era))
+    try:
+        await client.connect()
+        await client.greet()
+        yield client
+    finally:
+        client.close()
+
+
+def _result(reply: dict[str, Any]) -> dict[str, Any]:
+    result = reply.get("result")
+    if not isinstance(result, dict):
+        raise WrongReply(f"an error: {reply.get('error')}")
+    return cast("dict[str, Any]", result)

@@ -1,0 +1,160 @@
+"""The load generator: so many calls in flight, each on a connection of its own, every reply checked."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import itertools
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import cast
+
+from benchmarks.gateways.http1 import Messages
+from benchmarks.gateways.requests import FIRST_NUMBER, Address, CallForm, WrongReply
+
+# However slow a gateway is, so many rounds of calls are counted, unless that takes longer than the patience.
+_ROUNDS = 2
+PATIENCE = 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What came of it."""
+
+    calls: int
+    seconds: float
+    p50: float
+    p99: float
+
+    @property
+    def rate(self) -> float:
+        """Calls a second."""
+        return self.calls / self.seconds
+
+
+@dataclass
+class _Run:
+    """What the callers of one run share."""
+
+    form: CallForm
+    in_flight: int
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(FIRST_NUMBER))
+    counts_from: float = float("inf")
+    ends_at: float = float("inf")
+    gives_up_at: float = float("inf")
+    latencies: list[float] = field(default_factory=list[float])
+    last: float = 0.0
+    warm: int = 0
+    failure: BaseException | None = None
+
+    def count(self, sent: float, now: float) -> bool:
+        """Note a reply; whether there is to be another call."""
+        if now >= self.counts_from:
+            self.latencies.append(now - sent)
+            self.last = now
+        else:
+            self.warm += 1
+        enough = now >= self.ends_at and len(self.latencies) >= _ROUNDS * self.in_flight
+        return not enough and now < self.gives_up_at and self.failure is None
+
+    def begin(self, seconds: float) -> None:
+        """From here on it counts."""
+        self.counts_from = time.perf_counter()
+        self.ends_at = self.counts_from + seconds
+        self.gives_up_at = self.counts_from + max(PATIENCE, seconds * 2)
+
+
+class _Caller(asyncio.Protocol):
+    """A connection that calls, waits for the answer, and calls again."""
+
+    def __init__(self, run: _Run) -> None:
+        self._run = run
+        self._messages = Messages("response", self._on_response)
+        self._transport: asyncio.Transport | None = None
+        self._number = 0
+        self._sent = 0.0
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def call(self) -> None:
+        """Call once more."""
+        assert self._transport is not None
+        self._number = next(self._run.numbers)
+        request = self._run.form.request(self._number)
+        self._sent = time.perf_counter()
+        self._transport.write(request)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._messages.feed(data)
+        except Exception as exc:
+            self._fail(exc)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.done.done():
+            self._fail(exc or ConnectionResetError("the gateway closed a connection"))
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    def _on_response(self, head: bytes, body: bytes) -> None:
+        now = time.perf_counter()
+        self._run.form.check(self._number, head, body)
+        if self._run.count(self._sent, now):
+            self.call()
+        elif not self.done.done():
+            self.done.set_result(None)
+
+    def _fail(self, exc: BaseException) -> None:
+        self._run.failure = self._run.failure or exc
+        if not self.done.done():
+            self.done.set_result(None)
+
+
+async def load(address: Address, form: CallForm, in_flight: int, seconds: float, warm_up: float = 0.15) -> Loaded:
+    """Keep so many calls in flight for so many seconds, after a warm-up."""
+    loop = asyncio.get_running_loop()
+    run = _Run(form, in_flight)
+    callers: list[_Caller] = []
+    try:
+        for _ in range(in_flight):
+            _, caller = await loop.create_connection(lambda: _Caller(run), address.host, address.port)
+            callers.append(caller)
+        gc.collect()
+        gc.disable()
+        for caller in callers:
+            caller.call()
+        await _warmed_up(run, warm_up)
+        run.begin(seconds)
+        async with asyncio.timeout(max(PATIENCE, seconds * 2) * 2):
+            await asyncio.gather(*(caller.done for caller in callers))
+    finally:
+        gc.enable()
+        for caller in callers:
+            caller.close()
+    if run.failure is not None:
+        raise run.failure
+    if not run.latencies:
+        raise WrongReply("no call was answered in time")
+    return _summary(run)
+
+
+async def _warmed_up(run: _Run, seconds: float) -> None:
+    """The time of the warm-up, and at least one reply for each caller if it can be had."""
+    started = time.perf_counter()
+    while run.failure is None:
+        await asyncio.sleep(seconds / 5 or 0.01)
+        passed = time.perf_counter() - started
+        if passed >= PATIENCE / 2 or (passed >= seconds and run.warm >= run.in_flight):
+            return
+
+
+def _summary(run: _Run) -> Loaded:
+    ordered = sorted(run.latencies)
+    p99 = ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
+    return Loaded(len(ordered), run.last - run.counts_from, statistics.median(ordered), p99)
