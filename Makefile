@@ -64,8 +64,12 @@ bench-memory: $(VENV)/node.stamp
 bench-tasks: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks.tasks $(ARGS)
 
-bench-gateways: $(VENV)/bench.stamp
+$(VENV)/bench-node.stamp: $(VENV)/bench.stamp benchmarks/node/package.json benchmarks/node/package-lock.json
+	$(BIN)/python tests/node/install.py benchmarks/node
+	@touch $@
+
+bench-gateways: $(VENV)/bench-node.stamp
 	$(BIN)/python -m benchmarks.gateways $(ARGS)
 
 clean:
-	rm -rf $(VENV) tests/node/node_modules
+	rm -rf $(VENV) tests/node/node_modules benchmarks/node/node_modules

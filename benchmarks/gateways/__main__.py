@@ -26,9 +26,11 @@ from benchmarks.gateways.peers import Peer, peers
 from benchmarks.gateways.plan import QUICK, Plan
 from benchmarks.gateways.report import print_markdown, print_tables, ratios_as_json, sections
 from benchmarks.gateways.results import Results
+from benchmarks.gateways.starts import starts
+from benchmarks.gateways.stdio_starts import stdio_starts
 
 Scenario = Callable[[Peer, Plan, int, Results], Awaitable[None]]
-SCENARIOS: dict[str, Scenario] = {"calls": calls, "lists": lists}
+SCENARIOS: dict[str, Scenario] = {"calls": calls, "lists": lists, "starts": starts, "stdio": stdio_starts}
 OUTPUT = Path(__file__).parents[1] / "results" / "gateways.json"
 # A peer that hangs costs no more than this in a scenario.
 _LIMIT = 180.0

@@ -11,11 +11,12 @@ from benchmarks.gateways.load import load
 from benchmarks.gateways.peers import Peer, Servers
 from benchmarks.gateways.plan import Plan
 from benchmarks.gateways.processes import scratch
-from benchmarks.gateways.requests import Wording
 from benchmarks.gateways.results import Results
 
 LARGE = 100_000
 KINDS = ("http", "stdio")
+# Calls a second; below, the longest measurement is made in the first round only.
+SLOW = 100
 
 
 def measure_name(kind: str, era: str, in_flight: int, size: int, value: str) -> str:
@@ -60,24 +61,17 @@ async def _in_era(peer: Peer, era: Era, plan: Plan, turn: int, results: Results)
 async def _of_kind(peer: Peer, gateway: Gateway, kind: str, era: Era, plan: Plan, turn: int, results: Results) -> None:
     tool = gateway.echo_of(f"s{KINDS.index(kind)}")
     with plan.reported(peer, f"calls/{kind}/{era}", results):
-        async with connected(gateway.url, era) as client:
+        async with connected(gateway.url, era, peer.sse) as client:
             if not client.discovered:
                 results.fail(peer.key, "server/discover", client.refusal)
+            slow = False
             for in_flight, size in plan.loads:
-                await _load(peer, client.wording, tool, kind, in_flight, size, plan, turn, results)
-
-
-async def _load(
-    peer: Peer,
-    wording: Wording,
-    tool: str,
-    kind: str,
-    in_flight: int,
-    size: int,
-    plan: Plan,
-    turn: int,
-    results: Results,
-) -> None:
-    loaded = await load(wording.address, wording.call(tool, size), in_flight, plan.seconds)
-    for value, number in (("rate", loaded.rate), ("p50", loaded.p50), ("p99", loaded.p99)):
-        results.note(peer.key, measure_name(kind, wording.era, in_flight, size, value), turn, number)
+                if slow and in_flight > 16 and turn > 0:
+                    continue
+                worked = gateway.process.worked
+                loaded = await load(client.way, client.wording.call(tool, size), in_flight, plan.seconds)
+                cpu = (gateway.process.worked - worked) / (loaded.calls + loaded.warm)
+                slow = slow or (in_flight == 16 and loaded.rate < SLOW)
+                values = {"rate": loaded.rate, "p50": loaded.p50, "p99": loaded.p99, "cpu": cpu}
+                for value, number in values.items():
+                    results.note(peer.key, measure_name(kind, era, in_flight, size, value), turn, number)

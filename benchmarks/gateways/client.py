@@ -9,56 +9,22 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Any, cast
 
 from benchmarks.gateways.echo import VERSIONS, Era
-from benchmarks.gateways.http1 import Messages, header
+from benchmarks.gateways.exchanges import HttpWay, Sender, Way
+from benchmarks.gateways.http1 import header
 from benchmarks.gateways.requests import CLIENT, FIRST_NUMBER, Address, Wording, WrongReply, read_reply
+from benchmarks.gateways.sse import SseWay
 
 LIMIT = 30.0
-
-
-class _Exchange(asyncio.Protocol):
-    """A connection on which one response is awaited at a time."""
-
-    def __init__(self) -> None:
-        self._messages = Messages("response", self._on_response)
-        self._transport: asyncio.Transport | None = None
-        self._waiting: asyncio.Future[tuple[bytes, bytes]] | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
-
-    def data_received(self, data: bytes) -> None:
-        self._messages.feed(data)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._messages.close()
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_exception(exc or ConnectionResetError("the gateway closed the connection"))
-
-    async def send(self, request: bytes) -> tuple[bytes, bytes]:
-        """A request's response, head and body."""
-        assert self._transport is not None
-        if self._transport.is_closing():
-            raise ConnectionResetError("the gateway closed the connection")
-        self._waiting = asyncio.get_running_loop().create_future()
-        self._transport.write(request)
-        async with asyncio.timeout(LIMIT):
-            return await self._waiting
-
-    def close(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
-
-    def _on_response(self, head: bytes, body: bytes) -> None:
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result((head, body))
 
 
 class Client:
     """One client of a gateway."""
 
-    def __init__(self, wording: Wording) -> None:
-        self._exchange = _Exchange()
+    def __init__(self, wording: Wording, way: Way) -> None:
         self.wording = wording
+        self.way = way
+        self._sender: Sender | None = None
+        self._waiting: asyncio.Future[tuple[bytes, bytes]] | None = None
         self._number = FIRST_NUMBER
         # What it said to `server/discover` if it does not know that; the other requests may work all the same.
         self.refusal = ""
@@ -71,13 +37,12 @@ class Client:
     async def connect(self) -> None:
         """Connect, afresh if there was a connection before."""
         self.close()
-        address = self.wording.address
-        loop = asyncio.get_running_loop()
-        _, self._exchange = await loop.create_connection(_Exchange, address.host, address.port)
+        self._sender = await self.way.open(self._on_reply, self._on_lost)
 
     def close(self) -> None:
         """Hang up."""
-        self._exchange.close()
+        if self._sender is not None:
+            self._sender.close()
 
     async def greet(self) -> None:
         """Get acquainted as the era has it."""
@@ -90,12 +55,12 @@ class Client:
                 await self.connect()
             return
         hello = {"protocolVersion": VERSIONS["handshake"], "capabilities": {}, "clientInfo": CLIENT}
-        head, body = await self._exchange.send(self.wording.request("initialize", hello, self._next()))
+        head, body = await self.exchange("initialize", hello)
         _result(read_reply(head, body))
         session = header(head, b"mcp-session-id")
         if session is not None:
             self.wording = Wording(self.wording.address, "handshake", session.decode())
-        await self._exchange.send(self.wording.request("notifications/initialized", {}, None))
+        await self._send(self.wording.request("notifications/initialized", {}, None), None)
 
     async def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """A request's result."""
@@ -104,7 +69,8 @@ class Client:
 
     async def exchange(self, method: str, params: Mapping[str, Any]) -> tuple[bytes, bytes]:
         """A request's response as it came."""
-        return await self._exchange.send(self.wording.request(method, params, self._next()))
+        self._number += 1
+        return await self._send(self.wording.request(method, params, self._number), self._number)
 
     async def tools(self) -> list[str]:
         """The names of all tools that are listed, over as many pages as there are."""
@@ -128,27 +94,42 @@ class Client:
         """End the session, if there is one."""
         if self.wording.session is not None:
             address = self.wording.address
-            await self._exchange.send(
+            await self._send(
                 f"DELETE {address.path} HTTP/1.1\r\nHost: {address.host}:{address.port}\r\n"
                 f"Mcp-Session-Id: {self.wording.session}\r\n"
-                f"MCP-Protocol-Version: {VERSIONS['handshake']}\r\nContent-Length: 0\r\n\r\n".encode()
+                f"MCP-Protocol-Version: {VERSIONS['handshake']}\r\nContent-Length: 0\r\n\r\n".encode(),
+                None,
             )
 
-    def _next(self) -> int:
-        self._number += 1
-        return self._number
+    async def _send(self, request: bytes, number: int | None) -> tuple[bytes, bytes]:
+        assert self._sender is not None
+        self._waiting = asyncio.get_running_loop().create_future()
+        self._sender.send(request, number)
+        async with asyncio.timeout(LIMIT):
+            return await self._waiting
+
+    def _on_reply(self, head: bytes, body: bytes) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result((head, body))
+
+    def _on_lost(self, exc: BaseException) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_exception(exc)
 
 
 @contextlib.asynccontextmanager
-async def connected(url: str, era: Era) -> AsyncGenerator[Client]:
+async def connected(url: str, era: Era, sse: bool = False) -> AsyncGenerator[Client]:
     """A client that has been greeted."""
-    client = Client(Wording(Address.of(url), era))
+    address = Address.of(url)
+    way: Way = await SseWay.connected(address) if sse else HttpWay(address)
+    client = Client(Wording(address, era), way)
     try:
         await client.connect()
         await client.greet()
         yield client
     finally:
         client.close()
+        way.close()
 
 
 def _result(reply: dict[str, Any]) -> dict[str, Any]:

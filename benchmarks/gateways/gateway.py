@@ -67,17 +67,17 @@ async def running(
     assert peer.prepare is not None
     port = free_port()
     with started(peer.prepare(servers, folder, port), folder, cores.give_to_gateway) as process:
-        yield Gateway(peer.url(port), process, await ready(peer.url(port), process, tools, era))
+        yield Gateway(peer.url(port), process, await ready(peer, port, process, tools, era))
 
 
-async def ready(url: str, process: Process, tools: int, era: Era, pause: float = 0.02) -> list[str]:
+async def ready(peer: Peer, port: int, process: Process, tools: int, era: Era, pause: float = 0.02) -> list[str]:
     """All tools, as soon as a gateway lists them."""
     deadline = time.monotonic() + READY
     reason: object = None
     while time.monotonic() < deadline:
         process.require_alive()
         try:
-            async with asyncio.timeout(READY), connected(url, era) as client:
+            async with asyncio.timeout(READY), connected(peer.url(port), era, peer.sse) as client:
                 while time.monotonic() < deadline:
                     names = await client.tools()
                     if len(names) >= tools:

@@ -7,6 +7,8 @@ from typing import Literal
 
 # A message's head without its last empty line, then its body with any chunking taken off.
 OnMessage = Callable[[bytes, bytes], None]
+# A chunk of a body that is handed on piece by piece, as it comes.
+OnPart = Callable[[bytes], None]
 _BODILESS = (b"204", b"304")
 
 
@@ -17,9 +19,12 @@ class Malformed(Exception):  # noqa: N818  it says what the message is
 class Messages:
     """Takes bytes, gives messages."""
 
-    def __init__(self, kind: Literal["request", "response"], on_message: OnMessage) -> None:
+    def __init__(
+        self, kind: Literal["request", "response"], on_message: OnMessage, on_part: OnPart | None = None
+    ) -> None:
         self._responses = kind == "response"
         self._on_message = on_message
+        self._on_part = on_part
         self._buffer = bytearray()
         self._head: bytes | None = None
         self._length: int | None = 0
@@ -81,9 +86,12 @@ class Messages:
         if len(self._buffer) < end + 2:
             return False
         assert self._chunks is not None
-        if size:
-            self._chunks.append(bytes(self._buffer[line + 2 : end]))
+        chunk = bytes(self._buffer[line + 2 : end])
         del self._buffer[: end + 2]
+        if self._on_part is not None and size:
+            self._on_part(chunk)
+        elif size:
+            self._chunks.append(chunk)
         if not size:
             self._deliver(b"".join(self._chunks))
         return True
@@ -116,7 +124,11 @@ def json_of(head: bytes, body: bytes) -> bytes:
         return body
     found = b""
     for event in body.replace(b"\r\n", b"\n").split(b"\n\n"):
-        data = b"\n".join(line[5:].lstrip(b" ") for line in event.split(b"\n") if line.startswith(b"data:"))
         # Notifications and pings come before; the response is the last that has something to say.
-        found = data or found
+        found = data_of(event) or found
     return found
+
+
+def data_of(event: bytes) -> bytes:
+    """What an event says; its lines end with a bare newline."""
+    return b"\n".join(line[5:].lstrip(b" ") for line in event.split(b"\n") if line.startswith(b"data:"))

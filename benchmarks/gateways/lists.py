@@ -33,7 +33,7 @@ async def _list(peer: Peer, each: int, plan: Plan, turn: int, results: Results) 
     total = SERVERS * each
     with http_servers(SERVERS, each, "handshake") as (servers, _), scratch() as folder:
         async with running(peer, servers, folder, total, "handshake", plan.cores) as gateway:
-            async with connected(gateway.url, "handshake") as client:
+            async with connected(gateway.url, "handshake", peer.sse) as client:
                 taken: list[float] = []
                 ends = time.monotonic() + plan.seconds * 2
                 while len(taken) < _LEAST or time.monotonic() < ends:

@@ -9,14 +9,13 @@ import statistics
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import cast
 
-from benchmarks.gateways.http1 import Messages
-from benchmarks.gateways.requests import FIRST_NUMBER, Address, CallForm, WrongReply
+from benchmarks.gateways.exchanges import Sender, Way
+from benchmarks.gateways.requests import FIRST_NUMBER, CallForm, WrongReply
 
-# However slow a gateway is, so many rounds of calls are counted, unless that takes longer than the patience.
-_ROUNDS = 2
-PATIENCE = 12.0
+# However slow a gateway is, each caller is waited for once, unless that takes longer than the patience.
+PATIENCE = 10.0
+_WARM_AT_MOST = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +23,8 @@ class Loaded:
     """What came of it."""
 
     calls: int
+    # Calls before, which do not count.
+    warm: int
     seconds: float
     p50: float
     p99: float
@@ -40,7 +41,7 @@ class _Run:
 
     form: CallForm
     in_flight: int
-    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(FIRST_NUMBER))
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(FIRST_NUMBER * 2))
     counts_from: float = float("inf")
     ends_at: float = float("inf")
     gives_up_at: float = float("inf")
@@ -56,7 +57,7 @@ class _Run:
             self.last = now
         else:
             self.warm += 1
-        enough = now >= self.ends_at and len(self.latencies) >= _ROUNDS * self.in_flight
+        enough = now >= self.ends_at and len(self.latencies) >= self.in_flight
         return not enough and now < self.gives_up_at and self.failure is None
 
     def begin(self, seconds: float) -> None:
@@ -66,45 +67,40 @@ class _Run:
         self.gives_up_at = self.counts_from + max(PATIENCE, seconds * 2)
 
 
-class _Caller(asyncio.Protocol):
-    """A connection that calls, waits for the answer, and calls again."""
+class _Caller:
+    """Calls, waits for the answer, and calls again."""
 
     def __init__(self, run: _Run) -> None:
         self._run = run
-        self._messages = Messages("response", self._on_response)
-        self._transport: asyncio.Transport | None = None
         self._number = 0
         self._sent = 0.0
+        self._sender: Sender | None = None
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
+    async def connect(self, way: Way) -> None:
+        """Get a connection of its own."""
+        self._sender = await way.open(self._on_reply, self._fail)
 
     def call(self) -> None:
         """Call once more."""
-        assert self._transport is not None
+        assert self._sender is not None
         self._number = next(self._run.numbers)
         request = self._run.form.request(self._number)
         self._sent = time.perf_counter()
-        self._transport.write(request)
-
-    def data_received(self, data: bytes) -> None:
-        try:
-            self._messages.feed(data)
-        except Exception as exc:
-            self._fail(exc)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if not self.done.done():
-            self._fail(exc or ConnectionResetError("the gateway closed a connection"))
+        self._sender.send(request, self._number)
 
     def close(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
+        """Hang up."""
+        if self._sender is not None:
+            self._sender.close()
 
-    def _on_response(self, head: bytes, body: bytes) -> None:
+    def _on_reply(self, head: bytes, body: bytes) -> None:
         now = time.perf_counter()
-        self._run.form.check(self._number, head, body)
+        try:
+            self._run.form.check(self._number, head, body)
+        except WrongReply as exc:
+            self._fail(exc)
+            return
         if self._run.count(self._sent, now):
             self.call()
         elif not self.done.done():
@@ -116,15 +112,13 @@ class _Caller(asyncio.Protocol):
             self.done.set_result(None)
 
 
-async def load(address: Address, form: CallForm, in_flight: int, seconds: float, warm_up: float = 0.15) -> Loaded:
+async def load(way: Way, form: CallForm, in_flight: int, seconds: float, warm_up: float = 0.15) -> Loaded:
     """Keep so many calls in flight for so many seconds, after a warm-up."""
-    loop = asyncio.get_running_loop()
     run = _Run(form, in_flight)
-    callers: list[_Caller] = []
+    callers = [_Caller(run) for _ in range(in_flight)]
     try:
-        for _ in range(in_flight):
-            _, caller = await loop.create_connection(lambda: _Caller(run), address.host, address.port)
-            callers.append(caller)
+        for caller in callers:
+            await caller.connect(way)
         gc.collect()
         gc.disable()
         for caller in callers:
@@ -145,16 +139,16 @@ async def load(address: Address, form: CallForm, in_flight: int, seconds: float,
 
 
 async def _warmed_up(run: _Run, seconds: float) -> None:
-    """The time of the warm-up, and at least one reply for each caller if it can be had."""
+    """The time of the warm-up, and longer if nobody has got a reply yet."""
     started = time.perf_counter()
     while run.failure is None:
         await asyncio.sleep(seconds / 5 or 0.01)
         passed = time.perf_counter() - started
-        if passed >= PATIENCE / 2 or (passed >= seconds and run.warm >= run.in_flight):
+        if passed >= max(seconds, _WARM_AT_MOST) or (passed >= seconds and run.warm >= run.in_flight):
             return
 
 
 def _summary(run: _Run) -> Loaded:
     ordered = sorted(run.latencies)
     p99 = ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
-    return Loaded(len(ordered), run.last - run.counts_from, statistics.median(ordered), p99)
+    return Loaded(len(ordered), run.warm, run.last - run.counts_from, statistics.median(ordered), p99)

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.node import package
+
 from benchmarks.gateways.envoy import envoy_binary, envoy_config
 from benchmarks.gateways.processes import NotStarted, python
 
+NODE_MODULES = Path(__file__).parents[1] / "node" / "node_modules"
 # Servers by name, as every client's config has them.
 Servers = Mapping[str, Mapping[str, Any]]
 # Writes the config of some servers into a folder, and gives the command that listens on a port.
@@ -26,6 +29,8 @@ class Peer:
     prepare: Prepare | None
     # What it can never do, and why: a kind of server, an era, or a scenario.
     cannot: Mapping[str, str]
+    # Whether it is reached over the HTTP+SSE transport of 2024.
+    sse: bool = False
 
     def url(self, port: int) -> str:
         """Where it listens."""
@@ -67,6 +72,16 @@ def sdk(servers: Servers, folder: Path, port: int) -> list[str]:
     return python("benchmarks.gateways.sdk_gateway", str(write_config(servers, folder)), str(port))
 
 
+def mcp_hub(servers: Servers, folder: Path, port: int) -> list[str]:
+    """The npm package, on the Node of the Python environment."""
+    config = write_config(servers, folder)
+    try:
+        command = package("mcp-hub", "dist/cli.js", NODE_MODULES)
+    except RuntimeError as exc:
+        raise NotStarted(str(exc)) from exc
+    return [*command, "--port", str(port), "--config", str(config)]
+
+
 _NO_GATEWAY = "there is no gateway"
 _NO_STDIO = "reaches servers over HTTP only"
 _ENVOY_MODERN = (
@@ -80,6 +95,7 @@ PEERS = (
     Peer("sdk", "SDK gateway", sdk, {}),
     Peer("fastmcp", "FastMCP, as documented", fastmcp, {}),
     Peer("fastmcp_reused", "FastMCP, session reused", fastmcp_reused, {}),
+    Peer("mcp_hub", "mcp-hub", mcp_hub, {"modern": "only the HTTP+SSE transport of 2024"}, sse=True),
 )
 
 

@@ -43,4 +43,4 @@ class Plan:
             self.say(f"{peer.label}, {what}: {reason}")
 
 
-QUICK = Plan(rounds=1, seconds=0.25, tools_each=(100,), starts=3)
+QUICK = Plan(rounds=1, seconds=0.25, tools_each=(100,), starts=5)

@@ -44,6 +44,12 @@ class Process:
         pages = int(Path(f"/proc/{self.pid}/statm").read_text("ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
 
+    @property
+    def worked(self) -> float:
+        """Seconds of CPU time that it has used; those of its children are their own."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text("ascii").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def require_alive(self) -> None:
         """Raise `NotStarted` if it has ended."""
         if self.popen.poll() is not None:

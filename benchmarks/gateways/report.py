@@ -141,6 +141,7 @@ _SHAPES = (
     ("c=1 p50, ms", 1, 0, "p50"),
     ("c=16 calls/s", 16, 0, "rate"),
     ("c=64 calls/s", 64, 0, "rate"),
+    ("c=16 CPU a call, µs", 16, 0, "cpu"),
     ("100 kB c=1 p50, ms", 1, LARGE, "p50"),
     ("100 kB c=16 calls/s", 16, LARGE, "rate"),
 )
@@ -262,11 +263,15 @@ def labels() -> dict[str, str]:
 
 
 def _by_name(column: str) -> Callable[[float], str]:
-    return _milliseconds if column.endswith("ms") else _whole
+    return _milliseconds if column.endswith("ms") else _microseconds if column.endswith("µs") else _whole
 
 
 def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1000:,.2f}" if seconds < 0.1 else f"{seconds * 1000:,.0f}"
+
+
+def _microseconds(seconds: float) -> str:
+    return f"{seconds * 1e6:,.0f}"
 
 
 def _megabytes(number: float) -> str:
