@@ -14,10 +14,10 @@ from benchmarks.gateways.client import connected
 from benchmarks.gateways.cores import Cores
 from benchmarks.gateways.echo import Era
 from benchmarks.gateways.peers import Peer, Servers
-from benchmarks.gateways.processes import NotStarted, Process, free_port, python, scratch, started
+from benchmarks.gateways.processes import SERVER, NotStarted, Process, free_port, python, scratch, started
 from benchmarks.gateways.requests import WrongReply
 
-ECHO = Path(__file__).with_name("echo.py")
+ECHO = Path(__file__).with_name(SERVER)
 READY = 20.0
 UNDIVIDED = Cores()
 

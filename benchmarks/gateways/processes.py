@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+# What the command line of a server over stdio has in it.
+SERVER = "echo.py"
 _GRACE = 5.0
 _READY = 30.0
 # Nothing of the user's own setup may reach what is measured, but these.
@@ -40,9 +42,17 @@ class Process:
 
     @property
     def resident(self) -> int:
-        """Bytes of memory that it holds now."""
-        pages = int(Path(f"/proc/{self.pid}/statm").read_text("ascii").split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE")
+        """Bytes of memory that it holds now, with what its children hold that are not servers behind it."""
+        return _resident(self.pid) + sum(_resident(pid) for pid, line in self.children() if SERVER not in line)
+
+    def children(self) -> list[tuple[int, str]]:
+        """The processes that it has started, with their command lines."""
+        found: list[tuple[int, str]] = []
+        for task in Path(f"/proc/{self.pid}/task").iterdir():
+            for pid in (task / "children").read_text("ascii").split():
+                with contextlib.suppress(OSError):
+                    found.append((int(pid), Path(f"/proc/{pid}/cmdline").read_text("utf-8").replace("\0", " ")))
+        return found
 
     @property
     def worked(self) -> float:
@@ -73,6 +83,11 @@ class Process:
         return (lines[-1] if lines else "no output")[-300:]
 
 
+def _resident(pid: int) -> int:
+    pages = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
 def python(module: str, *args: str) -> list[str]:
     """The command that runs a module with this interpreter."""
     return [sys.executable, "-m", module, *args]
@@ -90,6 +105,7 @@ def environment(folder: Path) -> dict[str, str]:
     kept = {name: value for name in _KEPT if (value := os.environ.get(name)) is not None}
     paths = [str(ROOT), str(ROOT / "src"), *filter(None, [kept.get("PYTHONPATH")])]
     own = {f"XDG_{kind}_HOME": str(folder / kind.lower()) for kind in ("CONFIG", "DATA", "STATE", "CACHE")}
+    own |= {f"PEGBOARD_{kind}_DIR": str(folder / f"pegboard-{kind.lower()}") for kind in ("STATE", "CONFIG")}
     own |= {"HOME": str(folder), "XDG_RUNTIME_DIR": str(folder / "run"), "PYTHONPATH": os.pathsep.join(paths)}
     return {**kept, **own}
 
