@@ -29,11 +29,6 @@ class Client:
         # What it said to `server/discover` if it does not know that; the other requests may work all the same.
         self.refusal = ""
 
-    @property
-    def discovered(self) -> bool:
-        """Whether the greeting was answered."""
-        return not self.refusal
-
     async def connect(self) -> None:
         """Connect, afresh if there was a connection before."""
         self.close()

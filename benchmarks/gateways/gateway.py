@@ -1,4 +1,4 @@
-"""A gateway that runs with servers behind it, for as long as it is measured."""
+"""Gateways that run with servers behind them, for as long as they are measured."""
 
 from __future__ import annotations
 
@@ -18,25 +18,47 @@ from benchmarks.gateways.processes import SERVER, NotStarted, Process, free_port
 from benchmarks.gateways.requests import WrongReply
 
 ECHO = Path(__file__).with_name(SERVER)
-READY = 20.0
+READY = 30.0
 UNDIVIDED = Cores()
 
 
 @dataclass(frozen=True)
 class Gateway:
-    """One that is ready: it has listed every tool."""
+    """One that has been started."""
 
+    peer: Peer
     url: str
     # The server itself where there is no gateway.
     process: Process
-    tools: list[str]
 
-    def echo_of(self, server: str) -> str:
-        """What the echo tool of a server is called here."""
-        found = [name for name in self.tools if name == "echo" or (server in name and name.endswith("echo"))]
-        if not found:
-            raise WrongReply(f"no echo tool of {server} among {self.tools[:5]}")
-        return found[0]
+    async def ready(self, tools: int, era: Era, pause: float = 0.02) -> list[str]:
+        """All tools, as soon as they are listed."""
+        deadline = time.monotonic() + READY
+        reason: object = None
+        while time.monotonic() < deadline:
+            self.process.require_alive()
+            try:
+                async with asyncio.timeout(READY), connected(self.url, era, self.peer.sse) as client:
+                    while time.monotonic() < deadline:
+                        names = await client.tools()
+                        if len(names) >= tools:
+                            return names
+                        reason = f"{len(names)} of {tools} tools"
+                        await asyncio.sleep(pause)
+            except ConnectionRefusedError:
+                pass
+            except (OSError, TimeoutError, WrongReply) as exc:
+                reason = exc
+            await asyncio.sleep(pause)
+        raise NotStarted(f"not ready after {READY:.0f} s: {reason or self.process.last_words()}")
+
+
+def echo_of(server: str, tools: list[str]) -> str:
+    """What the echo tool of a server is called among these."""
+    found = [name for name in tools if name == "echo" or (server in name and name.endswith("echo"))]
+    if not found:
+        raise WrongReply(f"no echo tool of {server} among {tools[:5]}")
+    return found[0]
 
 
 def stdio_entry(name: str, tools: int = 1, era: str = "both", cores: Cores = UNDIVIDED) -> dict[str, object]:
@@ -49,7 +71,7 @@ def stdio_entry(name: str, tools: int = 1, era: str = "both", cores: Cores = UND
 
 @contextlib.contextmanager
 def http_servers(
-    count: int, tools: int = 1, era: str = "both", placed: Callable[[int], None] = lambda _: None
+    count: int, tools: int = 1, era: str = "both", placed: Callable[[int], None] = UNDIVIDED.leave
 ) -> Generator[tuple[Servers, Process]]:
     """Config entries for echo servers over HTTP, all in one process."""
     own = ["--servers", str(count), "--tools", str(tools), "--era", era]
@@ -59,34 +81,18 @@ def http_servers(
         yield entries, process
 
 
-@contextlib.asynccontextmanager
-async def running(
-    peer: Peer, servers: Servers, folder: Path, tools: int, era: Era, cores: Cores = UNDIVIDED
-) -> AsyncGenerator[Gateway]:
-    """A gateway in front of servers that have so many tools in all."""
+@contextlib.contextmanager
+def launched(peer: Peer, servers: Servers, folder: Path, cores: Cores = UNDIVIDED) -> Generator[Gateway]:
+    """A gateway in front of some servers; it may take a moment until it is ready."""
     assert peer.prepare is not None
     port = free_port()
     with started(peer.prepare(servers, folder, port), folder, cores.give_to_gateway) as process:
-        yield Gateway(peer.url(port), process, await ready(peer, port, process, tools, era))
+        yield Gateway(peer, peer.url(port), process)
 
 
-async def ready(peer: Peer, port: int, process: Process, tools: int, era: Era, pause: float = 0.02) -> list[str]:
-    """All tools, as soon as a gateway lists them."""
-    deadline = time.monotonic() + READY
-    reason: object = None
-    while time.monotonic() < deadline:
-        process.require_alive()
-        try:
-            async with asyncio.timeout(READY), connected(peer.url(port), era, peer.sse) as client:
-                while time.monotonic() < deadline:
-                    names = await client.tools()
-                    if len(names) >= tools:
-                        return names
-                    reason = f"{len(names)} of {tools} tools"
-                    await asyncio.sleep(pause)
-        except ConnectionRefusedError:
-            pass
-        except (OSError, TimeoutError, WrongReply) as exc:
-            reason = exc
-        await asyncio.sleep(pause)
-    raise NotStarted(f"not ready after {READY:.0f} s: {reason or process.last_words()}")
+@contextlib.asynccontextmanager
+async def running(peer: Peer, servers: Servers, folder: Path, tools: int, era: Era) -> AsyncGenerator[Gateway]:
+    """A gateway that is ready: it has listed so many tools."""
+    with launched(peer, servers, folder) as gateway:
+        await gateway.ready(tools, era)
+        yield gateway

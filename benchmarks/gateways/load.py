@@ -15,7 +15,7 @@ from benchmarks.gateways.requests import FIRST_NUMBER, CallForm, WrongReply
 
 # However slow a gateway is, each caller is waited for once, unless that takes longer than the patience.
 PATIENCE = 10.0
-_WARM_AT_MOST = 1.0
+_WARM_AT_MOST = 0.5
 
 
 @dataclass(frozen=True, slots=True)

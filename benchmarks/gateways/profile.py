@@ -23,7 +23,7 @@ import uvloop
 from benchmarks.gateways.client import connected
 from benchmarks.gateways.cores import Cores
 from benchmarks.gateways.echo import ERAS, Era
-from benchmarks.gateways.gateway import http_servers, running, stdio_entry
+from benchmarks.gateways.gateway import http_servers, launched, stdio_entry
 from benchmarks.gateways.load import Loaded, load
 from benchmarks.gateways.peers import PEERS, Peer, Servers
 from benchmarks.gateways.processes import ROOT, python, scratch
@@ -59,14 +59,16 @@ async def profile(folder: Path, kind: str, era: Era, in_flight: int, seconds: fl
     spoken = "both" if era == "modern" else era
     with cores.applied(), http_servers(1, era=spoken) as (servers, _):
         behind: Servers = {**servers, "s1": stdio_entry("s1", era=spoken, cores=cores)}
-        async with running(peer, behind, folder, 2, era, cores) as gateway, connected(gateway.url, era) as client:
-            form = client.wording.call(gateway.echo_of("s0" if kind == "http" else "s1"))
-            await load(client.way, form, in_flight, _WARM_UP)
-            os.kill(gateway.process.pid, signal.SIGUSR1)
-            await asyncio.sleep(0.1)
-            worked = gateway.process.worked
-            loaded = await load(client.way, form, in_flight, seconds, warm_up=0.01)
-            return loaded, (gateway.process.worked - worked) / (loaded.calls + loaded.warm)
+        with launched(peer, behind, folder, cores) as gateway:
+            await gateway.ready(2, era)
+            async with connected(gateway.url, era) as client:
+                form = client.wording.call("s0__echo" if kind == "http" else "s1__echo")
+                await load(client.way, form, in_flight, _WARM_UP)
+                os.kill(gateway.process.pid, signal.SIGUSR1)
+                await asyncio.sleep(0.1)
+                worked = gateway.process.worked
+                loaded = await load(client.way, form, in_flight, seconds, warm_up=0.01)
+                return loaded, (gateway.process.worked - worked) / (loaded.calls + loaded.warm)
 
 
 def _sampled(peer: Peer, file: Path) -> Peer:

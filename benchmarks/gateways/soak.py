@@ -104,7 +104,7 @@ async def _call(gateway: Gateway, soaked: Soaked, until: int) -> None:
     while soaked.calls < until:
         era = ERAS[turn % 2]
         async with connected(gateway.url, era) as client:
-            tool = gateway.echo_of(f"s{turn // 2 % 2}")
+            tool = f"s{turn // 2 % 2}__echo"
             loaded = await load(client.way, client.wording.call(tool), _IN_FLIGHT, _SLICE, warm_up=0.01)
             await client.leave()
         soaked.calls += loaded.calls + loaded.warm
@@ -128,7 +128,7 @@ async def _lose_server(gateway: Gateway, soaked: Soaked, until: int) -> None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         async with connected(gateway.url, "handshake") as client:
-            await _back(client, gateway.echo_of("s1"))
+            await _back(client, "s1__echo")
             await client.leave()
         soaked.reconnects += 1
 

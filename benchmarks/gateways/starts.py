@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.gateways.gateway import ready, stdio_entry
+from benchmarks.gateways.gateway import launched, stdio_entry
 from benchmarks.gateways.peers import Peer, Servers
 from benchmarks.gateways.plan import Plan
-from benchmarks.gateways.processes import free_port, scratch, started
+from benchmarks.gateways.processes import scratch
 from benchmarks.gateways.results import Results
 
 SERVERS, TOOLS = 10, 10
@@ -21,23 +22,23 @@ def ten_servers() -> Servers:
     return {name: stdio_entry(name, TOOLS) for name in (f"s{number}" for number in range(SERVERS))}
 
 
-async def starts(peer: Peer, plan: Plan, turn: int, results: Results) -> None:
-    """A cold start; for Pegboard another, with the catalog that the first has left on disk."""
-    if reason := peer.cannot.get("start"):
-        results.fail(peer.key, "start", reason)
-        return
-    with scratch() as folder, plan.reported(peer, "start", results):
-        results.note(peer.key, "start/cold", turn, await start(peer, folder))
-        if peer.key == "pegboard":
-            results.note(peer.key, "start/catalog", turn, await start(peer, folder))
+async def starts(asked: Sequence[Peer], plan: Plan, turn: int, results: Results) -> None:
+    """A cold start of each; for Pegboard another, with the catalog that the first has left on disk."""
+    for peer in asked:
+        if reason := peer.cannot.get("start"):
+            results.fail(peer.key, "start", reason)
+            continue
+        plan.say(f"round {turn + 1}, starts: {peer.label}")
+        with scratch() as folder, plan.reported(peer, "start", results):
+            results.note(peer.key, "start/cold", turn, await start(peer, folder))
+            if peer.key == "pegboard":
+                results.note(peer.key, "start/catalog", turn, await start(peer, folder))
 
 
 async def start(peer: Peer, folder: Path) -> float:
     """Seconds until every tool was listed."""
-    assert peer.prepare is not None
-    port = free_port()
-    command = peer.prepare(ten_servers(), folder, port)
+    servers = ten_servers()
     began = time.perf_counter()
-    with started(command, folder) as process:
-        await ready(peer, port, process, SERVERS * TOOLS, "handshake", _PAUSE)
+    with launched(peer, servers, folder) as gateway:
+        await gateway.ready(SERVERS * TOOLS, "handshake", _PAUSE)
         return time.perf_counter() - began
