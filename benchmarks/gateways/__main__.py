@@ -24,6 +24,7 @@ from benchmarks.gateways.cores import Cores
 from benchmarks.gateways.lists import lists
 from benchmarks.gateways.peers import Peer, peers
 from benchmarks.gateways.plan import QUICK, Plan
+from benchmarks.gateways.processes import leave_nothing_running
 from benchmarks.gateways.report import print_markdown, print_tables, ratios_as_json, sections
 from benchmarks.gateways.results import Results
 from benchmarks.gateways.starts import starts
@@ -41,6 +42,7 @@ def main() -> None:
     chosen = given.scenarios.split(",") if given.scenarios else list(SCENARIOS)
     if unknown := set(chosen) - set(SCENARIOS):
         raise SystemExit(f"no such scenario: {', '.join(sorted(unknown))}; there are {', '.join(SCENARIOS)}")
+    leave_nothing_running()
     results = Results()
     try:
         uvloop.run(run(plan, peers(given.only), chosen, results))

@@ -107,9 +107,11 @@ class _Caller:
             self.done.set_result(None)
 
     def _fail(self, exc: BaseException) -> None:
+        if self.done.done():
+            # It waits for slower callers, and a gateway may well hang up on a connection that is not used.
+            return
         self._run.failure = self._run.failure or exc
-        if not self.done.done():
-            self.done.set_result(None)
+        self.done.set_result(None)
 
 
 async def load(way: Way, form: CallForm, in_flight: int, seconds: float, warm_up: float = 0.15) -> Loaded:

@@ -144,6 +144,15 @@ def started(command: Sequence[str], folder: Path, placed: Callable[[int], None] 
         end(popen)
 
 
+def leave_nothing_running() -> None:
+    """Have a request to end treated as an interruption, which still ends whatever was started."""
+
+    def interrupt(_: int, __: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    signal.signal(signal.SIGTERM, interrupt)
+
+
 def end(popen: subprocess.Popen[bytes]) -> None:
     """End a process and its group, kindly at first."""
     for number in (signal.SIGTERM, signal.SIGKILL):

@@ -26,7 +26,7 @@ from benchmarks.gateways.echo import ERAS, Era
 from benchmarks.gateways.gateway import http_servers, launched, stdio_entry
 from benchmarks.gateways.load import Loaded, load
 from benchmarks.gateways.peers import PEERS, Peer, Servers
-from benchmarks.gateways.processes import ROOT, python, scratch
+from benchmarks.gateways.processes import ROOT, leave_nothing_running, python, scratch
 
 _SITE_PACKAGES = sysconfig.get_paths()["purelib"]
 _STDLIB = sysconfig.get_paths()["stdlib"]
@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--era", choices=ERAS, default="handshake")
     parser.add_argument("--top", type=int, default=25)
     given = parser.parse_args()
+    leave_nothing_running()
     with scratch() as folder:
         loaded, cpu = uvloop.run(profile(folder, given.server, given.era, given.in_flight, given.seconds))
         counted = json.loads((folder / "samples.json").read_text("utf-8"))

@@ -28,7 +28,7 @@ from benchmarks.gateways.echo import ERAS
 from benchmarks.gateways.gateway import Gateway, http_servers, running, stdio_entry
 from benchmarks.gateways.load import load
 from benchmarks.gateways.peers import peers
-from benchmarks.gateways.processes import SERVER, scratch
+from benchmarks.gateways.processes import SERVER, leave_nothing_running, scratch
 from benchmarks.gateways.requests import WrongReply
 
 STEPS = 100
@@ -64,6 +64,7 @@ def growth(samples: Sequence[int]) -> float:
 def main() -> None:
     """Soak, and tell."""
     given = _options().parse_args()
+    leave_nothing_running()
     began = time.monotonic()
     soaked = uvloop.run(soak(given.calls, given.sessions, given.reconnects))
     tenth = max(len(soaked.samples) // 10, 1)

@@ -13,7 +13,7 @@ from benchmarks.gateways.client import connected
 from benchmarks.gateways.echo import ERAS, VERSIONS, Echo, Era
 from benchmarks.gateways.echo_http import EchoProtocol
 from benchmarks.gateways.gateway import stdio_entry
-from benchmarks.gateways.load import load
+from benchmarks.gateways.load import _Caller, _Run, load
 from benchmarks.gateways.requests import WrongReply
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -91,3 +91,16 @@ async def test_an_answer_of_another_call_is_noticed() -> None:
             form.check(100_000_002, head, body)
         with pytest.raises(WrongReply):
             form.check(100_000_001, head, body.replace(b'"text":"100000001"', b'"text":"100000002"'))
+
+
+async def test_a_connection_that_is_done_may_be_closed() -> None:
+    """Gateways hang up on idle connections, and callers that are done wait for slower ones."""
+    async with listening(Echo()) as url, connected(url, "handshake") as client:
+        run = _Run(client.wording.call("echo"), 1)
+        caller = _Caller(run)
+        caller.done.set_result(None)
+        caller._fail(ConnectionResetError())
+        assert run.failure is None
+        caller = _Caller(run)
+        caller._fail(ConnectionResetError())
+        assert isinstance(run.failure, ConnectionResetError)
