@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 4
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help serve test test-long quick lint types check conformance bench bench-search bench-memory bench-tasks clean
+.PHONY: help serve test test-long quick lint types check conformance bench bench-search bench-memory bench-tasks bench-gateways clean
 .DEFAULT_GOAL := help
 
 help:
@@ -49,10 +49,13 @@ conformance: $(VENV)/node.stamp
 	$(BIN)/python -m tests.conformance
 
 # ARGS go to one of them: `make bench-memory ARGS="--sizes 1000"`.
-bench: bench-search bench-memory bench-tasks
+bench: bench-search bench-memory bench-tasks bench-gateways
 
-bench-search: $(VENV)/dev.stamp
+$(VENV)/bench.stamp: $(VENV)/dev.stamp
 	$(PIP) --group bench
+	@touch $@
+
+bench-search: $(VENV)/bench.stamp
 	$(BIN)/python -m benchmarks.search $(ARGS)
 
 bench-memory: $(VENV)/node.stamp
@@ -61,5 +64,12 @@ bench-memory: $(VENV)/node.stamp
 bench-tasks: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks.tasks $(ARGS)
 
+$(VENV)/bench-node.stamp: $(VENV)/bench.stamp benchmarks/node/package.json benchmarks/node/package-lock.json
+	$(BIN)/python tests/node/install.py benchmarks/node
+	@touch $@
+
+bench-gateways: $(VENV)/bench-node.stamp
+	$(BIN)/python -m benchmarks.gateways $(ARGS)
+
 clean:
-	rm -rf $(VENV) tests/node/node_modules
+	rm -rf $(VENV) tests/node/node_modules benchmarks/node/node_modules

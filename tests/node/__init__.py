@@ -17,9 +17,9 @@ def node() -> Path:
     return Path(spec.origin).parent / "bin" / "node"
 
 
-def package(name: str, entry: str) -> list[str]:
+def package(name: str, entry: str, folder: Path = NODE_MODULES) -> list[str]:
     """The command that runs a package's program."""
-    script = NODE_MODULES / name / entry
+    script = folder / name / entry
     if not script.exists():
-        raise RuntimeError(f"{name} is missing: run `make test`, or `.venv/bin/python tests/node/install.py`")
+        raise RuntimeError(f"{name} is missing: `make test` installs those of the tests, `make bench` its own")
     return [str(node()), str(script)]

@@ -1,0 +1,1 @@
+"""Pegboard beside other gateways, in one run: `python -m benchmarks.gateways`."""
