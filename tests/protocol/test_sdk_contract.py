@@ -62,7 +62,7 @@ PRIVATE = {
     },
 }
 # Private names of others than the SDK.
-OTHERS = {"os._exit"}
+OTHERS = {"os._exit", "threading._register_atexit"}
 
 
 # Where it stands

@@ -200,16 +200,21 @@ class PlainWay:
         shaped = _shaped(known.era, result) if isinstance(result, bytes) else None
         if shaped is None or not isinstance(result, bytes):
             return None
-        if shaped.refers and (named := self._named(known, server, result)) is not result:
-            shaped = _shaped(known.era, named)
+        if shaped.refers:
+            named = self._named(known, server, result)
+            shaped = shaped if named is result else _shaped(known.era, named) if named is not None else None
             if shaped is None:
                 return None
         call.end()
         return shaped.text, "error" if shaped.is_error else "ok"
 
-    def _named(self, known: Known, server: str, result: bytes) -> bytes:
-        """A result that refers to resources or tasks, with resources named as clients have to."""
-        read = exactjson.parse_object(result)
+    def _named(self, known: Known, server: str, result: bytes) -> bytes | None:
+        """A result that refers to resources or tasks, with resources named as clients have to; `None` if it cannot be
+        read, which the full way has words for."""
+        try:
+            read = exactjson.parse_object(result)
+        except exactjson.NotJson:
+            return None
         named = self._board.relay.noted(server, read, known.caller)
         return result if named is read else exactjson.dump(named)
 
