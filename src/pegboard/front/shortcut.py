@@ -7,7 +7,9 @@ once: whether the request may come in, and whose it is. Only what differs is loo
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Awaitable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
 from weakref import ref
@@ -29,7 +31,7 @@ from pegboard.servers.link import REQUEST_CANCELLED
 from pegboard.servers.plaincall import GivenUp, PlainCall
 
 # A body that is larger than this is not worth a short cut.
-_MAX_BODY = 1024 * 1024
+MAX_PLAIN_BODY = 1024 * 1024
 _MAX_ADMITTED = 4096
 _MAX_HEADERS = 8192
 # These differ from request to request; each is looked at by itself.
@@ -37,8 +39,11 @@ _OWN_TO_EACH = frozenset({b"content-length", b"mcp-name", b"traceparent", b"trac
 _ONCE = (b"mcp-protocol-version", b"mcp-method", b"mcp-session-id", b"host", b"origin", b"accept", b"content-type")
 
 
-@dataclass(slots=True, eq=False)
-class _Admitted:
+Begun = Awaitable["bytes | PlainCall | None"]
+
+
+@dataclass(eq=False)
+class Admitted:
     """What follows from a request's headers."""
 
     method: bytes | None = None
@@ -48,6 +53,12 @@ class _Admitted:
     known: Known | None = None
     # In the modern era: where its clients come in.
     door: Door | None = None
+
+    @cached_property
+    def head(self) -> bytes:
+        """The lines of every answer's head that are the same."""
+        named = b"" if self.session_header is None else b"mcp-session-id: %b\r\n" % self.session_header
+        return b"content-type: application/json\r\n" + named
 
 
 class Shortcut:
@@ -69,44 +80,56 @@ class Shortcut:
         self._server = server
         self._clients = clients
         self._way = way
-        self._admitted: OrderedDict[object, _Admitted] = OrderedDict()
+        self._admitted: OrderedDict[object, Admitted] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        admitted = self._admission(scope) if scope["type"] == "http" and scope["method"] == "POST" else None
+        admitted = self.admission(scope) if scope["type"] == "http" and scope["method"] == "POST" else None
         if admitted is None:
             await self._app(scope, receive, send)
             return
         body, messages = await _body(receive)
-        request = envelope.request(body) if body is not None else None
-        known = self._client(scope, admitted, request) if request is not None else None
-        if request is None or known is None:
+        begun = self.begin(scope, admitted, body) if body is not None else None
+        if begun is None:
             if body is not None and self._gave_up(admitted, body):
                 await _send(send, admitted, 202, b"")
                 return
             await self._app(scope, _replayed(messages, receive), send)
             return
-        begun = self._way.begin(known, request)
-        try:
-            answer = await begun if begun is not None else None
-        except GivenUp:
-            answer = refusal(request, REQUEST_CANCELLED, "Request cancelled")
+        answer = await self.outcome(admitted, *begun)
         if isinstance(answer, bytes):
-            if admitted.session is not None and (session := admitted.session()) is not None:
-                session.touch()
             await _send(send, admitted, 200, answer)
-        elif answer is None:
-            await self._app(scope, _replayed(messages, receive), send)
         else:
-            await self._handed_over(answer, scope, _replayed(messages, receive), send)
+            await self.go_on(answer, scope, _replayed(messages, receive), send)
 
-    async def _handed_over(self, call: PlainCall, scope: Scope, receive: Receive, send: Send) -> None:
+    def begin(self, scope: Scope, admitted: Admitted, body: bytes) -> tuple[Request, Begun] | None:
+        """Begin with a request; `None` if it has to take the full way."""
+        request = envelope.request(body)
+        known = self._client(scope, admitted, request) if request is not None else None
+        begun = self._way.begin(known, request) if request is not None and known is not None else None
+        return (request, begun) if request is not None and begun is not None else None
+
+    async def outcome(self, admitted: Admitted, request: Request, begun: Begun) -> bytes | PlainCall | None:
+        """The answer to a request, or what has to go on the full way."""
+        try:
+            answer = await begun
+        except GivenUp:
+            return refusal(request, REQUEST_CANCELLED, "Request cancelled")
+        if admitted.session is not None and (session := admitted.session()) is not None:
+            session.touch()
+        return answer
+
+    async def go_on(self, call: PlainCall | None, scope: Scope, receive: Receive, send: Send) -> None:
+        """Go on the full way, with the call that is under way, if one is."""
+        if call is None:
+            await self._app(scope, receive, send)
+            return
         try:
             await self._app({**scope, UNDER_WAY: call}, receive, send)
         finally:
             if not call.is_over and not call.is_adopted:
                 call.withdraw("cancelled by the client")
 
-    def _admission(self, scope: Scope) -> _Admitted | None:
+    def admission(self, scope: Scope) -> Admitted | None:
         """What is known from a request's headers; `None` where the full way has to look at them."""
         if not scope["path"].startswith("/mcp"):
             return None
@@ -128,7 +151,7 @@ class Shortcut:
             self._admitted[key] = admitted
         return admitted
 
-    def _admit(self, scope: Scope) -> _Admitted | None:
+    def _admit(self, scope: Scope) -> Admitted | None:
         stripped = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         scope = {**scope, "headers": stripped}
         if self._guard.refusal(scope) is not None or not _is_plain(stripped) or not _is_ours(scope["path"]):
@@ -141,18 +164,18 @@ class Shortcut:
             board = scope["path"].removeprefix("/mcp").removeprefix("/")
             address = Address(query, board or None, is_remote(scope))
             credentials = headers.get(b"authorization", b"").decode("latin-1")
-            return _Admitted(headers.get(b"mcp-method"), door=Door(address, credentials))
+            return Admitted(headers.get(b"mcp-method"), door=Door(address, credentials))
         if (version and version not in HANDSHAKE_VERSIONS) or not session_id:
             return None
         session = self._sessions.open_session(session_id, scope)
         client = self._server.ready(session_id)
         if session is None or client is None:
             return None
-        return _Admitted(
+        return Admitted(
             session_header=session_id.encode("latin-1"), session=ref(session), known=self._clients.of_session(client)
         )
 
-    def _client(self, scope: Scope, admitted: _Admitted, request: Request) -> Known | None:
+    def _client(self, scope: Scope, admitted: Admitted, request: Request) -> Known | None:
         """Whose request this is; `None` where that takes the full way to tell."""
         if admitted.known is not None or admitted.door is None:
             return admitted.known
@@ -166,7 +189,7 @@ class Shortcut:
             return None
         return self._clients.of_request(admitted.door, meta)
 
-    def _gave_up(self, admitted: _Admitted, body: bytes) -> bool:
+    def _gave_up(self, admitted: Admitted, body: bytes) -> bool:
         """Whether a body takes back a call that is on the short way."""
         if admitted.known is None or admitted.known.session is None:
             return False
@@ -204,7 +227,7 @@ async def _body(receive: Receive) -> tuple[bytes | None, list[Message]]:
     """The whole body, unless it is too large, and the messages it came in."""
     message = await receive()
     messages, size = [message], len(message.get("body", b""))
-    while message.get("more_body") and size <= _MAX_BODY:
+    while message.get("more_body") and size <= MAX_PLAIN_BODY:
         message = await receive()
         messages.append(message)
         size += len(message.get("body", b""))
@@ -223,7 +246,7 @@ def _replayed(messages: list[Message], receive: Receive) -> Receive:
     return again
 
 
-async def _send(send: Send, admitted: _Admitted, status: int, body: bytes) -> None:
+async def _send(send: Send, admitted: Admitted, status: int, body: bytes) -> None:
     headers: list[Any] = [(b"content-length", b"%d" % len(body))]
     if body:
         headers.append((b"content-type", b"application/json"))
