@@ -290,6 +290,18 @@ async def test_a_server_that_talks_is_handed_over_and_remembered(tmp_path: Path,
             assert held.connection._talkative == {"tools/call log"}
 
 
+@pytest.mark.parametrize("server_era", ["handshake", "modern"])
+async def test_what_a_server_logs_reaches_a_client_that_set_no_level(tmp_path: Path, server_era: str) -> None:
+    """From `info` on, as if there were nothing in between; a modern server is told so with the call."""
+    server = toy(features=["tools", "logging"], era=server_era)
+    async with open_gateway(tmp_path, {"one": server}) as gateway, caller(gateway) as client:
+        await client.call("one__echo")
+        assert is_short(await client.call("one__echo"))
+        heard = await client.call("one__log", b'{"level":"info","data":"mind the gap"}')
+        assert "mind the gap" in heard.text
+        assert answer_in(heard)["result"]["content"][0]["text"] == "logged"
+
+
 async def test_a_call_that_takes_its_time_is_handed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is sent once, and its client gets the place to read on from that every long call has."""
     monkeypatch.setattr(plainway, "PATIENCE", 0.05)

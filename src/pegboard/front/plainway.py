@@ -186,7 +186,9 @@ class PlainWay:
         kin = known.session or (f"of {caller.principal}" if caller.principal else identity)
         call = PlainCall(identity, kin, hears_log=known.era == "handshake")
         arguments = bytes(params.arguments) if isinstance(params.arguments, envelope.Raw) else None
-        asked = PlainRequest(tool.original_name, arguments, meta, known.capabilities)
+        # A handshake client that never set a level is told what a server would tell by itself.
+        heard = level or "info" if known.era == "handshake" else None
+        asked = PlainRequest(tool.original_name, arguments, meta, known.capabilities, heard)
         return call if server.start(known.session, call, asked, level) else None
 
     async def _result(self, call: PlainCall, known: Known, server: str) -> tuple[bytes, str] | None:

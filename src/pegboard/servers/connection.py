@@ -12,7 +12,13 @@ from pegboard import exactjson
 from pegboard.exactjson import as_object
 from pegboard.log import logger
 from pegboard.protocol import envelope
-from pegboard.protocol.eras import CLIENT_CAPABILITIES_KEY, CLIENT_INFO_KEY, VERSION_KEY, modern_params
+from pegboard.protocol.eras import (
+    CLIENT_CAPABILITIES_KEY,
+    CLIENT_INFO_KEY,
+    LOG_LEVEL_KEY,
+    VERSION_KEY,
+    modern_params,
+)
 from pegboard.protocol.headers import parameter_headers, request_headers
 from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.greeting import Greeting
@@ -195,6 +201,8 @@ class Connection:
     def _stamped(self, asked: PlainRequest) -> bytes | None:
         """The `_meta` that every request of the modern era carries."""
         own = {**self._stamp, CLIENT_CAPABILITIES_KEY: asked.capabilities}
+        if asked.log_level is not None:
+            own[LOG_LEVEL_KEY] = envelope.quoted(asked.log_level)
         return envelope.joined({**(envelope.members(asked.meta) or {}), **own} if asked.meta is not None else own)
 
     async def notify(self, method: str, params: Params | None, capabilities: Mapping[str, Any] | None = None) -> None:

@@ -37,6 +37,8 @@ class PlainRequest:
     # The client's `_meta` without what belongs to its own hop, and what it can do.
     meta: bytes | None
     capabilities: bytes
+    # From which level on the client is told what the server logs; a modern server has to hear it with each request.
+    log_level: str | None = None
 
 
 class PlainCall:

@@ -339,11 +339,9 @@ class Server:
 
     def _must_be_told(self, connection: Connection, level: str | None) -> bool:
         """Whether a server says less than a request wants to hear; a modern one is told with each request."""
-        if level is None:
+        if level is None or connection.greeting.era == "modern":
             return False
-        if connection.greeting.era == "modern" or connection.log_level is None:
-            return True
-        return severity(level) < severity(connection.log_level)
+        return connection.log_level is None or severity(level) < severity(connection.log_level)
 
     async def _heed_level(self, connection: Connection, level: str) -> None:
         """A request wants log lines from this level on; a server that says less has to be told."""
