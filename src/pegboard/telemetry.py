@@ -50,6 +50,11 @@ def _tracing() -> Starter | None:
     return _found
 
 
+def is_traced() -> bool:
+    """Whether the program traces."""
+    return _tracing() is not None
+
+
 def _is_traced() -> bool:
     if not _has_sdk():
         return False

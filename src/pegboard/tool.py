@@ -74,6 +74,8 @@ class Tool(ABC):
     # Whether it is for clients on this machine alone, and whether it may ask its client something before it answers.
     local_only: ClassVar[bool] = False
     asks: ClassVar[bool] = False
+    # Whether it answers at once, whatever it is given, so that nobody would ever take a call back.
+    quick: ClassVar[bool] = False
 
     @abstractmethod
     async def call(self, arguments: Mapping[str, Any]) -> Any:

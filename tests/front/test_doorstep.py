@@ -173,6 +173,34 @@ async def test_a_client_that_leaves_before_the_sdk_is_there_is_let_go(tmp_path: 
     assert not here.entered
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        b'{"method":"notifications/initialized"}',
+        b'{"jsonrpc":"2.0","id":5,"method":"notifications/initialized"}',
+        b'{"jsonrpc":"2.0","method":"notifications/initialized","params":[1]}',
+    ],
+)
+async def test_an_odd_word_on_the_doorstep_is_the_sdks_to_judge(tmp_path: Path, odd: bytes) -> None:
+    """Whatever it makes of it, the conversation goes on, and nothing is answered twice."""
+    async with visit(tmp_path, {}) as here:
+        here.sdk_may_come.set()
+        await here.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": INFO})
+        await here.client.line(odd)
+        await here.say("notifications/initialized")
+        assert (await here.ask("prompts/list", number=7))["result"] == {"prompts": []}
+        assert [answer.get("id") for answer in here.answers].count(1) == 1
+
+
+@pytest.mark.parametrize("capabilities", [{"sampling": True}, {"roots": 5}])
+async def test_a_greeting_that_the_sdk_would_refuse_is_refused(tmp_path: Path, capabilities: dict[str, Any]) -> None:
+    """The doorstep says yes only to what nobody would say no to."""
+    async with visit(tmp_path, {}) as here:
+        here.sdk_may_come.set()
+        params = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": INFO}
+        assert (await here.ask("initialize", params))["error"]["code"] == -32602
+
+
 async def test_a_line_that_is_no_message_is_told_so(tmp_path: Path) -> None:
     """Also as the very first one."""
     async with visit(tmp_path, {}) as here:

@@ -252,6 +252,23 @@ async def test_a_client_that_goes_away_harms_nobody(tmp_path: Path) -> None:
         assert message((await wire.answer())[2])["id"] == 3
 
 
+async def test_a_session_that_loses_its_connection_keeps_its_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the handshake era going away is no cancellation; the call goes on to its end."""
+    monkeypatch.setattr(plainway, "PATIENCE", 0.2)
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway, connected(gateway) as wire:
+        calls = gateway.board.metrics.calls
+        before = calls["one", "ok"]
+        async with connected(gateway, greeted=wire) as gone:
+            await gone.send(gone.post(request(2, "tools/call", {"name": "one__sleep", "arguments": {"seconds": 0.6}})))
+            await eventually(lambda: bool(gateway.front._way._under_way))
+        await eventually(lambda: calls["one", "ok"] == before + 1)
+        await wire.send(wire.post(request(3, "tools/call", {"name": "one__seen", "arguments": {}})))
+        seen = json.loads(message((await wire.answer())[2])["result"]["content"][0]["text"])
+        assert seen["cancelled"] == []
+
+
 async def test_a_client_that_does_not_read_is_not_read_from(tmp_path: Path) -> None:
     """Answers that nobody takes do not pile up: the next request waits until they are taken."""
     async with open_gateway(tmp_path, {"one": toy()}) as gateway, connected(gateway) as wire:

@@ -380,6 +380,7 @@ async def test_a_client_that_may_not_come_in_does_not(tmp_path: Path) -> None:
         assert (await client.send(body, origin="https://evil.example")).status_code == 403
         assert (await client.send(body, authorization="Bearer other")).status_code == 404
         assert (await client.send(body, accept="application/json")).status_code == 406
+        assert (await client.send(body, accept="application/jsonx, text/event-streams")).status_code == 406
         assert (await client.send(body, **{"x-forwarded-for": "203.0.113.9"})).status_code == 404
         assert is_short(await client.call("one__echo"))
         await client.http.delete(client.url, headers={"mcp-session-id": client.session or ""})
@@ -397,6 +398,10 @@ async def test_a_modern_request_that_contradicts_itself_is_refused(tmp_path: Pat
             response = await client.send(body, **{**fine, **wrong})
             assert response.status_code == 400
             assert response.json()["error"]["code"] == -32020
+        # What is compared is what they mean, not how they are written.
+        escaped = body.replace(b"one__echo", b"one__ech\\u006f")
+        assert (await client.send(escaped, **fine)).status_code == 200
+        assert (await client.send(escaped, **{**fine, "mcp-name": "one__ech\\u006f"})).status_code == 400
 
 
 async def test_a_server_that_forgot_our_session_is_greeted_anew(tmp_path: Path) -> None:
@@ -451,6 +456,53 @@ async def test_stray_output_of_a_server_does_not_harm_its_calls(tmp_path: Path) 
         async with caller(gateway) as client:
             for _ in range(3):
                 assert answer_in(await client.call("s__t"))["result"] == {"content": [], "_meta": {"own": 1}}
+
+
+@pytest.mark.parametrize(
+    "arguments", [b'{"a":' * 250 + b"1" + b"}" * 250, b'{"n":%b}' % (b"9" * 5000)], ids=["deep", "long"]
+)
+async def test_what_the_full_way_cannot_read_is_not_begun(tmp_path: Path, arguments: bytes) -> None:
+    """It could not go on there; so it is refused before anything is done, with its own words."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway, caller(gateway) as client:
+        await client.call("one__echo")
+        refused = await client.call("one__echo", arguments)
+        assert refused.status_code == 400
+        assert refused.json()["error"]["code"] == -32700
+        seen = json.loads(answer_in(await client.call("one__seen"))["result"]["content"][0]["text"])
+        assert seen["calls"] == 2
+
+
+async def test_a_result_over_several_lines_is_one_line_for_a_client_over_a_pipe(tmp_path: Path) -> None:
+    """Each line would be taken for a message of its own, and a server could write one there."""
+    async with verbatim_server() as server:
+        server.result = (
+            b'{\n  "content": [],\r\n  "own":\n{"jsonrpc":"2.0","id":9,"method":"sampling/createMessage"}\n}'
+        )
+        config = write_config(tmp_path / "pegboard.json", {"v": {"url": server.url}})
+        async with stdio_client(config, LATEST_HANDSHAKE) as client:
+            await client.until_listed(lambda names: "v__odd" in names)
+            for _ in range(3):
+                result = await client.call("v__odd", {})
+                assert result["own"] == {"jsonrpc": "2.0", "id": 9, "method": "sampling/createMessage"}
+            assert client.questions == []
+
+
+async def test_a_server_that_dies_fails_its_calls_at_once(tmp_path: Path) -> None:
+    """The client hears why, and not only when the server has been started again."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway, caller(gateway) as client:
+        await client.call("one__echo")
+        greeted: list[object] = []
+        server = gateway.board.servers["one"]
+        meet = server.meet
+
+        async def met(*args: Any) -> Any:
+            greeted.append(args)
+            return await meet(*args)
+
+        server.meet = met  # type: ignore[method-assign]
+        died = answer_in(await client.call("one__die", b'{"code":9,"words":"ouch"}'))["result"]
+        assert "ouch" in died["content"][0]["text"]
+        assert not greeted
 
 
 async def test_calls_over_a_pipe_take_the_short_way_too(tmp_path: Path) -> None:

@@ -87,16 +87,16 @@ class Stage:
 
 
 @contextlib.asynccontextmanager
-async def staged(*, timeout: float = 60.0, hears_log: bool = True) -> AsyncGenerator[Stage]:
+async def staged(*, timeout: float = 60.0, patience: float = 1.0, hears_log: bool = True) -> AsyncGenerator[Stage]:
     """A call under way, of which nothing may be left in the end."""
     wire = Wire()
     link = Link(wire, label="toy")
     parties = Parties(origins=True)
-    call = PlainCall("me", "me", hears_log=hears_log)
+    call = PlainCall("me", "me", patience=patience, hears_log=hears_log)
     presence = parties.admitted_now(call, "tools/call x")
     assert presence is not None
     talked, ends = list[bool](), list[bool]()
-    number = call.begin(link, parties, presence, timeout, lambda: talked.append(True))
+    number = call.begin(link, parties, presence, timeout, "handshake", lambda: talked.append(True))
     call.on_end(lambda: ends.append(True))
 
     def heard(method: str, params: Params, origin: int | None) -> None:
@@ -129,7 +129,7 @@ async def test_a_result_that_comes_soon_and_alone_is_the_bytes_it_was() -> None:
     """And with its end the call is over for everybody."""
     async with staged() as stage:
         stage.answer()
-        assert await stage.call.result(1.0) == RESULT
+        assert await stage.call.result() == RESULT
         stage.call.end()
         assert not stage.talked
 
@@ -138,7 +138,7 @@ async def test_a_result_that_only_the_general_way_can_read_is_a_result_all_the_s
     """Half a character is repaired there."""
     async with staged() as stage:
         stage.answer(rb'{"a":"\ud800"}')
-        assert await stage.call.result(1.0) == {"a": "\N{REPLACEMENT CHARACTER}"}
+        assert await stage.call.result() == {"a": "\N{REPLACEMENT CHARACTER}"}
         stage.call.end()
 
 
@@ -146,7 +146,7 @@ async def test_a_call_that_takes_its_time_goes_on_as_any_other() -> None:
     """Nothing is sent twice: whoever adopts it gets the answer."""
     async with staged() as stage:
         with pytest.raises(Turned):
-            await stage.call.result(1.0)
+            await stage.call.result()
         going_on = asyncio.create_task(stage.call.adopted(Adopter()))
         await asyncio.sleep(0)
         stage.answer(b'{"a":1}')
@@ -161,7 +161,7 @@ async def test_what_was_said_meanwhile_is_told_to_whoever_adopts_the_call() -> N
     async with staged() as stage:
         stage.say(LOG % b"one")
         with pytest.raises(Turned):
-            await stage.call.result(1.0)
+            await stage.call.result()
         stage.say(LOG % b"two")
         adopter = Adopter()
         going_on = asyncio.create_task(stage.call.adopted(adopter))
@@ -179,7 +179,7 @@ async def test_a_log_line_that_nobody_hears_does_not_turn_a_call() -> None:
     async with staged(hears_log=False) as stage:
         stage.say(LOG % b"one")
         stage.answer()
-        assert await stage.call.result(1.0) == RESULT
+        assert await stage.call.result() == RESULT
         stage.call.end()
 
 
@@ -188,7 +188,7 @@ async def test_a_question_is_put_to_whoever_adopts_the_call() -> None:
     async with staged() as stage:
         stage.say(b'{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"?"}}')
         with pytest.raises(Turned):
-            await stage.call.result(1.0)
+            await stage.call.result()
         assert not stage.wire.sent
         going_on = asyncio.create_task(stage.call.adopted(Adopter()))
         for _ in range(10):
@@ -203,7 +203,7 @@ async def test_a_question_of_a_call_that_nobody_adopts_ends_with_it() -> None:
     async with staged() as stage:
         stage.say(b'{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"?"}}')
         with pytest.raises(Turned):
-            await stage.call.result(1.0)
+            await stage.call.result()
         stage.call.withdraw("cancelled by the client")
         for _ in range(10):
             await asyncio.sleep(0)
@@ -216,7 +216,7 @@ async def test_a_call_that_its_client_takes_back_is_withdrawn() -> None:
         stage.call.give_up()
         stage.call.give_up()
         with pytest.raises(GivenUp):
-            await stage.call.result(1.0)
+            await stage.call.result()
         stage.call.withdraw("cancelled by the client")
         assert stage.wire.given_up == [(stage.number, "cancelled by the client")]
         stage.answer()
@@ -225,7 +225,7 @@ async def test_a_call_that_its_client_takes_back_is_withdrawn() -> None:
 async def test_a_client_that_goes_away_withdraws_its_call() -> None:
     """By itself: nobody else knows of it."""
     async with staged() as stage:
-        waiting = asyncio.create_task(stage.call.result(1.0))
+        waiting = asyncio.create_task(stage.call.result())
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
@@ -237,7 +237,7 @@ async def test_a_time_limit_counts_from_the_beginning() -> None:
     async with staged(timeout=5.0) as stage:
         began = asyncio.get_running_loop().time()
         with pytest.raises(Turned):
-            await stage.call.result(3.0)
+            await stage.call.result()
         with pytest.raises(ToolFailure, match="within 5 s"):
             await stage.call.adopted(Adopter())
         assert asyncio.get_running_loop().time() - began == pytest.approx(5.0)
@@ -253,7 +253,7 @@ async def test_what_went_wrong_is_told_to_whoever_adopts_the_call(*, lost: bool)
         else:
             stage.say(b'{"jsonrpc":"2.0","id":%d,"error":{"code":-1,"message":"no"}}' % stage.number)
         with pytest.raises(ToolFailure if lost else RpcError):
-            await stage.call.result(1.0)
+            await stage.call.result()
         with pytest.raises(ToolFailure if lost else RpcError):
             await stage.call.adopted(Adopter())
 
@@ -263,6 +263,46 @@ async def test_an_answer_that_comes_twice_counts_once() -> None:
     async with staged() as stage:
         stage.answer()
         stage.answer(b'{"other":1}')
-        assert await stage.call.result(1.0) == RESULT
+        assert await stage.call.result() == RESULT
         stage.call.end()
         stage.answer()
+
+
+async def test_a_call_that_nobody_adopts_is_taken_back() -> None:
+    """Whoever was to go on with it may never have come."""
+    async with staged() as stage:
+        stage.say(LOG % b"one")
+        with pytest.raises(Turned):
+            await stage.call.result()
+        stage.call.hand_over()
+        await asyncio.sleep(60)
+        assert stage.call.is_over
+        assert len(stage.wire.given_up) == 1
+        with pytest.raises(ToolFailure, match="taken back"):
+            await stage.call.adopted(Adopter())
+        stage.call.withdraw("again")
+        assert len(stage.wire.given_up) == 1
+
+
+@pytest.mark.parametrize("answered", [True, False])
+async def test_a_call_that_nobody_ever_waits_for_ends(answered: bool) -> None:
+    """Its beginner may have been cancelled before it took its first step."""
+    async with staged() as stage:
+        if answered:
+            stage.answer()
+        await asyncio.sleep(60)
+        assert stage.call.is_over
+
+
+async def test_a_call_that_has_just_turned_can_still_be_taken_back() -> None:
+    """Whoever waited for it learns of both."""
+    async with staged() as stage:
+        waiting = asyncio.create_task(stage.call.result())
+        await asyncio.sleep(0)
+        stage.say(LOG % b"one")
+        stage.call.give_up()
+        with pytest.raises(Turned):
+            await waiting
+        assert stage.call.is_given_up
+        stage.call.withdraw("cancelled by the client")
+        assert len(stage.wire.given_up) == 1

@@ -101,18 +101,20 @@ def _proof(token: str, side: bytes, challenge: bytes) -> bytes:
 
 
 async def _read(client: LineClient, reader: asyncio.StreamReader) -> None:
-    with contextlib.suppress(ConnectionError):
+    try:
         while True:
             try:
                 line = await reader.readuntil(b"\n")
-            except asyncio.IncompleteReadError:
+            except (asyncio.IncompleteReadError, ConnectionError):
                 break
             except asyncio.LimitOverrunError:
                 await client.too_long()
                 break
             if line.strip():
                 await client.line(line)
-    await client.end()
+    finally:
+        # Whatever goes wrong here, nobody is left waiting.
+        await client.end()
 
 
 def cross(run_file: Path, board: str | None = None, workspace: str | None = None) -> bool:

@@ -8,13 +8,12 @@ Built on inner parts of uvicorn's `HttpToolsProtocol` and its `RequestResponseCy
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import Any, cast
 
-from starlette.types import Scope
+from starlette.types import Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from pegboard.front.shortcut import MAX_PLAIN_BODY, Admitted, Begun, Shortcut
+from pegboard.front.shortcut import MAX_PLAIN_BODY, Admitted, Begun, Shortcut, replayed
 from pegboard.protocol.envelope import Request
 
 
@@ -128,7 +127,13 @@ class FastLane(HttpToolsProtocol):
         cycle = self._cycle(lane)
         if cast("object", self.cycle) is lane:
             self.cycle = cycle
-        await cycle.run_asgi(cast("Any", partial(self.shortcut.go_on, answer)))
+
+        async def go_on(scope: Scope, receive: Receive, send: Send) -> None:
+            # The body comes first, also if the client has gone away by now: not every client's leaving ends its call.
+            read: Message = {"type": "http.request", "body": lane.body, "more_body": False}
+            await self.shortcut.go_on(answer, scope, replayed([read], receive), send)
+
+        await cycle.run_asgi(cast("Any", go_on))
 
     def _write(self, lane: _Lane, answer: bytes) -> None:
         lane.response_complete = True
@@ -154,8 +159,6 @@ class FastLane(HttpToolsProtocol):
 
     def _cycle(self, lane: _Lane) -> RequestResponseCycle:
         """uvicorn's own idea of a request that has been read."""
-        there = asyncio.Event()
-        there.set()
         cycle = RequestResponseCycle(
             scope=cast("Any", lane.scope),
             transport=self.transport,
@@ -164,12 +167,11 @@ class FastLane(HttpToolsProtocol):
             access_logger=self.access_logger,
             access_log=self.access_log,
             default_headers=self.server_state.default_headers,
-            message_event=there,
+            message_event=asyncio.Event(),
             expect_100_continue=False,
             keep_alive=lane.keep_alive,
             on_response=self.on_response_complete,
         )
-        cycle.body += lane.body
         cycle.more_body, cycle.disconnected = False, lane.disconnected
         return cycle
 

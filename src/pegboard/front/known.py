@@ -96,6 +96,7 @@ class KnownClients:
             if len(self._modern) >= _MAX_KEPT:
                 self._modern.popitem(last=False)
             self._modern[key] = self._introduced(door, meta)
+        self._modern.move_to_end(key)
         return self._modern[key]
 
     def _introduced(self, door: Door, text: bytes) -> Known | None:

@@ -44,7 +44,7 @@ class LineWay:
     def greet(self, text: bytes) -> bytes | None:
         """Answer a greeting of the latest version before the SDK is there; older ones differ in many ways."""
         if self._greeting is not None and self._greeted is None and _INITIALIZED in text:
-            if (envelope.members(text) or {}).get("method") != _INITIALIZED:
+            if not _is_initialized(text):
                 return None
             self._greeted = self._greeting
             return b""
@@ -100,9 +100,37 @@ class LineWay:
 
 
 def _is_plain_greeting(params: dict[str, object]) -> bool:
+    """Whether the SDK would have nothing to say against a greeting; it is asked about any that has more to it."""
     info = exactjson.as_object(params.get("clientInfo")) or {}
-    named = isinstance(info.get("name"), str) and isinstance(info.get("version"), str)
-    return params.get("protocolVersion") == LATEST_HANDSHAKE and named and "_meta" not in params
+    able = exactjson.as_object(params.get("capabilities")) or {}
+    named = {"name", "version"} <= info.keys() <= {"name", "version", "title"}
+    return (
+        params.keys() == {"protocolVersion", "capabilities", "clientInfo"}
+        and params["protocolVersion"] == LATEST_HANDSHAKE
+        and named
+        and all(isinstance(word, str) for word in info.values())
+        and all(_is_plain_ability(name, value) for name, value in able.items())
+    )
+
+
+def _is_plain_ability(name: str, value: object) -> bool:
+    """Whether a capability is one that clients have, and is told as they do."""
+    told = exactjson.as_object(value)
+    if told is None:
+        return False
+    if name == "roots":
+        return told.keys() <= {"listChanged"} and all(isinstance(flag, bool) for flag in told.values())
+    return name in {"sampling", "elicitation"} and all(isinstance(inner, dict) for inner in told.values())
+
+
+def _is_initialized(text: bytes) -> bool:
+    message = envelope.members(text) or {}
+    return (
+        message.keys() <= {"jsonrpc", "method", "params"}
+        and message.get("jsonrpc") == b'"2.0"'
+        and message.get("method") == _INITIALIZED
+        and message.get("params", b"{}") == b"{}"
+    )
 
 
 async def _unless_given_up(begun: Awaitable[bytes | PlainCall | None]) -> bytes | PlainCall | None:

@@ -26,8 +26,8 @@ from pegboard.protocol.envelope import CallParams, Request
 from pegboard.protocol.eras import HOP_KEYS, SERVER_INFO_KEY, Era, result_for
 from pegboard.relay.caller import Caller
 from pegboard.servers.link import Message, RpcError
-from pegboard.servers.plaincall import GivenUp, PlainCall, PlainRequest, Turned
-from pegboard.telemetry import span
+from pegboard.servers.plaincall import GivenUp, PlainCall, PlainRequest
+from pegboard.telemetry import is_traced
 from pegboard.tool import RegisteredTool, RelayingTool
 from pegboard.version import SERVER_INFO
 from pegboard.view import Sight
@@ -117,11 +117,14 @@ class PlainWay:
         if meta is _NOT_PLAIN or not may_use(tool, wanted):
             return None
         if tool.tool is not None:
-            # One that may ask its client something, or stands for another tool, is not plain.
-            if tool.tool.asks or isinstance(tool.tool, RelayingTool):
+            # One that takes its time could not be taken back; one that stands for another tool is not plain, either.
+            if not tool.tool.quick or isinstance(tool.tool, RelayingTool):
                 return None
             caller = known.caller if known.caller.filter == wanted else replace(known.caller, filter=wanted)
             return self._called_own(known, caller, request, params)
+        if is_traced():
+            # A span is a child of what the client says in `_meta`, and a call has one: the full way sees to that.
+            return None
         call = self._begun(known, params, tool, meta)
         return None if call is None else self._relayed(call, known, request, tool)
 
@@ -146,16 +149,13 @@ class PlainWay:
             self._under_way[place] = call
         handed_over = False
         try:
-            with span("tools/call", tool.name) as told:
-                result = await self._result(call, known, owner)
-                if result is None:
-                    handed_over = True
-                    return call
-                outcome = result[1]
-                told.set_attribute("pegboard.server", owner)
-                told.set_attribute("pegboard.trace_id", trace_id.get())
-                told.set_attribute("pegboard.outcome", outcome)
-                return answer(request, result[0])
+            result = await self._result(call, known, owner)
+            if result is None:
+                handed_over = True
+                call.hand_over()
+                return call
+            outcome = result[1]
+            return answer(request, result[0])
         except GivenUp:
             outcome = "cancelled"
             call.withdraw("cancelled by the client")
@@ -184,7 +184,7 @@ class PlainWay:
         caller = known.caller
         identity = known.session or f"plain-{next(_numbers)}"
         kin = known.session or (f"of {caller.principal}" if caller.principal else identity)
-        call = PlainCall(identity, kin, hears_log=known.era == "handshake")
+        call = PlainCall(identity, kin, patience=PATIENCE, hears_log=known.era == "handshake")
         arguments = bytes(params.arguments) if isinstance(params.arguments, envelope.Raw) else None
         # A handshake client that never set a level is told what a server would tell by itself.
         heard = level or "info" if known.era == "handshake" else None
@@ -194,10 +194,12 @@ class PlainWay:
     async def _result(self, call: PlainCall, known: Known, server: str) -> tuple[bytes, str] | None:
         """The result as the client's era wants it, and what kind of outcome it is; `None` to hand the call over."""
         try:
-            result = await call.result(PATIENCE)
-        except (Turned, Exception) as exc:
-            if isinstance(exc, GivenUp):
-                raise
+            result = await call.result()
+        except GivenUp:
+            raise
+        except Exception:
+            if call.is_given_up:
+                raise GivenUp from None
             return None
         shaped = _shaped(known.era, result) if isinstance(result, bytes) else None
         if shaped is None or not isinstance(result, bytes):

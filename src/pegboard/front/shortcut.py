@@ -36,7 +36,16 @@ _MAX_ADMITTED = 4096
 _MAX_HEADERS = 8192
 # These differ from request to request; each is looked at by itself.
 _OWN_TO_EACH = frozenset({b"content-length", b"mcp-name", b"traceparent", b"tracestate", b"x-request-id"})
-_ONCE = (b"mcp-protocol-version", b"mcp-method", b"mcp-session-id", b"host", b"origin", b"accept", b"content-type")
+_ONCE = (
+    b"mcp-protocol-version",
+    b"mcp-method",
+    b"mcp-session-id",
+    b"host",
+    b"origin",
+    b"accept",
+    b"content-type",
+    b"authorization",
+)
 
 
 Begun = Awaitable["bytes | PlainCall | None"]
@@ -93,13 +102,13 @@ class Shortcut:
             if body is not None and self._gave_up(admitted, body):
                 await _send(send, admitted, 202, b"")
                 return
-            await self._app(scope, _replayed(messages, receive), send)
+            await self._app(scope, replayed(messages, receive), send)
             return
         answer = await self.outcome(admitted, *begun)
         if isinstance(answer, bytes):
             await _send(send, admitted, 200, answer)
         else:
-            await self.go_on(answer, scope, _replayed(messages, receive), send)
+            await self.go_on(answer, scope, replayed(messages, receive), send)
 
     def begin(self, scope: Scope, admitted: Admitted, body: bytes) -> tuple[Request, Begun] | None:
         """Begin with a request; `None` if it has to take the full way."""
@@ -120,14 +129,7 @@ class Shortcut:
 
     async def go_on(self, call: PlainCall | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Go on the full way, with the call that is under way, if one is."""
-        if call is None:
-            await self._app(scope, receive, send)
-            return
-        try:
-            await self._app({**scope, UNDER_WAY: call}, receive, send)
-        finally:
-            if not call.is_over and not call.is_adopted:
-                call.withdraw("cancelled by the client")
+        await self._app(scope if call is None else {**scope, UNDER_WAY: call}, receive, send)
 
     def admission(self, scope: Scope) -> Admitted | None:
         """What is known from a request's headers; `None` where the full way has to look at them."""
@@ -143,6 +145,7 @@ class Shortcut:
         )
         admitted = self._admitted.get(key)
         if admitted is not None and (admitted.session is None or _is_open(admitted.session())):
+            self._admitted.move_to_end(key)
             return admitted
         admitted = self._admit(scope)
         if admitted is not None and sum(len(name) + len(value) for name, value in headers) <= _MAX_HEADERS:
@@ -169,7 +172,7 @@ class Shortcut:
             return None
         session = self._sessions.open_session(session_id, scope)
         client = self._server.ready(session_id)
-        if session is None or client is None:
+        if session is None or client is None or not session.is_open:
             return None
         return Admitted(
             session_header=session_id.encode("latin-1"), session=ref(session), known=self._clients.of_session(client)
@@ -203,8 +206,8 @@ def _is_plain(headers: list[tuple[bytes, bytes]]) -> bool:
     if any(names.count(name) > 1 for name in _ONCE) or any(name.startswith(b"mcp-param-") for name in names):
         return False
     named = dict(headers)
-    accepted = named.get(b"accept", b"").lower()
-    if b"application/json" not in accepted or b"text/event-stream" not in accepted:
+    accepted = {kind.partition(b";")[0].strip() for kind in named.get(b"accept", b"").lower().split(b",")}
+    if not {b"application/json", b"text/event-stream"} <= accepted:
         return False
     return named.get(b"content-type", b"").partition(b";")[0].strip() == b"application/json"
 
@@ -220,7 +223,9 @@ def _is_ours(path: str) -> bool:
 def _is_named(headers: list[tuple[bytes, bytes]], name: bytes | None) -> bool:
     """Whether the one header that names the tool says what the body says, in so many words."""
     said = [value for key, value in headers if key == b"mcp-name"]
-    return len(said) == 1 and name == b'"%b"' % said[0] and not said[0].startswith(b"=?")
+    if len(said) != 1 or not said[0].isascii() or b"\\" in said[0] or said[0].startswith(b"=?"):
+        return False
+    return name == b'"%b"' % said[0]
 
 
 async def _body(receive: Receive) -> tuple[bytes | None, list[Message]]:
@@ -236,7 +241,7 @@ async def _body(receive: Receive) -> tuple[bytes | None, list[Message]]:
     return messages[0]["body"] if len(messages) == 1 else b"".join(each["body"] for each in messages), messages
 
 
-def _replayed(messages: list[Message], receive: Receive) -> Receive:
+def replayed(messages: list[Message], receive: Receive) -> Receive:
     """What was received so far, and then what comes."""
     waiting = list(reversed(messages))
 

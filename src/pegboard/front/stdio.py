@@ -62,12 +62,15 @@ async def _read_input(client: LineClient) -> None:
             read()
 
     threading.Thread(target=read_until_closed, name="stdin", daemon=True).start()
-    while line := await lines.get():
-        if len(line) > MAX_BODY:
-            await client.too_long()
-        elif line.strip():
-            await client.line(line)
-    await client.end()
+    try:
+        while line := await lines.get():
+            if len(line) > MAX_BODY:
+                await client.too_long()
+            elif line.strip():
+                await client.line(line)
+    finally:
+        # Whatever goes wrong here, nobody is left waiting.
+        await client.end()
 
 
 def _claim_output() -> int:

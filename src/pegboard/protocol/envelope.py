@@ -7,16 +7,22 @@ What is looked at here is checked to be JSON to its last byte all the same. What
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import cast
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from pegboard import exactjson
 from pegboard.protocol.eras import SERVER_INFO_KEY
 
 _VERSION = b'"2.0"'
 _BRACE = ord("{")
+# What other readers bound: levels of nesting, and digits of a number.
+_DEEPEST = 200
+_LONGEST_NUMBER = 4300
+_GIANT = re.compile(rb"(?<![0-9])[0-9]{4301}")
 # A text that is no UTF-8 is told apart from one that is no JSON, but only where it is read.
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
@@ -68,7 +74,7 @@ def request(text: bytes) -> Request | None:
         return None
     if bytes(opened.jsonrpc) != _VERSION or not _is_request_id(bytes(opened.id)) or not _is_text(text):
         return None
-    return opened
+    return opened if _is_read_by_all(text) else None
 
 
 def call_params(params: Raw | UnsetType) -> CallParams | None:
@@ -140,6 +146,17 @@ def with_server_info(meta: bytes | None, info: bytes) -> bytes | None:
         return b'{"' + SERVER_INFO_KEY.encode() + b'":' + info + b"}"
     own = members(meta)
     return None if own is None else joined({**own, SERVER_INFO_KEY: info})
+
+
+def _is_read_by_all(text: bytes) -> bool:
+    """Whether the full way could read a request too: it may have to go on there."""
+    if text.count(b"[") + text.count(b"{") <= _DEEPEST and (len(text) <= _LONGEST_NUMBER or not _GIANT.search(text)):
+        return True
+    try:
+        exactjson.parse(text)
+    except exactjson.NotJson:
+        return False
+    return True
 
 
 def _is_object(value: Raw | UnsetType) -> bool:

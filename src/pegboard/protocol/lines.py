@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from pegboard.log import logger
 from pegboard.protocol.client import Client
+from pegboard.protocol.envelope import one_line
 
 LAST_ANSWERS = 2.0
 # How long after the greeting the SDK is loaded, unless it is needed before: by then the first list is out.
@@ -99,6 +100,7 @@ class LineClient:
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._ended = False
+        self._timer: asyncio.TimerHandle | None = None
         self._over = asyncio.Event()
 
     async def line(self, text: bytes) -> None:
@@ -126,6 +128,8 @@ class LineClient:
             async with asyncio.timeout(LAST_ANSWERS):
                 await self._quiet.wait()
         self._ended = True
+        if self._timer is not None:
+            self._timer.cancel()
         if self._stream is not None:
             self._stream.close()
         else:
@@ -143,7 +147,7 @@ class LineClient:
 
     async def _greeted(self, text: bytes, answer: bytes) -> None:
         if not self._said:
-            asyncio.get_running_loop().call_later(_SETTLED, lambda: self._own(self._entered_in_time()))
+            self._timer = asyncio.get_running_loop().call_later(_SETTLED, lambda: self._own(self._entered_in_time()))
         self._said.append(text)
         if answer:
             await self._write(answer)
@@ -156,8 +160,8 @@ class LineClient:
                 await self._write(answer)
             self._done(request_id)
         else:
-            self._unanswered.discard(request_id)
             await self._pass_on(text, answer)
+            self._done(request_id)
 
     async def _pass_on(self, text: bytes, under_way: Any = None) -> None:
         """Give a line to the SDK, with the call of it that is under way, if one is."""
@@ -183,7 +187,9 @@ class LineClient:
             self._running = asyncio.get_running_loop().create_task(stream.run())
             self._running.add_done_callback(lambda _: self._over.set())
             for text in self._said:
-                self._hushed.add(await stream.take(text, None))
+                # What was taken on the doorstep was looked at closely; should the SDK see it otherwise, so be it.
+                with contextlib.suppress(NotAMessage):
+                    self._hushed.add(await stream.take(text, None))
             self._said.clear()
             self._stream, self._doorstep = stream, False
             if self._ended:
@@ -200,8 +206,10 @@ class LineClient:
             self._done(answers)
 
     async def _write(self, text: bytes) -> None:
+        # A server may have written its result over several lines: here each would be taken for a message of its own.
+        line = one_line(text)
         async with self._writing:
-            await self._write_line(text)
+            await self._write_line(line)
 
     def _expect(self, request_id: object) -> None:
         self._unanswered.add(request_id)

@@ -92,7 +92,8 @@ class Relay:
             return result
 
         asked, begun = params, caller.under_way
-        era = await self._era(server, caller)
+        # One that is under way has its answer, or the reason why there is none, from the connection it was sent on.
+        era = await self._era(server, caller) if begun is None else begun.era
         if caller.era == "modern" and era == "handshake":
             # What belongs to the rounds of the modern era is between us and the client.
             asked = {key: value for key, value in params.items() if key not in ROUND_KEYS}

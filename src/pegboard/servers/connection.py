@@ -181,8 +181,9 @@ class Connection:
         presence = self._parties.admitted_now(call, subject)
         if presence is None:
             return False
-        number = call.begin(self.link, self._parties, presence, timeout, lambda: self._talks(subject))
-        modern = self.greeting.era == "modern"
+        era = self.greeting.era
+        number = call.begin(self.link, self._parties, presence, timeout, era, lambda: self._talks(subject))
+        modern = era == "modern"
         meta = self._stamped(asked) if modern else asked.meta
         text = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%b%b%b}}' % (
             number,

@@ -13,11 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from pegboard import exactjson
+from pegboard.protocol.eras import Era
+from pegboard.result import unavailable
 from pegboard.servers.link import Link, Message, Params, Pending, RpcError, broken_answer
 from pegboard.servers.parties import Parties, Presence
 from pegboard.servers.party import Party
 
 _LOG_LINE = "notifications/message"
+# How long a call that is handed over may take to be adopted: the SDK may have to be loaded for it.
+_ORPHANED = 30.0
+_MAX_SAID = 1024
 
 
 class Turned(Exception):  # noqa: N818  it says what became of the call
@@ -52,44 +57,56 @@ class PlainCall:
     _soon: asyncio.Future[Any]
     _number: int
     _on_talk: Callable[[], None]
+    # Of its server, as it was when the call was sent.
+    era: Era
+    _timer: asyncio.TimerHandle
 
-    def __init__(self, identity: str, kin: str, *, hears_log: bool) -> None:
+    def __init__(self, identity: str, kin: str, *, patience: float, hears_log: bool) -> None:
         self.identity, self.kin = identity, kin
+        # How long it may take before it counts as no plain one any more.
+        self._patience = patience
         # Whether the client is told what servers log.
         self._hears_log = hears_log
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self._on_end: Callable[[], None] = lambda: None
         self._turned = self._over = False
+        # Whether the client has taken it back.
+        self.is_given_up = False
         self._party: Party | None = None
         self._adopted: asyncio.Future[None] | None = None
         self._said: list[tuple[str, Params]] = []
 
     def begin(
-        self, link: Link, parties: Parties, presence: Presence, timeout: float, on_talk: Callable[[], None]
+        self, link: Link, parties: Parties, presence: Presence, timeout: float, era: Era, on_talk: Callable[[], None]
     ) -> int:
         """Take a place among the open requests of a connection; the number of it. `on_talk` is told if the server
         has something to say or to ask before its answer."""
         self._link, self._parties, self._presence, self._on_talk = link, parties, presence, on_talk
+        self.era = era
         self._number, self._pending = link.open(timeout, present=self._present, verbatim=True)
         self._soon = self._pending.future
+        # From here on it ends by itself, even if whoever began it never comes to wait for it.
+        self._timer = self._loop.call_later(min(self._patience, timeout), self._took_too_long)
         return self._number
 
     def on_end(self, told: Callable[[], None]) -> None:
         """Who has to know when it is over."""
         self._on_end = told
 
-    async def result(self, patience: float) -> bytes | Message:
+    async def result(self) -> bytes | Message:
         """The result, if it comes soon and alone; raises `Turned`, `GivenUp`, or what went wrong."""
-        limit = self._pending.timeout
-        timer = self._loop.call_later(patience if limit is None else min(patience, limit), self._turn)
         try:
             return await self._soon
         except asyncio.CancelledError:
             self.withdraw("cancelled by the client")
             raise
-        finally:
-            timer.cancel()
+
+    def hand_over(self) -> None:
+        """Somebody is to adopt it; should nobody come, it is taken back."""
+        self._timer.cancel()
+        if self._party is None and not self._over:
+            self._timer = self._loop.call_later(_ORPHANED, self.withdraw, "cancelled by the client")
 
     @property
     def is_adopted(self) -> bool:
@@ -102,22 +119,28 @@ class PlainCall:
         return self._over
 
     def end(self, *, answered: bool = True) -> None:
-        """It is over; nobody waits for it any more."""
-        self._link.shut(self._number, self._pending)
-        self._leave(answered=answered)
+        """It is over; nobody waits for it any more. A second time changes nothing."""
+        if not self._over:
+            self._link.shut(self._number, self._pending)
+            self._leave(answered=answered)
 
     def give_up(self) -> None:
-        """The client takes it back."""
-        if not self._pending.future.done():
+        """The client takes it back; if it has just turned, whoever waited for it finds that out next."""
+        self.is_given_up = True
+        if not self._turned and not self._pending.future.done():
             self._pending.future.set_exception(GivenUp())
 
     def withdraw(self, reason: str) -> None:
         """Tell the server that nobody waits any more, and end it."""
-        self._link.wire.cancelled(self._number, reason)
-        self.end(answered=False)
+        if not self._over:
+            self._link.wire.cancelled(self._number, reason)
+            self.end(answered=False)
 
     async def adopted(self, party: Party) -> Message:
         """Go on with it on behalf of somebody who can hear and be asked; its result, or what went wrong."""
+        if self._over:
+            raise unavailable(f"{self._link.label}: the call was taken back before it was answered", retryable=False)
+        self._timer.cancel()
         self._party = party
         if self._adopted is not None:
             self._adopted.set_result(None)
@@ -142,7 +165,8 @@ class PlainCall:
         if self._party is not None:
             self._party.heard(method, params)
         elif self._hears_log or method != _LOG_LINE:
-            self._said.append((method, params))
+            if len(self._said) < _MAX_SAID:
+                self._said.append((method, params))
             self._on_talk()
             self._turn()
 
@@ -167,8 +191,13 @@ class PlainCall:
             self._pending.future = self._loop.create_future()
             self._soon.set_exception(Turned())
 
+    def _took_too_long(self) -> None:
+        self._turn()
+        self.hand_over()
+
     def _leave(self, *, answered: bool) -> None:
         self._over = True
+        self._timer.cancel()
         self._presence.answered = answered
         self._parties.leave(self._presence)
         self._on_end()

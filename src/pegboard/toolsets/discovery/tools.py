@@ -29,6 +29,7 @@ class DiscoveryTool(ResultTool):
     """What all of them have in common: the board, and whoever calls."""
 
     category = "discovery"
+    quick = True
 
     def __init__(self, house: House) -> None:
         self._house = house
