@@ -80,7 +80,7 @@ async def _cost(peer: Peer, setup: Setup, seconds: float) -> Cost:
     with contextlib.ExitStack() as started:
         started.enter_context(cores.applied())
         folder = started.enter_context(scratch())
-        servers, _ = started.enter_context(http_servers(setup.servers, tools=setup.tools))
+        servers, _ = started.enter_context(http_servers(setup.servers, tools=setup.tools, era="handshake"))
         gateway = started.enter_context(launched(peer, servers, folder, cores))
         await gateway.ready(setup.servers * setup.tools, "handshake")
         async with contextlib.AsyncExitStack() as stack:
@@ -100,6 +100,9 @@ async def _cost(peer: Peer, setup: Setup, seconds: float) -> Cost:
 async def _listed(clients: list[Client]) -> float:
     """How long a list takes, in the middle."""
     times: list[float] = []
+    for client in clients:
+        # A connection that was not used for a while may be closed by now.
+        await client.connect()
     for _ in range(_LISTS):
         for client in clients:
             started = time.perf_counter()

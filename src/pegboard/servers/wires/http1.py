@@ -18,7 +18,8 @@ from pegboard.servers.wires.reaching import reached
 
 # Connections to one server at most; who comes when all are busy waits for the next that is free.
 MAX_CONNECTIONS = 256
-_MAX_IDLE = 64
+# Those that a burst has opened are closed when they have been idle for a while, not at its first lull.
+_MAX_IDLE = MAX_CONNECTIONS
 _IDLE_LIMIT = 30.0
 _MAX_HEAD = 64 * 1024
 _NO_MORE = "the connection was closed before the answer came"
