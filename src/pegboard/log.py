@@ -19,7 +19,6 @@ trace_id: ContextVar[str | None] = ContextVar("trace_id", default=None)
 
 # structlog knows no levels in between; some libraries do.
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
-_NUMBERS = {name.lower(): number for name, number in logging.getLevelNamesMapping().items()}
 
 
 def new_trace_id() -> str:
@@ -75,11 +74,6 @@ _LOGGER = Logger()
 def logger() -> Logger:
     """The logger every module uses."""
     return _LOGGER
-
-
-def is_told(level: str) -> bool:
-    """Whether events of this level may go anywhere."""
-    return _NUMBERS[level] >= _LOGGER.told_from
 
 
 def configure(level: str = "info", stream: TextIO | None = None) -> None:

@@ -19,7 +19,7 @@ from pegboard import exactjson
 from pegboard.board import Board, may_use
 from pegboard.front.known import MAX_META, Known
 from pegboard.front.mcp import McpFront
-from pegboard.log import is_told, logger, new_trace_id, trace_id
+from pegboard.log import logger, new_trace_id, trace_id
 from pegboard.protocol import envelope
 from pegboard.protocol.client import COULD_NOT_ANSWER, INTERNAL_ERROR
 from pegboard.protocol.envelope import CallParams, Request
@@ -168,8 +168,7 @@ class PlainWay:
             if not handed_over:
                 # What is handed over is counted there.
                 self._board.metrics.called(owner, outcome, time.perf_counter() - started)
-                if is_told("debug"):
-                    logger().debug("tool.called", tool=tool.name, outcome=outcome)
+                logger().debug("tool.called", tool=tool.name, outcome=outcome)
             trace_id.reset(token)
 
     def _begun(self, known: Known, params: CallParams, tool: RegisteredTool, meta: bytes | None) -> PlainCall | None:
