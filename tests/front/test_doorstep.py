@@ -53,7 +53,8 @@ class Visit:
             self.entered = True
             return await enter(written, shortcut)
 
-        shortcut = LineWay(front, KnownClients(front), PlainWay(self.board, front), address)
+        self.way = PlainWay(self.board, front)
+        shortcut = LineWay(front, KnownClients(front), self.way, address)
         self.client = LineClient(write, late, shortcut, doorstep=self.doorstep)
 
     async def say(self, method: str, params: dict[str, Any] | None = None, number: int | None = None) -> None:
@@ -150,6 +151,20 @@ async def test_an_unchanged_list_is_not_told_of(tmp_path: Path) -> None:
         await here.ask("prompts/list", number=3)
         await asyncio.sleep(0.2)
         assert [answer.get("id") for answer in here.answers] == [1, 2, 3]
+
+
+async def test_a_call_can_be_taken_back_by_the_very_next_line(tmp_path: Path) -> None:
+    """Even if both came in one piece; what was taken back is not answered, and its server hears of it."""
+    async with visit(tmp_path, {"one": toy()}) as here:
+        await here.board.discover_all_tools()
+        await here.greet()
+        await here.ask("tools/call", {"name": "one__echo", "arguments": {}}, number=2)
+        await here.say("tools/call", {"name": "one__sleep", "arguments": {"seconds": 30}}, number=3)
+        await here.say("notifications/cancelled", {"requestId": 3})
+        await eventually(lambda: not here.way._under_way)
+        seen = await here.ask("tools/call", {"name": "one__seen", "arguments": {}}, number=4)
+        assert len(json.loads(seen["result"]["content"][0]["text"])["cancelled"]) == 1
+        assert [answer.get("id") for answer in here.answers] == [1, 2, 4]
 
 
 async def test_what_is_loaded_on_the_doorstep_stays_loaded(tmp_path: Path) -> None:

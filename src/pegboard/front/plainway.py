@@ -14,6 +14,7 @@ import time
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from weakref import WeakValueDictionary
 
 from pegboard import exactjson
 from pegboard.board import Board, may_use
@@ -28,7 +29,7 @@ from pegboard.relay.caller import Caller
 from pegboard.servers.link import Message, RpcError
 from pegboard.servers.plaincall import GivenUp, PlainCall, PlainRequest
 from pegboard.telemetry import is_traced
-from pegboard.tool import RegisteredTool, RelayingTool
+from pegboard.tool import RegisteredTool, RelayingTool, Tool
 from pegboard.version import SERVER_INFO
 from pegboard.view import Sight
 
@@ -57,8 +58,9 @@ class PlainWay:
     def __init__(self, board: Board, front: McpFront) -> None:
         self._board = board
         self._front = front
-        # Calls by the conversation they are of and the id that they have there, for whoever takes one back.
-        self._under_way: dict[tuple[object, bytes], PlainCall] = {}
+        # Calls by the conversation they are of and the id that they have there, for whoever takes one back; no call is
+        # kept for its sake.
+        self._under_way: WeakValueDictionary[tuple[object, bytes], PlainCall] = WeakValueDictionary()
 
     def begin(self, known: Known, request: Request) -> Awaitable[bytes | PlainCall | None] | None:
         """Begin with a request; `None` if it has to take the full way.
@@ -117,16 +119,17 @@ class PlainWay:
         if meta is _NOT_PLAIN or not may_use(tool, wanted):
             return None
         if tool.tool is not None:
-            # One that takes its time could not be taken back; one that stands for another tool is not plain, either.
-            if not tool.tool.quick or isinstance(tool.tool, RelayingTool):
-                return None
             caller = known.caller if known.caller.filter == wanted else replace(known.caller, filter=wanted)
-            return self._called_own(known, caller, request, params)
-        if is_traced():
-            # A span is a child of what the client says in `_meta`, and a call has one: the full way sees to that.
+            return self._called_own(known, caller, request, params) if _is_quick(tool.tool) else None
+        # A span is a child of what the client says in `_meta`, and a call has one: the full way sees to that.
+        call = self._begun(known, params, tool, meta) if not is_traced() else None
+        if call is None:
             return None
-        call = self._begun(known, params, tool, meta)
-        return None if call is None else self._relayed(call, known, request, tool)
+        place = (known.conversation, bytes(request.id))
+        if known.conversation is not None:
+            # At once: on a pipe, what takes it back may be the very next line.
+            self._under_way[place] = call
+        return self._relayed(call, place, known, request, tool)
 
     async def _called_own(self, known: Known, caller: Caller, request: Request, params: CallParams) -> bytes | None:
         asked: Message = {"name": params.name}
@@ -140,13 +143,10 @@ class PlainWay:
         return answer(request, exactjson.dump(result_for(known.era, result, server_info=SERVER_INFO)))
 
     async def _relayed(
-        self, call: PlainCall, known: Known, request: Request, tool: RegisteredTool
+        self, call: PlainCall, place: tuple[object, bytes], known: Known, request: Request, tool: RegisteredTool
     ) -> bytes | PlainCall | None:
         started, outcome, owner = time.perf_counter(), "failed", tool.server_name or ""
         token = trace_id.set(new_trace_id())
-        place = (known.conversation, bytes(request.id))
-        if known.conversation is not None:
-            self._under_way[place] = call
         handed_over = False
         try:
             result = await self._result(call, known, owner)
@@ -220,6 +220,12 @@ class PlainWay:
             return None
         named = self._board.relay.noted(server, read, known.caller)
         return result if named is read else exactjson.dump(named)
+
+
+def _is_quick(tool: Tool) -> bool:
+    """Whether a tool of our own is plain: one that takes its time could not be taken back here, and one that stands for
+    another is as plain as that."""
+    return tool.quick and not isinstance(tool, RelayingTool)
 
 
 @dataclass(frozen=True, slots=True)
