@@ -17,6 +17,7 @@ import pytest
 import structlog
 
 from harness import LIMIT, Gateway, eventually, open_gateway, toy
+from pegboard.front.shortcut import Shortcut
 from pegboard.protocol.sessions import IDLE_LIMIT, RETRY, Sessions
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
@@ -515,11 +516,15 @@ async def test_an_ended_session_is_not_held_by_anything(tmp_path: Path) -> None:
             start = await reader.event()
         async with client.get(start.id) as reader:
             await reader.rest()
+        await client.text("a__echo", {})
+        shortcut = here.gateway.front.app
+        remembered = shortcut._admitted if isinstance(shortcut, Shortcut) else {}
+        assert bool(remembered) == isinstance(shortcut, Shortcut)
         assert (await client.send("DELETE")).status_code == 200
 
         def collected() -> bool:
             gc.collect()
-            return watched() is None
+            return watched() is None and not remembered
 
         await eventually(collected)
 

@@ -149,10 +149,16 @@ class Shortcut:
             return admitted
         admitted = self._admit(scope)
         if admitted is not None and sum(len(name) + len(value) for name, value in headers) <= _MAX_HEADERS:
-            if len(self._admitted) >= _MAX_ADMITTED:
-                self._admitted.popitem(last=False)
-            self._admitted[key] = admitted
+            self._remember(key, admitted)
         return admitted
+
+    def _remember(self, key: object, admitted: Admitted) -> None:
+        if len(self._admitted) >= _MAX_ADMITTED:
+            self._admitted.popitem(last=False)
+        self._admitted[key] = admitted
+        if admitted.session is not None and (session := admitted.session()) is not None:
+            # What was found out about a session is of no use after it.
+            admitted.session = ref(session, lambda _: self._admitted.pop(key, None))
 
     def _admit(self, scope: Scope) -> Admitted | None:
         stripped = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
