@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import string
+
 import pytest
 
 from pegboard.search.index import ToolIndex
@@ -25,6 +28,36 @@ def measured(queries: QuerySet, *, semantic: bool) -> float:
 def test_own_queries_find_their_tools(kind: str) -> None:
     """Everyday queries over the tools of thirty invented servers."""
     assert measured(own_set(), semantic=kind == "meaning") >= OWN[kind] - SLACK
+
+
+def random_words(count: int) -> list[str]:
+    """Letters as they come."""
+    pick = random.Random(7)
+    return ["".join(pick.choices(string.ascii_lowercase, k=pick.randint(6, 14))) for _ in range(count)]
+
+
+@pytest.mark.parametrize("kind", ["words", "meaning"])
+def test_letters_without_sense_find_nothing(kind: str) -> None:
+    """A query none of whose words a tool has, nor a misspelt one, finds nothing, however much of it looks like one."""
+    index = ToolIndex(own_set().tools, semantic=kind == "meaning")
+    found = [query for query in random_words(200) if index.search(query, 1)]
+    assert len(found) <= 4, found
+
+
+def test_a_word_that_no_tool_has_finds_nothing() -> None:
+    """Though `impossible` begins as `import` does."""
+    assert ToolIndex(own_set().tools).search("xyzabc123impossible") == []
+
+
+@pytest.mark.parametrize("kind", ["words", "meaning"])
+def test_misspelt_words_still_find(kind: str) -> None:
+    """One letter dropped from a word that only some tools have leads to one of those tools."""
+    held = own_set()
+    index = ToolIndex(held.tools, semantic=kind == "meaning")
+    long_words = sorted({word for asked in held.queries for word in asked.query.split() if len(word) >= 7})
+    right = [word for word in long_words if index.search(word, 1)]
+    found = [word for word in right if index.search(word[:3] + word[4:], 1)]
+    assert len(found) >= 0.9 * len(right), sorted(set(right) - set(found))
 
 
 beside = pytest.mark.skipif(not SHARED_SETS.is_dir(), reason="the shared sets do not stand beside this checkout")

@@ -7,7 +7,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -109,7 +109,7 @@ class ToolIndex:
         asked = terms(query)
         if not asked.sequence:
             asked = terms(query, stop_words=True)
-        scores = self._scores(self._factors(asked))
+        scores = self._scores(self._factors(asked) if self._is_known(asked) else {})
         best = self._ranked(scores, PHRASE_CANDIDATES)
         self._add_phrases(scores, best, asked)
         scores = self._with_meanings(scores, query)
@@ -169,6 +169,14 @@ class ToolIndex:
         self._unused += slots
         if self._meanings:
             self._meanings.drop(slots)
+
+    def _is_known(self, asked: Terms) -> bool:
+        """Whether any word of a query is one that a tool has: what only resembles one here and there is noise."""
+        numbers = self._vocabulary.numbers
+        joined = (first + second for first, second in pairwise(asked.sequence))
+        if any(term in numbers for term in chain(asked.sequence, asked.aside, joined)):
+            return True
+        return any(map(self._vocabulary.knows, asked.sequence[:MOST_UNKNOWN]))
 
     def _factors(self, asked: Terms) -> dict[int, float]:
         """What each term of the index counts for a query: more the rarer it is, and the more often it is said."""
@@ -234,7 +242,7 @@ class ToolIndex:
 
     def _with_meanings(self, scores: Scores, query: str) -> Scores:
         """Words and meanings, each on a scale from the worst to the best tool, in one score."""
-        near = self._meanings.likeness(query, len(scores)) if self._meanings else None
+        near = self._meanings.likeness(query, len(scores)) if self._meanings and self._meanings.knows(query) else None
         if near is None:
             return scores
         words = scores / (scores.max() or np.float32(1))

@@ -44,6 +44,8 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s|\n\n")  # noqa: RUF001
 _LENGTH = 2048
 # The cosine from which on two texts have something to do with each other.
 _NEAR = 0.2
+# A word the model has not met is cut into tokens of a letter or two, whose vectors say nothing about it.
+_LETTERS_A_TOKEN = 2.5
 # Rows multiplied at once: few enough to stay in the cache, and for the library not to wake its threads for it.
 _BLOCK = 128
 
@@ -106,6 +108,13 @@ class Meanings:
     def drop(self, slots: list[int]) -> None:
         """Strike tools."""
         self._taken[slots] = False
+
+    def knows(self, query: str) -> bool:
+        """Whether any word of a query means something to the model."""
+        return any(
+            not word.isascii() or len(word) >= _LETTERS_A_TOKEN * len(self._tokens(word))
+            for word in _asked(query[:MAX_TEXT])
+        )
 
     def likeness(self, query: str, slots: int) -> Vector | None:
         """How near each slot's tool is to what a query asks for, from 0 for the farthest to 1 for the nearest.

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 
 import numpy as np
 
+from pegboard.search.edit_distance import distance_to_beginning
 from pegboard.search.tokens import stemmed
 
 _ALIKE = 0.5
 _MOST_ALIKE = 3
 _SHORTEST_MISSPELT = 4
 _SHORTEST_PART = 3
+# From this length on, people get two letters wrong.
+_LONG_ENOUGH_FOR_TWO = 7
+# How many letters a part of another word has, and two forms of one word have in common, at least.
+_SHORTEST_IN_WORD, _SHORTEST_STEM, _STEM = 4, 5, 0.6
+# How many of the most alike are looked at to tell whether one of them was meant.
+_MOST_LIKELY = 16
 _MOST_REMEMBERED = 4096
 
 
@@ -56,6 +64,15 @@ class Vocabulary:
 
     def alike(self, word: str) -> list[tuple[str, float]]:
         """Known terms that an unknown word resembles, with how much (up to 1), the most alike first."""
+        return self._resembling(word)[:_MOST_ALIKE]
+
+    def knows(self, word: str) -> bool:
+        """Whether a word is a known term, a compound or form of one, or one misspelt; to resemble one is less."""
+        if word in self.numbers or self.compounds(word):
+            return True
+        return any(_is_misspelling(word, term) or _is_form(word, term) for term, _ in self._resembling(word))
+
+    def _resembling(self, word: str) -> list[tuple[str, float]]:
         if len(word) < _SHORTEST_MISSPELT or word.isdigit():
             return []
         found = self._alike.get(word)
@@ -91,7 +108,7 @@ class Vocabulary:
         alikeness = 2 * shared / (np.asarray(self._sizes) + len(pieces))
         good = np.flatnonzero(alikeness >= _ALIKE)
         ranked = sorted((-float(alikeness[number]), self.terms[number]) for number in good)
-        return [(term, -negative) for negative, term in ranked[:_MOST_ALIKE]]
+        return [(term, -negative) for negative, term in ranked[:_MOST_LIKELY]]
 
 
 def _pieces(term: str) -> set[str]:
@@ -103,3 +120,15 @@ def _pieces(term: str) -> set[str]:
         return set()
     marked = f"^{term}$"
     return {marked[at] + marked[at + apart] for apart in (1, 2) for at in range(len(marked) - apart)}
+
+
+def _is_misspelling(word: str, term: str) -> bool:
+    most = 2 if max(len(word), len(term)) >= _LONG_ENOUGH_FOR_TWO else 1
+    return len(term) >= _SHORTEST_MISSPELT and distance_to_beginning(word, term) <= most
+
+
+def _is_form(word: str, term: str) -> bool:
+    """Whether one word is a part of the other, or both begin as forms of one word do that the stemmer leaves apart."""
+    shorter, longer = sorted((word, term), key=len)
+    stem = max(_SHORTEST_STEM, math.ceil(_STEM * len(longer)))
+    return (len(shorter) >= _SHORTEST_IN_WORD and shorter in longer) or word[:stem] == term[:stem]

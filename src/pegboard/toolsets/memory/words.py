@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, islice
 
+from pegboard.search.edit_distance import distance
 from pegboard.search.tokens import MAX_TEXT, Pieces, has_unspaced, pieces, spelt
 
 # What stands between the words of a text and those that are only another form of them: no phrase reaches over it.
@@ -95,32 +96,6 @@ def likely(word: str, candidates: Iterable[str]) -> list[tuple[str, float]]:
         ((candidate, 1 - 0.2 * steps) for candidate, steps in found if 0 < steps <= most),
         key=lambda pair: (-pair[1], pair[0]),
     )
-
-
-def distance(first: str, second: str) -> int:
-    """How many letters have to be added, dropped, changed or swapped with their neighbour."""
-    first, second = _without_ends(first, second)
-    before: list[int] = []
-    row = list(range(len(second) + 1))
-    for at, letter in enumerate(first, 1):
-        last, before, row = before, row, [at]
-        for place, other in enumerate(second, 1):
-            cost = min(before[place] + 1, row[-1] + 1, before[place - 1] + (letter != other))
-            if at > 1 and place > 1 and letter == second[place - 2] and first[at - 2] == other:
-                cost = min(cost, last[place - 2] + 1)
-            row.append(cost)
-    return row[-1]
-
-
-def _without_ends(first: str, second: str) -> tuple[str, str]:
-    """Two words without what they have in common before and behind: nothing has to be done there."""
-    begin, shorter = 0, min(len(first), len(second))
-    while begin < shorter and first[begin] == second[begin]:
-        begin += 1
-    end = 0
-    while end < shorter - begin and first[-1 - end] == second[-1 - end]:
-        end += 1
-    return first[begin : len(first) - end], second[begin : len(second) - end]
 
 
 def _other(found: Iterable[Pieces]) -> Iterator[str]:
