@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
+import threading
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import structlog
+from hypothesis import settings
 
 from pegboard.log import _ToStructlog, logger
 from pegboard.storage import Storage, open_storage
 
 if TYPE_CHECKING:
     from postgres import PostgresServer
+
+
+# How long an example takes depends on the machine and on what else it does.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
+
+
+def pytest_configure() -> None:
+    """What a test starts can be interrupted, also where this run is a background job, which has SIGINT ignored."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
