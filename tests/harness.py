@@ -59,6 +59,22 @@ def toy(entry: Entry | None = None, **settings: Any) -> Entry:
     return {"command": sys.executable, "args": args, **(entry or {})}
 
 
+def toy_unless(there: Path, **settings: Any) -> Entry:
+    """A toy that cannot be started while this file is there: once it is lost, it stays lost."""
+    start = toy(**settings)
+    return {
+        "command": "sh",
+        "args": ["-c", 'test ! -e "$0" && exec "$@"', str(there), start["command"], *start["args"]],
+    }
+
+
+def toy_after(there: Path, **settings: Any) -> Entry:
+    """A toy that starts once this file is gone."""
+    start = toy(**settings)
+    wait = 'while test -e "$0"; do sleep 0.05; done; exec "$@"'
+    return {"command": "sh", "args": ["-c", wait, str(there), start["command"], *start["args"]]}
+
+
 @contextlib.contextmanager
 def every_server(names: Sequence[str] = SERVERS, **settings: Any) -> Generator[dict[str, Entry]]:
     """A toy of each kind, by the name of its kind, which is its own name as well."""

@@ -201,8 +201,13 @@ async def test_the_first_request_of_the_current_dialog(dialogs: Home, chats: Cha
 async def test_the_first_request_of_a_certain_dialog(dialogs: Home, chats: Chats) -> None:
     """By its id; an empty id is none."""
     del dialogs
-    answer = await call(chats, "get_first_request", sessionId="abc-123")
-    assert (answer["success"], answer["sessionId"], answer["firstRequest"]) == (True, "abc-123", "one")
+    assert await call(chats, "get_first_request", sessionId="abc-123") == {
+        "success": True,
+        "sessionId": "abc-123",
+        "firstRequest": "one",
+        "timestamp": START,
+        "requestsCount": 3,
+    }
     assert (await call(chats, "get_first_request", sessionId=""))["sessionId"] == "current"
 
 
@@ -328,6 +333,11 @@ async def test_input_is_checked_before_the_call(dialogs: Home, chats: Chats) -> 
         answer = await call(chats, name, **arguments)
         assert answer["isError"] is True
         assert words in answer["message"]
+    reached: list[Any] = []
+    for tool in chat_tools(chats):
+        tool.call = reached.append  # type: ignore[method-assign,assignment]
+        assert (await tool.invoke({"nobody": "knows this"})).is_error
+    assert reached == []
 
 
 @pytest.mark.scenario("chats: Tool receives dependencies")
@@ -348,8 +358,10 @@ async def test_an_answer_is_one_text_part_of_json(dialogs: Home, chats: Chats) -
         result = await tool.invoke({"index": 1} if "index" in tool.input_schema["properties"] else {})
         if tool.name.endswith("_search"):
             result = await tool.invoke({"query": "one"})
-        assert len(result.content) == 1
-        assert json.loads(result.content[0].value)["success"] is True
+        assert isinstance(result, LanguageModelToolResult)
+        (part,) = result.content
+        assert isinstance(part, LanguageModelTextPart)
+        assert json.loads(part.value)["success"] is True
         assert result.is_error is False
 
 

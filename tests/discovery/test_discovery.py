@@ -137,6 +137,9 @@ async def test_loaded_tools_become_real_tools_of_the_client(tmp_path: Path) -> N
         answer = await data(client, "tool_load", {"names": ["work__create_issue", "work__send_mail"]})
         assert answer["loaded"] == ["work__create_issue", "work__send_mail"]
         assert answer["total"] == 2
+        assert [tool["name"] for tool in (await data(client, "tool_active"))["tools"]] == answer["loaded"]
+        for name, active in (("work__create_issue", True), ("work__send_mail", True), ("work__registry_list", False)):
+            assert (await data(client, "tool_describe", {"name": name}))["active"] is active
         await client.until_changes(1)
         listed = {tool["name"]: tool for tool in await client.tools()}
         assert sorted(listed) == sorted([*DISCOVERY, "work__create_issue", "work__send_mail"])
@@ -329,18 +332,44 @@ async def test_a_board_needs_a_sensible_name(tmp_path: Path) -> None:
             assert (await http.post(f"{gateway.mcp}/{name}", json={})).status_code == 404
 
 
+_FORMER = """
+    spec_init spec_create spec_update spec_delete spec_list spec_show spec_validate spec_archive
+    registry_init registry_list registry_next registry_update registry_sync registry_deps
+    workflow_start workflow_approve workflow_status loop_start loop_cancel loop_get loop_set
+    generate generate_component generate_from_spec list_archetypes agent_execute
+"""
+FORMER = _FORMER.split()
+
+
 @pytest.mark.scenario("discovery: Tool name migration")
+async def test_renamed_tools_are_registered_and_documented_by_their_short_names_alone(tmp_path: Path) -> None:
+    """No tool and no document has the long prefix any more, and the change log calls that breaking."""
+    async with open_gateway(tmp_path, {}, toolsets=["tasks", "discovery", "memory", "chats"]) as gateway:
+        async with http_client(gateway.mcp) as client:
+            names = await client.names()
+    assert {name for name in names if name.startswith(("registry_", "spec_"))} <= set(FORMER)
+    assert {"registry_list", "registry_next", "spec_show"} <= set(names)
+    assert not [name for name in names if name.startswith("go_ent_")]
+    root = Path(__file__).parents[2]
+    for path in (root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))):
+        assert "go_ent_" not in path.read_text("utf-8"), path
+    _, heading, breaking = (root / "CHANGELOG.md").read_text("utf-8").partition("### Breaking\n")
+    assert heading
+    breaking = breaking.partition("\n#")[0]
+    assert "`registry_list`" in breaking
+    assert "an old name is an error" in " ".join(breaking.split())
+
+
 @pytest.mark.scenario("discovery: Backward compatibility")
 async def test_an_old_name_is_an_error_that_names_the_new_one(tmp_path: Path) -> None:
-    """The shortened names out of the box and configured ones; nothing is forwarded, and it is said what is missing."""
+    """Each shortened name out of the box and configured ones; nothing is forwarded, and it is said what is missing."""
     own = {**OWN, "renamed": {"mail": "work__send_mail"}}
     async with open_gateway(tmp_path, {"work": toy(raw_tools=TASKS)}, **own) as gateway:
         await gateway.board.refresh()
         async with http_client(gateway.mcp) as client:
             for old, new, missing in (
                 ("mail", "work__send_mail", False),
-                ("go_ent_registry_list", "registry_list", True),
-                ("go_ent_agent_execute", "agent_execute", True),
+                *((f"go_ent_{name}", name, True) for name in FORMER),
             ):
                 with pytest.raises(RpcError) as unknown:
                     await client.call(old, {})
@@ -413,6 +442,42 @@ async def test_an_unavailable_tool_is_found_with_the_reason(tmp_path: Path) -> N
                 assert hit["name"] == "work__send_mail"
                 assert hit["availability"] == {"status": "unavailable", "reason": "it went away"}
                 assert hit["listed"] is False
+
+
+@pytest.mark.scenario("discovery: Index tool metadata")
+@pytest.mark.scenario("discovery: Search with TF-IDF scoring")
+async def test_a_score_is_term_frequency_times_inverse_document_frequency(tmp_path: Path) -> None:
+    """Terms of names and descriptions count; more where a tool says them more often, and where fewer tools say them."""
+    raw = [
+        described("alpha_lantern", "Shows one thing and then another thing of all."),
+        described("beta", "Copies a lantern and then another thing of all."),
+        described("gamma", "Copies a zebra, another zebra, and then a zebra."),
+        described("delta", "Copies a zebra, another thing, and then a thing."),
+        *(described(f"plain_{number}", "Copies a thing and then another thing of all.") for number in range(8)),
+    ]
+    async with open_gateway(tmp_path, {"work": toy(raw_tools=raw)}, **OWN, expose="search") as gateway:
+        await gateway.board.refresh()
+        # Built before anybody searches.
+        await gateway.board.finder.warm_up()
+        assert gateway.board.finder._made is not None
+        assert len(gateway.board.finder._made) == gateway.board.tool_count("work")
+        async with http_client(gateway.mcp) as client:
+
+            async def scores(query: str) -> dict[str, float]:
+                found = (await data(client, "tool_find", {"query": query, "limit": 50}))["tools"]
+                assert [hit["score"] for hit in found] == sorted((hit["score"] for hit in found), reverse=True)
+                return {hit["name"].removeprefix("work__"): hit["score"] for hit in found}
+
+            named = await scores("lantern")
+            assert set(named) == {"alpha_lantern", "beta"}, "a term of the name and one of a description"
+            often = await scores("zebra")
+            assert set(often) == {"gamma", "delta"}
+            assert often["gamma"] > often["delta"], "term frequency"
+            rare, common = (await scores("zebra"))["delta"], (await scores("copies"))["delta"]
+            assert rare > 2 * common > 0, "inverse document frequency"
+            both = await scores("zebra copies")
+            assert both["delta"] == pytest.approx(rare + common, abs=0.3), "the sum over the query's terms"
+            assert list(both)[:2] == ["gamma", "delta"]
 
 
 @pytest.mark.scenario("discovery: Index tool metadata")

@@ -19,6 +19,7 @@ from harness import (
     eventually,
     http_client,
     open_gateway,
+    seen,
     stdio_client,
     toy,
     write_config,
@@ -189,11 +190,17 @@ async def test_missing_arguments_stay_missing(tmp_path: Path) -> None:
     "registry: AC4 a name with a server's prefix leads to that server",
 )
 async def test_calls_are_routed_to_the_owner_and_share_one_connection(tmp_path: Path) -> None:
-    """Twenty calls at once on each of two servers: two processes, each answering for itself."""
-    async with open_gateway(tmp_path, {"one": toy(), "two": toy()}) as gateway, http_client(gateway.mcp) as client:
-        pids = await asyncio.gather(*(client.text(f"{name}__pid") for name in ("one", "two") for _ in range(20)))
-        assert len(set(pids[:20])) == len(set(pids[20:])) == 1
-        assert pids[0] != pids[20]
+    """Twenty calls at once on each of two servers: two processes, each answering for itself and seeing its own."""
+    servers = {name: toy(name=name, tools=["who"]) for name in ("one", "two")}
+    async with open_gateway(tmp_path, servers) as gateway, http_client(gateway.mcp) as client:
+        calls = [(server, tool) for server in servers for tool in ("who", "pid") for _ in range(10)]
+        said = await asyncio.gather(*(client.text(f"{server}__{tool}") for server, tool in calls))
+        answers = {call: {text for each, text in zip(calls, said, strict=True) if each == call} for call in calls}
+        assert (answers["one", "who"], answers["two", "who"]) == ({"one:who"}, {"two:who"})
+        assert len(answers["one", "pid"]) == len(answers["two", "pid"]) == 1
+        assert answers["one", "pid"] != answers["two", "pid"]
+        for server in servers:
+            assert (await seen(client, server))["calls"] == 21
 
 
 async def test_an_unknown_tool_is_an_error_with_a_suggestion(tmp_path: Path) -> None:

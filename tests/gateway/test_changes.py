@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import Gateway, RawClient, eventually, http_client, open_gateway, toy
+from harness import Entry, Gateway, RawClient, eventually, http_client, open_gateway, toy, toy_unless
 from pegboard.servers.server import ServerState
 from servers.toy import BUILT_IN, Settings
 from servers.toy_http import http_toy
@@ -22,6 +22,12 @@ both_eras = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 
 async def pid_of(client: RawClient, server: str) -> int:
     return int(await client.text(f"{server}__pid"))
+
+
+async def meet(tmp_path: Path, servers: dict[str, Entry]) -> None:
+    """Let an earlier gateway see all of these, so that the next one has no notices from getting to know them."""
+    async with open_gateway(tmp_path, servers) as gateway:
+        assert (await gateway.board.refresh()).success
 
 
 @pytest.mark.scenario("gateway: New tools appear after backend connects")
@@ -40,20 +46,20 @@ async def test_a_new_server_appears_with_a_notice(tmp_path: Path, version: str) 
 @both_eras
 async def test_a_lost_server_leaves_the_list_at_once_and_comes_back(tmp_path: Path, version: str) -> None:
     """A process that dies takes its tools with it, is told of, is started again, and is told of again."""
-    async with (
-        open_gateway(tmp_path, {"one": toy(), "two": toy()}) as gateway,
-        http_client(gateway.mcp, version) as client,
-    ):
+    gone = tmp_path / "gone"
+    servers = {"one": toy_unless(gone), "two": toy()}
+    await meet(tmp_path, servers)
+    async with open_gateway(tmp_path, servers) as gateway, http_client(gateway.mcp, version) as client:
+        assert len(await client.names()) == 2 * len(BUILT_IN)
         pid = await pid_of(client, "one")
-        await client.names()
-        await client.until_changes(1)
-        before = client.changes()
+        gone.touch()
         os.kill(pid, signal.SIGKILL)
-        await client.until_changes(before + 1)
-        if gateway.board.servers["one"].state is ServerState.LOST:
-            assert not any(name.startswith("one__") for name in await client.names())
-        await client.until_listed(lambda names: "one__echo" in names)
-        await client.until_changes(before + 2)
+        await client.until_changes(1)
+        assert {name.split("__")[0] for name in await client.names()} == {"two"}
+        assert gateway.board.servers["one"].state is ServerState.LOST
+        gone.unlink()
+        await client.until_changes(2)
+        assert "one__echo" in await client.names()
         assert await pid_of(client, "one") != pid
 
 
@@ -161,18 +167,22 @@ async def test_an_http_server_that_goes_away_is_lost_and_found(tmp_path: Path) -
     """A refused connection takes the tools from the list; once the server listens again they are back."""
     with http_toy(Settings(tools=["x"])) as listening:
         port = listening.port
+        await meet(tmp_path, {"one": {"type": "http", "url": listening.url}})
         gateway_open = open_gateway(tmp_path, {"one": {"type": "http", "url": listening.url}})
         gateway = await gateway_open.__aenter__()
         client_open = http_client(gateway.mcp)
         client: RawClient = await client_open.__aenter__()
-        await client.until_listed(lambda names: "one__x" in names)
+        assert await client.text("one__x") == "toy:x"
+        assert "one__x" in await client.names()
     result = await client.call("one__x")
     assert result["isError"] is True
     assert "TOOL_UNAVAILABLE" in result["content"][0]["text"]
-    await client.until_listed(lambda names: not names)
+    await client.until_changes(1)
+    assert await client.names() == []
     with http_toy(Settings(tools=["x"]), port=port):
         gateway.board.servers["one"].breaker.retry_at = 0
         await client.until_listed(lambda names: "one__x" in names)
+        await client.until_changes(2)
         assert await client.text("one__x") == "toy:x"
         await client_open.__aexit__(None, None, None)
         await gateway_open.__aexit__(None, None, None)

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
+import httpx2
 import jsonschema_rs
 import pytest
 
@@ -195,6 +196,44 @@ async def test_answers_fit_their_schemas(tmp_path: Path) -> None:
             if not answer["isError"]:
                 assert untold(tools[name]["outputSchema"], answer["structuredContent"]) == []
             assert answer["structuredContent"]["success"] is not answer["isError"]
+
+
+@pytest.mark.parametrize("given", [{}, {"sortLinks": True}])
+@pytest.mark.scenario("memory: Search results with sorted links")
+@pytest.mark.scenario("memory: Default sorting behavior")
+@pytest.mark.scenario("memory: MCP tool output format")
+async def test_links_are_sorted_by_weight_times_the_score_of_their_target(
+    tmp_path: Path, given: dict[str, Any]
+) -> None:
+    """A lighter link to a memory that is read goes before a heavier one to a memory that is not; REST does the same."""
+    links = [{"key": "heavy", "weight": 0.52}, {"key": "light", "weight": 0.5}]
+    async with open_gateway(tmp_path, {}, **OWN) as gateway:
+        async with http_client(gateway.mcp) as client, httpx2.AsyncClient(base_url=gateway.url) as http:
+            for key in ("heavy", "light"):
+                await data(client, "memory_add", {"key": key, "text": f"It is {key}."})
+            for key in ("first", "second"):
+                await data(client, "memory_add", {"key": key, "text": "Both of these are walruses.", "links": links})
+
+            async def orders(given: Mapping[str, Any]) -> set[tuple[str, ...]]:
+                """The order of every result's links, over MCP and over REST."""
+                by_tool = [
+                    await data(client, "memory_search", {"query": "walruses", **given}),
+                    await data(client, "memory_fulltext_search", {"keywords": "walruses", **given}),
+                ]
+                query = {name: str(value).lower() for name, value in given.items()}
+                by_rest = [
+                    (await http.get("/api/memory/search", params={"q": "walruses", **query})).json()["data"],
+                    (await http.get("/api/memory/fulltext", params={"keywords": "walruses", **query})).json()["data"],
+                ]
+                assert by_tool == by_rest
+                assert all(len(found["results"]) == 2 for found in by_tool)
+                return {tuple(targets(each)) for found in by_tool for each in found["results"]}
+
+            assert await orders(given) == {("heavy", "light")}
+            for _ in range(3):
+                await data(client, "memory_get", {"key": "light"})
+            assert await orders(given) == {("light", "heavy")}
+            assert await orders({"sortLinks": False}) == {("heavy", "light")}
 
 
 @pytest.mark.scenario("memory: Search results with sorted links")
