@@ -18,7 +18,7 @@ from pegboard.config import ServerSpec, Settings, locate, read_settings
 from pegboard.exactjson import as_object
 from pegboard.lists import Lists
 from pegboard.loaded import LoadedTools
-from pegboard.log import logger, new_trace_id, trace_id
+from pegboard.log import logger, new_trace_id, trace_id, trace_scope
 from pegboard.metrics import Metrics
 from pegboard.names import FORMER_NAMES, nearest, parse
 from pegboard.protocol.eras import forwarded_params
@@ -154,11 +154,14 @@ class Board:
             logger().warning("config.remark", remark=remark)
         for spec in self.settings.servers.values():
             self._add(spec)
-        for name, record in (await self.discovery.load()).items():
-            server = self.servers[name]
-            server.era = "modern" if record.era == "modern" else "handshake"
-            if not server.spec.enabled:
-                self._shelve(name)
+        records = await self.discovery.load()
+        for name, server in self.servers.items():
+            record = records.get(name)
+            server.recall(record.discovered_at if record else None, self.discovery.errors.get(name))
+            if record is not None:
+                server.era = "modern" if record.era == "modern" else "handshake"
+                if not server.spec.enabled:
+                    self._shelve(name)
         self._warming_up = asyncio.get_running_loop().create_task(self.finder.warm_up())
 
     async def close(self) -> None:
@@ -297,6 +300,9 @@ class Board:
     async def refresh(self, names: list[str] | None = None, trace: str | None = None) -> ToolResult[dict[str, int]]:
         """Ask servers for their tools now; all enabled ones unless some are named."""
         chosen = names or [name for name, server in self.servers.items() if server.spec.enabled]
+        for name in chosen:
+            if (server := self.servers.get(name)) is not None:
+                server.try_now()
         return await self.discovery.refresh(chosen, trace)
 
     async def discover_all_tools(self, trace: str | None = None) -> ToolResult[dict[str, int]]:
@@ -325,27 +331,31 @@ class Board:
     async def apply(self, settings: Settings) -> None:
         """Take over a changed config; clients stay connected, and only what changed is touched."""
         async with self._applying:
-            old, self.settings = self.settings, settings
-            for remark in settings.remarks:
-                logger().warning("config.remark", remark=remark)
-            if (old.storage, old.max_name_length) != (settings.storage, settings.max_name_length):
-                logger().warning("config.remark", remark="storage and maxNameLength change with the next start")
-            work: list[Coroutine[Any, Any, None]] = [
-                self._remove(name) for name in self.servers if name not in settings.servers
-            ]
-            for name, spec in settings.servers.items():
-                if name not in self.servers:
-                    self._add(spec)
-                    work.append(self._restore(name))
-                elif self.servers[name].spec != spec:
-                    work.append(self._replace(name, spec))
-            # All at once: one process that is slow to end must not keep the others' tools in the list.
-            await asyncio.gather(*work)
-            self.memories.namespace = settings.memory_namespace
-            self.chats.look_at_exports(settings.chats_exports)
-            self._hooks.apply(settings)
-            self.finder.reconfigured()
-            self._changed()
+            with trace_scope():
+                await self._apply(settings)
+
+    async def _apply(self, settings: Settings) -> None:
+        old, self.settings = self.settings, settings
+        for remark in settings.remarks:
+            logger().warning("config.remark", remark=remark)
+        if (old.storage, old.max_name_length) != (settings.storage, settings.max_name_length):
+            logger().warning("config.remark", remark="storage and maxNameLength change with the next start")
+        work: list[Coroutine[Any, Any, None]] = [
+            self._remove(name) for name in self.servers if name not in settings.servers
+        ]
+        for name, spec in settings.servers.items():
+            if name not in self.servers:
+                self._add(spec)
+                work.append(self._restore(name))
+            elif self.servers[name].spec != spec:
+                work.append(self._replace(name, spec))
+        # All at once: one process that is slow to end must not keep the others' tools in the list.
+        await asyncio.gather(*work)
+        self.memories.namespace = settings.memory_namespace
+        self.chats.look_at_exports(settings.chats_exports)
+        self._hooks.apply(settings)
+        self.finder.reconfigured()
+        self._changed()
 
     async def leave_session(self, key: str) -> None:
         """A client session ended; servers that gave it a process of its own end that."""
@@ -440,7 +450,9 @@ class Board:
         parts = parse(name)
         for server in self._possible_owners(name, wanted):
             if server.spec.enabled and not server.spec.problem and self.registry.server(server.name) is None:
-                result = await self.discovery.discover(server.name)
+                if server.spec.prefix and (failure := server.failure()):
+                    raise failure
+                result = await self.discovery.discover(server.name, for_call=True)
                 if result.error is not None and server.spec.prefix:
                     result.unwrap()
             named = parts is not None and server.name == parts[0]
@@ -547,6 +559,8 @@ class Board:
             await self.discovery.restore(name)
         except StorageError as exc:
             logger().warning("catalog.load.failed", serverName=name, reason=str(exc))
+        # Nobody would hear of a server that is only met when somebody lists.
+        self.discovery.introduce(name)
 
     def _shelve(self, name: str) -> None:
         if (known := self.registry.server(name)) is not None:

@@ -10,7 +10,8 @@ import json
 import logging
 import random
 import sys
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TextIO
@@ -19,6 +20,16 @@ trace_id: ContextVar[str | None] = ContextVar("trace_id", default=None)
 
 # structlog knows no levels in between; some libraries do.
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
+
+
+@contextmanager
+def trace_scope(trace: str | None = None) -> Generator[None]:
+    """Everything that is logged meanwhile carries one id: the given one, the current one, or a new one."""
+    token = trace_id.set(trace or trace_id.get() or new_trace_id())
+    try:
+        yield
+    finally:
+        trace_id.reset(token)
 
 
 def new_trace_id() -> str:

@@ -75,7 +75,8 @@ class Source:
             raise items
         return None if items is None else Offer(list(items))
 
-    async def list_tools(self) -> Offer:
+    async def list_tools(self, *, for_call: bool = False) -> Offer:
+        del for_call
         self.asked += 1
         self.on_ask()
         await self.gate.wait()

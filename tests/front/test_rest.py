@@ -58,7 +58,7 @@ async def test_servers_and_their_states(tmp_path: Path) -> None:
         await eventually(lambda: gateway.board.servers["gone"].last_error)
         rows = {row["name"]: row for row in (await data(http, "/api/servers"))["servers"]}
         assert {name: row["state"] for name, row in rows.items()} == {
-            "one": "connected", "off": "disabled", "gone": "registered", "odd": "invalid",
+            "one": "connected", "off": "disabled", "gone": "unreachable", "odd": "invalid",
         }  # fmt: skip
         assert rows["one"]["tools"] == len(BUILT_IN)
         assert rows["one"]["latencyMs"] > 0

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from pegboard.catalog.library import Library, Offer
 from pegboard.catalog.registry import Exposure, ToolRegistry
 from pegboard.config import ServerSpec
-from pegboard.log import logger, new_trace_id, trace_id
+from pegboard.log import logger, trace_scope
 from pegboard.result import ToolError, ToolResult, caught
 from pegboard.storage import CatalogRecord, CatalogStore, StorageError
 
 _LONGEST_PAUSE = 300.0
 _OTHERS = 1.0
+_LATER = 30.0
 
 
 class Offered(Protocol):
@@ -57,7 +57,7 @@ class ToolSource(Protocol):
     def connected(self) -> bool: ...
     @property
     def greeting(self) -> Introduction | None: ...
-    async def list_tools(self) -> Offered: ...
+    async def list_tools(self, *, for_call: bool = False) -> Offered: ...
     async def list_kind(self, method: str, field: str) -> Offered | None: ...
 
 
@@ -85,6 +85,10 @@ class Discovery:
         self._clock = clock
         # How often a server failed in a row, and until when it is left alone in the background.
         self._failures: dict[str, tuple[int, float]] = {}
+        # Timers of servers never seen that failed: nobody lists them, so nobody would ask them again.
+        self._retries: dict[str, asyncio.TimerHandle] = {}
+        # What storage says went wrong last, by server.
+        self.errors: dict[str, str] = {}
         self.stale_since: dict[str, float] = {}
         self.instructions: dict[str, str] = {}
         self.capabilities: dict[str, Mapping[str, Any]] = {}
@@ -96,7 +100,7 @@ class Discovery:
 
     async def discover_all_tools(self, trace: str | None = None) -> ToolResult[dict[str, int]]:
         """Ask every enabled server whose tools are not fresh, all at once; the first error, if any, is the result."""
-        with _traced(trace):
+        with trace_scope(trace):
             sources = self._sources()
             for name in self._registry.servers():
                 if name not in sources or not sources[name].spec.enabled:
@@ -106,31 +110,27 @@ class Discovery:
 
     async def refresh(self, names: list[str], trace: str | None = None) -> ToolResult[dict[str, int]]:
         """Ask these servers now."""
-        with _traced(trace):
+        with trace_scope(trace):
             logger().info("tools.discovery.started", serverCount=len(names))
-            results = await asyncio.gather(*(self.discover(name) for name in names))
+            results = await asyncio.gather(*(asyncio.shield(self._start(name)) for name in names))
             error = next((result.error for result in results if result.error is not None), None)
             if error is not None:
                 return ToolResult[dict[str, int]].failed(error)
             return ToolResult[dict[str, int]].ok({"registered": sum(result.data or 0 for result in results)})
 
-    async def discover(self, name: str) -> ToolResult[int]:
+    async def discover(self, name: str, *, for_call: bool = False) -> ToolResult[int]:
         """Ask one server now; whoever else asks meanwhile gets the same answer."""
-        task = self._running.get(name)
-        if task is None:
-            task = asyncio.get_running_loop().create_task(self._discover(name))
-            self._running[name] = task
-            task.add_done_callback(lambda done: self._finished(name, done))
-        return await asyncio.shield(task)
+        with trace_scope():
+            if name not in self._running:
+                logger().info("tools.discovery.started", serverCount=1)
+            return await asyncio.shield(self._start(name, for_call=for_call))
 
     def soon(self, name: str) -> None:
         """Ask one server in the background; if it is being asked already, once more afterwards."""
         if name in self._running:
             self._again.add(name)
-            return
-        task = asyncio.get_running_loop().create_task(self._discover(name))
-        self._running[name] = task
-        task.add_done_callback(lambda done: self._finished(name, done))
+        else:
+            self._begin([name])
 
     def refresh_stale(self) -> None:
         """Whatever is past its TTL is asked again in the background; time alone never starts a process."""
@@ -148,12 +148,15 @@ class Discovery:
     async def meet_unseen(self, limit: float) -> None:
         """Give servers never seen before a moment to introduce themselves; the rest goes on in the background."""
         unseen = [name for name in self._enabled() if self._registry.server(name) is None or name in self._unasked]
-        for name in unseen:
-            if self._due(name):
-                self.soon(name)
+        self._begin([name for name in unseen if self._due(name)])
         waiting = [self._running[name] for name in unseen if name in self._running]
         if waiting:
             await asyncio.wait(waiting, timeout=limit)
+
+    def introduce(self, name: str) -> None:
+        """Ask a server in the background if it was never seen."""
+        if self._is_unseen(name) and self._due(name):
+            self.soon(name)
 
     async def meet_others(self, limit: float) -> None:
         """The same for prompts, resources and templates of servers whose tools are known already."""
@@ -171,6 +174,9 @@ class Discovery:
                 records[record.server] = record
         for name, record in records.items():
             self._take_over(sources[name].spec, record)
+        for (name, fingerprint), message in (await self._store.errors()).items():
+            if (source := sources.get(name)) is not None and source.spec.fingerprint == fingerprint:
+                self.errors[name] = message
         return records
 
     async def restore(self, name: str) -> None:
@@ -179,15 +185,14 @@ class Discovery:
         self._forgive(name)
         if source is None:
             return
-        records = [] if self._registry.server(name) else await self._store.load()
+        stored = self._registry.server(name) is None
+        record = await self._store.load_one(name, source.spec.fingerprint) if stored else None
         if (known := self._registry.server(name)) is not None:
             # Newer than anything on disk; only how it is shown may have changed.
             self._register(source.spec, known.raw, known.ttl, known.discovered_at)
             self._library.put(name, self._library.offer(name), prefix=source.spec.prefix)
-            return
-        for record in records:
-            if (record.server, record.fingerprint) == (name, source.spec.fingerprint):
-                self._take_over(source.spec, record)
+        elif record is not None and record.fingerprint == source.spec.fingerprint:
+            self._take_over(source.spec, record)
 
     def put_away(self, name: str) -> None:
         """Take out of the catalog what a server has, until it is restored or discovered again."""
@@ -200,11 +205,14 @@ class Discovery:
         self._forgive(spec.name)
         self.instructions.pop(spec.name, None)
         self.capabilities.pop(spec.name, None)
+        self.errors.pop(spec.name, None)
         await self._store.forget(spec.name, spec.fingerprint)
 
     async def close(self) -> None:
         """End whatever is under way."""
         self._again.clear()
+        for timer in self._retries.values():
+            timer.cancel()
         tasks: list[asyncio.Task[Any]] = [*self._running.values(), *self._asking]
         for task in tasks:
             task.cancel()
@@ -212,6 +220,44 @@ class Discovery:
 
     def _enabled(self) -> list[str]:
         return [name for name, source in sorted(self._sources().items()) if source.spec.enabled]
+
+    def next_try_in(self, name: str) -> float | None:
+        """Seconds until a server that was never seen is asked again."""
+        return max(0.0, self._failures[name][1] - self._clock()) if name in self._retries else None
+
+    def _begin(self, names: list[str]) -> None:
+        """Ask servers in the background that nobody asks now."""
+        if not names:
+            return
+        with trace_scope():
+            logger().info("tools.discovery.started", serverCount=len(names))
+            for name in names:
+                self._start(name)
+
+    def _start(self, name: str, *, for_call: bool = False) -> asyncio.Task[ToolResult[int]]:
+        task = self._running.get(name)
+        if task is None:
+            task = asyncio.get_running_loop().create_task(self._discover(name, for_call=for_call))
+            self._running[name] = task
+            task.add_done_callback(lambda done: self._finished(name, done))
+        return task
+
+    def _retry(self, name: str) -> None:
+        """The time has come to ask a server again that was never seen."""
+        self._retries.pop(name, None)
+        if name not in self._running and self._is_unseen(name):
+            if self._due(name):
+                self.soon(name)
+            else:
+                self._retry_in(name, _LATER)
+
+    def _retry_in(self, name: str, pause: float) -> None:
+        self._retries[name] = asyncio.get_running_loop().call_later(pause, self._retry, name)
+
+    def _is_unseen(self, name: str) -> bool:
+        source = self._sources().get(name)
+        usable = source is not None and source.spec.enabled and not source.spec.problem
+        return usable and self._registry.server(name) is None
 
     def _due(self, name: str) -> bool:
         """Whether a server may be asked in the background: nobody asks it now, and it did not fail just before."""
@@ -221,11 +267,16 @@ class Discovery:
     def _failed(self, name: str) -> None:
         self.stale_since.setdefault(name, time.time())
         times, _ = self._failures.get(name, (0, 0.0))
-        self._failures[name] = times + 1, self._clock() + min(2.0 ** min(times, 10), _LONGEST_PAUSE)
+        pause = min(2.0 ** min(times, 10), _LONGEST_PAUSE)
+        self._failures[name] = times + 1, self._clock() + pause
+        if self._is_unseen(name) and name not in self._retries:
+            self._retry_in(name, pause)
 
     def _forgive(self, name: str) -> None:
         self.stale_since.pop(name, None)
         self._failures.pop(name, None)
+        if timer := self._retries.pop(name, None):
+            timer.cancel()
 
     def _finished(self, name: str, task: asyncio.Task[ToolResult[int]]) -> None:
         if self._running.get(name) is task:
@@ -234,30 +285,43 @@ class Discovery:
             self._again.discard(name)
             self.soon(name)
 
-    async def _discover(self, name: str) -> ToolResult[int]:
-        with _traced(None):
-            return await self._discover_traced(name)
+    async def _discover(self, name: str, *, for_call: bool) -> ToolResult[int]:
+        with trace_scope():
+            return await self._discover_traced(name, for_call=for_call)
 
-    async def _discover_traced(self, name: str) -> ToolResult[int]:
+    async def _discover_traced(self, name: str, *, for_call: bool) -> ToolResult[int]:
         source = self._sources().get(name)
         if source is None:
             return ToolResult[int].failed(_no_such_server(name))
-        result = await caught(self._ask(source))
+        fingerprint = source.spec.fingerprint
+        result = await caught(self._ask(source, for_call=for_call))
         if result.error is not None:
             self._failed(name)
             logger().warning("tools.discovery.server.failed", serverName=name, errorMessage=result.error.message)
+            await self._save_error(name, fingerprint, result.error.message)
         else:
             self._forgive(name)
             logger().info("tools.discovery.server.success", serverName=name, toolCount=result.data)
         return result
 
-    async def _ask(self, source: ToolSource) -> int:
+    async def _save_error(self, name: str, fingerprint: str, message: str) -> None:
+        """Keep what went wrong, for commands that look at the catalog without a gateway."""
+        message = message.removeprefix(f"server {name} could not be connected: ")
+        if self.errors.get(name) == message:
+            return
+        self.errors[name] = message
+        try:
+            await self._store.save_error(name, fingerprint, message)
+        except StorageError as exc:
+            logger().warning("catalog.save.failed", serverName=name, reason=str(exc))
+
+    async def _ask(self, source: ToolSource, *, for_call: bool) -> int:
         asked = source.spec.fingerprint
         others = asyncio.get_running_loop().create_task(self._ask_others(source, asked))
         self._asking[others] = source.spec.name
         self._latest[source.spec.name] = others
         others.add_done_callback(lambda task: self._asking.pop(task, None))
-        offered = await source.list_tools()
+        offered = await source.list_tools(for_call=for_call)
         spec = source.spec
         if not self._counts(source, asked):
             return 0
@@ -307,8 +371,11 @@ class Discovery:
     async def _ask_kind(self, source: ToolSource, method: str, field: str, known: Sequence[Any]) -> Sequence[Any]:
         result = await caught(source.list_kind(method, field))
         if result.error is not None:
-            # Many servers that have resources have no templates, and say so in this way.
-            logger().info("catalog.kind.failed", serverName=source.spec.name, kind=field, reason=result.error.message)
+            # Many servers that have resources have no templates, and say so in this way. That one cannot be reached at
+            # all is told of its tools.
+            if source.connected:
+                reason = result.error.message
+                logger().info("catalog.kind.failed", serverName=source.spec.name, kind=field, reason=reason)
             return known
         return result.data.items if result.data is not None else ()
 
@@ -353,6 +420,7 @@ class Discovery:
             resources=list(others.resources),
             templates=list(others.templates),
         )
+        self.errors.pop(spec.name, None)
         try:
             await self._store.save(record)
         except StorageError as exc:
@@ -362,16 +430,6 @@ class Discovery:
 
 def _exposure(spec: ServerSpec) -> Exposure:
     return Exposure(prefix=spec.prefix, permits=spec.permits)
-
-
-@contextmanager
-def _traced(trace: str | None) -> Generator[None]:
-    """Everything that is logged meanwhile carries one id: the given one, the current one, or a new one."""
-    token = trace_id.set(trace or trace_id.get() or new_trace_id())
-    try:
-        yield
-    finally:
-        trace_id.reset(token)
 
 
 def _no_such_server(name: str) -> ToolError:

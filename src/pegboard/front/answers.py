@@ -23,6 +23,7 @@ def server_row(board: Board, server: Server) -> dict[str, Any]:
     known = board.registry.server(server.name)
     count = board.tool_count(server.name)
     stale = board.discovery.stale_since.get(server.name)
+    next_try = server.next_try_in if server.next_try_in is not None else board.discovery.next_try_in(server.name)
     row: dict[str, Any] = {
         "name": server.name,
         "state": server.state.value,
@@ -36,7 +37,7 @@ def server_row(board: Board, server: Server) -> dict[str, Any]:
         "era": server.era,
         "protocolVersion": server.greeting.version if server.greeting else None,
         "staleSince": moment(stale),
-        "nextTryInSeconds": None if server.next_try_in is None else round(server.next_try_in, 1),
+        "nextTryInSeconds": None if next_try is None else round(next_try, 1),
     }
     if known is not None and known.conflicts:
         row["conflicts"] = list(known.conflicts)

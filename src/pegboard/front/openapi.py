@@ -21,7 +21,10 @@ _SERVER = {
     "properties": {
         "name": _TEXT,
         "state": {
-            "enum": ["registered", "connecting", "connected", "idle", "lost", "disabled", "needs_auth", "invalid"]
+            "enum": [
+                *("registered", "connecting", "connected", "idle", "unreachable", "lost", "disabled", "needs_auth"),
+                "invalid",
+            ]
         },
         "enabled": {"type": "boolean"},
         "transport": {"enum": ["stdio", "http", "sse"]},

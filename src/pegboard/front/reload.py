@@ -21,6 +21,7 @@ class ConfigFile:
         self._board = board
         self._path = path
         self._stamp = _stamp(path)
+        self._is_missing = False
         self._lock = asyncio.Lock()
         self._reloads: set[asyncio.Task[bool]] = set()
 
@@ -45,7 +46,13 @@ class ConfigFile:
     async def reload(self) -> bool:
         """Take over what the file says now; a bad file changes nothing and is logged."""
         async with self._lock:
+            was_there = self._stamp is not None or self._is_missing
             self._stamp = _stamp(self._path)
+            self._is_missing = was_there and self._stamp is None
+            if self._is_missing:
+                # Editors replace files: between the old one and the new one there is none.
+                logger().error("config.reload.refused", reason=f"{self._path} is missing; the config stays as it was")
+                return False
             try:
                 settings = read_settings(self._path if self._path.exists() else None, os.environ)
             except ConfigError as exc:

@@ -10,6 +10,8 @@ _FAILURES_TO_OPEN = 3
 _FIRST_OPEN = 30.0
 _LONGEST_OPEN = 300.0
 _FIRST_PAUSE = 1.0
+# A server that connects and is lost again costs one start a try, and comes back soon after it is well.
+_LONGEST_LOST = 30.0
 
 
 def _default_random() -> float:
@@ -31,6 +33,20 @@ class Breaker:
         self.failures += 1
         self.reason = reason
         self.retry_at = self.clock() + self._pause()
+
+    def reopen(self, reason: str) -> None:
+        """A trial failed that was not made for a call: the pause begins anew, and grows no longer by it."""
+        self.reason = reason
+        self.retry_at = self.clock() + self._pause()
+
+    def half_open(self) -> None:
+        """Let the next try through now; whether it succeeds closes or opens the breaker."""
+        self.retry_at = 0.0
+
+    def lost(self, reason: str, losses: int) -> None:
+        """A live connection was lost, for the n-th time in short order: it is tried again in a while."""
+        self.reason = reason
+        self.retry_at = self.clock() + self._jitter(min(2.0 ** min(losses, 10) - 0.5, _LONGEST_LOST))
 
     def succeeded(self) -> None:
         """All is well again."""
@@ -64,5 +80,8 @@ class Breaker:
             if over < 0
             else min(_FIRST_OPEN * 2 ** min(over, 10), _LONGEST_OPEN)
         )
+        return self._jitter(pause)
+
+    def _jitter(self, pause: float) -> float:
         # Up to a fifth more, so that a hundred clients of one server do not come back in step.
         return pause * (1 + 0.2 * self.chance())

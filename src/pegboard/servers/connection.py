@@ -50,6 +50,8 @@ class Listing:
 
     items: list[dict[str, Any]]
     ttl: float | None = None
+    # How long the first page took, in seconds.
+    latency: float | None = None
 
 
 class Listener(Protocol):
@@ -254,8 +256,11 @@ class Connection:
         cursors: set[str] = set()
         params: dict[str, Any] = {}
         ttl: float | None = None
+        latency: float | None = None
+        started = asyncio.get_running_loop().time()
         for _ in range(_MAX_PAGES):
             answer = await self.request(method, params or None, timeout=_PAGE_LIMIT)
+            latency = latency or asyncio.get_running_loop().time() - started
             page = answer.get(key)
             if not isinstance(page, list):
                 raise broken_answer(self.link.label, f"a {method} without {key}")
@@ -263,7 +268,7 @@ class Connection:
             ttl = _ttl(answer, ttl)
             cursor = answer.get("nextCursor")
             if cursor is None or cursor == "":
-                return Listing(items, ttl)
+                return Listing(items, ttl, latency)
             if not isinstance(cursor, str) or cursor in cursors or len(items) > _MAX_ITEMS:
                 break
             cursors.add(cursor)

@@ -27,6 +27,7 @@ from pegboard.servers.wires.stdio import StdioWire
 
 _STEADY = 30.0
 _LEVEL_PATIENCE = 1.0
+_SHORTEST_PAUSE = 0.1
 # A shared connection serves clients of every kind; which of them can be asked what is told question by question.
 EVERYTHING_ASKABLE: Mapping[str, Any] = {
     "elicitation": {"form": {}, "url": {}},
@@ -38,7 +39,6 @@ EVERYTHING_ASKABLE: Mapping[str, Any] = {
         "requests": {"elicitation": {"create": {}}, "sampling": {"createMessage": {}}},
     },
 }
-_LONGEST_PAUSE = 300.0
 
 
 class ServerState(StrEnum):
@@ -48,6 +48,9 @@ class ServerState(StrEnum):
     CONNECTING = "connecting"
     CONNECTED = "connected"
     IDLE = "idle"
+    # It could not be reached when it was last tried; what is known of it stays in the list.
+    UNREACHABLE = "unreachable"
+    # A live connection broke, or calls failed until the breaker opened: its tools are in no list.
     LOST = "lost"
     DISABLED = "disabled"
     NEEDS_AUTH = "needs_auth"
@@ -154,12 +157,25 @@ class Server:
 
     @property
     def next_try_in(self) -> float | None:
-        """Seconds until a lost server is tried again."""
-        return self.breaker.remaining() if self._state is ServerState.LOST else None
+        """Seconds until a lost server is tried again, or until calls may try one that cannot be reached."""
+        if self._state is ServerState.LOST or (self._state is ServerState.UNREACHABLE and self.breaker.open):
+            return self.breaker.remaining()
+        return None
 
     def key_for(self, session: str | None) -> str | None:
         """Whose connection a request of this session takes: its own, or the shared one (`None`)."""
         return session if self.spec.instance == "session" else None
+
+    def recall(self, last_seen: float | None, last_error: str | None) -> None:
+        """Take over what earlier runs knew: when it was last there, and what went wrong since."""
+        self.last_seen = self.last_seen or last_seen
+        if last_error is not None and self._state is ServerState.REGISTERED:
+            self.last_error = last_error
+            self._become(ServerState.UNREACHABLE)
+
+    def try_now(self) -> None:
+        """Somebody asks for this server explicitly: the breaker lets one try through."""
+        self.breaker.half_open()
 
     async def request(
         self,
@@ -241,7 +257,7 @@ class Server:
 
     async def list_kind(self, method: str, field: str) -> Listing | None:
         """Everything of another kind than tools that the server offers; `None` if it has nothing of that kind."""
-        held = await self._hold(None)
+        held = await self._hold(None, for_call=False)
         if not held.connection.offers(method.partition("/")[0]):
             return None
         return await self._listed(held, method, field)
@@ -271,9 +287,9 @@ class Server:
         if wanted.pop(uri, uri) is None and (held := self._held.get(key)) is not None:
             await held.connection.unsubscribe(uri, list(wanted), self.spec.timeout)
 
-    async def list_tools(self) -> Listing:
-        """Every tool the server offers now."""
-        held = await self._hold(None)
+    async def list_tools(self, *, for_call: bool = False) -> Listing:
+        """Every tool the server offers now; `for_call`: a call waits for it, so a failure counts for the breaker."""
+        held = await self._hold(None, for_call=for_call)
         if not held.connection.offers("tools") and any(map(held.connection.offers, ("prompts", "resources"))):
             # It has something else to offer, and said so.
             return Listing([])
@@ -284,13 +300,16 @@ class Server:
         try:
             listing = await held.connection.list_all(method, field)
         except RpcError as exc:
-            raise unavailable(self._clean(f"{self.name} answered {method} with error {exc.code}: {exc}")) from None
+            self.last_error = self._clean(f"{self.name} answered {method} with error {exc.code}: {exc}")
+            raise unavailable(self.last_error) from None
         except ToolFailure as exc:
-            raise self._cleaned(exc) from None
+            failure = self._cleaned(exc)
+            self.last_error = failure.error.message
+            raise failure from None
         finally:
             # A look at the list is no use: it must not keep a server from idling.
             held.active -= 1
-        self.last_seen = time.time()
+        self.last_seen, self.latency, self.last_error = time.time(), listing.latency, None
         return listing
 
     async def leave_session(self, key: str) -> None:
@@ -305,6 +324,9 @@ class Server:
         """Take over a changed config; only a new address needs a new connection."""
         before, after = ((_address(each), each.enabled, each.problem) for each in (self.spec, spec))
         same = before == after
+        if before[0] != after[0]:
+            # Another address is another server, and nobody has seen that one.
+            self.greeting = self.last_seen = self.latency = None
         self.spec = spec
         self._redactor = Redactor.of(spec.secrets)
         if same:
@@ -349,16 +371,21 @@ class Server:
             # One that does not answer this must not keep calls waiting.
             await asyncio.wait({self._own(connection.want_level(level, self.spec.timeout))}, timeout=_LEVEL_PATIENCE)
 
-    async def _hold(self, key: str | None, capabilities: Mapping[str, Any] | None = None) -> _Held:
+    async def _hold(
+        self, key: str | None, capabilities: Mapping[str, Any] | None = None, *, for_call: bool = True
+    ) -> _Held:
         """The connection for this key: the one that is there, or a new one, however many ask for it."""
         held = self._held.get(key)
         if held is not None and not held.connection.link.lost.done():
             return held
-        if failure := self.failure():
-            raise failure
         opening = self._opening.get(key)
         if opening is None:
-            opening = self._loop.create_task(self._open(key, capabilities))
+            if failure := self.failure():
+                raise failure
+            if self.breaker.tripped and self._opening:
+                # Half open: one trial at a time, whoever's connection it is.
+                raise unavailable(f"server {self.name} is unavailable ({self.breaker.reason}); it is being tried")
+            opening = self._loop.create_task(self._open(key, capabilities, for_call=for_call))
             self._opening[key] = opening
             opening.add_done_callback(lambda task: self._opened(key, task))
         # One caller who gives up must not take the connection from the others.
@@ -377,7 +404,7 @@ class Server:
         if not task.cancelled():
             task.exception()
 
-    async def _open(self, key: str | None, capabilities: Mapping[str, Any] | None) -> None:
+    async def _open(self, key: str | None, capabilities: Mapping[str, Any] | None, *, for_call: bool) -> None:
         before = self._state
         if before is not ServerState.LOST:
             self._become(ServerState.CONNECTING)
@@ -388,7 +415,7 @@ class Server:
                 self._become(ServerState.CONNECTED if self._held else before)
             raise
         except Exception as exc:
-            raise self._could_not_open(exc) from None
+            raise self._could_not_open(exc, for_call=for_call) from None
         if not self._wanted():
             await connection.close()
             raise unavailable(f"server {self.name} was stopped")
@@ -397,6 +424,10 @@ class Server:
         self.greeting, self.era = connection.greeting, connection.greeting.era
         self.last_seen, self.last_error = time.time(), None
         self.breaker.succeeded()
+        if self._supervisor is not None:
+            # It sleeps until a time that no longer counts, and would sleep through the next loss.
+            self._supervisor.cancel()
+            self._supervisor = None
         connection.link.lost.add_done_callback(lambda _: self._lost(key, held))
         self._watch_idle(key, held)
         self._become(ServerState.CONNECTED)
@@ -416,7 +447,7 @@ class Server:
             except (RpcError, ToolFailure) as exc:
                 logger().info("server.subscription.lost", server=self.name, reason=self._clean(str(exc))[:200])
 
-    def _could_not_open(self, exc: Exception) -> ToolFailure:
+    def _could_not_open(self, exc: Exception, *, for_call: bool) -> ToolFailure:
         reason = self._clean(str(exc) or type(exc).__name__)
         self.last_error = reason
         logger().warning("server.connect.failed", server=self.name, reason=reason[:300])
@@ -428,14 +459,18 @@ class Server:
         if isinstance(exc, NeedsAuth):
             self._become(ServerState.NEEDS_AUTH)
             return exc
-        self.breaker.failed(reason)
+        # A failed discovery never takes tools away: only calls that fail in a row open the breaker.
+        if for_call:
+            self.breaker.failed(reason)
+        elif self.breaker.tripped:
+            self.breaker.reopen(reason)
         if self._held:
             self._become(ServerState.CONNECTED)
-        elif self.breaker.tripped or self._state is ServerState.LOST:
+        elif self._state is ServerState.LOST or (for_call and self.breaker.tripped and self.last_seen is not None):
             self._become(ServerState.LOST)
             self._supervise()
         else:
-            self._become(ServerState.REGISTERED)
+            self._become(ServerState.UNREACHABLE)
         error = error_of(unavailable(reason) if isinstance(exc, RpcError) else exc)
         return ToolFailure(
             error.code, f"server {self.name} could not be connected: {reason}", retryable=error.retryable
@@ -445,14 +480,11 @@ class Server:
         # A session's own process is told what its client can do; a shared one, what any client might.
         announced = EVERYTHING_ASKABLE if key is None else capabilities or {}
         limit = self.spec.start_timeout if self.spec.transport == "stdio" else self.spec.connect_timeout
-        started = self._loop.time()
         try:
             async with asyncio.timeout(limit):
-                connection = await self._reach(_Ear(self, self._watcher, key), announced)
+                return await self._reach(_Ear(self, self._watcher, key), announced)
         except TimeoutError:
             raise unavailable(f"timed out: no answer within {limit:g} s") from None
-        self.latency = self._loop.time() - started
-        return connection
 
     async def _reach(self, ear: _Ear, announced: Mapping[str, Any]) -> Connection:
         """One try; two where the first shows that this server must be spoken to differently."""
@@ -551,9 +583,7 @@ class Server:
             return
         lived = self._loop.time() - held.opened
         self._flaps = 0 if lived >= _STEADY else self._flaps + 1
-        self.breaker.reason = reason
-        pause = min(2.0 ** min(self._flaps, 10) - 0.5, _LONGEST_PAUSE)
-        self.breaker.retry_at = self._loop.time() + pause * (1 + 0.2 * self.breaker.chance())
+        self.breaker.lost(reason, self._flaps)
         self._become(ServerState.LOST)
         self._supervise()
 
@@ -574,7 +604,7 @@ class Server:
 
     async def _bring_back(self) -> None:
         while self._state is ServerState.LOST and not self._closed:
-            await asyncio.sleep(self.breaker.remaining())
+            await asyncio.sleep(max(self.breaker.remaining(), _SHORTEST_PAUSE))
             if self._state is not ServerState.LOST:
                 return
             try:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from pegboard import exactjson
 from pegboard.log import logger
-from pegboard.storage.database import Database, Row, Value
+from pegboard.storage.database import Connection, Database, Row, Value
 
 _KEY = ("server", "fingerprint")
 _REST = (
@@ -16,6 +18,12 @@ _REST = (
 )
 _COLUMNS = ", ".join((*_KEY, *_REST))
 _LOAD = f"SELECT {_COLUMNS} FROM catalog ORDER BY server, discovered_at"  # noqa: S608
+_LOAD_ONE = f"SELECT {_COLUMNS} FROM catalog WHERE server = ? AND fingerprint = ?"  # noqa: S608
+_SAVE_ERROR = (
+    "INSERT INTO server_errors (server, fingerprint, message, failed_at) VALUES (?, ?, ?, ?)"
+    " ON CONFLICT (server, fingerprint) DO UPDATE SET message = excluded.message, failed_at = excluded.failed_at"
+)
+_FORGET_ERROR = "DELETE FROM server_errors WHERE server = ? AND fingerprint = ?"
 _SAVE = (
     f"INSERT INTO catalog ({_COLUMNS}) VALUES ({', '.join('?' * len(_KEY + _REST))})"  # noqa: S608
     f" ON CONFLICT ({', '.join(_KEY)}) DO UPDATE SET {', '.join(f'{column} = excluded.{column}' for column in _REST)}"
@@ -50,18 +58,48 @@ class CatalogStore:
 
     async def load(self) -> list[CatalogRecord]:
         """Every record that can be read; one that cannot is as good as none."""
-        rows = await self._database.read(lambda connection: connection.rows(_LOAD))
-        return [record for row in rows if (record := _record(row)) is not None]
+        return await self._database.read(lambda connection: _records(connection.rows(_LOAD)))
+
+    async def load_one(self, server: str, fingerprint: str) -> CatalogRecord | None:
+        """The record of one server at one address, if there is one that can be read."""
+        key = server, fingerprint
+        records = await self._database.read(lambda connection: _records(connection.rows(_LOAD_ONE, *key)))
+        return next(iter(records), None)
 
     async def save(self, record: CatalogRecord) -> None:
-        """Put a server's record in place of the one before."""
-        values = _values(record)
-        await self._database.write(lambda connection: connection.execute(_SAVE, *values))
+        """Put a server's record in place of the one before; what went wrong until now is over."""
+
+        def write(connection: Connection) -> None:
+            # Written as JSON here, in the database's thread: a list may be long.
+            connection.execute(_SAVE, *_values(record))
+            connection.execute(_FORGET_ERROR, record.server, record.fingerprint)
+
+        await self._database.write(write)
 
     async def forget(self, server: str, fingerprint: str) -> None:
         """Take a server's record out."""
         statement = "DELETE FROM catalog WHERE server = ? AND fingerprint = ?"
-        await self._database.write(lambda connection: connection.execute(statement, server, fingerprint))
+
+        def write(connection: Connection) -> None:
+            connection.execute(statement, server, fingerprint)
+            connection.execute(_FORGET_ERROR, server, fingerprint)
+
+        await self._database.write(write)
+
+    async def errors(self) -> dict[tuple[str, str], str]:
+        """Why each server, by name and fingerprint, could not be asked when that was last tried."""
+        query = "SELECT server, fingerprint, message FROM server_errors"
+        rows = await self._database.read(lambda connection: connection.rows(query))
+        return {(server, fingerprint): message for server, fingerprint, message in rows}
+
+    async def save_error(self, server: str, fingerprint: str, message: str) -> None:
+        """Note why a server could not be asked."""
+        values = server, fingerprint, message, time.time()
+        await self._database.write(lambda connection: connection.execute(_SAVE_ERROR, *values))
+
+
+def _records(rows: Iterable[Row]) -> list[CatalogRecord]:
+    return [record for row in rows if (record := _record(row)) is not None]
 
 
 def _values(record: CatalogRecord) -> tuple[Value, ...]:
@@ -73,12 +111,12 @@ def _values(record: CatalogRecord) -> tuple[Value, ...]:
         _text(record.capabilities),
         _text(record.server_info),
         record.instructions,
-        _text(record.tools),
+        _list_text(record.tools),
         record.discovered_at,
         record.ttl,
-        None if record.prompts is None else _text(record.prompts),
-        _text(record.resources),
-        _text(record.templates),
+        None if record.prompts is None else _list_text(record.prompts),
+        _list_text(record.resources),
+        _list_text(record.templates),
     )
 
 
@@ -113,5 +151,10 @@ def _list(text: str) -> list[Any]:
     return value
 
 
-def _text(value: object) -> str:
+def _text(value: dict[str, Any]) -> str:
     return exactjson.dump(value).decode()
+
+
+def _list_text(items: Iterable[Any]) -> str:
+    """A list as JSON, item by item: one call for a long list would keep the event loop from running meanwhile."""
+    return f"[{','.join(exactjson.dump(item).decode() for item in items)}]"

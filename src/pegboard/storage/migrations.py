@@ -229,6 +229,16 @@ STEPS: tuple[Step, ...] = (
     ),
     # 5: tasks
     _TASKS,
+    # 6: why a server could not be asked
+    Step("""
+    CREATE TABLE server_errors (
+        server      {text} NOT NULL,
+        fingerprint {text} NOT NULL,
+        message     {text} NOT NULL,
+        failed_at   {real} NOT NULL,
+        PRIMARY KEY (server, fingerprint)
+    ){strict};
+    """),
 )
 
 
