@@ -13,7 +13,7 @@ def cut(chunks: list[bytes], limit: int = 10_000) -> tuple[list[bytes], list[tup
     giants: list[tuple[bytes, bytes, int]] = []
     reader = Lines(lines.append, lambda head, tail, size: giants.append((head, tail, size)), limit)
     for chunk in chunks:
-        reader.feed(chunk)
+        list(reader.feed(chunk))
     reader.finish()
     return lines, giants
 

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 _KEPT_OF_A_GIANT = 4096
+_SMALL = 4096
+
+
+def gather(parts: list[bytes], part: bytes) -> None:
+    """Add what came to what is there; small parts become one, since each costs more than its bytes."""
+    if parts and len(parts[-1]) < _SMALL:
+        parts[-1] += part
+    else:
+        parts.append(part)
 
 
 @dataclass(slots=True)
@@ -20,15 +29,22 @@ class Lines:
     _head: bytes = b""
     _tail: bytes = b""
 
-    def feed(self, data: bytes) -> None:
-        """Take the next bytes of the stream."""
-        start = 0
-        while (end := data.find(b"\n", start)) >= 0:
-            self._take(data[start:end])
+    def feed(self, data: bytes) -> Iterator[None]:
+        """Take the next bytes of the stream; a step for each line."""
+        first, end, rest = data.partition(b"\n")
+        if first:
+            self._take(first)
+        if not end:
+            return
+        self._finish()
+        yield
+        *lines, last = rest.split(b"\n")
+        for line in filter(None, lines):
+            self._take(line)
             self._finish()
-            start = end + 1
-        if start < len(data):
-            self._take(data[start:] if start else data)
+            yield
+        if last:
+            self._take(last)
 
     def finish(self) -> None:
         """The stream ended: what is there of a last line without an end is a line, too."""
@@ -43,7 +59,7 @@ class Lines:
     def _take(self, part: bytes) -> None:
         self._size += len(part)
         if self._size <= self.limit:
-            self._parts.append(part)
+            gather(self._parts, part)
             return
         if self._parts:
             whole = b"".join(self._parts)

@@ -10,11 +10,13 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import cast
 
 from pegboard.result import ToolFailure, invalid, unavailable
+from pegboard.servers.backlog import Backlog
 from pegboard.servers.keeper import MARKER, Keeper, marked_processes
 
 GRACE = 2.0
@@ -54,13 +56,14 @@ class Process(asyncio.SubprocessProtocol):
         self,
         keeper: Keeper,
         *,
-        out: Callable[[bytes], None],
-        err: Callable[[bytes], None],
+        out: Callable[[bytes], Iterator[None]],
+        err: Callable[[bytes], Iterator[None]],
         ended: Callable[[str], None],
     ) -> None:
         self._keeper = keeper
-        self._out = out
-        self._err = err
+        # What to do about its output, by the number of the pipe, and what is still to be done.
+        self._readers = {1: out, 2: err}
+        self._backlogs = {fd: Backlog(partial(self._read, fd, False), partial(self._read, fd, True)) for fd in (1, 2)}
         self._on_end = ended
         self._marker = uuid.uuid4().hex
         self._loop = asyncio.get_running_loop()
@@ -124,6 +127,8 @@ class Process(asyncio.SubprocessProtocol):
                 self._signal(number)
             if await self._gone():
                 break
+        for backlog in self._backlogs.values():
+            backlog.clear()
         self._sweep()
         self._transport.close()
         self._keeper.forget(self.pid)
@@ -143,7 +148,7 @@ class Process(asyncio.SubprocessProtocol):
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Output of the command."""
-        (self._out if fd == 1 else self._err)(data)
+        self._backlogs[fd].add(self._readers[fd](data))
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         """One of the pipes closed; without its output a server is of no use."""
@@ -161,9 +166,18 @@ class Process(asyncio.SubprocessProtocol):
         self._loop.call_later(0.05, self._end, _exit_reason(code))
 
     def _end(self, reason: str) -> None:
-        if not self._stopping:
-            self._stopping = True
-            self._on_end(reason)
+        if self._stopping:
+            return
+        self._stopping = True
+        # What it wrote before its end is heard before it.
+        self._backlogs[2].then(lambda: self._backlogs[1].then(lambda: self._on_end(reason)))
+
+    def _read(self, fd: int, on: bool) -> None:
+        """Read on from a pipe, or no further."""
+        pipe = self._transport.get_pipe_transport(fd) if self._transport is not None else None
+        if pipe is not None and not pipe.is_closing():
+            reader = cast("asyncio.ReadTransport", pipe)
+            reader.resume_reading() if on else reader.pause_reading()
 
     async def _gone(self) -> bool:
         with contextlib.suppress(TimeoutError):

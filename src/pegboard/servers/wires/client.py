@@ -12,6 +12,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from pegboard.config import ServerSpec
 from pegboard.result import ToolErrorCode, ToolFailure, unavailable
+from pegboard.servers.lines import gather
 from pegboard.servers.link import MAX_MESSAGE_BYTES, broken_answer
 from pegboard.servers.wires.cookies import Cookies
 from pegboard.servers.wires.http1 import Broken, Exchange, Pool, Taker
@@ -244,7 +245,7 @@ async def read_body(response: Answered, label: str) -> bytes:
         size += len(part)
         if size > MAX_MESSAGE_BYTES:
             raise broken_answer(label, f"larger than {MAX_MESSAGE_BYTES:,} bytes")
-        parts.append(part)
+        gather(parts, part)
     return b"".join(parts)
 
 

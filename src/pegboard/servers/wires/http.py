@@ -17,6 +17,7 @@ from pegboard.config import ServerSpec
 from pegboard.log import logger
 from pegboard.protocol.eras import LATEST_MODERN
 from pegboard.protocol.headers import request_headers
+from pegboard.servers.backlog import Pace
 from pegboard.servers.events import EventStream, EventTooLarge
 from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, Message, RpcError, broken_answer, rpc_error
 from pegboard.servers.wires.client import (
@@ -202,9 +203,12 @@ class HttpWire:
         assert self._link is not None
         try:
             async for part in response.aiter_bytes():
+                pace = Pace()
                 for event in stream.feed(part):
-                    if event.data and event.name == "message":
+                    if event is not None and event.data and event.name == "message":
                         self._link.deliver_text(event.data, request_id)
+                    if pace.is_over:
+                        await pace.rest()
                 if request_id is not None and not self._link.waits_for(request_id):
                     return
         except EventTooLarge as exc:

@@ -8,12 +8,13 @@ import ssl
 import sys
 import zlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, cast
 
 import httptools
 
-from pegboard.servers.wires.inflating import CODINGS, Bloated, Inflating
+from pegboard.servers.backlog import Backlog
+from pegboard.servers.wires.inflating import CODINGS, Inflating
 from pegboard.servers.wires.reaching import reached
 
 # Connections to one server at most; who comes when all are busy waits for the next that is free.
@@ -22,6 +23,8 @@ MAX_CONNECTIONS = 256
 _MAX_IDLE = MAX_CONNECTIONS
 _IDLE_LIMIT = 30.0
 _MAX_HEAD = 64 * 1024
+# As much is parsed in one step: a chunk of the other end's may be a single byte.
+_PORTION = 16 * 1024
 _NO_MORE = "the connection was closed before the answer came"
 _CLOSED = "the connection was closed by Pegboard"
 
@@ -35,11 +38,14 @@ class Broken(Exception):  # noqa: N818  it says what the exchange is
 
 
 class Taker(Protocol):
-    """Who takes the answer of one exchange; after `done` or `failed` nothing more comes."""
+    """Who takes the answer of one exchange; after `done` or `failed` nothing more comes.
+
+    What is to be done about a part of its body is an iterator of small steps.
+    """
 
     def head(self, status: int, headers: dict[str, str]) -> None: ...
 
-    def data(self, part: bytes) -> None: ...
+    def data(self, part: bytes) -> Iterable[object]: ...
 
     def done(self) -> None: ...
 
@@ -104,7 +110,9 @@ class Line(asyncio.Protocol):
         self._complete = False
         self._keeps = False
         self._inflating: Inflating | None = None
-        self._paused = False
+        # Parts of the body that were parsed, but not yet handed on.
+        self._parts: list[bytes] = []
+        self._backlog = Backlog(self._pause_reading, self._resume_reading)
         self.idle_until = 0.0
 
     @property
@@ -134,6 +142,7 @@ class Line(asyncio.Protocol):
     def abort(self) -> None:
         """Close at once."""
         self._exchange = None
+        self._backlog.clear()
         if self._transport is not None:
             self._transport.abort()
 
@@ -151,28 +160,19 @@ class Line(asyncio.Protocol):
 
     def pause(self) -> None:
         """Read no further."""
-        if self.usable and not self._paused:
-            self._paused = True
-            cast("asyncio.Transport", self._transport).pause_reading()
+        self._backlog.hold()
 
     def resume(self) -> None:
         """Read on."""
-        if self.usable and self._paused:
-            self._paused = False
-            cast("asyncio.Transport", self._transport).resume_reading()
+        self._backlog.release()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection stands."""
         self._transport = cast("asyncio.Transport", transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is gone; an answer without a length ends with it."""
-        exchange, self._exchange = self._exchange, None
-        if exchange is not None:
-            if self._in_body and exc is None and self._ends_with_connection():
-                self._finish(exchange)
-            else:
-                exchange.fail(Broken(str(exc) if exc is not None and str(exc) else _NO_MORE))
+        """The connection is gone; whoever waits for an answer hears of it after all that came."""
+        self._backlog.then(lambda: self._end(exc))
         self._transport = None
         self._pool.gone(self)
 
@@ -181,19 +181,7 @@ class Line(asyncio.Protocol):
         if self._exchange is None:
             self.abort()
             return
-        self._unheard += len(data)
-        try:
-            self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as exc:
-            if self._complete:
-                self._release(reusable=False)
-            else:
-                self.break_off(f"it does not speak HTTP/1.1 ({type(exc).__name__})")
-            return
-        if self._complete:
-            self._release(reusable=self._keeps)
-        elif self._unheard > _MAX_HEAD:
-            self.break_off("its headers do not end")
+        self._backlog.add(self._digest(data))
 
     def on_message_begin(self) -> None:
         """An answer begins; one that nobody asked for must never be taken for that of the next request."""
@@ -222,31 +210,81 @@ class Line(asyncio.Protocol):
 
     def on_body(self, body: bytes) -> None:
         """A part of the body."""
-        exchange, self._unheard = self._exchange, 0
-        if exchange is None:
-            return
-        if self._inflating is None:
-            exchange.taker.data(body)
-            return
-        try:
-            for part in self._inflating.feed(body):
-                exchange.taker.data(part)
-                if exchange.over:
-                    return
-        except (zlib.error, Bloated):
-            self.break_off("its compressed answer cannot be unpacked")
+        self._unheard = 0
+        self._parts.append(body)
 
     def on_message_complete(self) -> None:
         """The answer is complete; what is done about it has to wait until all bytes that came were looked at."""
         if self._in_body:
             self._complete, self._keeps = True, self._parser.should_keep_alive()
 
+    def _digest(self, data: bytes) -> Iterator[object]:
+        """Parse what came, in steps, each with the work that it makes."""
+        for start in range(0, len(data), _PORTION):
+            portion = data if len(data) <= _PORTION else data[start : start + _PORTION]
+            self._unheard += len(portion)
+            error: Exception | None = None
+            try:
+                self._parser.feed_data(portion)
+            except (httptools.HttpParserError, httptools.HttpParserUpgrade) as exc:
+                error = exc
+            if self._parts:
+                parts, self._parts = self._parts, []
+                yield from self._hand_on(parts[0] if len(parts) == 1 else b"".join(parts))
+            else:
+                yield None
+            if self._exchange is None:
+                return
+            if self._complete:
+                # What came behind it, nobody asked for.
+                self._release(reusable=self._keeps and error is None and start + _PORTION >= len(data))
+                return
+            if error is not None or self._unheard > _MAX_HEAD:
+                said = f"it does not speak HTTP/1.1 ({type(error).__name__})" if error else "its headers do not end"
+                self.break_off(said)
+                return
+
+    def _hand_on(self, body: bytes) -> Iterator[object]:
+        exchange = self._exchange
+        if exchange is None:
+            return
+        if self._inflating is None:
+            yield from exchange.taker.data(body)
+            yield None
+            return
+        try:
+            for part in self._inflating.feed(body):
+                yield from exchange.taker.data(part)
+                yield None
+                if exchange.over:
+                    return
+        except zlib.error:
+            self.break_off("its compressed answer cannot be unpacked")
+
+    def _end(self, exc: Exception | None) -> None:
+        """The connection was lost; an answer without a length ends with it."""
+        exchange, self._exchange = self._exchange, None
+        if exchange is None:
+            return
+        if self._in_body and exc is None and self._ends_with_connection():
+            self._finish(exchange)
+        else:
+            exchange.fail(Broken(str(exc) if exc is not None and str(exc) else _NO_MORE))
+
+    def _pause_reading(self) -> None:
+        if self.usable:
+            cast("asyncio.Transport", self._transport).pause_reading()
+
+    def _resume_reading(self) -> None:
+        if self.usable:
+            cast("asyncio.Transport", self._transport).resume_reading()
+
     def _release(self, *, reusable: bool) -> None:
         """The answer is there: the connection is free for the next one, unless something is odd about it."""
         exchange, self._exchange = self._exchange, None
         self._complete = self._in_body = False
         self._unheard = 0
-        self.resume()
+        self._backlog.release()
         # A request that was answered before all of it was sent may never be read to its end.
         if reusable and self.usable and not cast("asyncio.Transport", self._transport).get_write_buffer_size():
             self._pool.freed(self, _kept_for(self._headers))

@@ -1,4 +1,4 @@
-"""A compressed body, inflated as it comes, and never more of it at a time than a message may hold."""
+"""A compressed body, inflated as it comes, in small pieces: how many are too many is for whoever reads them to say."""
 
 from __future__ import annotations
 
@@ -6,16 +6,11 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from pegboard.servers.link import MAX_MESSAGE_BYTES
-
 CODINGS = frozenset({"gzip", "x-gzip", "deflate"})
-_AT_ONCE = 1024 * 1024
+# A piece of what comes out, and with it the work that it makes.
+_AT_ONCE = 64 * 1024
 # Either of gzip and zlib, as the first bytes show; and deflate without a frame, which some servers take the word for.
 _FRAMED, _BARE = zlib.MAX_WBITS | 32, -zlib.MAX_WBITS
-
-
-class Bloated(ValueError):  # noqa: N818  it says what the body is
-    """A few bytes became more than any message may hold."""
 
 
 class Inflating:
@@ -32,14 +27,14 @@ class Inflating:
         return not self._first if self._inner is None else self._inner.eof
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The next part of it, in pieces; raises `zlib.error` or `Bloated`."""
+        """The next part of it, in pieces; raises `zlib.error`."""
         if self._inner is None:
             self._first += data
             if len(self._first) < 2:
                 return
             data = self._first
             self._inner = zlib.decompressobj(_FRAMED if _is_framed(data) else _BARE)
-        size, more = 0, bool(data)
+        more = bool(data)
         while more:
             if self._inner.eof:
                 # What follows is the next member, as gzip allows it.
@@ -48,9 +43,6 @@ class Inflating:
             data = self._inner.unused_data if self._inner.eof else self._inner.unconsumed_tail
             # A piece that is full may have left something behind even where all bytes were taken.
             more = bool(data) or (len(part) == _AT_ONCE and not self._inner.eof)
-            size += len(part)
-            if size > MAX_MESSAGE_BYTES:
-                raise Bloated
             if part:
                 yield part
 

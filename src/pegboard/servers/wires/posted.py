@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from pegboard import exactjson
 from pegboard.servers.events import EventStream, EventTooLarge
+from pegboard.servers.lines import gather
 from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, broken_answer
 from pegboard.servers.wires.client import Moved, Unreachable, media_type
 from pegboard.servers.wires.http1 import Broken, Exchange
@@ -65,18 +66,22 @@ class Posted:
         elif kind != "application/json":
             self._fail(broken_answer(self._label, f"content of type {kind or 'unknown'}"))
 
-    def data(self, part: bytes) -> None:
+    def data(self, part: bytes) -> Iterable[object]:
         """A part of it."""
-        if self._stream is None:
-            self._size += len(part)
-            self._parts.append(part)
-            if self._size > MAX_MESSAGE_BYTES:
-                self._fail(broken_answer(self._label, f"larger than {MAX_MESSAGE_BYTES:,} bytes"))
-            return
+        if self._stream is not None:
+            return self._read(self._stream, part)
+        self._size += len(part)
+        gather(self._parts, part)
+        if self._size > MAX_MESSAGE_BYTES:
+            self._fail(broken_answer(self._label, f"larger than {MAX_MESSAGE_BYTES:,} bytes"))
+        return ()
+
+    def _read(self, stream: EventStream, part: bytes) -> Iterator[object]:
         try:
-            for event in self._stream.feed(part):
-                if event.data and event.name == "message":
+            for event in stream.feed(part):
+                if event is not None and event.data and event.name == "message":
                     self._link.deliver_text(event.data, self._request_id)
+                yield None
         except EventTooLarge as exc:
             self._fail(broken_answer(self._label, str(exc)))
             return

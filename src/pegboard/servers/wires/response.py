@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 
 from pegboard.servers.wires.http1 import Broken, Exchange
 
@@ -31,13 +31,14 @@ class Response:
         self.status_code, self.headers = status, headers
         self._wake()
 
-    def data(self, part: bytes) -> None:
+    def data(self, part: bytes) -> Iterable[object]:
         """A part of the body is there."""
         self._parts.append(part)
         self._size += len(part)
         if self._size > _AHEAD and self.exchange is not None:
             self.exchange.pause()
         self._wake()
+        return ()
 
     def done(self) -> None:
         """All of it is there."""
@@ -65,6 +66,9 @@ class Response:
                 if self._size <= _AHEAD and self.exchange is not None:
                     self.exchange.resume()
                 yield part
+                if self._parts:
+                    # Whoever reads them does not wait for anything between two parts that are there.
+                    await asyncio.sleep(0)
             if self._error is not None:
                 raise self._error
             if self._ended:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pegboard import exactjson
 from pegboard.config import ServerSpec
 from pegboard.result import unavailable
+from pegboard.servers.backlog import Pace
 from pegboard.servers.events import Event, EventStream, EventTooLarge
 from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, Message
 from pegboard.servers.wires.client import (
@@ -97,8 +98,12 @@ class SseWire:
                 raise WrongStatus(self._label, 406)
             try:
                 async for part in response.aiter_bytes():
+                    pace = Pace()
                     for event in stream.feed(part):
-                        self._take(event, link)
+                        if event is not None:
+                            self._take(event, link)
+                        if pace.is_over:
+                            await pace.rest()
             except Broken as exc:
                 raise Unreachable(self._label, str(exc) or type(exc).__name__) from exc
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from pegboard import exactjson
 from pegboard.config import ServerSpec
@@ -42,8 +42,8 @@ class StdioWire:
         lines = Lines(link.deliver_text, giant, MAX_MESSAGE_BYTES)
         errors = Lines(self._complained, lambda _head, _tail, _size: None, 64 * 1024)
 
-        def out(data: bytes) -> None:
-            lines.feed(data)
+        def out(data: bytes) -> Iterator[None]:
+            yield from lines.feed(data)
             if lines.size > _ENDLESS:
                 link.lose(f"it sent {lines.size:,} bytes without the end of a line")
 

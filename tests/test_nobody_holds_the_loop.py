@@ -1,0 +1,84 @@
+"""Whatever a server sends, nobody holds the event loop: no callback takes long, and other clients are served."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from harness import HERE, Entry, http_client, open_gateway, toy
+from loopwatch import loopwatch, served_during
+from pegboard.servers.wires.http import HttpWire
+
+pytestmark = pytest.mark.anyio
+
+HOSTILE = HERE / "servers" / "hostile.py"
+# As events of a stream, and as lines of a pipe.
+MESSAGES = ["log flood", "progress flood", "nothing", "deep"]
+STREAMS = ["line ends", "packed line ends", "lines", "data lines", "empty events", "tiny chunks", "headers"]
+ATTACKS = [
+    *(("http", each) for each in STREAMS),
+    *(("http", f"events:{each}") for each in MESSAGES),
+    *(("stdio", f"lines:{each}") for each in MESSAGES),
+]
+
+
+@pytest.fixture
+def hostile_url() -> Generator[str]:
+    """A hostile server over HTTP, in a process of its own."""
+    command = [sys.executable, "-I", "-S", str(HOSTILE), "http"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        yield f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp"
+        process.stdin.close()
+
+
+@pytest.mark.parametrize(("transport", "attack"), ATTACKS)
+async def test_others_are_served_during_an_attack(
+    transport: str, attack: str, hostile_url: str, tmp_path: Path
+) -> None:
+    """The attack costs the one who called it what it costs; another client's calls of another server go on."""
+    hostile: Entry = {"type": "http", "url": hostile_url}
+    if transport == "stdio":
+        hostile = {"command": sys.executable, "args": ["-I", "-S", str(HOSTILE), "stdio"]}
+    servers = {"hostile": hostile, "good": toy(tools=["echo"])}
+    async with (
+        open_gateway(tmp_path, servers) as gateway,
+        http_client(gateway.mcp, listen=False) as caller,
+        http_client(gateway.mcp, listen=False) as other,
+    ):
+        await other.until_listed(lambda names: {"good__echo", "hostile__attack"} <= names)
+        await other.call("good__echo", {})
+        await caller.call("hostile__attack", {"attack": "nothing special"})
+        with loopwatch() as watch:
+            wire = cast("HttpWire", caller.link.wire)
+            under_way = _call(gateway.mcp, wire._session_headers(), attack)
+            served = await served_during(under_way, lambda: other.call("good__echo", {}))
+    watch.check()
+    assert served > 1
+
+
+async def _call(url: str, headers: Mapping[str, str], attack: str) -> None:
+    """Call the hostile tool from another process: what the caller does about the answer is not the gateway's work."""
+    params = {"name": "hostile__attack", "arguments": {"attack": attack}}
+    body = {"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": params}
+    headers = {**headers, "accept": "application/json, text/event-stream", "content-type": "application/json"}
+    command = [sys.executable, "-I", "-S", "-c", CALLER, url, json.dumps(headers), json.dumps(body)]
+    process = await asyncio.create_subprocess_exec(*command)
+    await process.wait()
+
+
+CALLER = """
+import json, sys, urllib.request
+request = urllib.request.Request(sys.argv[1], sys.argv[3].encode(), json.loads(sys.argv[2]))
+with urllib.request.urlopen(request, timeout=100) as response:
+    while response.read(1000000):
+        pass
+"""
