@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TextIO
+from urllib.parse import quote, quote_plus, unquote
 
 trace_id: ContextVar[str | None] = ContextVar("trace_id", default=None)
 
@@ -126,19 +127,54 @@ class _ToStructlog(logging.Handler):
         log.log(level, f"library.{record.name}", message=message[:500], **extra)
 
 
+REDACTED = "[redacted]"
+
+
 @dataclass(frozen=True, slots=True)
 class Redactor:
     """Takes known secrets out of a text before it goes anywhere."""
 
-    secrets: tuple[str, ...] = ()
+    # In every spelling in which a message may repeat them.
+    secrets: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, secrets: Iterable[str]) -> Redactor:
-        """A redactor for these secrets; the longest goes first, so that none hides inside another."""
-        return cls(tuple(sorted(filter(None, secrets), key=len, reverse=True)))
+        """A redactor for these secrets."""
+        return cls(frozenset(spelling for secret in filter(None, secrets) for spelling in _spellings(secret)))
 
     def clean(self, text: str) -> str:
-        """The text with every secret replaced."""
+        """The text with every secret replaced, also where two of them overlap."""
+        parts: list[str] = []
+        end = 0
+        for start, stop in _merged(self._spans(text)):
+            parts += text[end:start], REDACTED
+            end = stop
+        return "".join([*parts, text[end:]])
+
+    def _spans(self, text: str) -> list[tuple[int, int]]:
+        spans: list[tuple[int, int]] = []
         for secret in self.secrets:
-            text = text.replace(secret, "***")
-        return text
+            start = text.find(secret)
+            while start >= 0:
+                spans.append((start, start + len(secret)))
+                start = text.find(secret, start + 1)
+        return sorted(spans)
+
+
+def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for start, stop in spans:
+        if merged and start < merged[-1][1]:
+            merged[-1] = merged[-1][0], max(stop, merged[-1][1])
+        else:
+            merged.append((start, stop))
+    return merged
+
+
+def _spellings(secret: str) -> set[str]:
+    """A secret as it is, in an address, in JSON, and as Python shows it."""
+    found: set[str] = set()
+    for text in (secret, unquote(secret)):
+        found |= {text, repr(text)[1:-1], quote(text, safe="", errors="replace"), quote_plus(text, errors="replace")}
+        found |= {json.dumps(text, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
+    return found

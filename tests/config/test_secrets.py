@@ -1,17 +1,18 @@
 """What of a server may never be shown, and what makes it the same server as before."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pegboard.config import ConfigError, ServerSpec, read_settings
-from pegboard.log import Redactor
+from pegboard.config.secrets import shown_address
 
 
 def spec_of(folder: Path, entry: Mapping[str, Any], **environment: str) -> ServerSpec:
@@ -63,6 +64,7 @@ def test_what_was_expanded_before_a_missing_variable_is_secret(tmp_path: Path) -
 @pytest.mark.parametrize(
     "name",
     [
+        *("GITHUB_PAT", "DATABASE_URL", "SENTRY_DSN", "DB_CONN", "PGCONNECTION", "sasToken", "SIG"),
         *("API_KEY", "GITHUB_TOKEN", "CLIENT_SECRET", "AWS_CREDENTIALS", "session_cookie", "X_AUTHORIZATION"),
         *("DB_PASSWORD", "Passwd", "SMTP_PASS", "PASSPHRASE", "DB_PWD"),
     ],
@@ -72,7 +74,7 @@ def test_env_values_with_a_secret_name_are_secret(tmp_path: Path, name: str) -> 
     assert spec_of(tmp_path, {"command": "x", "env": {name: "tulip-42"}}).secrets == {"tulip-42"}
 
 
-@pytest.mark.parametrize("name", ["TZ", "LOG_LEVEL", "HOME", "DEBUG", "PORT"])
+@pytest.mark.parametrize("name", ["TZ", "LOG_LEVEL", "HOME", "DEBUG", "PORT", "PATH", "PATTERN", "CONNECT_TIMEOUT"])
 def test_other_env_values_are_not_secret(tmp_path: Path, name: str) -> None:
     """An ordinary setting is not hidden: a log without it would be of no use."""
     assert spec_of(tmp_path, {"command": "x", "env": {name: "plain-value"}}).secrets == frozenset()
@@ -81,9 +83,13 @@ def test_other_env_values_are_not_secret(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("url", "secrets"),
     [
-        ("https://ada:tulip-42@d.example/", {"tulip-42"}),
-        ("https://ada:tulip%2F42@d.example/", {"tulip%2F42", "tulip/42"}),
+        ("https://ada:tulip-42@d.example/", {"tulip-42", "YWRhOnR1bGlwLTQy"}),
+        ("https://ada:tulip%2F42@d.example/", {"tulip%2F42", "tulip/42", "YWRhOnR1bGlwLzQy"}),
         ("https://ada@d.example/", set[str]()),
+        ("https://ghp-tulip@d.example/", {"ghp-tulip"}),
+        ("https://d.example/?sig=tulip&code=rose", {"tulip", "rose"}),
+        ("https://d.example/?x=tulip-42&page=1000", {"tulip-42"}),
+        ("https://d.example/s/tulip42rose17lily5pansy3/mcp", {"tulip42rose17lily5pansy3"}),
         ("https://d.example/?api_key=tulip-42&page=1000", {"tulip-42"}),
         ("https://d.example/?ApiKey=tulip%2B4+2", {"tulip%2B4+2", "tulip+4 2"}),
         ("https://d.example/?access%5Ftoken=tulip-42", {"tulip-42"}),
@@ -94,16 +100,74 @@ def test_other_env_values_are_not_secret(tmp_path: Path, name: str) -> None:
     ],
 )
 def test_passwords_and_keys_in_a_url_are_secret(tmp_path: Path, url: str, secrets: set[str]) -> None:
-    """A URL's password and secret query values are secret, both as written there and as meant."""
+    """Who we are there, values of the query and keys in the path are secret, as written there and as meant."""
     assert spec_of(tmp_path, {"url": url}).secrets == secrets
     assert read_settings(None, {"RUBE_MCP_URL": url}).servers["rube"].secrets == secrets
 
 
 def test_an_address_as_written_can_be_shown_after_redaction(tmp_path: Path) -> None:
     """With the secrets taken out, the address itself gives nothing away."""
-    spec = spec_of(tmp_path, {"url": "https://ada:p%40ss-1@d.example/?token=tulip%2F42&q=1"})
-    assert spec.url is not None
-    assert Redactor.of(spec.secrets).clean(spec.url) == "https://ada:***@d.example/?token=***&q=1"
+    spec = spec_of(tmp_path, {"url": "https://ada:p%40ss-1@d.example/mcp?token=tulip%2F42&q=1"})
+    assert shown_address(spec) == "https://[redacted]@d.example/mcp?token=[redacted]&q=[redacted]"
+    assert "tulip" not in spec.redactor.clean(f"GET {spec.url}: tulip/42 is refused")
+
+
+@pytest.mark.parametrize(
+    ("args", "shown"),
+    [
+        (["-y", "pkg", "--token", "tulip-42"], "npx -y pkg --token [redacted]"),
+        (["--api-key=tul"], "npx --api-key=[redacted]"),
+        (["--token", "--verbose"], "npx --token --verbose"),
+        (["-e", "GITHUB_PAT=tulip-42", "--path", "/srv"], "npx -e GITHUB_PAT=[redacted] --path /srv"),
+        (["--header", "Authorization: Bearer tulip-42"], "npx --header [redacted]"),
+        (["-H", "X-Team:tulip-42"], "npx -H [redacted]"),
+        (["postgresql://ada:tulip-42@db.example/shop"], "npx postgresql://[redacted]@db.example/shop"),
+        (["-c", "serve --secret tulip-42 && x"], "npx -c serve --secret [redacted] && x"),
+        (["a b"], "npx 'a b'"),
+    ],
+)
+def test_secrets_in_arguments_are_not_shown(tmp_path: Path, args: list[str], shown: str) -> None:
+    """The value of an option, a variable or a header whose name says so, and what is secret in an address."""
+    spec = spec_of(tmp_path, {"command": "npx", "args": args})
+    assert shown_address(spec) == shown
+    assert ("tulip-42" in spec.redactor.clean("it said: tulip-42")) is ("tulip-42" not in str(args))
+
+
+def test_harmless_values_of_secret_names_are_not_secret(tmp_path: Path) -> None:
+    """`--auth none` must not blot out the word in every message."""
+    assert spec_of(tmp_path, {"command": "x", "args": ["--auth", "none", "--token=true"]}).secrets == frozenset()
+
+
+_ODD = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\n"), min_size=1, max_size=6)
+_PLANTED: tuple[Callable[[str], dict[str, Any]], ...] = (
+    lambda v: {"url": f"https://ada:{quote(v, safe='')}@d.example/"},
+    lambda v: {"url": f"https://{quote(v, safe='')}@d.example/"},
+    lambda v: {"url": f"https://d.example/?x={quote_plus(v)}"},
+    lambda v: {"url": "https://d.example", "headers": {"X-Any": v}},
+    lambda v: {"url": "https://d.example", "headers": {"Authorization": f"Bearer {v}"}},
+    lambda v: {"command": "x", "args": ["--token", f"{v}"]},
+    lambda v: {"command": "x", "args": [f"--api-key={quote(v)}"]},
+    lambda v: {"command": "x", "args": [f"mongodb://ada:{quote(v, safe='')}@h/db"]},
+    *(lambda v, n=n: {"command": "x", "env": {n: v}} for n in ("GITHUB_PAT", "DATABASE_URL", "SENTRY_DSN", "DB_CONN")),
+    lambda v: {"command": "x", "env": {"HEADERS": json.dumps({"Authorization": f"Bearer {quote(v)}"})}},
+    lambda v: {"command": "x", "args": ["${V}"]},
+    lambda v: {"command": "x", "env": {"PLAIN": "${V}"}},
+    lambda v: {"url": "https://d.example/${V}/mcp"},
+)
+
+
+@given(st.sampled_from(_PLANTED), _ODD, st.sampled_from(["{}", "<{}>", "https://h/?q={}", "a{}b"]))
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+def test_a_planted_secret_is_never_said(
+    tmp_path: Path, place: Callable[[str], dict[str, Any]], odd: str, around: str
+) -> None:
+    """Whatever the place and the characters, neither the address nor any spelling of the value shows it."""
+    value = f"s3cr3t{odd}k3y"
+    spec = spec_of(tmp_path, place(value), V=value)
+    said = shown_address(spec)
+    for spelling in (value, quote(value, safe=""), json.dumps(value), repr(value)):
+        said += spec.redactor.clean(around.format(spelling))
+    assert "s3cr3t" not in said
 
 
 @pytest.mark.parametrize(("key", "secret"), [("abc", False), ("abcd", True), ("tulip-42", True)])

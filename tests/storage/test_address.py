@@ -49,4 +49,4 @@ def test_an_address_that_cannot_be_read_is_refused_without_a_word_of_it(url: str
 def test_messages_are_cleaned_of_every_form_of_a_password() -> None:
     """As it stands in the address and as it is meant, on one line."""
     address = PostgresAddress.parse("postgresql://ada:p%40ss-1@host/db?sslpassword=rose%2D17")
-    assert address.clean("p@ss-1\n  p%40ss-1 rose-17") == "*** *** ***"
+    assert address.clean("p@ss-1\n  p%40ss-1 rose-17") == "[redacted] [redacted] [redacted]"

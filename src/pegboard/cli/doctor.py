@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -114,12 +113,14 @@ async def _look_at_server(board: Board, server: Server) -> list[Finding]:
 
 
 def _advice(server: Server) -> str:
-    spec = server.spec
+    from pegboard.config.secrets import shown_address
+
+    spec, shown = server.spec, shown_address(server.spec)
     if spec.transport != "stdio":
-        return f'is {spec.url} the right address, and is it up? Credentials go into "headers"'
+        return f'is {shown} the right address, and is it up? Credentials go into "headers"'
     command = spec.command or ""
     if shutil.which(command) is None:
-        return f'install {command}, or give its full path in "command"'
+        return f'install {spec.redactor.clean(command)}, or give its full path in "command"'
     if command in {"npx", "uvx"}:
-        return f"is the package's name right? Try it by hand: {command} {' '.join(spec.args)}"
-    return f"run it by hand to see what it says: {Path(command).name} {' '.join(spec.args)}".strip()
+        return f"is the package's name right? Try it by hand: {shown}"
+    return f"run it by hand to see what it says: {shown}"

@@ -1,16 +1,12 @@
-"""What every address has in common, wherever it was written down: is it one, and what in it is secret."""
+"""What every address has in common, wherever it was written down: is it one, and the key that goes with it."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection
 from dataclasses import replace
-from urllib.parse import unquote, unquote_plus, urlsplit
+from urllib.parse import urlsplit
 
+from pegboard.config.secrets import secrets_of
 from pegboard.config.settings import ServerSpec
-
-_SECRET_NAME = re.compile(r"key|token|secret|pass|pwd|auth|credential|cookie", re.IGNORECASE)
-_MIN_SECRET_LENGTH = 4
 
 
 def url_problem(url: str) -> str | None:
@@ -32,24 +28,3 @@ def with_bearer(spec: ServerSpec, key: str) -> ServerSpec:
         return spec
     changed = replace(spec, headers={**spec.headers, "Authorization": f"Bearer {key}"})
     return replace(changed, secrets=spec.secrets | secrets_of(changed, {key}))
-
-
-def secrets_of(spec: ServerSpec, used: Collection[str]) -> frozenset[str]:
-    """Every text of this server that no log, error or reply may show."""
-    found = set(used) | set(spec.headers.values())
-    found |= {value.partition(" ")[2] for value in spec.headers.values()}
-    found |= {value for name, value in spec.env.items() if _SECRET_NAME.search(name)}
-    found |= _secrets_in_url(spec.url or "")
-    return frozenset(secret for secret in found if len(secret) >= _MIN_SECRET_LENGTH)
-
-
-def _secrets_in_url(url: str) -> set[str]:
-    """Each secret as it stands in the address and as it is meant: a message can show either."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return {url}
-    password = parts.password or ""
-    fields = (field.partition("=") for field in parts.query.split("&"))
-    values = {value for name, _, value in fields if _SECRET_NAME.search(unquote_plus(name))}
-    return {password, unquote(password), *values, *map(unquote_plus, values)}

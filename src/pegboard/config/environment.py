@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pegboard.config.address import secrets_of, url_problem, with_bearer
+from pegboard.config.address import url_problem, with_bearer
+from pegboard.config.secrets import secrets_of
 from pegboard.config.settings import ServerSpec, Settings
 from pegboard.names import fold_server_name
 

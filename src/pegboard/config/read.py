@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from pegboard import jsonc
-from pegboard.config.address import secrets_of, url_problem, with_bearer
+from pegboard.config.address import url_problem, with_bearer
 from pegboard.config.environment import apply_environment
 from pegboard.config.own import own_settings, tool_patterns
+from pegboard.config.secrets import secrets_of
 from pegboard.config.settings import ConfigError, Instance, ServerSpec, Settings, Transport
 from pegboard.config.shape import Node
 from pegboard.config.variables import MissingVariable, Variables

@@ -9,6 +9,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
+from pegboard.log import Redactor
+
 Transport = Literal["stdio", "http", "sse"]
 Expose = Literal["auto", "all", "search"]
 Instance = Literal["shared", "session"]
@@ -31,11 +33,12 @@ class ServerSpec:
     # Without a `type`, an address may turn out to be one of the older HTTP+SSE servers.
     transport_guessed: bool = False
     command: str | None = None
-    args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    # A repr may end up in a message: what can hold a secret is not in it.
+    args: tuple[str, ...] = field(default=(), repr=False)
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     cwd: str | None = None
-    url: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    url: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     enabled: bool = True
     timeout: float = 300.0
     connect_timeout: float = 5.0
@@ -49,7 +52,14 @@ class ServerSpec:
     keywords: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     # Why this one server cannot be used; the others go on.
     problem: str | None = None
-    secrets: frozenset[str] = frozenset()
+    # Its entry cannot be read, so that nothing else is known of it.
+    malformed: bool = False
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    # Whatever is said about this server goes through it first.
+    redactor: Redactor = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "redactor", Redactor.of(self.secrets))
 
     def permits(self, tool: str) -> bool:
         """Whether `tools.allow` and `tools.deny` let this tool through."""

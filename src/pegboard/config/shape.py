@@ -11,6 +11,8 @@ from typing import Any, cast
 from pegboard.config.settings import ConfigError
 from pegboard.jsonc import Document
 
+# What stands there, or below, may be secret: it is not repeated.
+_SECRET_PLACES = frozenset({"args", "env", "headers", "url", "serverUrl", "storage"})
 _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
 
 
@@ -31,7 +33,7 @@ class Node:
 
     def expected(self, what: str) -> ConfigError:
         """The error of a value of the wrong kind."""
-        return self.wrong(f"must be {what}, found {_kind(self.value)}")
+        return self.wrong(f"must be {what}, found {self._found()}")
 
     def get(self, key: str) -> Node | None:
         """The member of that name; a member that is null counts as left out."""
@@ -70,7 +72,7 @@ class Node:
         if isinstance(self.value, bool) or not isinstance(self.value, (int, float)):
             raise self.expected("a number of seconds")
         if self.value < 0 or (self.value == 0 and not zero) or self.value > 10_000_000:
-            raise self.wrong(f"must be a positive number of seconds, found {_kind(self.value)}")
+            raise self.wrong(f"must be a positive number of seconds, found {self._found()}")
         return float(self.value)
 
     def whole_number(self, low: int, high: int) -> int:
@@ -78,7 +80,7 @@ class Node:
         if isinstance(self.value, bool) or not isinstance(self.value, int):
             raise self.expected("a whole number")
         if not low <= self.value <= high:
-            raise self.wrong(f"must be between {low} and {high}, found {_kind(self.value)}")
+            raise self.wrong(f"must be between {low} and {high}, found {self._found()}")
         return self.value
 
     def texts(self) -> tuple[str, ...]:
@@ -106,7 +108,7 @@ class Node:
     def one_of(self, *choices: str) -> str:
         """The value as one of the given words."""
         if self.value not in choices:
-            raise self.wrong(f"must be one of {', '.join(choices)}, found {_kind(self.value)}")
+            raise self.wrong(f"must be one of {', '.join(choices)}, found {self._found()}")
         return cast("str", self.value)
 
 
@@ -114,6 +116,12 @@ def _kind(value: Any) -> str:
     if isinstance(value, str):
         return f'"{value}"' if len(value) <= 40 else "a text"
     if isinstance(value, (int, float)) and not isinstance(value, bool):
+    def _found(self) -> str:
+        """What stands there, as far as it may be shown."""
+        if isinstance(self.value, str) and not _SECRET_PLACES.isdisjoint(map(str, self.path)):
+            return "a text"
+        return _kind(self.value)
+
         return digits if len(digits := _digits(value)) <= 40 else "a very long number"
     return _KINDS.get(cast("type[Any]", type(value)), "something else")
 

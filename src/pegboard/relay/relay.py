@@ -189,7 +189,9 @@ class Relay:
         try:
             await server.notify(caller.session, method, params)
         except ToolFailure as exc:
-            logger().debug("client.notification.dropped", method=method, reason=str(exc)[:200])
+            logger().debug(
+                "client.notification.dropped", method=method, reason=server.spec.redactor.clean(str(exc))[:200]
+            )
 
     async def subscribe(self, uri: object, caller: Caller, listener: Listener) -> Callable[[], None]:
         """Have a client told of changes of a resource; gives back what ends it."""

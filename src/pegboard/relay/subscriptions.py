@@ -85,7 +85,11 @@ class Subscriptions:
             try:
                 await subscribed.server.unsubscribe(subscribed.key, subscribed.uri)
             except (RpcError, ToolFailure) as exc:
-                logger().debug("server.unsubscribe.failed", server=subscribed.server.name, reason=str(exc)[:200])
+                logger().debug(
+                    "server.unsubscribe.failed",
+                    server=subscribed.server.name,
+                    reason=subscribed.server.spec.redactor.clean(str(exc))[:200],
+                )
 
     def _own(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -225,7 +225,7 @@ class Connection:
         try:
             await self.request("logging/setLevel", {"level": level}, timeout=timeout)
         except (RpcError, ToolFailure) as exc:
-            logger().info("server.level.refused", server=self.link.label, level=level, reason=str(exc)[:200])
+            logger().info("server.level.refused", server=self.link.label, level=level, reason=self.link.excerpt(exc))
 
     async def subscribe(self, uri: str, wanted: Sequence[str], timeout: float) -> None:
         """Hear of changes of a resource; `wanted` are all that are subscribed to now."""
@@ -350,14 +350,14 @@ class Connection:
                 await self.request("subscriptions/listen", {"notifications": dict(wanted)}, timeout=None)
             except (RpcError, NeedsAuth, WrongStatus) as exc:
                 if not (isinstance(exc, WrongStatus) and exc.error.retryable):
-                    logger().info("server.listen.refused", server=self.link.label, reason=str(exc)[:200])
+                    logger().info("server.listen.refused", server=self.link.label, reason=self.link.excerpt(exc))
                     return
             except Unreachable as exc:
                 if exc.refused:
                     self.link.lose(str(exc))
                     return
             except ToolFailure as exc:
-                logger().debug("server.listen.ended", server=self.link.label, reason=str(exc)[:200])
+                logger().debug("server.listen.ended", server=self.link.label, reason=self.link.excerpt(exc))
             lived = loop.time() - opened > _STREAM_WORTH_TELLING
             pause = _RELISTEN_PAUSE if lived else min(pause * 2, _LONGEST_PAUSE)
             await asyncio.sleep(pause)
@@ -401,7 +401,7 @@ class Connection:
             except (RpcError, ToolFailure) as exc:
                 if not acknowledged.event.is_set():
                     raise
-                logger().debug("server.updates.ended", server=self.link.label, reason=str(exc)[:200])
+                logger().debug("server.updates.ended", server=self.link.label, reason=self.link.excerpt(exc))
             pause = _RELISTEN_PAUSE if loop.time() - opened > _STREAM_WORTH_TELLING else min(pause * 2, _LONGEST_PAUSE)
             await asyncio.sleep(pause)
             # What changed meanwhile cannot be had again: whoever wants it has to look, once the stream stands.
@@ -418,7 +418,7 @@ class Connection:
                 self.link.lose(str(exc))
             except (ToolFailure, RpcError) as exc:
                 # It answered, or is slow: it is there.
-                logger().debug("server.heartbeat.odd", server=self.link.label, reason=str(exc)[:200])
+                logger().debug("server.heartbeat.odd", server=self.link.label, reason=self.link.excerpt(exc))
 
 
 class _Acknowledged(Nobody):

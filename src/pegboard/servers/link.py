@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pegboard import exactjson
-from pegboard.log import logger
+from pegboard.log import Redactor, logger
 from pegboard.protocol import envelope
 from pegboard.protocol.eras import SUBSCRIPTION_KEY
 from pegboard.result import ToolErrorCode, ToolFailure, unavailable
@@ -132,10 +132,17 @@ class Link:
     """One JSON-RPC conversation with a server."""
 
     def __init__(
-        self, wire: Wire, *, label: str, on_notification: OnNotification = ignore, on_request: OnRequest = refuse
+        self,
+        wire: Wire,
+        *,
+        label: str,
+        on_notification: OnNotification = ignore,
+        on_request: OnRequest = refuse,
+        redactor: Redactor | None = None,
     ) -> None:
         self.wire = wire
         self.label = label
+        self._redactor = redactor or Redactor()
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         # Whoever takes over the conversation puts itself in here.
         self.on_notification = on_notification
@@ -148,6 +155,11 @@ class Link:
         self._answering: dict[Any, asyncio.Task[None]] = {}
         # Requests that were given up, for whoever still wants to know whether they were answered.
         self._given_up: OrderedDict[int, Any] = OrderedDict()
+
+    def excerpt(self, said: object) -> str:
+        """What may be logged of what a server said: without its secrets, and not all of a long text."""
+        # Cleaned before it is cut: half a secret would not be known as one.
+        return self._redactor.clean(str(said))[:200]
 
     async def request(
         self,
@@ -268,7 +280,9 @@ class Link:
                 self.deliver(single, origin)
             except Exception as exc:
                 # One message must never cost those that came behind it.
-                logger().error("server.message.failed", server=self.label, error=f"{type(exc).__name__}: {exc}")
+                logger().error(
+                    "server.message.failed", server=self.label, error=self.excerpt(f"{type(exc).__name__}: {exc}")
+                )
 
     def settle_verbatim(self, text: bytes) -> bool:
         """Hand a result on as it is to a request that wants it so; anything else is for the general way."""
@@ -283,7 +297,9 @@ class Link:
         """Something came that cannot be read; if it shows which request it answers, that one fails."""
         match = _ID_FIRST.search(head) or _ID_LAST.search(tail)
         pending = self._pending.get(int(match.group(1))) if match else None
-        logger().warning("server.message.unreadable", server=self.label, reason=reason[:200], answer=bool(pending))
+        logger().warning(
+            "server.message.unreadable", server=self.label, reason=self.excerpt(reason), answer=bool(pending)
+        )
         if pending is not None:
             _fail(pending, broken_answer(self.label, reason))
 

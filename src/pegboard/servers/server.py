@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from pegboard.config import ServerSpec
-from pegboard.log import Redactor, logger
+from pegboard.log import logger
 from pegboard.protocol.eras import Era, severity
 from pegboard.result import ToolFailure, error_of, invalid, unavailable
 from pegboard.servers.breaker import Breaker
@@ -127,7 +127,6 @@ class Server:
         self._watcher = watcher
         self._loop = asyncio.get_running_loop()
         self.breaker = Breaker(self._loop.time)
-        self._redactor = Redactor.of(spec.secrets)
         self._held: dict[str | None, _Held] = {}
         self._opening: dict[str | None, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -328,7 +327,6 @@ class Server:
             # Another address is another server, and nobody has seen that one.
             self.greeting = self.last_seen = self.latency = None
         self.spec = spec
-        self._redactor = Redactor.of(spec.secrets)
         if same:
             return
         # First the state, then the clean-up: nobody may find a server that is neither on nor off.
@@ -506,7 +504,7 @@ class Server:
 
     async def _greeted(self, spec: ServerSpec, era: Era | None, ear: _Ear, announced: Mapping[str, Any]) -> Connection:
         wire = _wire(spec, self._keeper)
-        link = Link(wire, label=self.name)
+        link = Link(wire, label=self.name, redactor=spec.redactor)
         try:
             await wire.start(link)
             greeting = await greet(link, era, duplex=spec.transport != "http", capabilities=announced)
@@ -637,7 +635,7 @@ class Server:
             self._watcher.state_changed(self)
 
     def _clean(self, text: str) -> str:
-        return self._redactor.clean(text)
+        return self.spec.redactor.clean(text)
 
     def _cleaned(self, failure: ToolFailure) -> ToolFailure:
         """The same failure without anything secret in its words."""

@@ -268,7 +268,7 @@ class HttpWire:
                     return
             except Exception as exc:
                 failures += 1
-                logger().warning("server.stream.ended", server=self._label, error=str(exc)[:200])
+                logger().warning("server.stream.ended", server=self._label, error=self._link.excerpt(exc))
             await asyncio.sleep(min(_pause(stream) * 2**failures, _LONGEST_PAUSE))
             if stream.last_id is None:
                 # What was said meanwhile cannot be had again.

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 
 from pegboard import exactjson
 from pegboard.config import ServerSpec
-from pegboard.log import Redactor
 from pegboard.protocol.envelope import one_line
 from pegboard.result import ToolFailure
 from pegboard.servers.keeper import Keeper
@@ -27,7 +26,6 @@ class StdioWire:
     def __init__(self, spec: ServerSpec, keeper: Keeper) -> None:
         self._spec = spec
         self._keeper = keeper
-        self._redactor = Redactor.of(spec.secrets)
         self._complaints: deque[str] = deque(maxlen=_STDERR_LINES)
         self._process: Process | None = None
         self._link: Link | None = None
@@ -99,7 +97,7 @@ class StdioWire:
     def _with_complaint(self, reason: str) -> str:
         """The last thing it said on stderr is mostly why it ended."""
         # Cleaned before it is cut: half a secret would not be known as one.
-        said = self._redactor.clean(" | ".join(self._complaints))[-500:]
+        said = self._spec.redactor.clean(" | ".join(self._complaints))[-500:]
         return f"{reason}; it said: {said}" if said else reason
 
 
