@@ -90,6 +90,26 @@ def nearest(name: str, known: Collection[str], limit: int = 3) -> list[str]:
     return [candidate for _, candidate in good[:limit]]
 
 
+def misspelt(word: str, known: Collection[str]) -> str | None:
+    """The known word that was meant by one in another spelling, or with a slip of the pen in it, if any."""
+    spelling = _spelling(word)
+    return next((each for each in sorted(known) if _is_slip(spelling, _spelling(each))), None)
+
+
+def _spelling(word: str) -> str:
+    return word.lower().replace("_", "").replace("-", "")
+
+
+def _is_slip(a: str, b: str) -> bool:
+    """Whether at most one letter was added, left out, changed or swapped with the next (edit distance 1)."""
+    if abs(len(a) - len(b)) > 1:
+        return False
+    start = next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    rests = {a[start + 1 :] == b[start + 1 :], a[start:] == b[start + 1 :], a[start + 1 :] == b[start:]}
+    swapped = a[start : start + 2] == b[start : start + 2][::-1] and a[start + 2 :] == b[start + 2 :]
+    return swapped or True in rests
+
+
 def _likeness(a: str, b: str) -> float:
     matcher = difflib.SequenceMatcher(None, a, b)
     # The two upper bounds are cheap and rule out almost every candidate among thousands.

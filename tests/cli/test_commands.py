@@ -179,13 +179,32 @@ def test_doctor_looks_at_a_postgresql_storage(tmp_path: Path, postgres_url: str)
 def test_a_bad_config_is_one_message_and_exit_3(tmp_path: Path) -> None:
     """Every command that reads the config says file, place and reason, and does nothing."""
     path = tmp_path / "pegboard.json"
-    path.write_text('{"mcpServers": {"one": {"command": 5}}}')
+    path.write_text('{"mcpServers": {"one": {"command": "x"}}, "pegboard": {"expose": 5}}')
     for command in (("tools",), ("servers",), ("serve", "--port", "0"), ("call", "x"), ("refresh",)):
         done = pegboard(*command, config=path)
         assert done.returncode == 3, command
         assert done.stderr.startswith(f"pegboard: {path}:1:")
     missing = pegboard("tools", config=tmp_path / "nothing.json")
     assert missing.returncode == 3
+
+
+def test_a_mistake_in_one_entry_costs_that_server_alone(tmp_path: Path) -> None:
+    """It is invalid, and says where and why; the other servers answer, alone and beside a gateway."""
+    servers = {"one": toy(), "odd": {"comand": "uvx"}, "args": toy({"args": "x"})}
+    path = write_config(tmp_path / "pegboard.json", servers)
+
+    def look() -> None:
+        rows = {row["name"]: row for row in json.loads(ok("servers", "--json", config=path))["data"]["servers"]}
+        assert [rows[name]["state"] for name in ("odd", "args")] == ["invalid", "invalid"]
+        assert 'mcpServers.odd.comand is not a key: use "command"' in rows["odd"]["lastError"]
+        assert f"{path}:1:" in rows["args"]["lastError"]
+        assert ok("call", "one__echo", "{}", config=path).strip() == "{}"
+
+    look()
+    with serving(path):
+        look()
+        refused = pegboard("call", "odd__x", config=path)
+        assert (refused.returncode, 'use "command"' in refused.stderr) == (2, True)
 
 
 def test_a_config_found_in_a_folder_is_used_only_when_trusted(tmp_path: Path) -> None:

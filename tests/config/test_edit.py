@@ -225,7 +225,7 @@ def test_a_second_server_without_a_prefix_is_refused(path: Path) -> None:
         b'{"mcpServers": {"git": {"command": "uvx"}} // comma\n "x": 1}',
         b"[]",
         b'{"mcpServers": []}',
-        b'{"mcpServers": {"git": "uvx"}}',
+        b'{"mcpServers": ["git"]}',
         b'{"mcpServers": {"git": {"command": "uvx"}, "Git": {"command": "uvx"}}}',
         b'{"mcpServers": {"git": {"command": "\xff"}}}',
         b"// nothing but a comment",
@@ -244,6 +244,21 @@ def test_a_broken_file_is_never_rewritten(path: Path, content: bytes, change: Ch
     assert str(changing.value) == str(reading.value)
     assert path.read_bytes() == content
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_an_entry_that_cannot_be_read_is_not_added(path: Path) -> None:
+    """It is refused with the reason; one that stands there already hinders no change of the others, nor its removal."""
+    before = '{"mcpServers": {"odd": {"url": 1}, "list": [], "git": {"command": "uvx"}}}'
+    path.write_text(before, "utf-8")
+    with pytest.raises(ConfigError, match=r"mcpServers\.new\.url is not an address"):
+        add_server(path, "new", {"type": "http", "url": "https://h:99999/"})
+    assert path.read_text("utf-8") == before
+    switch_server(path, "git", enabled=False)
+    with pytest.raises(ConfigError, match=r"mcpServers\.list must be an object"):
+        switch_server(path, "list", enabled=False)
+    remove_server(path, "list")
+    remove_server(path, "odd")
+    assert list(json.loads(path.read_text("utf-8"))["mcpServers"]) == ["git"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the system words it differently")

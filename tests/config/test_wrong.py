@@ -15,13 +15,18 @@ from pegboard.config import ConfigError, Settings, read_settings
 from pegboard.config.read import parse_settings
 
 
-def complaint(folder: Path, content: str | bytes) -> str:
-    """What is said of a file with this content, without the file's own path."""
+def complaint(folder: Path, content: str | bytes, server: str | None = None) -> str:
+    """What is said of a file with this content, or of this server alone, without the file's own path."""
     path = folder / "pegboard.json"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    with pytest.raises(ConfigError) as caught:
-        read_settings(path, {})
-    message = str(caught.value)
+    if server is None:
+        with pytest.raises(ConfigError) as caught:
+            read_settings(path, {})
+        message = str(caught.value)
+    else:
+        spec = read_settings(path, {}).servers[server]
+        assert spec.malformed
+        message = spec.problem or ""
     assert "\n" not in message
     assert message.startswith(f"{path}:")
     return message.removeprefix(f"{path}:")
@@ -161,6 +166,12 @@ def _with(path: str, value: object) -> dict[str, Any]:
     return config
 
 
+def _server_of(path: str) -> str | None:
+    """The server whose entry a dotted path leads into, if it does."""
+    section, _, rest = path.partition(".")
+    return rest.partition(".")[0] or None if section == "mcpServers" else None
+
+
 def written(path: str, value: str) -> tuple[str, str]:
     """A file with this JSON text at this path and nothing else wrong, and the text's line and column."""
     text = json.dumps(_with(path, "@@"), indent=2)
@@ -173,7 +184,7 @@ def written(path: str, value: str) -> tuple[str, str]:
 def test_a_value_of_the_wrong_kind(tmp_path: Path, path: str, value: object, wanted: str) -> None:
     """Every setting refuses every other kind of value, and says where it is and what it should be."""
     text, place = written(path, json.dumps(value))
-    assert complaint(tmp_path, text).startswith(f"{place}: {path} must be {wanted}, found ")
+    assert complaint(tmp_path, text, _server_of(path)).startswith(f"{place}: {path} must be {wanted}, found ")
 
 
 _HUGE = "1" + "0" * 5000
@@ -238,7 +249,7 @@ _HUGE = "1" + "0" * 5000
 def test_a_value_that_means_nothing(tmp_path: Path, path: str, value: str, reason: str) -> None:
     """A value that cannot be used is refused with place, path and reason, whatever its size."""
     text, place = written(path, value)
-    assert complaint(tmp_path, text).startswith(f"{place}: {path} {reason}")
+    assert complaint(tmp_path, text, _server_of(path)).startswith(f"{place}: {path} {reason}")
 
 
 @pytest.mark.parametrize(
@@ -255,14 +266,14 @@ def test_a_value_that_means_nothing(tmp_path: Path, path: str, value: str, reaso
 def test_what_was_found_is_shown(tmp_path: Path, value: object, shown: str) -> None:
     """The message shows what stands there, a long text or a whole object only by its kind."""
     text, _ = written("mcpServers.git.timeout", json.dumps(value))
-    assert complaint(tmp_path, text).endswith(f"must be a number of seconds, found {shown}")
+    assert complaint(tmp_path, text, "git").endswith(f"must be a number of seconds, found {shown}")
 
 
 @pytest.mark.parametrize(("digits", "shown"), [("9" * 40, "9" * 40), ("9" * 41, "a very long number")])
 def test_a_long_number_is_not_shown(tmp_path: Path, digits: str, shown: str) -> None:
     """A number that would fill the screen is only called long."""
     text, _ = written("mcpServers.git.command", digits)
-    assert complaint(tmp_path, text).endswith(f"must be a text, found {shown}")
+    assert complaint(tmp_path, text, "git").endswith(f"must be a text, found {shown}")
 
 
 @pytest.mark.parametrize("content", ["[]", '"x"', "1", "true"])
@@ -288,19 +299,61 @@ def test_the_file_cannot_be_null(tmp_path: Path) -> None:
 )
 def test_a_missing_variable_hides_no_wrong_kind(tmp_path: Path, entry: dict[str, Any]) -> None:
     """Whether a file can be used does not depend on which variables happen to be set."""
-    assert " must be " in complaint(tmp_path, json.dumps({"mcpServers": {"git": entry}}))
+    assert " must be " in complaint(tmp_path, json.dumps({"mcpServers": {"git": entry}}), "git")
 
 
-def test_one_bad_entry_spoils_the_whole_file(tmp_path: Path) -> None:
-    """Nothing half is returned: a wrong value in the last server keeps the first from starting."""
-    config = {"mcpServers": {"git": {"command": "uvx"}, "docs": {"url": 1}}}
-    assert "mcpServers.docs.url must be a text" in complaint(tmp_path, json.dumps(config))
+def test_a_mistake_in_one_entry_is_that_servers_alone(tmp_path: Path) -> None:
+    """It is invalid and says where and why; the others are as they were, and one that is disabled stays so."""
+    entries = {"git": {"command": "uvx"}, "docs": {"url": 1}, "off": {"url": 1, "disabled": True}, "odd": []}
+    text = json.dumps({"mcpServers": entries})
+    assert "mcpServers.docs.url must be a text" in complaint(tmp_path, text, "docs")
+    assert "mcpServers.odd must be an object, found a list" in complaint(tmp_path, text, "odd")
+    servers = read_settings(tmp_path / "pegboard.json", {"DOCS_MCP_URL": "https://d.example"}).servers
+    assert (servers["git"].problem, servers["git"].command) == (None, "uvx")
+    # An address from the environment does not mend the entry.
+    assert servers["docs"].problem is not None
+    assert [spec.enabled for spec in servers.values()] == [True, True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        *(("comand", "command"), ("agrs", "args"), ("envs", "env"), ("header", "headers"), ("Url", "url")),
+        *(("cmd", "command"), ("httpUrl", "url"), ("uri", "url"), ("commnad", "command"), ("commandd", "command")),
+        *(("timout", "timeout"), ("start_timeout", "startTimeout"), ("enable", "enabled"), ("keyword", "keywords")),
+    ],
+)
+def test_a_misspelt_key_is_a_mistake(tmp_path: Path, key: str, meant: str) -> None:
+    """The message has its place and the key that was meant."""
+    text = json.dumps({"mcpServers": {"git": {"command": "uvx", key: "x"} if meant != "command" else {key: "x"}}})
+    place = text.index(f'"{key}"') + len(key) + 5
+    assert complaint(tmp_path, text, "git") == f'1:{place}: mcpServers.git.{key} is not a key: use "{meant}"'
+
+
+@pytest.mark.parametrize(
+    "key", ["title", "tags", "alwaysAllow", "autoApprove", "description", "icon", "envFile", "dev"]
+)
+def test_keys_of_other_clients_are_no_mistake(tmp_path: Path, key: str) -> None:
+    """A snippet for another client pastes in, with all that only that client understands."""
+    path = tmp_path / "pegboard.json"
+    path.write_text(json.dumps({"mcpServers": {"git": {"command": "uvx", key: "x"}}}))
+    assert read_settings(path, {}).servers["git"].problem is None
+
+
+def test_an_entry_without_an_address_says_where_and_what_is_missing(tmp_path: Path) -> None:
+    """Neither a command nor a URL, or not the one that its type needs."""
+    path = tmp_path / "pegboard.json"
+    path.write_text('{"mcpServers": {\n "a": {}, "b": {"type": "http"}, "c": {"args": []}}}')
+    missing = [("a", "2:7", "command or url"), ("b", "2:16", "url"), ("c", "2:39", "command")]
+    assert [spec.problem for spec in read_settings(path, {}).servers.values()] == [
+        f'{path}:{place}: Invalid MCP server config for "{name}": missing {what}' for name, place, what in missing
+    ]
 
 
 def test_an_address_with_a_password_is_not_repeated(tmp_path: Path) -> None:
     """The message about a bad address does not show it: it can hold a password."""
     config = {"mcpServers": {"docs": {"url": "https://ada:tulip℀42@d.example/"}}}
-    message = complaint(tmp_path, json.dumps(config))
+    message = complaint(tmp_path, json.dumps(config), "docs")
     assert "mcpServers.docs.url is not an address" in message
     assert "tulip" not in message
 

@@ -14,6 +14,7 @@ from pegboard import jsonc
 from pegboard.config.locate import run_file
 from pegboard.config.read import decode, parse_settings
 from pegboard.config.settings import ConfigError
+from pegboard.exactjson import as_object
 from pegboard.names import fold_server_name
 
 _SECTIONS = ("mcpServers", "servers")
@@ -25,7 +26,11 @@ def add_server(path: Path, name: str, entry: Mapping[str, object]) -> None:
     def change(text: str) -> str:
         if _find(text, name) is not None:
             raise ConfigError(f'{path}: there is a server "{name}" already')
-        return _set_new(text, name, entry)
+        changed = _set_new(text, name, entry)
+        added = parse_settings(changed, path, os.environ).servers[fold_server_name(name)]
+        if added.malformed:
+            raise ConfigError(added.problem or "")
+        return changed
 
     _rewrite(path, change)
 
@@ -43,7 +48,9 @@ def switch_server(path: Path, name: str, *, enabled: bool, known_elsewhere: bool
         if found is None and known_elsewhere:
             return _set_new(text, name, {"enabled": enabled})
         entry = _entry(path, text, name)
-        current = cast("dict[str, Any]", cast("dict[str, Any]", _root(text)[entry[0]])[entry[1]])
+        current = as_object(_root(text)[entry[0]][entry[1]])
+        if current is None:
+            raise ConfigError(f"{path}: {'.'.join(entry)} must be an object")
         if "disabled" in current:
             text = jsonc.remove(text, (*entry, "disabled"))
             current = {key: value for key, value in current.items() if key != "disabled"}

@@ -49,7 +49,7 @@ def _apply(known: ServerSpec | None, name: str, variable: str, environment: Mapp
             command=None,
             args=(),
             # A problem of a server whose address is known is one of its headers, and still is one.
-            problem=f"{variable}_MCP_URL {problem}" if problem else (spec.problem if spec.url else None),
+            problem=f"{variable}_MCP_URL {problem}" if problem else (spec.problem if _stays(spec) else None),
         )
         spec = replace(spec, secrets=spec.secrets | secrets_of(spec, ()))
         if key := environment.get(f"{variable}_API_KEY", "").strip():
@@ -61,6 +61,10 @@ def _apply(known: ServerSpec | None, name: str, variable: str, environment: Mapp
             return None
         return replace(spec, problem=spec.problem or f'Invalid MCP server config for "{name}": missing url')
     return spec
+
+
+def _stays(spec: ServerSpec) -> bool:
+    return spec.url is not None or spec.malformed
 
 
 def _switched(spec: ServerSpec, variable: str, word: str) -> ServerSpec:

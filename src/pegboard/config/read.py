@@ -17,7 +17,8 @@ from pegboard.config.secrets import secrets_of
 from pegboard.config.settings import ConfigError, Instance, ServerSpec, Settings, Transport
 from pegboard.config.shape import Node
 from pegboard.config.variables import MissingVariable, Variables
-from pegboard.names import fold_server_name
+from pegboard.exactjson import as_object
+from pegboard.names import fold_server_name, misspelt
 
 _TRANSPORTS: dict[str, Transport] = {
     "stdio": "stdio",
@@ -27,6 +28,13 @@ _TRANSPORTS: dict[str, Transport] = {
     "streamable_http": "http",
     "sse": "sse",
 }
+# All that an entry can say to Pegboard.
+KEYS = frozenset(
+    {"type", "command", "args", "env", "cwd", "url", "serverUrl", "headers", "apiKeyFromEnv", "enabled", "disabled"}
+    | {"timeout", "connectTimeout", "startTimeout", "idleTimeout", "ttl", "prefix", "instance", "tools", "keywords"}
+)
+# Words of others for ours.
+_ALIASES = {"cmd": "command", "httpUrl": "url", "uri": "url", "arguments": "args", "environment": "env"}
 
 
 def read_settings(path: Path | None, environment: Mapping[str, str]) -> Settings:
@@ -71,7 +79,7 @@ def _servers(root: Node, environment: Mapping[str, str], remarks: list[str]) -> 
     for section in ("mcpServers", "servers"):
         node = root.get(section)
         for entry in node.children() if node else []:
-            spec = _server(entry, environment)
+            spec = _server_or_mistake(entry, environment)
             if spec.name in servers:
                 first = servers[spec.name].given_name
                 raise entry.wrong(f'and "{first}" are both "{spec.name}" in snake_case: rename one of them')
@@ -86,6 +94,31 @@ def _check_prefixes(root: Node, servers: Mapping[str, ServerSpec]) -> None:
     bare = [spec.given_name for spec in servers.values() if not spec.prefix]
     if len(bare) > 1:
         raise root.wrong(f'has "prefix": false for {", ".join(bare)}: one server at most can go without a prefix')
+
+
+def _server_or_mistake(entry: Node, environment: Mapping[str, str]) -> ServerSpec:
+    """One server; a mistake inside its entry is its own problem, and the others go on."""
+    try:
+        _check_keys(entry)
+        return _server(entry, environment)
+    except ConfigError as exc:
+        members = as_object(entry.value) or {}
+        return ServerSpec(
+            name=fold_server_name(entry.key),
+            given_name=entry.key,
+            enabled=members.get("enabled") is not False and members.get("disabled") is not True,
+            problem=str(exc),
+            malformed=True,
+        )
+
+
+def _check_keys(entry: Node) -> None:
+    """Other clients have keys of their own, which mean nothing here; one that is almost ours is a mistake."""
+    members = entry.members()
+    for key in members:
+        meant = None if key in KEYS else _ALIASES.get(key) or misspelt(key, KEYS)
+        if meant is not None and meant not in members:
+            raise Node(entry.document, entry.file, (*entry.path, key), None).wrong(f'is not a key: use "{meant}"')
 
 
 def _server(entry: Node, environment: Mapping[str, str]) -> ServerSpec:
@@ -128,7 +161,7 @@ def _address(entry: Node) -> dict[str, Any]:
     if transport == "stdio":
         return found | _command(entry)
     if url is None:
-        return found | {"problem": _missing(fold_server_name(entry.key), "url")}
+        return found | {"problem": _missing_in(entry, "url")}
     found["url"] = url.text()
     if "${" not in url.text() and (problem := url_problem(url.text())):
         raise url.wrong(problem)
@@ -141,7 +174,7 @@ def _command(entry: Node) -> dict[str, Any]:
     command = entry.get("command")
     if command is None:
         meant = entry.get("type") or entry.get("args")
-        return {"problem": _missing(fold_server_name(entry.key), "command" if meant else "url")}
+        return {"problem": _missing_in(entry, "command" if meant else "command or url")}
     found: dict[str, Any] = {"command": command.text()}
     if node := entry.get("args"):
         found["args"] = node.texts()
@@ -180,6 +213,14 @@ def _at_home(path: str) -> str:
         return os.path.expanduser(path)  # noqa: PTH111
     except ValueError:
         return path
+
+
+def _missing_in(entry: Node, what: str) -> str:
+    name = fold_server_name(entry.key)
+    if entry.value and not entry.members().keys() - {"enabled", "disabled"}:
+        # It only switches a server that the environment was to define.
+        return _missing(name, "url")
+    return f"{entry.place}: {_missing(name, what)}"
 
 
 def _missing(name: str, what: str) -> str:

@@ -25,11 +25,16 @@ class Node:
     path: tuple[str | int, ...]
     value: Any
 
+    @property
+    def place(self) -> str:
+        """File, line and column."""
+        line, column = self.document.place(self.path)
+        return f"{self.file}:{line}:{column}"
+
     def wrong(self, reason: str) -> ConfigError:
         """The error of a value that cannot be used, with file, place and reason."""
-        line, column = self.document.place(self.path)
         where = ".".join(str(part) for part in self.path) or "the file"
-        return ConfigError(f"{self.file}:{line}:{column}: {where} {reason}")
+        return ConfigError(f"{self.place}: {where} {reason}")
 
     def expected(self, what: str) -> ConfigError:
         """The error of a value of the wrong kind."""
@@ -111,17 +116,17 @@ class Node:
             raise self.wrong(f"must be one of {', '.join(choices)}, found {self._found()}")
         return cast("str", self.value)
 
-
-def _kind(value: Any) -> str:
-    if isinstance(value, str):
-        return f'"{value}"' if len(value) <= 40 else "a text"
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
     def _found(self) -> str:
         """What stands there, as far as it may be shown."""
         if isinstance(self.value, str) and not _SECRET_PLACES.isdisjoint(map(str, self.path)):
             return "a text"
         return _kind(self.value)
 
+
+def _kind(value: Any) -> str:
+    if isinstance(value, str):
+        return f'"{value}"' if len(value) <= 40 else "a text"
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
         return digits if len(digits := _digits(value)) <= 40 else "a very long number"
     return _KINDS.get(cast("type[Any]", type(value)), "something else")
 
