@@ -113,7 +113,7 @@ class House:
 
     async def settle(self) -> None:
         """Wait until nobody is being asked."""
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             while running := [*self.discovery._running.values(), *self.discovery._asking]:
                 await asyncio.wait(running)
                 await asyncio.sleep(0)

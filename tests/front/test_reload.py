@@ -27,7 +27,7 @@ async def test_treatment_changes_without_a_new_connection(tmp_path: Path) -> Non
     """Another time limit or filter applies at once, and the process stays."""
     async with open_gateway(tmp_path, {"one": toy()}) as gateway, http_client(gateway.mcp) as client:
         pid = await client.text("one__pid")
-        await gateway.configure({"one": toy({"timeout": 0.3, "tools": {"deny": ["rich"]}})})
+        await gateway.configure({"one": toy({"timeout": 1.5, "tools": {"deny": ["rich"]}})})
         assert "one__rich" not in await client.names()
         assert await client.text("one__pid") == pid
         assert "timed out" in await client.text("one__sleep", {"seconds": 5})

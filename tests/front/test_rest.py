@@ -122,7 +122,7 @@ async def test_availability_follows_the_connection_at_once(tmp_path: Path) -> No
 
 async def test_a_call_over_rest(tmp_path: Path) -> None:
     """`data` is the server's result as it is; every failure has the one error shape and a fitting status."""
-    async with rest(tmp_path, {"one": toy({"timeout": 0.5})}) as (http, _):
+    async with rest(tmp_path, {"one": toy({"timeout": 1.5})}) as (http, _):
         result = await data(http, "/api/tools/one__echo/call", "POST", json={"arguments": {"big": 2**80, "é": None}})
         assert json.loads(result["content"][0]["text"]) == {"big": 2**80, "é": None}
         assert (await data(http, "/api/tools/one__fails/call", "POST"))["isError"] is True

@@ -238,7 +238,8 @@ async def test_a_call_of_a_server_never_seen_connects_discovers_and_calls(tmp_pa
 async def test_a_call_beyond_its_time_limit_is_unavailable_and_told_to_the_server(tmp_path: Path, kind: str) -> None:
     """`timeout` runs out: a retryable error for this call, a cancellation for the server, nothing for anyone else."""
     with http_toy(Settings(era="handshake")) as listening:
-        entry = toy({"timeout": 0.5}, era="handshake") if kind == "stdio" else {"url": listening.url, "timeout": 0.5}
+        limit = {"timeout": 1.5}
+        entry = toy(limit, era="handshake") if kind == "stdio" else {"url": listening.url, **limit}
         async with open_gateway(tmp_path, {"one": entry}) as gateway, http_client(gateway.mcp) as client:
             await client.names()
             result = await client.call("one__sleep", {"seconds": 60})
@@ -255,10 +256,10 @@ async def test_a_call_beyond_its_time_limit_is_unavailable_and_told_to_the_serve
 
 async def test_progress_keeps_a_long_call_alive(tmp_path: Path) -> None:
     """A server that reports progress is at work: its time limit starts anew with each report."""
-    async with open_gateway(tmp_path, {"one": toy({"timeout": 0.6})}) as gateway, http_client(gateway.mcp) as client:
+    async with open_gateway(tmp_path, {"one": toy({"timeout": 2})}) as gateway, http_client(gateway.mcp) as client:
         await client.names()
         seen: list[Any] = []
-        result = await client.call("one__progress", {"steps": 6, "pause": 0.3}, on_progress=seen.append)
+        result = await client.call("one__progress", {"steps": 6, "pause": 0.5}, on_progress=seen.append)
         assert result["content"][0]["text"].startswith("6 steps")
 
 

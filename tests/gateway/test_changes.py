@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import random
 import signal
@@ -120,16 +119,20 @@ async def test_a_client_hears_only_of_its_own_view(tmp_path: Path) -> None:
 
 async def test_no_notice_when_nothing_really_changed(tmp_path: Path) -> None:
     """A refresh that finds the same tools is told to nobody."""
+    await meet(tmp_path, {"one": toy()})
     async with open_gateway(tmp_path, {"one": toy()}) as gateway, http_client(gateway.mcp) as client:
-        await client.until_listed(lambda names: "one__echo" in names)
-        await asyncio.sleep(0.2)
-        before = client.changes()
+        await client.names()
         for _ in range(3):
             assert (await gateway.board.refresh()).success
         await client.call("one__change", {"add": ["x"], "announce": False})
         await client.call("one__change", {"remove": ["x"]})
-        await asyncio.sleep(0.3)
-        assert client.changes() == before
+        await eventually(lambda: not gateway.board.discovery._running and gateway.board.lists.tools._timer is None)
+        # A notice of the real change would come after any of those that must not be.
+        await client.call("one__change", {"add": ["y"]})
+        await client.until_changes(1)
+        await client.names()
+        await eventually(lambda: gateway.board.lists.tools._timer is None)
+        assert client.changes() == 1
 
 
 async def test_stopping_an_idle_server_is_no_loss(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +157,8 @@ async def test_starting_takes_no_connection_and_a_second_gateway_says_so(tmp_pat
     config = write_config(tmp_path / "pegboard.json", {"one": toy(log=str(log))})
     with serving(config) as (_, url):
         port = url.rsplit(":", 1)[1].removesuffix("/mcp")
-        time.sleep(0.2)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health") as answer:
+            assert answer.status == 200
         assert not log.exists()
         command = [sys.executable, "-m", "pegboard", "serve", "--config", str(config), "--port", port]
         second = await asyncio.to_thread(
@@ -165,3 +166,4 @@ async def test_starting_takes_no_connection_and_a_second_gateway_says_so(tmp_pat
         )
         assert second.returncode == 1
         assert f"cannot listen on 127.0.0.1:{port}" in second.stderr
+        assert not log.exists()

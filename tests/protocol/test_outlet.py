@@ -15,7 +15,7 @@ from pegboard.protocol.outlet import Outlet, Refused, progress_token
 
 pytestmark = pytest.mark.anyio
 
-LIMIT = 5.0
+LIMIT = 30.0
 
 
 class Channel:

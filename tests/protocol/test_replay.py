@@ -13,7 +13,7 @@ from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPC
 from pegboard.protocol.replay import AFTERLIFE, Replay, Shelf
 
 pytestmark = pytest.mark.anyio
-LIMIT = 5.0
+LIMIT = 30.0
 PLENTY = 1_000_000
 
 

@@ -44,7 +44,7 @@ pytestmark = pytest.mark.anyio
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = ROOT / "src" / "pegboard"
-LIMIT = 5.0
+LIMIT = 30.0
 BIG = 2**70
 GATEWAY, SESSIONS, HEADERS = "protocol/gateway.py", "protocol/sessions.py", "protocol/headers.py"
 

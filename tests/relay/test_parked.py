@@ -19,7 +19,7 @@ from pegboard.servers.party import Party
 
 pytestmark = pytest.mark.anyio
 
-LIMIT = 5.0
+LIMIT = 30.0
 INVALID_PARAMS = -32602
 METHOD_NOT_FOUND = -32601
 FORM = {"mode": "form", "message": "Your name?", "requestedSchema": {"type": "object", "properties": {}}}

@@ -18,7 +18,7 @@ from pegboard.servers.party import Nobody
 
 pytestmark = pytest.mark.anyio
 
-LIMIT = 5.0
+LIMIT = 30.0
 PATIENCE = 60.0
 DONE = {"content": [], "resultType": "complete"}
 CAPABILITIES = {"elicitation": {}, "sampling": {}, "roots": {}}

