@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("notices", "catalog", "servers"),
     ("relay",),
     ("toolsets", "loaded"),
-    ("lists",),
+    ("lists", "gate"),
     ("board",),
     ("pegboard", "blocking"),
     ("front",),

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pegboard.catalog.discovery import Discovery
-from pegboard.catalog.finder import Finder, Hit, category, is_guide
+from pegboard.catalog.finder import Finder, Hit, category
 from pegboard.catalog.library import Entry, Library
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.config import ServerSpec, Settings, locate, read_settings
 from pegboard.exactjson import as_object
+from pegboard.gate import Gate, refusal_of_remote
 from pegboard.lists import Lists
 from pegboard.loaded import LoadedTools
 from pegboard.log import logger, new_trace_id, trace_id, trace_scope
@@ -34,7 +35,7 @@ from pegboard.storage import Storage, StorageError, open_storage
 from pegboard.telemetry import span
 from pegboard.tool import Disposable, RegisteredTool, RelayingTool, Tool
 from pegboard.toolsets.chats import Chats, CurrentDialog, chat_index, chat_tools, local_sources
-from pegboard.toolsets.discovery import discovery_tools
+from pegboard.toolsets.discovery import ToolFind, discovery_tools
 from pegboard.toolsets.hooks import Hooks
 from pegboard.toolsets.memory import Memories, memory_tools
 from pegboard.toolsets.tasks import Project, Registry, task_tools
@@ -90,6 +91,7 @@ class Board:
         length = self.settings.max_name_length
         self.registry = ToolRegistry(max_name_length=length, on_change=self._tell)
         self.library = Library(max_name_length=length, order=lambda: self.servers, on_change=self._tell)
+        self.gate = Gate(self.registry, lambda: self.settings)
         self.loaded = LoadedTools(self.storage.boards, on_change=self._tell)
         self.lists = Lists(
             self.registry, self.library, self.loaded, hidden=self.unavailable_servers, settings=lambda: self.settings
@@ -245,19 +247,28 @@ class Board:
 
     async def find_tool(self, name: str, wanted: Filter = EVERYTHING) -> RegisteredTool:
         """The tool of this name, met for the first time if need be; else why there is none."""
-        tool = self.registry.get(name)
-        if tool is None:
+        if self.registry.get(name) is None:
             await self._meet_owner(name, wanted)
-            tool = self.registry.get(name)
-        if tool is None or not may_use(tool, wanted):
+        tool = self.gate.tool(name, wanted)
+        if tool is None:
             raise await self._unknown(name, wanted)
         return tool
 
     def known_tool(self, name: str, wanted: Filter = EVERYTHING) -> RegisteredTool | None:
         """The tool of this name as far as it is known here; nobody is asked."""
-        shelved = (tool for tools in self._shelved.values() for tool in tools if tool.name == name)
-        tool = self.registry.get(name) or next(shelved, None)
+        tool = self.registry.get(name) or next((tool for tool in self._put_by() if tool.name == name), None)
         return tool if tool is not None and wanted.admits(tool) else None
+
+    async def run_own(self, toolset: str, name: str, arguments: Mapping[str, Any], caller: Caller | None = None) -> Any:
+        """What a tool of Pegboard's own answers, for a front that wants the data alone; `ToolFailure` for the rest."""
+        caller = caller or Caller()
+        return await _answer_of(self.gate.own_tool(toolset, name, caller.filter), arguments, caller)
+
+    async def search(self, query: str, limit: int, caller: Caller) -> dict[str, Any]:
+        """What `tool_find` answers, for people and programs: they search also where models have no tools for it."""
+        tool = ToolFind(self)
+        self.gate.check_own(tool.name)
+        return await _answer_of(tool, {"query": query, "limit": limit}, caller)
 
     async def call_tool(self, name: str, params: Params | None, caller: Caller) -> Message:
         """Relay a call as it is and give the result as it is.
@@ -321,12 +332,15 @@ class Board:
     def tool_count(self, server: str) -> int:
         """How many tools of a server are known, whether it is enabled or not."""
         known = self.registry.server(server)
-        return len(known.tools) if known is not None else len(self._shelved.get(server, ()))
+        return len(known.tools) if known is not None else sum(map(self.gate.permits, self._shelved.get(server, ())))
 
     def known_tools(self) -> list[RegisteredTool]:
         """Every tool there is something to say about, those of disabled servers included; sorted by name."""
-        shelved = [tool for tools in self._shelved.values() for tool in tools]
-        return sorted([*self.registry.all(), *shelved], key=lambda tool: tool.name)
+        return sorted([*self.registry.all(), *self._put_by()], key=lambda tool: tool.name)
+
+    def _put_by(self) -> Iterator[RegisteredTool]:
+        """The tools of disabled servers, as far as the config lets them through."""
+        return (tool for tools in self._shelved.values() for tool in tools if self.gate.permits(tool))
 
     async def apply(self, settings: Settings) -> None:
         """Take over a changed config; clients stay connected, and only what changed is touched."""
@@ -349,11 +363,12 @@ class Board:
                 work.append(self._restore(name))
             elif self.servers[name].spec != spec:
                 work.append(self._replace(name, spec))
+        # Before anything waits: what is denied from now on is gone from now on.
+        self._hooks.apply(settings)
         # All at once: one process that is slow to end must not keep the others' tools in the list.
         await asyncio.gather(*work)
         self.memories.namespace = settings.memory_namespace
         self.chats.look_at_exports(settings.chats_exports)
-        self._hooks.apply(settings)
         self.finder.reconfigured()
         self._changed()
 
@@ -476,7 +491,7 @@ class Board:
     async def _unknown(self, name: str, wanted: Filter) -> UnknownTool:
         shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "…"
         if wanted.remote and (there := self.registry.get(name)) is not None and there.local_only:
-            return UnknownTool(f'"{name}" is only for clients on the machine that Pegboard runs on (chats.remote).')
+            return UnknownTool(refusal_of_remote(name))
         if renamed := self.settings.renamed.get(name) or FORMER_NAMES.get(name):
             return UnknownTool(
                 f'Unknown tool "{shown}": it is called "{renamed}" now{await self._state(renamed, wanted)}.'
@@ -505,7 +520,7 @@ class Board:
             likely = [*self.finder.like(name, _LIKELY), *self.registry.static()]
             known = [tool for each in likely if (tool := self.registry.get(each)) is not None]
         meant = self.registry.full_name(name)
-        return [tool.name for tool in (*known, *([meant] if meant else [])) if may_use(tool, wanted)]
+        return [tool.name for tool in (*known, *([meant] if meant else [])) if self.gate.admits(tool, wanted)]
 
     def _server_availability(self, server: Server) -> Availability:
         stale = self.discovery.stale_since.get(server.name)
@@ -583,6 +598,15 @@ class Board:
         task.add_done_callback(self._tasks.discard)
 
 
+async def _answer_of(tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> Any:
+    tool.check(arguments)
+    token = current.set(caller)
+    try:
+        return await tool.call(arguments)
+    finally:
+        current.reset(token)
+
+
 async def _call_static(tool: Tool, params: Params | None, caller: Caller) -> Message:
     token = current.set(caller)
     try:
@@ -594,11 +618,6 @@ async def _call_static(tool: Tool, params: Params | None, caller: Caller) -> Mes
         result["structuredContent"] = dict(answer.data)
     result["isError"] = answer.is_error
     return result
-
-
-def may_use(tool: RegisteredTool, wanted: Filter) -> bool:
-    """Whether a client may use a tool. A filter binds what the discovery tools find, not those themselves."""
-    return wanted.admits(tool) or is_guide(tool)
 
 
 def _listed(server: Server) -> bool:

@@ -35,12 +35,11 @@ from pegboard.function_tool import tool as tool_of
 from pegboard.loaded import session_board
 from pegboard.log import new_trace_id
 from pegboard.log import trace_id as current_trace
-from pegboard.relay.caller import Caller, current
+from pegboard.relay.caller import Caller
 from pegboard.result import ToolError, ToolResult, caught, unavailable
 from pegboard.retries import tried
 from pegboard.servers.link import Message
 from pegboard.tool import Disposable, RegisteredTool, ResultTool, Tool
-from pegboard.toolsets.discovery import ToolFind
 
 if TYPE_CHECKING:
     from pegboard.blocking import BlockingPegboard
@@ -362,14 +361,7 @@ class Pegboard:
         return call, call.refusal or await self.call(meant, call.arguments, timeout=timeout)
 
     async def _found(self, query: str, limit: int) -> dict[str, Any]:
-        tool = ToolFind(self._board)
-        arguments = {"query": query, "limit": limit}
-        tool.check(arguments)
-        token = current.set(self._caller)
-        try:
-            return await tool.call(arguments)
-        finally:
-            current.reset(token)
+        return await self._board.search(query, limit, self._caller)
 
     async def _loaded(self, names: Iterable[str], format: Format) -> list[dict[str, Any]]:
         tools = [await self._board.find_tool(self._names().meant(name)) for name in names]

@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pegboard.board import Board
-from pegboard.relay.caller import Caller, current
+from pegboard.relay.caller import Caller
 from pegboard.servers.server import Server
 from pegboard.tool import RegisteredTool
-from pegboard.toolsets.discovery import ToolFind
 from pegboard.view import EVERYTHING, Filter
 
 
@@ -68,14 +67,7 @@ def tool_row(board: Board, tool: RegisteredTool) -> dict[str, Any]:
 
 async def found(board: Board, query: str, limit: int, wanted: Filter = EVERYTHING) -> dict[str, Any]:
     """What `tool_find` answers, for whoever is no model."""
-    tool = ToolFind(board)
-    arguments = {"query": query, "limit": limit}
-    tool.check(arguments)
-    token = current.set(Caller(filter=wanted))
-    try:
-        return await tool.call(arguments)
-    finally:
-        current.reset(token)
+    return await board.search(query, limit, Caller(filter=wanted))
 
 
 def moment(when: float | None) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from starlette.requests import Request
 from starlette.routing import Route
@@ -11,12 +11,11 @@ from pegboard.board import Board
 from pegboard.front.queried import queried
 from pegboard.front.reply import answering
 from pegboard.protocol.nearness import is_remote
-from pegboard.result import Forbidden, ToolErrorCode, ToolFailure, invalid
-from pegboard.toolsets.chats import CurrentDialog
+from pegboard.result import invalid
 from pegboard.toolsets.chats.answers import listed, paged, turn
 from pegboard.toolsets.chats.chats import Page
 from pegboard.toolsets.chats.current import PATIENCE
-from pegboard.toolsets.chats.tools import ChatTool, ListSessions, SearchChats
+from pegboard.toolsets.chats.tools import ChatTool, GetRequest, GetResponse, ListSessions, SearchChats
 from pegboard.view import EVERYTHING
 
 # How many requests of a dialog come at once.
@@ -28,9 +27,6 @@ class ChatsRest:
 
     def __init__(self, board: Board) -> None:
         self._board = board
-        dialog = CurrentDialog(board.chats, board.workspace)
-        self._list = ListSessions(dialog, board.chats)
-        self._search = SearchChats(dialog, board.chats)
 
     def routes(self) -> list[Route]:
         """What is served where."""
@@ -41,19 +37,22 @@ class ChatsRest:
         ]
 
     async def _sessions(self, request: Request) -> Any:
-        return await self._asked(request, self._list)
+        return await self._asked(request, ListSessions.name)
 
     async def _found(self, request: Request) -> Any:
+        tool = self._tool(request, SearchChats.name)
         if not request.query_params.get("q", "").strip():
             raise invalid("q is missing: what to search for")
-        return await self._asked(request, self._search, q="query")
+        return await self._asked(request, tool.name, q="query")
 
     async def _session(self, request: Request) -> Any:
-        self._admit(request)
-        arguments = queried(request, self._list)
+        # A whole dialog is what these two give, request by request.
+        for name in (GetRequest.name, GetResponse.name):
+            self._tool(request, name)
+        arguments = queried(request, self._tool(request, ListSessions.name))
         if "workspace" in arguments:
             raise invalid("workspace: a dialog has its own")
-        self._list.check(arguments)
+        self._tool(request, ListSessions.name).check(arguments)
         limit, offset = int(arguments.get("limit", _TURNS)), int(arguments.get("offset", 0))
         chats = self._board.chats
         session = await chats.session(request.path_params["id"], patience=PATIENCE)
@@ -61,14 +60,13 @@ class ChatsRest:
         turns = [turn(index, each) for index, each in enumerate(requests, offset + 1)]
         return {**listed(session), "requests": turns, **paged(Page(turns, session.requests_count, limit, offset))}
 
-    async def _asked(self, request: Request, tool: ChatTool, **names: str) -> Any:
-        self._admit(request)
+    async def _asked(self, request: Request, name: str, **names: str) -> Any:
+        tool = self._tool(request, name)
         arguments = queried(request, tool, **names)
         tool.check(arguments)
+        # Not as its result for a model: what is not there has a status of its own here.
         return await tool.answer(arguments)
 
-    def _admit(self, request: Request) -> None:
-        if "chats" not in self._board.settings.toolsets:
-            raise ToolFailure(ToolErrorCode.NOT_IMPLEMENTED, "the chats toolset is switched off", retryable=False)
-        if self._board.seen_from(EVERYTHING, remote=is_remote(request.scope)).remote:
-            raise Forbidden("chats are only for clients on the machine that Pegboard runs on (chats.remote)")
+    def _tool(self, request: Request, name: str) -> ChatTool:
+        wanted = self._board.seen_from(EVERYTHING, remote=is_remote(request.scope))
+        return cast("ChatTool", self._board.gate.own_tool("chats", name, wanted))

@@ -16,8 +16,7 @@ from pegboard.board import Board
 from pegboard.front.queried import joined, queried
 from pegboard.front.reply import Created, answering, body_of
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
-from pegboard.tool import Tool
-from pegboard.toolsets.memory import memory_tools
+from pegboard.view import EVERYTHING
 
 _HOME = "/api/memories/"
 # What stands behind a key, and what it does with the memory.
@@ -30,8 +29,6 @@ class MemoryRest:
 
     def __init__(self, board: Board) -> None:
         self._board = board
-        tools = memory_tools(board.memories, lambda: board.settings.memory_answer_size)
-        self._tools: dict[str, Tool] = {tool.name: tool for tool in tools}
 
     def routes(self) -> list[Route]:
         """What is served where."""
@@ -73,14 +70,10 @@ class MemoryRest:
         return await self._do("memory_fulltext_search", self._queried(request, "memory_fulltext_search"))
 
     async def _do(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        if "memory" not in self._board.settings.toolsets:
-            raise ToolFailure(ToolErrorCode.NOT_IMPLEMENTED, "the memory toolset is switched off", retryable=False)
-        tool = self._tools[name]
-        tool.check(arguments)
-        return await tool.call(arguments)
+        return await self._board.run_own("memory", name, arguments)
 
     def _queried(self, request: Request, name: str, **names: str) -> dict[str, Any]:
-        return queried(request, self._tools[name], **names)
+        return queried(request, self._board.gate.own_tool("memory", name, EVERYTHING), **names)
 
 
 def _method(request: Request) -> str:

@@ -17,7 +17,7 @@ from functools import lru_cache
 from weakref import WeakValueDictionary
 
 from pegboard import exactjson
-from pegboard.board import Board, may_use
+from pegboard.board import Board
 from pegboard.front.known import MAX_META, Known
 from pegboard.front.mcp import McpFront
 from pegboard.log import logger, new_trace_id, trace_id
@@ -111,12 +111,12 @@ class PlainWay:
 
     def _call(self, known: Known, request: Request) -> Awaitable[bytes | PlainCall | None] | None:
         params = envelope.call_params(request.params)
-        tool = self._board.registry.get(params.name) if params is not None else None
+        wanted = self._board.seen_from(known.chosen, remote=known.remote)
+        tool = self._board.gate.tool(params.name, wanted) if params is not None else None
         if params is None or tool is None:
             return None
-        wanted = self._board.seen_from(known.chosen, remote=known.remote)
         meta = known.meta if known.era == "modern" else _forwarded_meta(params.meta)
-        if meta is _NOT_PLAIN or not may_use(tool, wanted):
+        if meta is _NOT_PLAIN:
             return None
         if tool.tool is not None:
             caller = known.caller if known.caller.filter == wanted else replace(known.caller, filter=wanted)

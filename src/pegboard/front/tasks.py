@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.requests import Request
@@ -14,9 +13,10 @@ from pegboard.front.queried import joined, queried
 from pegboard.front.reply import answering, body_of
 from pegboard.protocol.nearness import is_remote
 from pegboard.relay.caller import Caller, current
-from pegboard.result import ToolErrorCode, ToolFailure, invalid
+from pegboard.result import invalid
 from pegboard.tool import Tool
-from pegboard.toolsets.tasks import drawn, task_tools
+from pegboard.toolsets.tasks import drawn
+from pegboard.view import EVERYTHING
 
 _GRAPH = ("path", "change_id", "format")
 
@@ -26,7 +26,6 @@ class TaskRest:
 
     def __init__(self, board: Board) -> None:
         self._board = board
-        self._tools: dict[str, Tool] = {tool.name: tool for tool in task_tools(board.tasks)}
 
     def routes(self) -> list[Route]:
         """What is served where."""
@@ -39,22 +38,22 @@ class TaskRest:
         ]
 
     async def _list(self, request: Request) -> Any:
-        return await self._do(request, "registry_list", queried(request, self._tools["registry_list"]))
+        return await self._do(request, "registry_list", self._queried(request, "registry_list"))
 
     async def _next(self, request: Request) -> Any:
-        return await self._do(request, "registry_next", queried(request, self._tools["registry_next"]))
+        return await self._do(request, "registry_next", self._queried(request, "registry_next"))
 
     async def _sync(self, request: Request) -> Any:
-        given = joined(await body_of(request), queried(request, self._tools["registry_sync"]))
+        given = joined(await body_of(request), self._queried(request, "registry_sync"))
         return await self._do(request, "registry_sync", given)
 
     async def _update(self, request: Request) -> Any:
-        given = joined(await body_of(request), queried(request, self._tools["registry_update"]))
+        given = joined(await body_of(request), self._queried(request, "registry_update"))
         task = f"{request.path_params['change']}/{request.path_params['number']}"
         return await self._do(request, "registry_update", joined(given, {"task_id": task}))
 
     async def _graph(self, request: Request) -> Any:
-        self._check_switched_on()
+        self._tool("registry_list")
         query = request.query_params
         for name in query:
             if name not in _GRAPH:
@@ -63,28 +62,24 @@ class TaskRest:
                 raise invalid(f"{name} is given {len(query.getlist(name))} times")
         if query.get("change_id") == "":
             raise invalid('change_id: "" is shorter than 1 character')
-        with _asked_by(request):
+        token = current.set(_caller(request))
+        try:
             return await drawn(
                 self._board.tasks, query.get("format") or "mermaid", query.get("change_id"), path=query.get("path")
             )
+        finally:
+            current.reset(token)
 
     async def _do(self, request: Request, name: str, arguments: Mapping[str, Any]) -> Any:
-        self._check_switched_on()
-        tool = self._tools[name]
-        tool.check(arguments)
-        with _asked_by(request):
-            return await tool.call(arguments)
+        return await self._board.run_own("tasks", name, arguments, _caller(request))
 
-    def _check_switched_on(self) -> None:
-        if "tasks" not in self._board.settings.toolsets:
-            raise ToolFailure(ToolErrorCode.NOT_IMPLEMENTED, "the task toolset is switched off", retryable=False)
+    def _queried(self, request: Request, name: str) -> dict[str, Any]:
+        return queried(request, self._tool(name))
+
+    def _tool(self, name: str) -> Tool:
+        return self._board.gate.own_tool("tasks", name, EVERYTHING)
 
 
-@contextmanager
-def _asked_by(request: Request) -> Generator[None]:
+def _caller(request: Request) -> Caller:
     """Whoever is on another machine is known as such: it may not go everywhere on this one."""
-    token = current.set(Caller(remote=is_remote(request.scope)))
-    try:
-        yield
-    finally:
-        current.reset(token)
+    return Caller(remote=is_remote(request.scope))

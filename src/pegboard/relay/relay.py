@@ -12,6 +12,7 @@ from pegboard.exactjson import as_list, as_object
 from pegboard.log import logger
 from pegboard.names import nearest, parse
 from pegboard.protocol.eras import forwarded_params
+from pegboard.protocol.methods import is_relayed_notification, is_relayed_request
 from pegboard.relay.caller import Caller, OnProgress
 from pegboard.relay.guests import Guests
 from pegboard.relay.parked import ROUND_KEYS, ParkedCalls
@@ -29,6 +30,7 @@ from pegboard.view import Filter
 INVALID_PARAMS = -32602
 RESOURCE_NOT_FOUND = -32002
 FIRST_MEETING = 0.4
+_SHOWN = 100
 _LINKS = frozenset({"resource", "resource_link"})
 _ROOTS_CHANGED = "notifications/roots/list_changed"
 
@@ -166,6 +168,9 @@ class Relay:
 
     async def pass_on(self, method: str, params: Params, caller: Caller) -> Message:
         """A request that Pegboard does not know, to the one server it belongs to."""
+        if not is_relayed_request(method):
+            reason = "it resembles a method of MCP, and those have to be called by their exact names"
+            raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method[:_SHOWN]!r}; {reason}")
         server = self._server(self._owner(method, params, caller))
         result = await self.send(server, method, forwarded_params(params), caller, subject=method)
         self._routes.learn(caller.session or "", server.name, result)
@@ -177,6 +182,10 @@ class Relay:
             for server in list(self._servers().values()):
                 if server.key_for(caller.session) is not None or self.guests.only(server.name, None) is not None:
                     self._own(self._tell(server, caller, method, forwarded_params(params) or None))
+            return
+        if not is_relayed_notification(method):
+            # A request that lacks its id, or a notification of the protocol that has its meaning here.
+            logger().debug("client.notification.refused", method=method[:_SHOWN])
             return
         try:
             server = self._server(self._owner(method, params, caller))

@@ -1,0 +1,62 @@
+"""The gate: authorization. Whether a caller may use a tool is decided here, for every entrance alike.
+
+What the config rules out (`tools.allow`, `tools.deny`, a toolset or a server that is off) is not in the registry, so
+nobody gets a tool from anywhere else. What a caller's address and place rule out is its filter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from pegboard.catalog.finder import is_guide
+from pegboard.catalog.registry import ToolRegistry
+from pegboard.config import Settings
+from pegboard.result import Forbidden, ToolErrorCode, ToolFailure, unavailable
+from pegboard.tool import RegisteredTool, Tool
+from pegboard.view import Filter
+
+
+class Gate:
+    """Lets a caller through to the tools that it may use."""
+
+    def __init__(self, registry: ToolRegistry, settings: Callable[[], Settings]) -> None:
+        self._registry = registry
+        self._settings = settings
+
+    def tool(self, name: str, wanted: Filter) -> RegisteredTool | None:
+        """The tool of this name, if it is known and this caller may use it."""
+        tool = self._registry.get(name)
+        return tool if tool is not None and self.admits(tool, wanted) else None
+
+    def admits(self, tool: RegisteredTool, wanted: Filter) -> bool:
+        """Whether a caller may use a tool. A filter binds what the discovery tools find, not those themselves."""
+        return wanted.admits(tool) or is_guide(tool)
+
+    def permits(self, tool: RegisteredTool) -> bool:
+        """Whether the config still lets a server's tool through that is remembered while the server is off."""
+        spec = self._settings().servers.get(tool.server_name or "")
+        return spec is None or spec.permits(tool.original_name)
+
+    def own_tool(self, toolset: str, name: str, wanted: Filter) -> Tool:
+        """A tool of Pegboard's own, for a front that has a route of its own for it; `ToolFailure` says why not."""
+        if toolset not in self._settings().toolsets:
+            reason = f"the {toolset} toolset is switched off"
+            raise ToolFailure(ToolErrorCode.NOT_IMPLEMENTED, reason, retryable=False)
+        self.check_own(name)
+        registered = self._registry.static().get(name)
+        if registered is None:
+            raise unavailable(f"{name} is not there yet: the config changes just now")
+        if not self.admits(registered, wanted):
+            raise Forbidden(refusal_of_remote(name))
+        return cast("Tool", registered.tool)
+
+    def check_own(self, name: str) -> None:
+        """Refuse a tool of Pegboard's own that the config does not permit."""
+        if not self._settings().permits(name):
+            raise Forbidden(f"{name} is switched off (tools.allow and tools.deny of the pegboard section)")
+
+
+def refusal_of_remote(name: str) -> str:
+    """Why a client on another machine does not get a tool."""
+    return f'"{name}" is only for clients on the machine that Pegboard runs on (chats.remote).'
