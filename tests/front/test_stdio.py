@@ -51,7 +51,7 @@ def test_what_is_no_message_gets_a_clear_error_and_changes_nothing(tmp_path: Pat
     bad = [b"oops\n", b"\xff\xfe\n", b'{"a": 1}\n', b"[" * 5000 + b"\n", too_long, b"\n"]
     answers = run_stdio(config, [*bad, line(INITIALIZE), line({"jsonrpc": "2.0", "id": 2, "method": "ping"})])
     errors = [answer for answer in answers if answer.get("id") is None]
-    assert [error["error"]["code"] for error in errors] == [-32700, -32700, -32700, -32700, -32600]
+    assert [error["error"]["code"] for error in errors] == [-32700, -32700, -32600, -32700, -32600]
     assert {answer["id"] for answer in answers if answer.get("id") is not None} == {1, 2}
 
 

@@ -44,7 +44,8 @@ def servers() -> dict[str, Entry]:
 class Entrance(Protocol):
     """A way in; each question is answered with names, or with whether it was refused."""
 
-    hidden: Mapping[str, str]
+    @property
+    def hidden(self) -> Mapping[str, str]: ...
 
     async def listed(self) -> set[str]: ...
     async def found(self, query: str) -> set[str]: ...

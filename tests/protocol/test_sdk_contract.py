@@ -59,6 +59,15 @@ PRIVATE = {
         "_session_owners",
         "_create_event_data",
         "_create_error_response",
+        # For batches, which tests/gateway/test_batches.py sends.
+        "_handle_post_request",
+        "_validate_accept_header",
+        "_check_content_type",
+        "_read_stream_writer",
+        "_request_streams",
+        "_message_metadata",
+        "_terminate_unanswered_request",
+        "_clean_up_memory_streams",
     },
 }
 # Private names of others than the SDK.
@@ -600,6 +609,7 @@ def test_a_schema_with_a_header_that_cannot_be_one_gives_none(wrong: dict[str, A
             "_create_error_response",
             ["self", "error_message", "status_code", "error_code", "headers"],
         ),
+        (StreamableHTTPServerTransport, "_handle_post_request", ["self", "scope", "request", "receive", "send"]),
         (StreamableHTTPServerTransport, "handle_request", ["self", "scope", "receive", "send"]),
         (StreamableHTTPServerTransport, "terminate", ["self"]),
         (StreamableHTTPServerTransport, "close_sse_stream", ["self", "request_id"]),
@@ -610,7 +620,13 @@ def test_what_is_overridden_has_the_same_shape(owner: type, name: str, parameter
     function = getattr(owner, name, None)
     assert function is not None, f"{SESSIONS}: {owner.__name__}.{name} is gone"
     assert list(inspect.signature(function).parameters) == parameters, f"{SESSIONS}: {owner.__name__}.{name}"
-    waits = {"_serve_opening_request", "_handle_stateful_request", "handle_request", "terminate"}
+    waits = {
+        "_serve_opening_request",
+        "_handle_stateful_request",
+        "_handle_post_request",
+        "handle_request",
+        "terminate",
+    }
     assert inspect.iscoroutinefunction(function) == (name in waits), f"{SESSIONS}: {owner.__name__}.{name}"
 
 

@@ -57,7 +57,7 @@ class HttpFront:
         self._front = front = McpFront(board)
         self.server = GatewayServer(front, on_sessions=self._count)
         # Host, Origin and size are the guard's business: one rule for MCP and REST.
-        self._manager = Sessions(self.server)
+        self._manager = Sessions(self.server, version_of=self.server.version_of)
         self._clients, self._way = KnownClients(front), PlainWay(board, front)
         self.full_way: ASGIApp = _behind_proxies(self._make_app(host))
         self.app = self._with_shortcut(host) if is_open() else self.full_way

@@ -72,7 +72,7 @@ def request(text: bytes) -> Request | None:
         opened = _requests.decode(text)
     except _UNREADABLE:
         return None
-    if bytes(opened.jsonrpc) != _VERSION or not _is_request_id(bytes(opened.id)) or not _is_text(text):
+    if bytes(opened.jsonrpc) != _VERSION or not is_request_id(bytes(opened.id)) or not _is_text(text):
         return None
     return opened if _is_read_by_all(text) else None
 
@@ -167,7 +167,7 @@ def _is_object_or_null(value: Raw | UnsetType) -> bool:
     return _is_object(value) or bytes(cast("Raw", value)) == b"null"
 
 
-def _is_request_id(value: bytes) -> bool:
+def is_request_id(value: bytes) -> bool:
     """A text, or a whole number that is written as one."""
     return value.startswith(b'"') or value.removeprefix(b"-").isdigit()
 

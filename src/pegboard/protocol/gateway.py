@@ -98,6 +98,7 @@ class GatewayServer(Server[Any]):
         self._backend = backend
         self._sessions: set[_Session] = set()
         self._ready: dict[str, Client] = {}
+        self._versions: dict[str, str] = {}
         self._on_sessions = on_sessions
         self._streams = 0
         super().__init__(
@@ -174,6 +175,7 @@ class GatewayServer(Server[Any]):
         client = _client(ctx)
         if ctx.method == "initialize":
             self._clean_up_after(_connection(ctx), client)
+            self._versions[client.session or ""] = str(result.get("protocolVersion"))
         own = cast("dict[str, Any]", result.get("capabilities") or {})
         passed_on = self._backend.capabilities(client.address)
         return {
@@ -215,6 +217,11 @@ class GatewayServer(Server[Any]):
         if _GREETED_KEY not in connection.state:
             connection.state[_GREETED_KEY] = True
             connection.exit_stack.push_async_callback(self._backend.session_ended, client)
+            connection.exit_stack.callback(self._versions.pop, client.session or "", None)
+
+    def version_of(self, session: str) -> str | None:
+        """The protocol version that a session was opened with."""
+        return self._versions.get(session)
 
     def ready(self, session: str) -> Client | None:
         """The client of a session whose handshake is complete."""

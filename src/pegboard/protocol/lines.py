@@ -11,9 +11,13 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
+from pegboard import exactjson
+from pegboard.exactjson import NotJson
 from pegboard.log import logger
+from pegboard.protocol import envelope
 from pegboard.protocol.client import Client
 from pegboard.protocol.envelope import one_line
+from pegboard.protocol.message import Batch, BatchRefused, fault, is_batch, joined, refusal
 
 LAST_ANSWERS = 2.0
 # How long after the greeting the SDK is loaded, unless it is needed before: by then the first list is out.
@@ -54,6 +58,9 @@ class Shortcut(Protocol):
 class Stream(Protocol):
     """The SDK's side of the conversation."""
 
+    version: str | None
+    """The protocol version of a handshake client, once it was answered."""
+
     async def take(self, text: bytes, under_way: Any) -> object | None:
         """Give it a line, with the call of it that is under way; the id of what it will answer. `NotAMessage`."""
         ...
@@ -69,6 +76,22 @@ class Stream(Protocol):
 
 # Opens the SDK's side; it is given what writes a line that answers this id, or none.
 Open = Callable[[Callable[[bytes, object], Awaitable[None]], "Shortcut | None"], Awaitable[Stream]]
+
+
+class _BatchAnswers:
+    """The answers to a batch, until all are there."""
+
+    def __init__(self, batch: Batch) -> None:
+        self.given = list(batch.refusals)
+        opened = [envelope.members(message) or {} for message in batch.messages]
+        self.awaited = {exactjson.parse(parts["id"]) for parts in opened if "method" in parts and "id" in parts}
+
+    def add(self, request_id: object, answer: bytes) -> bytes:
+        """Take an answer, empty for a request that gets none; gives all of them once the last is there."""
+        self.awaited.discard(request_id)
+        if answer:
+            self.given.append(answer)
+        return joined(self.given) if not self.awaited and self.given else b""
 
 
 class LineClient:
@@ -95,6 +118,8 @@ class LineClient:
         # What was said on the doorstep, and answered there.
         self._said: list[bytes] = []
         self._hushed: set[object] = set()
+        # The batches that requests under way belong to, by their ids.
+        self._batched: dict[object, _BatchAnswers] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._unanswered: set[object] = set()
         self._quiet = asyncio.Event()
@@ -166,6 +191,13 @@ class LineClient:
     async def _pass_on(self, text: bytes, under_way: Any = None) -> None:
         """Give a line to the SDK, with the call of it that is under way, if one is."""
         stream = self._stream or await self._entered()
+        if under_way is None:
+            if is_batch(text):
+                await self._take_batch(text, stream)
+                return
+            if (reason := fault(text)) is not None:
+                await self._write(refusal(reason))
+                return
         try:
             expected = await stream.take(text, under_way)
         except NotAMessage:
@@ -174,6 +206,25 @@ class LineClient:
             return
         if expected is not None:
             self._expect(expected)
+
+    async def _take_batch(self, text: bytes, stream: Stream) -> None:
+        try:
+            batch = Batch.of(text, stream.version)
+        except BatchRefused as exc:
+            await self._write(refusal(str(exc)))
+            return
+        except NotJson:
+            await self._write(_PARSE_ERROR)
+            return
+        answers = _BatchAnswers(batch)
+        # Before the first is taken: its answer may be there at once.
+        self._batched.update(dict.fromkeys(answers.awaited, answers))
+        for awaited in answers.awaited:
+            self._expect(awaited)
+        for message in batch.messages:
+            await stream.take(message, None)
+        if not answers.awaited and answers.given:
+            await self._write(joined(answers.given))
 
     async def _entered_in_time(self) -> None:
         await self._entered()
@@ -201,7 +252,10 @@ class LineClient:
         if answers is not None and answers in self._hushed:
             self._hushed.discard(answers)
             return
-        await self._write(text)
+        if (batch := self._batched.pop(answers, None)) is not None:
+            text = batch.add(answers, text)
+        if text:
+            await self._write(text)
         if answers is not None:
             self._done(answers)
 

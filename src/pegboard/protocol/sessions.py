@@ -2,7 +2,9 @@
 
 Built on inner parts of the SDK 2.3, all named here: of `StreamableHTTPSessionManager`, `_admit_session`,
 `_serve_opening_request`, `_handle_stateful_request`, `_server_instances` and `_session_owners`; of
-`StreamableHTTPServerTransport`, `_create_event_data` and `_create_error_response`.
+`StreamableHTTPServerTransport`, `_create_event_data`, `_create_error_response`, and for batches `_handle_post_request`,
+`_validate_accept_header`, `_check_content_type`, `_read_stream_writer`, `_request_streams`, `_message_metadata`,
+`_terminate_unanswered_request` and `_clean_up_memory_streams`.
 """
 
 from __future__ import annotations
@@ -11,10 +13,13 @@ import asyncio
 import hashlib
 import hmac
 import secrets
+from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 from uuid import uuid4
 
+import anyio
 from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http import (
@@ -26,13 +31,23 @@ from mcp.server.streamable_http import (
 )
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
-from mcp_types import DEFAULT_NEGOTIATED_VERSION
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    DEFAULT_NEGOTIATED_VERSION,
+    JSONRPCError,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
 from mcp_types.version import is_version_at_least
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from pegboard.exactjson import NotJson
 from pegboard.log import logger
+from pegboard.protocol.message import Batch, BatchRefused, fault, is_batch, joined, refusal
 from pegboard.protocol.nearness import is_remote
 from pegboard.protocol.replay import TOTAL_BYTES, Replay, Shelf
 
@@ -40,6 +55,9 @@ IDLE_LIMIT = 30 * 60.0
 # Milliseconds until a client comes back for a stream whose connection ended early.
 RETRY = 1000
 _TOUCHES_APART = 1.0
+# Where in a request's scope the batch is that it brought, and how much is kept of what is said for one of its messages.
+_BATCH = "pegboard.batch"
+_BATCH_BUFFER = 16
 # Clients of older versions cannot read an event without data.
 _FIRST_PRIMED = "2025-11-25"
 
@@ -47,8 +65,15 @@ _FIRST_PRIMED = "2025-11-25"
 class Sessions(StreamableHTTPSessionManager):
     """The SDK's sessions with a memory of their own and bound to the principal that opened them."""
 
-    def __init__(self, server: Server[Any], *, idle_limit: float = IDLE_LIMIT) -> None:
+    def __init__(
+        self,
+        server: Server[Any],
+        *,
+        idle_limit: float = IDLE_LIMIT,
+        version_of: Callable[[str], str | None] = lambda _: None,
+    ) -> None:
         super().__init__(server, session_idle_timeout=idle_limit, retry_interval=RETRY)
+        self._version_of = version_of
         self.shelf = Shelf(max_bytes=TOTAL_BYTES)
         # What is kept of a credential is of no use outside this process.
         self._secret = secrets.token_bytes(32)
@@ -77,7 +102,26 @@ class Sessions(StreamableHTTPSessionManager):
             logger().warning("session.of.another")
             # The SDK answers as it does for any session that does not exist.
             scope = _with_header(scope, MCP_SESSION_ID_HEADER, "none")
+        if scope["method"] == "POST":
+            body, receive = await read_body(receive)
+            if (reason := self._look_into(body, scope)) is not None:
+                await _refused(reason)(scope, receive, send)
+                return
         await super()._handle_stateful_request(scope, receive, send)
+
+    def _look_into(self, body: bytes, scope: Scope) -> str | None:
+        """Take a batch apart, where this session takes any; or say why a body is no message."""
+        if not is_batch(body):
+            return fault(body)
+        session = Headers(scope=scope).get(MCP_SESSION_ID_HEADER, "")
+        try:
+            scope[_BATCH] = Batch.of(body, self._version_of(session) if session in self._server_instances else None)
+        except BatchRefused as exc:
+            return str(exc)
+        except NotJson:
+            # The SDK has the words for it.
+            pass
+        return None
 
     def open_session(self, session_id: str, scope: Scope) -> Session | None:
         """The session of this id, if it is open and this request may use it."""
@@ -119,6 +163,41 @@ class Session(StreamableHTTPServerTransport):
                 await super().handle_request(scope, receive, send)
         finally:
             self._busy -= 1
+
+    async def _handle_post_request(self, scope: Scope, request: Request, receive: Receive, send: Send) -> None:
+        batch: Batch | None = scope.get(_BATCH)
+        if batch is None or not self._check_content_type(request):
+            await super()._handle_post_request(scope, request, receive, send)
+        elif await self._validate_accept_header(request, scope, send):
+            await self._take_batch(batch, request, send)
+
+    async def _take_batch(self, batch: Batch, request: Request, send: Send) -> None:
+        """Answer a batch: what is said meanwhile as a stream, and behind it all answers at once."""
+        answers, stream = list(batch.refusals), _BatchStream(send, self.mcp_session_id or "")
+        messages = [jsonrpc_message_adapter.validate_json(text, by_name=False) for text in batch.messages]
+        async with asyncio.TaskGroup() as following:
+            for message in messages:
+                settle = None
+                if isinstance(message, JSONRPCRequest):
+                    key, settle = str(message.id), partial(self._terminate_unanswered_request, message.id)
+                    self._request_streams[key] = anyio.create_memory_object_stream[EventMessage](_BATCH_BUFFER)
+                    following.create_task(self._follow(key, answers, stream))
+                metadata = self._message_metadata(request, on_request_unanswered=settle)
+                assert self._read_stream_writer is not None
+                await self._read_stream_writer.send(SessionMessage(message, metadata=metadata))
+        await stream.end(answers)
+
+    async def _follow(self, key: str, answers: list[bytes], stream: _BatchStream) -> None:
+        """Wait for the answer to one message of a batch, and pass on what is said before it."""
+        try:
+            async for event in self._request_streams[key][1]:
+                text = str(self._create_event_data(event)["data"]).encode()
+                if isinstance(event.message, (JSONRPCResponse, JSONRPCError)):
+                    answers.append(text)
+                    return
+                await stream.say(text)
+        finally:
+            await self._clean_up_memory_streams(key)
 
     @property
     def is_open(self) -> bool:
@@ -162,6 +241,56 @@ class Session(StreamableHTTPServerTransport):
         if text is None:
             return super()._create_event_data(event_message)
         return {"event": "message", "data": text, "id": event_message.event_id}
+
+
+class _BatchStream:
+    """The answer to a batch: one JSON text, unless something has to be said before all of it is there."""
+
+    def __init__(self, send: Send, session: str) -> None:
+        self._send = send
+        self._headers = [(b"mcp-session-id", session.encode("latin-1"))]
+        self._is_open = False
+
+    async def say(self, text: bytes) -> None:
+        """Write one event; from the first on it is a stream."""
+        if not self._is_open:
+            self._is_open = True
+            await self._start(HTTPStatus.OK, (b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"))
+        event = b"event: message\r\ndata: " + text + b"\r\n\r\n"
+        await self._send({"type": "http.response.body", "body": event, "more_body": True})
+
+    async def end(self, answers: list[bytes]) -> None:
+        """Write the answers, if there are any to give."""
+        if self._is_open:
+            await self.say(joined(answers))
+            await self._send({"type": "http.response.body", "body": b""})
+            return
+        body = joined(answers) if answers else b""
+        headers = (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))
+        await self._start(HTTPStatus.OK if answers else HTTPStatus.ACCEPTED, *headers)
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def _start(self, status: int, *headers: tuple[bytes, bytes]) -> None:
+        await self._send({"type": "http.response.start", "status": status, "headers": [*self._headers, *headers]})
+
+
+async def read_body(receive: Receive) -> tuple[bytes, Receive]:
+    """A request's whole body, and what receives it once more."""
+    messages: list[Message] = []
+    while True:
+        messages.append(message := await receive())
+        if message["type"] != "http.request" or not message.get("more_body"):
+            break
+    waiting = list(reversed(messages))
+
+    async def again() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return b"".join(each.get("body", b"") for each in messages), again
+
+
+def _refused(reason: str) -> Response:
+    return Response(refusal(reason), status_code=HTTPStatus.BAD_REQUEST, media_type="application/json")
 
 
 def _primed(scope: Scope, place: str, send: Send) -> Send:

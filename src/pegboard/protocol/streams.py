@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import anyio
@@ -27,6 +28,8 @@ class SdkStream:
         self._send: MemoryObjectSendStream[SessionMessage | Exception]
         self._receive: MemoryObjectReceiveStream[SessionMessage | Exception]
         self._send, self._receive = anyio.create_memory_object_stream[SessionMessage | Exception](256)
+        self._greeting: object = None
+        self.version: str | None = None
 
     async def take(self, text: bytes, under_way: Any) -> object | None:
         """Give it a line; the id of what it will answer."""
@@ -34,7 +37,12 @@ class SdkStream:
             message = jsonrpc_message_adapter.validate_json(text, by_name=False)
         except ValidationError:
             raise NotAMessage from None
-        metadata = ServerMessageMetadata(request_context=LineRequest(under_way)) if under_way is not None else None
+        metadata = ServerMessageMetadata(request_context=LineRequest(under_way) if under_way is not None else None)
+        if isinstance(message, JSONRPCRequest):
+            # What was taken back gets no answer, and nobody has to wait for one.
+            metadata.on_request_unanswered = partial(self._write, b"", message.id)
+            if message.method == "initialize" and self.version is None:
+                self._greeting = message.id
         with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self._send.send(SessionMessage(message, metadata))
         # A stream of notices has no answer to wait for.
@@ -64,4 +72,10 @@ class SdkStream:
             async for item in messages:
                 message = item.message
                 answers = message.id if isinstance(message, (JSONRPCResponse, JSONRPCError)) else None
+                if (
+                    isinstance(message, JSONRPCResponse)
+                    and answers == self._greeting
+                    and "protocolVersion" in message.result
+                ):
+                    self.version = str(message.result["protocolVersion"])
                 await self._write(message.model_dump_json(by_alias=True, exclude_unset=True).encode(), answers)
