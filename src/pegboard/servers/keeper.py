@@ -23,7 +23,12 @@ class Keeper:
     """Pegboard's side: starts the keeper with the first process, tells it of each, and says farewell."""
 
     def __init__(self) -> None:
+        # Here, since this file is a program as well, which has no use for it.
+        import asyncio
+
         self._process: subprocess.Popen[bytes] | None = None
+        # Whoever starts a process takes it: one at a time.
+        self.turn = asyncio.Lock()
 
     def start(self) -> None:
         """Have a keeper running; on Windows there is none, since there are no process groups."""

@@ -17,36 +17,10 @@ from typing import cast
 
 from pegboard.result import ToolFailure, invalid, unavailable
 from pegboard.servers.backlog import Backlog
+from pegboard.servers.environment import inherited_environment
 from pegboard.servers.keeper import MARKER, Keeper, marked_processes
 
 GRACE = 2.0
-
-# A server gets what a program needs to run, and what its own config gives it: never another one's keys.
-_PASSED = frozenset(
-    {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TMP", "TEMP", "DISPLAY"}
-    | {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"}
-    | {
-        "WAYLAND_DISPLAY",
-        "DBUS_SESSION_BUS_ADDRESS",
-        "VIRTUAL_ENV",
-        "CONDA_PREFIX",
-        "JAVA_HOME",
-        "GOPATH",
-        "DOCKER_HOST",
-    }
-    | {"APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA"}
-    | {"PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "USERNAME", "USERPROFILE", "WINDIR", "COMSPEC"}
-)
-_PASSED_PREFIXES = ("LC_", "XDG_", "NODE_", "NPM_CONFIG_", "NVM_", "UV_", "PIP_", "PYENV_", "VOLTA_", "MISE_", "ASDF_")
-
-
-def base_environment() -> dict[str, str]:
-    """What every server's process inherits."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name.upper() in _PASSED or name.upper().startswith(_PASSED_PREFIXES)
-    }
 
 
 class Process(asyncio.SubprocessProtocol):
@@ -76,23 +50,26 @@ class Process(asyncio.SubprocessProtocol):
 
     async def start(self, command: str, args: tuple[str, ...], env: Mapping[str, str], cwd: str | None) -> None:
         """Begin the command; a clear failure if there is no such command or folder."""
-        environment = {**base_environment(), **env, MARKER: self._marker}
+        environment = {**inherited_environment(), **env, MARKER: self._marker}
         program = find_command(command, environment.get("PATH"), cwd)
-        self._keeper.start()
-        try:
-            await self._loop.subprocess_exec(
-                lambda: self,
-                program,
-                *args,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=environment,
-                cwd=cwd,
-                start_new_session=sys.platform != "win32",
-            )
-        except OSError as exc:
-            raise unavailable(f"command {command!r} could not be started: {exc.strerror or exc}") from None
+        # To start a process holds the loop for many milliseconds: everybody else gets a turn between two of them.
+        async with self._keeper.turn:
+            self._keeper.start()
+            try:
+                await self._loop.subprocess_exec(
+                    lambda: self,
+                    program,
+                    *args,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env=environment,
+                    cwd=cwd,
+                    start_new_session=sys.platform != "win32",
+                )
+            except OSError as exc:
+                raise unavailable(f"command {command!r} could not be started: {exc.strerror or exc}") from None
+            await asyncio.sleep(0)
         self._keeper.watch(self.pid, self._marker)
 
     async def write(self, data: bytes) -> None:

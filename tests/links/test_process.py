@@ -1,0 +1,48 @@
+"""Processes of servers are started one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pegboard.servers.keeper import Keeper
+from pegboard.servers.process import Process
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_others_get_a_turn_between_two_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To start a process holds the loop for a while; ten of them at once do not add up."""
+    loop = asyncio.get_running_loop()
+    started, turns = list[int](), 0
+    begin = loop.subprocess_exec
+
+    async def noted(*args: Any, **options: Any) -> Any:
+        started.append(turns)
+        return await begin(*args, **options)
+
+    async def take_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    def nothing(_: bytes) -> Iterator[None]:
+        return iter(())
+
+    monkeypatch.setattr(loop, "subprocess_exec", noted)
+    keeper = Keeper()
+    processes = [Process(keeper, out=nothing, err=nothing, ended=lambda _: None) for _ in range(5)]
+    turning = asyncio.create_task(take_turns())
+    try:
+        command = (sys.executable, ("-I", "-S", "-c", "input()"), {}, None)
+        await asyncio.gather(*(process.start(*command) for process in processes))
+    finally:
+        turning.cancel()
+        await asyncio.gather(*(process.stop() for process in processes))
+        keeper.close()
+    assert len(set(started)) == len(processes)
