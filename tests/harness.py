@@ -18,7 +18,8 @@ import uvicorn
 
 from pegboard.board import Board
 from pegboard.config import ServerSpec, read_settings
-from pegboard.front.http import HttpFront, listen_on, uvicorn_config
+from pegboard.front.http import HttpFront, uvicorn_config
+from pegboard.front.listen import listen_on
 from pegboard.protocol.eras import MODERN_VERSIONS, modern_params
 from pegboard.protocol.headers import request_headers
 from pegboard.servers.keeper import Keeper
@@ -135,7 +136,7 @@ async def open_gateway(tmp_path: Path, servers: Mapping[str, Entry], **own: Any)
     """The whole gateway over HTTP, in this process."""
     path = write_config(tmp_path / "pegboard.json", servers, **own)
     front = HttpFront(Board(read_settings(path, os.environ)), path, "127.0.0.1")
-    server = uvicorn.Server(uvicorn_config(front.app))
+    server = uvicorn.Server(uvicorn_config(front))
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]
     listener = listen_on("127.0.0.1", 0)
     async with front.board:

@@ -352,8 +352,8 @@ class Board:
         old, self.settings = self.settings, settings
         for remark in settings.remarks:
             logger().warning("config.remark", remark=remark)
-        if (old.storage, old.max_name_length) != (settings.storage, settings.max_name_length):
-            logger().warning("config.remark", remark="storage and maxNameLength change with the next start")
+        if _fixed(old) != _fixed(settings):
+            logger().warning("config.remark", remark="storage, maxNameLength and hosts change with the next start")
         work: list[Coroutine[Any, Any, None]] = [
             self._remove(name) for name in self.servers if name not in settings.servers
         ]
@@ -618,6 +618,11 @@ async def _call_static(tool: Tool, params: Params | None, caller: Caller) -> Mes
         result["structuredContent"] = dict(answer.data)
     result["isError"] = answer.is_error
     return result
+
+
+def _fixed(settings: Settings) -> tuple[object, ...]:
+    """What a running gateway cannot take over."""
+    return settings.storage, settings.max_name_length, settings.hosts
 
 
 def _listed(server: Server) -> bool:

@@ -208,8 +208,8 @@ def test_identity_of_a_name_that_is_not_utf8(tmp_path: Path) -> None:
 
 
 def test_run_file(tmp_path: Path) -> None:
-    """Each config has one run file in the state folder, the same for whoever looks for it."""
+    """Each gateway has a run file of its own in the state folder, named after its config and its process."""
     environment = {"PEGBOARD_STATE_DIR": str(tmp_path / "s")}
     path = tmp_path / "pegboard.json"
-    assert run_file(path, environment) == tmp_path / "s" / "run" / f"{identity(path)}.json"
+    assert run_file(path, environment) == tmp_path / "s" / "run" / f"{identity(path)}-{os.getpid()}.json"
     assert run_file(tmp_path / "other.json", environment) != run_file(path, environment)

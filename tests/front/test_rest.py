@@ -21,6 +21,7 @@ from pegboard.tool import Tool
 from servers.toy import BUILT_IN
 
 pytestmark = pytest.mark.anyio
+JSON = {"content-type": "application/json"}
 
 
 @asynccontextmanager
@@ -131,7 +132,7 @@ async def test_a_call_over_rest(tmp_path: Path) -> None:
         late = await error(http, "/api/tools/one__sleep/call", "POST", json={"arguments": {"seconds": 9}})
         assert late[:2] == (503, "TOOL_UNAVAILABLE")
         for body in (b"{", b"[]", b'{"arguments": []}', b'"x"', b"\xff", b"[" * 100_000):
-            refused = await error(http, "/api/tools/one__echo/call", "POST", content=body)
+            refused = await error(http, "/api/tools/one__echo/call", "POST", content=body, headers=JSON)
             assert refused[:2] == (400, "TOOL_INVALID_INPUT")
 
 
@@ -186,8 +187,10 @@ async def test_health_metrics_openapi_and_pages(tmp_path: Path) -> None:
         assert {"/api/servers", "/api/tools", "/api/tools/{name}/call"} <= set(described["paths"])
         for page in ("/", "/docs"):
             assert "text/html" in (await http.get(page)).headers["content-type"]
-        assert (await error(http, "/api/nothing"))[0] == 404
-        assert (await error(http, "/api/tools", "DELETE"))[0] == 405
+        assert (await error(http, "/api/nothing"))[:2] == (404, "TOOL_NOT_FOUND")
+        for path, methods in {"/api/tools": "GET, HEAD", "/api/tools/one__echo/call": "POST", "/": "GET, HEAD"}.items():
+            assert (await error(http, path, "DELETE"))[:2] == (405, "TOOL_INVALID_INPUT")
+            assert (await http.delete(path)).headers["allow"] == methods
 
 
 async def test_only_what_is_meant_for_us_gets_in(tmp_path: Path) -> None:
@@ -202,13 +205,13 @@ async def test_only_what_is_meant_for_us_gets_in(tmp_path: Path) -> None:
         assert (await http.get("/health", headers={"origin": gateway.url})).status_code == 200
         large = b"x" * (4 * 1024 * 1024 + 1)
         for path in ("/mcp", "/api/tools/one__echo/call"):
-            assert (await http.post(path, content=large)).status_code == 413
+            assert (await http.post(path, content=large, headers=JSON)).status_code == 413
 
         async def pieces() -> AsyncGenerator[bytes]:
             for _ in range(6):
                 yield b"x" * 1024 * 1024
 
-        assert (await http.post("/api/tools/one__echo/call", content=pieces())).status_code == 400
+        assert (await http.post("/api/tools/one__echo/call", content=pieces(), headers=JSON)).status_code == 400
         deep = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
         headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
         assert (await http.post("/mcp", content=deep, headers=headers)).status_code == 400

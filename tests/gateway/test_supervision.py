@@ -19,8 +19,7 @@ from structlog.testing import capture_logs
 
 from harness import LIMIT, alive, eventually, http_client, open_board, open_gateway, stdio_client, toy, write_config
 from pegboard.board import Board
-from pegboard.config import read_settings
-from pegboard.config.locate import run_file
+from pegboard.config import read_settings, run_file
 from pegboard.protocol.lines import LineClient
 from pegboard.protocol.streams import SdkStream
 from pegboard.servers.link import RpcError

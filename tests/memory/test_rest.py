@@ -15,6 +15,7 @@ from harness import open_gateway
 from pegboard.front.openapi import document
 
 pytestmark = pytest.mark.anyio
+JSON = {"content-type": "application/json"}
 
 OWN: dict[str, Any] = {"toolsets": ["memory"]}
 
@@ -95,7 +96,7 @@ async def test_a_wrong_request_is_told_what_is_wrong(tmp_path: Path) -> None:
             assert answer.json()["error"]["code"] == "TOOL_INVALID_INPUT"
             assert name in answer.json()["error"]["message"], answer.text
         for body in (b"{", b"[]", b'"x"', b"\xff", b'{"key": "a", "key2": 1}', b'{"text": "no key"}', b'{"key": 5}'):
-            assert (await http.post("/api/memories", content=body)).status_code == 400
+            assert (await http.post("/api/memories", content=body, headers=JSON)).status_code == 400
         conflicting = await http.patch("/api/memories/a", json={"key": "b", "text": "x"})
         assert conflicting.status_code == 400
         assert (await http.get("/api/memories")).json()["data"]["pagination"]["total"] == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import signal
 import sys
 
 __all__ = ["main"]
@@ -10,6 +11,9 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line."""
+    if sys.argv[1:2] == ["serve"] and sys.platform != "win32":
+        # Asked to reload before there is anything to reload: no reason to end, which is what the signal does by itself.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     from pegboard.cli.app import app
 
     for stream in (sys.stdout, sys.stderr):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hmac
 import http.client
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import secrets
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -14,9 +16,12 @@ from urllib.parse import quote, urlencode, urlsplit
 
 if TYPE_CHECKING:
     from pegboard.board import Board
-    from pegboard.config import Location, Settings
+    from pegboard.config import Location, RunningGateway, Settings
 
 Answer = dict[str, Any]
+_UNANSWERED = (OSError, ValueError, http.client.HTTPException)
+_PROOF_LIMIT = 5.0
+_MAX_HEALTH = 10_000
 
 
 class Answerer(Protocol):
@@ -35,31 +40,34 @@ def answerer(location: Location) -> Answerer:
     """The running gateway, if there is one, else ourselves."""
     from pegboard.cli.common import load_settings, quiet_logs
 
-    url = running(location.path)
-    if url is not None:
-        return Running(url)
+    gateway = running(location.path)
+    if gateway is not None:
+        return gateway
     settings = load_settings(location)
     quiet_logs()
     return Alone(settings)
 
 
-def running(config: Path) -> str | None:
-    """The address of a gateway that serves this config, if one does."""
-    from pegboard.config import identity, run_file
+def running(config: Path) -> Running | None:
+    """A gateway that serves this config, if one does."""
+    from pegboard.config.runfile import find_gateways, forget
 
-    try:
-        url = str(json.loads(run_file(config).read_text("utf-8"))["url"])
-        health = _exchange(url, "GET", "/health", None, timeout=2)
-    except (OSError, ValueError, KeyError, http.client.HTTPException):
-        return None
-    return url if health.get("config") == identity(config) else None
+    for file, gateway in find_gateways(config):
+        try:
+            with _connect(gateway):
+                return Running(gateway)
+        except ConnectionRefusedError:
+            forget(file)
+        except _UNANSWERED:
+            continue
+    return None
 
 
 class Running:
     """Asks a running gateway over REST."""
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, gateway: RunningGateway) -> None:
+        self._gateway = gateway
 
     def servers(self) -> Answer:
         """Every server."""
@@ -102,9 +110,9 @@ class Running:
 
     def _ask(self, method: str, path: str, body: object = None) -> Answer:
         try:
-            return _exchange(self._url, method, path, body, timeout=None)
-        except (OSError, ValueError, http.client.HTTPException) as exc:
-            return _failed(f"the gateway at {self._url} did not answer: {exc}")
+            return _exchange(self._gateway, method, path, body)
+        except _UNANSWERED as exc:
+            return _failed(f"the gateway at {self._gateway.url} did not answer: {exc}")
 
 
 class Alone:
@@ -200,10 +208,30 @@ def _failed(message: str) -> Answer:
     return {"success": False, "error": {"code": "TOOL_UNAVAILABLE", "message": message, "retryable": True}}
 
 
-def _exchange(url: str, method: str, path: str, body: object, *, timeout: float | None) -> Answer:
-    parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname or "127.0.0.1", parts.port, timeout=timeout)
-    with contextlib.closing(connection):
+def _exchange(gateway: RunningGateway, method: str, path: str, body: object) -> Answer:
+    with _connect(gateway) as connection:
         payload = None if body is None else json.dumps(body)
         connection.request(method, path, payload, {"content-type": "application/json"})
         return cast("Answer", json.loads(connection.getresponse().read()))
+
+
+@contextlib.contextmanager
+def _connect(gateway: RunningGateway) -> Generator[http.client.HTTPConnection]:
+    """A connection whose other end has proven to be that gateway; nothing else is sent before."""
+    from pegboard.front.proof import CHALLENGE_HEADER, http_purpose, prove
+
+    parts = urlsplit(gateway.url)
+    host, port = parts.hostname or "127.0.0.1", parts.port or 80
+    connection = http.client.HTTPConnection(host, port, timeout=_PROOF_LIMIT)
+    with contextlib.closing(connection):
+        connection.connect()
+        # What was proven is proven of this connection: it must not be opened again unasked.
+        connection.auto_open = 0
+        challenge = secrets.token_hex(16)
+        connection.request("GET", "/health", headers={CHALLENGE_HEADER: challenge})
+        said: Any = json.loads(connection.getresponse().read(_MAX_HEALTH))
+        proof = str(cast("Answer", said).get("proof")) if isinstance(said, dict) else ""
+        if not hmac.compare_digest(proof.encode(), prove(gateway.token, http_purpose(port), challenge.encode())):
+            raise OSError("somebody else answers there")
+        connection.sock.settimeout(None)
+        yield connection

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pegboard.cli.ask import Alone, Answer, Answerer, Running, answerer, running
+from pegboard.cli.ask import Alone, Answer, Answerer, answerer, running
 from pegboard.cli.common import (
     BAD_CONFIG,
     UNREACHED,
@@ -154,14 +154,13 @@ def _edit(change: Any) -> None:
 
 
 def _first_look(path: Path, name: str) -> Answer:
-    url = running(path)
-    if url is None:
+    gateway = running(path)
+    if gateway is None:
         from pegboard.config import Location
 
         settings = load_settings(Location(path, exists=True))
         quiet_logs()
         return Alone(settings).refresh([name], lambda _: None)[name]
-    gateway = Running(url)
     # The gateway looks at its config file twice a second.
     deadline = time.monotonic() + _TAKE_OVER
     while time.monotonic() < deadline:

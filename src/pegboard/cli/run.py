@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,10 @@ import typer
 from pegboard.cli.common import FAILED, WRONG_CALL, ConfigOption, find_config, load_settings, stop
 
 _HOST, _PORT = "127.0.0.1", 7420
+_EXPOSED = """
+warning: this address can be reached from other machines. Whoever reaches it can call every tool, with your servers'
+credentials, and there is no password yet. Let a firewall or a proxy that asks who comes stand before it.
+Requests must name a host of this machine; others are allowed by --allow-host NAME or by pegboard.hosts."""
 _Workspace = Annotated[
     Path | None,
     typer.Option(
@@ -33,10 +38,22 @@ def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = _HOST,
     port: Annotated[int, typer.Option(help="The port to listen on; 0 picks a free one.", min=0, max=65535)] = _PORT,
     workspace: _Workspace = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Another host name under which the gateway may be addressed; can be repeated."
+        ),
+    ] = None,
 ) -> None:
     """Run the gateway over HTTP."""
+    from pegboard.protocol.nearness import host_problem
+
+    for name in allow_host or ():
+        if problem := host_problem(name):
+            stop(f"--allow-host: {problem}", WRONG_CALL)
     location = find_config(config)
     settings = load_settings(location)
+    listener = _listen(host, port, location.path)
     from pegboard.board import Board
     from pegboard.front.http import serve as serve_http
     from pegboard.log import configure
@@ -46,10 +63,12 @@ def serve(
 
     def ready(url: str) -> None:
         print(_banner(url, len(settings.servers), location.path), flush=True)
+        if not _is_loopback(listener):
+            print(_EXPOSED, file=sys.stderr, flush=True)
 
     async def run() -> None:
         board = Board(settings, workspace=None if workspace is None else str(workspace.resolve()))
-        await serve_http(board, location.path, host, port, ready)
+        await serve_http(board, location.path, host, listener, ready, allow_host or ())
 
     try:
         _run(run())
@@ -68,13 +87,15 @@ def stdio(
 
     if board is not None and not is_board_name(board):
         stop(f"a board's name has letters, digits, '_', '-' and '.', 64 at most: found {board!r}", WRONG_CALL)
-    from pegboard.config import run_file
     from pegboard.front.bridge import cross
 
     folder = str(workspace.resolve()) if workspace is not None else None
     # A gateway that runs already has every server; a second one would start them all again.
-    if cross(run_file(location.path), board, folder):
-        os._exit(0)
+    client_left = cross(location.path, board, folder)
+    if client_left is not None:
+        if not client_left:
+            print("pegboard: the gateway that answered has ended; start this again", file=sys.stderr, flush=True)
+        os._exit(0 if client_left else FAILED)
     settings = load_settings(location)
     from pegboard.board import Board
     from pegboard.front.stdio import serve_stdio
@@ -104,6 +125,23 @@ def trust(folder: Annotated[Path, typer.Argument(help="The folder.")] = Path()) 
 
     remember(folder)
     print(f"{(folder / LOCAL_NAME).resolve()} is trusted from now on.")
+
+
+def _listen(host: str, port: int, config: Path) -> socket.socket:
+    """The port, before anything else is begun."""
+    from pegboard.config import identity
+    from pegboard.front.listen import listen_on
+
+    try:
+        return listen_on(host, port, identity(config))
+    except OSError as exc:
+        stop(exc.strerror or str(exc), FAILED)
+
+
+def _is_loopback(listener: socket.socket) -> bool:
+    from pegboard.protocol.nearness import is_loopback_name
+
+    return is_loopback_name(str(listener.getsockname()[0]))
 
 
 def _run(main: object) -> None:

@@ -8,11 +8,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TextIO, cast
 
 from pegboard import jsonc
-from pegboard.config.locate import run_file
+from pegboard.config.locate import identity
 from pegboard.config.read import decode, parse_settings
+from pegboard.config.runfile import run_file
 from pegboard.config.settings import ConfigError
 from pegboard.exactjson import as_object
 from pegboard.names import fold_server_name
@@ -101,18 +102,31 @@ def _alone_with(path: Path) -> Generator[None]:
     if sys.platform == "win32":
         yield
         return
-    import fcntl
-
     try:
-        lock = run_file(path).with_suffix(".lock")
+        lock = run_file(path).with_name(f"{identity(path)}.lock")
         lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = lock.open("w")
+        handle = _acquire(lock)
     except (OSError, RuntimeError) as exc:
         # A path that leads in a circle has no identity to lock.
         raise ConfigError(f"{path}: {getattr(exc, 'strerror', None) or exc}") from None
     with handle:
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+
+
+def _acquire(lock: Path) -> TextIO:
+    """The lock file, held. Whoever held it before took it away: what we waited for may be another file by now."""
+    import fcntl
+
+    while True:
+        handle = lock.open("w")
         fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle.fileno()), lock.stat()):
+                return handle
+        handle.close()
 
 
 def _rewrite_alone(path: Path, change: Callable[[str], str]) -> None:

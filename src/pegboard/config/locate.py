@@ -73,11 +73,6 @@ def identity(path: Path) -> str:
     return hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
 
 
-def run_file(path: Path, environment: Mapping[str, str] = os.environ) -> Path:
-    """Where a running gateway of this config says that it runs, and how to reach it."""
-    return state_folder(environment) / "run" / f"{identity(path)}.json"
-
-
 def _absolute(path: Path) -> Path:
     try:
         return path.expanduser().absolute()

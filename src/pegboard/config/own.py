@@ -11,6 +11,7 @@ from pegboard.config.settings import TOOLSETS, Settings
 from pegboard.config.shape import Node
 from pegboard.config.variables import MissingVariable, Variables
 from pegboard.names import MAX_NAMESPACE, key_problem, nearest
+from pegboard.protocol.nearness import host_problem
 
 _Changes = Mapping[str, Any]
 
@@ -82,6 +83,13 @@ def _toolsets(node: Node, _: _Around) -> _Changes:
     return {"toolsets": node.texts()}
 
 
+def _hosts(node: Node, _: _Around) -> _Changes:
+    for name in node.texts():
+        if problem := host_problem(name):
+            raise node.wrong(problem)
+    return {"hosts": node.texts()}
+
+
 def _folder(node: Node, text: str, around: _Around) -> str:
     """A folder, as seen from where the config file is."""
     return str(node.file.resolve().parent / Path(_filled(node, text, around)).expanduser())
@@ -104,6 +112,7 @@ SETTINGS: dict[str, Callable[[Node, _Around], _Changes]] = {
     "memory": _memory,
     "chats": _chats,
     "workspace": lambda node, around: {"workspace": _folder(node, node.text(), around)},
+    "hosts": _hosts,
     "renamed": lambda node, _: {"renamed": {child.key: child.text() for child in node.children()}},
     "maxNameLength": lambda node, _: {"max_name_length": node.whole_number(16, 128)},
     "storage": lambda node, around: {"storage": _filled(node, node.text(), around)},

@@ -93,6 +93,8 @@ class Settings:
     # Folders of exported chats, and whether clients on other machines have the chat tools.
     chats_exports: tuple[str, ...] = ()
     chats_remote: bool = False
+    # Under which other host names the gateway may be addressed.
+    hosts: tuple[str, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
     max_name_length: int = 48
     # An address may hold a password.

@@ -1,7 +1,7 @@
 """The bridge: `pegboard stdio` beside a running `pegboard serve` hands its bytes on and does nothing else.
 
 The gateway listens on a loopback port of its own for this, and takes only whoever knows the token that it
-wrote into a file which the user alone can read. This side imports nothing but the standard library.
+wrote into a file which the user alone can read. This side imports next to nothing: it has to be there at once.
 """
 
 from __future__ import annotations
@@ -11,13 +11,17 @@ import contextlib
 import hmac
 import json
 import os
+import re
 import secrets
 import socket
 import sys
 import threading
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+
+from pegboard.config.runfile import find_gateways, forget
+from pegboard.front.proof import prove
 
 if TYPE_CHECKING:
     from pegboard.front.lineway import LineWay
@@ -26,14 +30,16 @@ if TYPE_CHECKING:
     from pegboard.protocol.lines import LineClient
 
 _MAX_LINE = 4 * 1024 * 1024
+_MAX_WAITING = 10_000
+_HEAD = 512
+_ANSWER = re.compile(rb'\s*\{"jsonrpc":\s*"2\.0",\s*"id":\s*("(?:[^"\\]|\\.)*"|-?\d+),\s*"(?:result|error)"')
 
 
 @contextlib.asynccontextmanager
 async def bridgehead(
-    server: GatewayServer, shortcut: Callable[[Address], LineWay | None]
-) -> AsyncGenerator[dict[str, object]]:
-    """The gateway's side: gives what a bridge has to know."""
-    token = secrets.token_hex(16)
+    server: GatewayServer, shortcut: Callable[[Address], LineWay | None], token: str
+) -> AsyncGenerator[int]:
+    """The gateway's side, which takes whoever knows the token: gives its port."""
     clients: set[asyncio.Task[None]] = set()
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -43,7 +49,7 @@ async def bridgehead(
 
     listener = await asyncio.start_server(connected, "127.0.0.1", 0, limit=_MAX_LINE)
     try:
-        yield {"bridge": listener.sockets[0].getsockname()[1], "token": token}
+        yield listener.sockets[0].getsockname()[1]
     finally:
         listener.close()
         for task in list(clients):
@@ -91,13 +97,9 @@ async def _acquainted(token: str, reader: asyncio.StreamReader, writer: asyncio.
     """Each side proves that it knows the token, and neither says it."""
     challenge = (await reader.readline()).strip()
     own = secrets.token_hex(16).encode()
-    writer.write(_proof(token, b"gateway", challenge) + b" " + own + b"\n")
+    writer.write(prove(token, "gateway", challenge) + b" " + own + b"\n")
     await writer.drain()
-    return hmac.compare_digest((await reader.readline()).strip(), _proof(token, b"bridge", own))
-
-
-def _proof(token: str, side: bytes, challenge: bytes) -> bytes:
-    return hmac.new(token.encode(), side + b" " + challenge, "sha256").hexdigest().encode()
+    return hmac.compare_digest((await reader.readline()).strip(), prove(token, "bridge", own))
 
 
 async def _read(client: LineClient, reader: asyncio.StreamReader) -> None:
@@ -117,42 +119,107 @@ async def _read(client: LineClient, reader: asyncio.StreamReader) -> None:
         await client.end()
 
 
-def cross(run_file: Path, board: str | None = None, workspace: str | None = None) -> bool:
-    """The client's side: hand bytes on until one end closes; false if there is no gateway to hand them to."""
-    link = _reach(run_file, {"board": board, "workspace": workspace})
+def cross(config: Path, board: str | None = None, workspace: str | None = None) -> bool | None:
+    """The client's side: hand bytes on until one end closes. `None` if there is no gateway to hand them to; else
+    whether the client was the one that left."""
+    link = _reach(config, {"board": board, "workspace": workspace})
     if link is None:
-        return False
-    threading.Thread(target=_pump_input, args=(link,), daemon=True).start()
+        return None
+    traffic = _Traffic()
+    threading.Thread(target=_pump_input, args=(link, traffic), daemon=True).start()
     out = os.dup(1)
     os.dup2(2, 1)
     with contextlib.suppress(OSError):
         while data := link.recv(65536):
-            view = memoryview(data)
-            while view:
-                view = view[os.write(out, view) :]
-    return True
+            _write(out, data)
+            traffic.received(data)
+    if not traffic.input_ended:
+        # A client that waits for an answer would wait for ever.
+        with contextlib.suppress(OSError):
+            _write(out, traffic.farewell())
+    return traffic.input_ended
 
 
-def _reach(run_file: Path, said: dict[str, str | None]) -> socket.socket | None:
-    """A gateway that proves to be the one which wrote the file: its port may be somebody else's by now."""
-    try:
-        known = json.loads(run_file.read_text("utf-8"))
-        link = socket.create_connection(("127.0.0.1", int(known["bridge"])), timeout=2)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    try:
-        token, challenge = str(known["token"]), secrets.token_hex(16).encode()
-        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        link.sendall(challenge + b"\n")
-        proof, _, theirs = _first_line(link).partition(b" ")
-        if not hmac.compare_digest(proof, _proof(token, b"gateway", challenge)):
-            raise OSError("somebody else answers there")
-        link.sendall(_proof(token, b"bridge", theirs) + b"\n" + json.dumps(said).encode() + b"\n")
-        link.settimeout(None)
-    except (OSError, KeyError):
-        link.close()
-        return None
-    return link
+def _write(out: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(out, view) :]
+
+
+class _Traffic:
+    """Which requests of the client have no answer yet. It looks on: what passes is not changed, nor held up."""
+
+    def __init__(self) -> None:
+        self.input_ended = False
+        self._waiting: dict[str, None] = {}
+        self._line = b""
+        self._head = b""
+
+    def sent(self, data: bytes) -> None:
+        """The client has sent this."""
+        *lines, self._line = (self._line + data).split(b"\n")
+        if len(self._line) > _MAX_LINE:
+            self._line = b""
+        for line in lines:
+            with contextlib.suppress(ValueError, RecursionError):
+                if (request_id := _request_id(json.loads(line))) is not None:
+                    self._waiting[request_id] = None
+        while len(self._waiting) > _MAX_WAITING:
+            del self._waiting[next(iter(self._waiting))]
+
+    def received(self, data: bytes) -> None:
+        """The gateway has sent this. Its answers begin with their id, so that their beginning is enough."""
+        first, *others = data.split(b"\n")
+        self._head = (self._head + first)[:_HEAD]
+        for line in others:
+            if answer := _ANSWER.match(self._head):
+                self._waiting.pop(json.dumps(json.loads(answer[1])), None)
+            self._head = line[:_HEAD]
+
+    def farewell(self) -> bytes:
+        """An error for each request that nobody will answer any more, on lines of their own."""
+        error = {"code": -32000, "message": "the Pegboard gateway has ended; this request may have been carried out"}
+        lines = [
+            json.dumps({"jsonrpc": "2.0", "id": json.loads(each), "error": error}).encode() for each in self._waiting
+        ]
+        return b"".join([b"\n"[: len(self._head)], *(line + b"\n" for line in lines)])
+
+
+def _request_id(message: object) -> str | None:
+    """The id of a request, as JSON; `None` if it is none."""
+    found = cast("dict[str, object]", message) if isinstance(message, dict) else {}
+    request_id = found.get("id")
+    return json.dumps(request_id) if "method" in found and isinstance(request_id, (str, int)) else None
+
+
+def _reach(config: Path, said: dict[str, str | None]) -> socket.socket | None:
+    """A gateway that proves to be the one which wrote its run file: its port may be somebody else's by now."""
+    for file, gateway in find_gateways(config):
+        try:
+            link = socket.create_connection(("127.0.0.1", gateway.bridge), timeout=2)
+        except ConnectionRefusedError:
+            forget(file)
+            continue
+        except (OSError, OverflowError):
+            continue
+        try:
+            _introduce(link, gateway.token, said)
+        except OSError:
+            link.close()
+            continue
+        return link
+    return None
+
+
+def _introduce(link: socket.socket, token: str, said: dict[str, str | None]) -> None:
+    challenge = secrets.token_hex(16).encode()
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    link.sendall(challenge + b"\n")
+    proof, _, theirs = _first_line(link).partition(b" ")
+    if not hmac.compare_digest(proof, prove(token, "gateway", challenge)):
+        raise OSError("somebody else answers there")
+    link.sendall(prove(token, "bridge", theirs) + b"\n" + json.dumps(said).encode() + b"\n")
+    link.settimeout(None)
 
 
 def _first_line(link: socket.socket) -> bytes:
@@ -165,8 +232,11 @@ def _first_line(link: socket.socket) -> bytes:
     return line.strip()
 
 
-def _pump_input(link: socket.socket) -> None:
+def _pump_input(link: socket.socket, traffic: _Traffic) -> None:
     with contextlib.suppress(OSError):
         while data := os.read(sys.stdin.fileno(), 65536):
+            # Noted before it is sent: the answer may be there before we are back.
+            traffic.sent(data)
             link.sendall(data)
+        traffic.input_ended = True
         link.shutdown(socket.SHUT_WR)

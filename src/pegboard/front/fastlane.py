@@ -11,8 +11,9 @@ import asyncio
 from typing import Any, cast
 
 from starlette.types import Message, Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+from pegboard.front.bounds import BoundedProtocol
 from pegboard.front.shortcut import MAX_PLAIN_BODY, Admitted, Begun, Shortcut, replayed
 from pegboard.protocol.envelope import Request
 
@@ -44,14 +45,15 @@ class _Lane:
         return self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
 
 
-class FastLane(HttpToolsProtocol):
-    """uvicorn's protocol with a lane of its own for plain requests."""
+class FastLane(BoundedProtocol):
+    """uvicorn's protocol with its bounds, and a lane of its own for plain requests."""
 
     shortcut: Shortcut
     _lane: _Lane | None = None
 
     def on_headers_complete(self) -> None:
         """A request's head is there: it is read on in the lane if it may be plain and nothing is before it."""
+        self.end_head()
         admitted = self._admission() if self._is_free() else None
         if admitted is None:
             super().on_headers_complete()
@@ -75,6 +77,7 @@ class FastLane(HttpToolsProtocol):
         if lane is None:
             super().on_message_complete()
             return
+        self.end_body()
         begun = self.shortcut.begin(lane.scope, lane.admitted, lane.body)
         if begun is None:
             self._leave(lane)
@@ -174,8 +177,3 @@ class FastLane(HttpToolsProtocol):
         )
         cycle.more_body, cycle.disconnected = False, lane.disconnected
         return cycle
-
-
-def lane_for(shortcut: Shortcut) -> type[FastLane]:
-    """The protocol for uvicorn, with a short way to go."""
-    return type("FastLane", (FastLane,), {"shortcut": shortcut})

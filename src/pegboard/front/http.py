@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
+import secrets
 import signal
 import socket
 import sys
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,17 +18,20 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from pegboard.board import Board
-from pegboard.config import identity, run_file
+from pegboard.config import RunningGateway, announcement, identity
+from pegboard.front.bounds import KEEP_ALIVE, BoundedProtocol, Connections, protocol_for
 from pegboard.front.bridge import bridgehead
-from pegboard.front.fastlane import lane_for
+from pegboard.front.fastlane import FastLane
 from pegboard.front.guard import Guard, refused
+from pegboard.front.hosts import AllowedHosts
 from pegboard.front.known import KnownClients
 from pegboard.front.lineway import LineWay
+from pegboard.front.listen import bracketed, reachable
 from pegboard.front.mcp import McpFront
 from pegboard.front.pages import page
 from pegboard.front.plainway import PlainWay, is_open
@@ -48,24 +51,30 @@ _GRACE = 2
 class HttpFront:
     """One board on one address."""
 
-    def __init__(self, board: Board, config_path: Path, host: str) -> None:
+    def __init__(self, board: Board, config_path: Path, host: str, allowed: Sequence[str] = ()) -> None:
         self.board = board
         self.config = ConfigFile(board, config_path)
         self.identity = identity(config_path)
-        self.bridge: Mapping[str, object] = {}
+        self.token = secrets.token_hex(16)
+        self.bridge = 0
         self._sessions = 0
         self._front = front = McpFront(board)
         self.server = GatewayServer(front, on_sessions=self._count)
         # Host, Origin and size are the guard's business: one rule for MCP and REST.
         self._manager = Sessions(self.server, version_of=self.server.version_of)
         self._clients, self._way = KnownClients(front), PlainWay(board, front)
-        self.full_way: ASGIApp = _behind_proxies(self._make_app(host))
-        self.app = self._with_shortcut(host) if is_open() else self.full_way
+        hosts = AllowedHosts(host, (*board.settings.hosts, *allowed))
+        self.full_way: ASGIApp = _behind_proxies(self._make_app(hosts))
+        self.connections = Connections()
+        self.app, self.protocol = self.full_way, protocol_for(BoundedProtocol, all_connections=self.connections)
+        if is_open():
+            self.app = shortcut = self._shortcut(hosts)
+            self.protocol = protocol_for(FastLane, all_connections=self.connections, shortcut=shortcut)
 
-    def _with_shortcut(self, host: str) -> ASGIApp:
+    def _shortcut(self, hosts: AllowedHosts) -> Shortcut:
         return Shortcut(
             self.full_way,
-            guard=Guard(self.full_way, host=host),
+            guard=Guard(self.full_way, hosts=hosts),
             sessions=self._manager,
             server=self.server,
             clients=self._clients,
@@ -75,8 +84,8 @@ class HttpFront:
     def _count(self, sessions: int) -> None:
         self._sessions = sessions
 
-    def _make_app(self, host: str) -> Starlette:
-        rest = Rest(self.board, self.config, self.identity, lambda: self._sessions)
+    def _make_app(self, hosts: AllowedHosts) -> Starlette:
+        rest = Rest(self.board, self.config, self.identity, self.token, lambda: self._sessions)
         return Starlette(
             routes=[
                 Route("/mcp", endpoint=_Mcp(self._manager)),
@@ -84,19 +93,20 @@ class HttpFront:
                 Route("/", self._welcome),
                 *rest.routes(),
             ],
-            middleware=[Middleware(Guard, host=host)],
+            middleware=[Middleware(Guard, hosts=hosts)],
             exception_handlers={Exception: _failed, 404: _failed_route, 405: _failed_route},
         )
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """Everything that has to run while requests come in; it is no ASGI lifespan, which a hurried exit skips."""
-        async with self._manager.run(), bridgehead(self.server, self._line_way) as self.bridge:
-            watching = asyncio.get_running_loop().create_task(self.config.watch())
+        async with self._manager.run(), bridgehead(self.server, self._line_way, self.token) as self.bridge:
+            watching = [asyncio.create_task(self.config.watch()), asyncio.create_task(self.connections.watch())]
             try:
                 yield
             finally:
-                watching.cancel()
+                for task in watching:
+                    task.cancel()
 
     def _line_way(self, address: Address) -> LineWay | None:
         """The short way of a client that comes over the bridge."""
@@ -129,18 +139,24 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
-async def serve(board: Board, config_path: Path, host: str, port: int, ready: Callable[[str], None]) -> None:
+async def serve(
+    board: Board,
+    config_path: Path,
+    host: str,
+    listener: socket.socket,
+    ready: Callable[[str], None],
+    allowed: Sequence[str] = (),
+) -> None:
     """Serve until a signal says stop."""
-    listener = listen_on(host, port)
-    front = HttpFront(board, config_path, host)
+    front = HttpFront(board, config_path, host, allowed)
     stopping = asyncio.Event()
     with _signals(stopping.set, front.config.reload_soon):
         async with board:
-            server = _Uvicorn(uvicorn_config(front.app))
+            server = _Uvicorn(uvicorn_config(front))
             async with front.running():
                 serving = asyncio.get_running_loop().create_task(server.serve(sockets=[listener]))
-                url = f"http://{_bracketed(host)}:{listener.getsockname()[1]}"
-                with announced(config_path, {"pid": os.getpid(), "url": url, **front.bridge}):
+                url = f"http://{bracketed(reachable(host))}:{listener.getsockname()[1]}"
+                with _announce(config_path, RunningGateway(os.getpid(), url, front.bridge, front.token)):
                     ready(url)
                     await _first(stopping.wait(), serving)
             # Clients' streams have ended with their sessions: nothing is left to wait for.
@@ -148,11 +164,13 @@ async def serve(board: Board, config_path: Path, host: str, port: int, ready: Ca
             await serving
 
 
-def uvicorn_config(app: ASGIApp) -> uvicorn.Config:
+def uvicorn_config(front: HttpFront) -> uvicorn.Config:
     """How uvicorn is to serve us."""
     return uvicorn.Config(
-        app,
-        http=lane_for(app) if isinstance(app, Shortcut) else "auto",
+        front.app,
+        http=front.protocol,
+        ws="none",
+        timeout_keep_alive=KEEP_ALIVE,
         log_config=None,
         access_log=False,
         lifespan="off",
@@ -175,21 +193,15 @@ async def _first(waiting: Coroutine[Any, Any, object], serving: asyncio.Task[Non
 
 
 @contextlib.contextmanager
-def announced(config_path: Path, facts: Mapping[str, object]) -> Generator[None]:
-    """Let the other commands find this gateway, as long as it runs."""
-    file = run_file(config_path)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    # Whoever can read it can use the bridge: it is the user's alone from the first byte.
-    draft = file.with_suffix(f".{os.getpid()}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as handle:
-        json.dump(facts, handle)
-    draft.replace(file)
-    try:
+def _announce(config_path: Path, gateway: RunningGateway) -> Generator[None]:
+    """Let the other commands find this gateway; where that cannot be written down, it goes on without."""
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(announcement(config_path, gateway))
+        except OSError as exc:
+            reason = f"{exc.filename or 'the run file'}: {exc.strerror or exc}"
+            logger().warning("run.file.failed", reason=reason, remark="other commands cannot find this gateway")
         yield
-    finally:
-        with contextlib.suppress(OSError, ValueError):
-            if json.loads(file.read_text("utf-8")).get("pid") == os.getpid():
-                file.unlink()
 
 
 @contextlib.contextmanager
@@ -208,27 +220,6 @@ def _signals(stop: Callable[[], None], reload: Callable[[], None]) -> Generator[
             loop.remove_signal_handler(number)
 
 
-def listen_on(host: str, port: int) -> socket.socket:
-    """A socket that clients can connect to; `OSError` says why not."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Without the protocol's number asyncio does not know it for TCP, and leaves small answers waiting for an ACK.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except OSError as exc:
-        listener.close()
-        raise OSError(exc.errno, f"cannot listen on {_bracketed(host)}:{port}: {exc.strerror}") from None
-    listener.setblocking(False)
-    # From here on a client can connect, even before uvicorn takes over.
-    listener.listen(2048)
-    return listener
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
 async def _failed(_: Request, exc: Exception) -> Response:
     logger().error("http.failed", error=type(exc).__name__)
     return error_response(exc)
@@ -236,5 +227,17 @@ async def _failed(_: Request, exc: Exception) -> Response:
 
 async def _failed_route(request: Request, exc: Exception) -> Response:
     status = getattr(exc, "status_code", 404)
-    reason = "there is nothing here" if status == 404 else f"{request.method} is not possible here"
-    return refused(status, f"{request.url.path}: {reason}; /docs lists what there is")
+    if status == 404:
+        return refused(404, f"{request.url.path}: there is nothing here; /docs lists what there is")
+    allowed = ", ".join(_methods_of(request))
+    return refused(405, f"{request.url.path}: {request.method} is not possible here, but {allowed}", {"allow": allowed})
+
+
+def _methods_of(request: Request) -> list[str]:
+    """Every method that some route takes at this address."""
+    fitting = [
+        route
+        for route in request.app.routes
+        if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE
+    ]
+    return sorted({method for route in fitting for method in route.methods or ()})

@@ -15,6 +15,7 @@ from pegboard.front.chats import ChatsRest
 from pegboard.front.memory import MemoryRest
 from pegboard.front.openapi import document
 from pegboard.front.pages import page
+from pegboard.front.proof import CHALLENGE_HEADER, MAX_CHALLENGE, http_purpose, prove
 from pegboard.front.reload import ConfigFile
 from pegboard.front.reply import answering, body_of, json_response
 from pegboard.front.tasks import TaskRest
@@ -31,10 +32,13 @@ _STATUSES = ("available", "unavailable", "disabled", "needs_auth")
 class Rest:
     """Every REST route, on one board."""
 
-    def __init__(self, board: Board, config: ConfigFile, identity: str, sessions: Callable[[], int]) -> None:
+    def __init__(
+        self, board: Board, config: ConfigFile, identity: str, token: str, sessions: Callable[[], int]
+    ) -> None:
         self._board = board
         self._config = config
         self._identity = identity
+        self._token = token
         self._sessions = sessions
 
     def routes(self) -> list[Route]:
@@ -57,8 +61,16 @@ class Rest:
             *TaskRest(self._board).routes(),
         ]
 
-    async def _health(self, _: Request) -> Response:
-        return json_response({"status": "ok", "version": VERSION, "config": self._identity}, 200)
+    async def _health(self, request: Request) -> Response:
+        health = {"status": "ok", "version": VERSION, "config": self._identity, **self._proof(request)}
+        return json_response(health, 200)
+
+    def _proof(self, request: Request) -> dict[str, str]:
+        """That we are the gateway of our run file, where somebody asks for it."""
+        challenge, server = request.headers.get(CHALLENGE_HEADER, ""), request.scope.get("server")
+        if not challenge or len(challenge) > MAX_CHALLENGE or server is None:
+            return {}
+        return {"proof": prove(self._token, http_purpose(server[1]), challenge.encode("latin-1")).decode()}
 
     async def _metrics(self, _: Request) -> Response:
         states = [(name, server.state.value) for name, server in sorted(self._board.servers.items())]

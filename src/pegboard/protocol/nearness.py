@@ -1,7 +1,8 @@
-"""Whether a request comes from this machine."""
+"""Whether a request comes from this machine, and what the host it names is."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
@@ -40,19 +41,46 @@ def is_remote(scope: Mapping[str, Any]) -> bool:
 @lru_cache(maxsize=64)
 def _is_own_name(host: bytes) -> bool:
     """Whether this is what this machine calls itself. Any other name may be one that a web page has led here."""
-    name = host.decode("latin-1").strip().lower()
-    if name.startswith("["):
-        name, bracket, port = name[1:].partition("]")
-        return bool(bracket) and _is_port(port) and _is_loopback(name) and bool(name)
-    name, colon, port = name.partition(":")
-    name = name.removesuffix(".")
-    if not _is_port(colon + port):
-        return False
+    parts = split_host(host.decode("latin-1"))
+    return parts is not None and is_loopback_name(parts[0])
+
+
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)(?:%[^\]]*)?\]|([^][\s:/?#@\\%,;\"<>]+))(?::([0-9]{0,5}))?")
+
+
+def split_host(text: str) -> tuple[str, int | None] | None:
+    """The name and the port of a `Host` header, the name in its one spelling; `None` if it is no host at all."""
+    match = _HOST.fullmatch(text.strip())
+    if match is None:
+        return None
+    name = host_name(match[1] or match[2])
+    return (name, int(match[3]) if match[3] else None) if name else None
+
+
+def host_name(text: str) -> str:
+    """One spelling for each name and each address."""
+    name = text.lower().partition("%")[0].removesuffix(".")
+    try:
+        address = ip_address(name)
+    except ValueError:
+        return name
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return str(mapped or address)
+
+
+def is_loopback_name(name: str) -> bool:
+    """Whether this name or address, in its one spelling, is always the machine it is used on."""
     return name == "localhost" or name.endswith(".localhost") or (bool(name) and _is_loopback(name))
 
 
-def _is_port(rest: str) -> bool:
-    return not rest or (rest.startswith(":") and (rest == ":" or rest[1:].isdigit()))
+def host_problem(text: str) -> str | None:
+    """Why a text cannot be an allowed host, or `None`."""
+    parts = split_host(text.removeprefix("*."))
+    if parts is None or "*" in parts[0]:
+        return f"{text!r} is not a host name: write it without scheme and path, as in pegboard.example or *.example"
+    if parts[1] is not None:
+        return f"{text!r} has a port: a host is allowed on any port"
+    return None
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,36 @@
+"""The host names of this gateway: a request for any other is refused, which is what stops DNS rebinding.
+
+A page of `http://evil.example:7420` can let its own name point to this machine. The browser then takes the gateway for
+that page's own server, and lets the page read its answers. It still says in `Host` which name it believes in.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable
+
+from pegboard.protocol.nearness import host_name, is_loopback_name
+
+
+class AllowedHosts:
+    """Loopback, this machine's own names and addresses, the address we listen on, and what was configured."""
+
+    def __init__(self, bind: str, configured: Iterable[str] = ()) -> None:
+        names = {host_name(name) for name in (bind, *_machine_names(), *configured)}
+        self._names = names - {""}
+        self._domains = tuple(name.removeprefix("*") for name in self._names if name.startswith("*."))
+
+    def admits(self, name: str, address: str | None) -> bool:
+        """Whether a name, in its one spelling, is ours; `address` is ours that the connection came in on."""
+        if is_loopback_name(name) or name in self._names:
+            return True
+        if address is not None and name == host_name(address):
+            return True
+        return bool(self._domains) and name.endswith(self._domains)
+
+
+def _machine_names() -> set[str]:
+    """What the machine calls itself, also as mDNS makes it known. No DNS is asked: that can take seconds."""
+    name = socket.gethostname()
+    short = name.partition(".")[0]
+    return {name, short, f"{short}.local"} if short else set()

@@ -1,0 +1,197 @@
+"""What a connection may send and how long it may keep the gateway waiting, on both ways."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from harness import LIMIT, Gateway, eventually, open_gateway, toy
+from pegboard.front.bounds import MAX_HEAD, MAX_HEADERS
+
+pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
+SWEEPS = 20
+
+
+@asynccontextmanager
+async def connected(gateway: Gateway) -> AsyncGenerator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    parts = urlsplit(gateway.url)
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port, limit=1000)
+    own = writer.get_extra_info("sockname")[1]
+    await eventually(lambda: own in {each.client[1] for each in gateway.front.connections.open if each.client})
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+
+
+async def answer(reader: asyncio.StreamReader) -> tuple[int, str]:
+    """The status and the error's code of an answer, after which the connection is closed."""
+    async with asyncio.timeout(LIMIT):
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    return int(head.split()[1]), json.loads(body)["error"]["code"]
+
+
+async def settled(gateway: Gateway) -> None:
+    """Everything that was sent so far has been read."""
+    async with connected(gateway) as (reader, writer):
+        writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        async with asyncio.timeout(LIMIT):
+            await reader.readline()
+
+
+def sweep(gateway: Gateway) -> None:
+    """As much time as any client has."""
+    for _ in range(SWEEPS):
+        gateway.front.connections.sweep()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"".join(b"X-%d: y\r\n" % number for number in range(MAX_HEADERS + 1)),
+        b"X: " + b"y" * MAX_HEAD + b"\r\n",
+        b"".join(b"X-%d: %b\r\n" % (number, b"y" * 1000) for number in range(100)),
+    ],
+    ids=["many", "one large", "large together"],
+)
+async def test_a_head_that_is_too_large_is_refused(tmp_path: Path, head: bytes) -> None:
+    """431 in the one error shape, and the connection ends; up to the limit a request is answered."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway:
+        for path in (b"/mcp", b"/api/tools"):
+            async with connected(gateway) as (reader, writer):
+                writer.write(b"POST %b HTTP/1.1\r\nHost: localhost\r\n%b\r\n" % (path, head))
+                assert await answer(reader) == (431, "TOOL_INVALID_INPUT")
+        async with connected(gateway) as (reader, writer):
+            fine = b"".join(b"X-%d: y\r\n" % number for number in range(MAX_HEADERS - 1))
+            writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\n%b\r\n" % fine)
+            assert b" 200 " in await reader.readline()
+
+
+async def test_a_head_that_never_ends_takes_no_memory(tmp_path: Path) -> None:
+    """One header that goes on and on is cut off, although the parser tells of it only at its end; so is a trailer."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway:
+        for beginning, most in (
+            (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ", 2**20),
+            (b"POST /api/x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: ", 2**26),
+        ):
+            async with connected(gateway) as (_, writer):
+                writer.write(beginning)
+                for _ in range(2 * most // 2**16):
+                    writer.write(b"y" * 2**16)
+                    # The gateway lives on the same loop; once it has closed, the transport does.
+                    await asyncio.sleep(0)
+                    if writer.transport.is_closing():
+                        break
+                assert writer.transport.is_closing()
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"GET /", b"GET / HTTP/1.1\r\nHost: localh", b"POST /api/tools/x/call HTTP/1.1\r\n"]
+)
+async def test_a_head_that_does_not_come_is_not_waited_for(tmp_path: Path, sent: bytes) -> None:
+    """Slowloris: also a byte now and then buys no time. A connection that never sent anything is just closed."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway:
+        async with connected(gateway) as (reader, writer):
+            writer.write(sent)
+            await settled(gateway)
+            for _ in range(5 if sent else 0):
+                gateway.front.connections.sweep()
+                writer.write(b"x")
+                await settled(gateway)
+            # Two more are enough for a head, and not for the next bytes of a body.
+            for _ in range(2 if sent else SWEEPS):
+                gateway.front.connections.sweep()
+            async with asyncio.timeout(LIMIT):
+                got = await reader.read()
+            assert got[:12] == (b"HTTP/1.1 408" if sent else b"")
+
+
+@pytest.mark.parametrize("path", [b"/mcp", b"/api/tools/one__echo/call"])
+async def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path, path: bytes) -> None:
+    """One that comes slowly is."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway:
+        async with connected(gateway) as (reader, writer):
+            writer.write(
+                b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n"
+                b"Accept: application/json, text/event-stream\r\n\r\n" % path
+            )
+            for _ in range(SWEEPS):
+                writer.write(b" ")
+                await settled(gateway)
+                gateway.front.connections.sweep()
+            sweep(gateway)
+            assert (await answer(reader))[0] == 408
+        # Nothing is left of the request that was given up.
+        await eventually(lambda: not gateway.front.connections.open)
+
+
+async def test_a_request_that_takes_long_and_a_connection_between_requests_are_left_alone(tmp_path: Path) -> None:
+    """The limits are the client's, for what it sends and reads; what the gateway takes is its own matter."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway:
+        async with connected(gateway) as (reader, writer):
+            body = b'{"arguments": {"seconds": 0.5}}'
+            request = (
+                b"POST /api/tools/one__sleep/call HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+            )
+            for _ in range(2):
+                writer.write(request)
+                await settled(gateway)
+                sweep(gateway)
+                async with asyncio.timeout(LIMIT):
+                    head = await reader.readuntil(b"\r\n\r\n")
+                    length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+                    await reader.readexactly(length)
+                assert b" 200 " in head
+                sweep(gateway)
+
+
+async def test_an_answer_that_nobody_reads_is_given_up(tmp_path: Path) -> None:
+    """A client that asks for much and reads nothing holds neither memory nor a connection."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway:
+        async with connected(gateway) as (_, writer):
+            body = b'{"arguments": {"how": "huge", "size": 20000000}}'
+            writer.write(
+                b"POST /api/tools/one__misbehave/call HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+            )
+            mine = next(iter(gateway.front.connections.open))
+            await eventually(lambda: mine.transport.get_write_buffer_size() > 1_000_000)
+            sweep(gateway)
+            await eventually(lambda: not gateway.front.connections.open)
+
+
+async def test_idle_connections_are_kept_longer_than_clients_keep_them(tmp_path: Path) -> None:
+    """A client that closes first cannot lose a request to our closing."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway:
+        async with connected(gateway) as (reader, writer):
+            writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            async with asyncio.timeout(LIMIT):
+                await reader.readuntil(b"\r\n\r\n")
+            [connection] = gateway.front.connections.open
+            await eventually(lambda: connection.timeout_keep_alive_task is not None)
+            timer = connection.timeout_keep_alive_task
+            assert timer is not None
+            assert timer.when() - asyncio.get_running_loop().time() > 95
+
+
+async def test_what_is_no_http_is_refused_in_the_one_error_shape(tmp_path: Path) -> None:
+    """And an upgrade to WebSocket is a request like any other."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway:
+        async with connected(gateway) as (reader, writer):
+            writer.write(b"\x16\x03\x01 what is this\r\n\r\n")
+            assert await answer(reader) == (400, "TOOL_INVALID_INPUT")
+        for path, status in ((b"/mcp", b"400"), (b"/nothing", b"404")):
+            async with connected(gateway) as (reader, writer):
+                writer.write(
+                    b"GET %b HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n" % path
+                )
+                async with asyncio.timeout(LIMIT):
+                    assert status in await reader.readline() or status == b"400"

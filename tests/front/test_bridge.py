@@ -1,0 +1,86 @@
+"""`pegboard stdio` beside a gateway: what becomes of its client when the gateway goes away."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import eventually, serving, toy, write_config
+
+pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}}
+LIMIT = 60
+
+
+class Bridge:
+    """A client of `pegboard stdio` that says what it likes."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def say(self, method: str, params: Mapping[str, Any] | None = None, **more: Any) -> None:
+        assert self.process.stdin is not None
+        message = {"jsonrpc": "2.0", "method": method, "params": params or {}, **more}
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+
+    def hear(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        return json.loads(self.process.stdout.readline())
+
+    def greet(self) -> None:
+        self.say("initialize", HELLO, id=0)
+        assert self.hear()["id"] == 0
+        self.say("notifications/initialized")
+
+
+def bridge(config: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "pegboard", "stdio", "--config", str(config)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+async def test_what_is_under_way_fails_when_the_gateway_dies(tmp_path: Path) -> None:
+    """Each request without an answer gets an error, those with one get nothing more; then an exit code and a word."""
+    config = write_config(tmp_path / "pegboard.json", {"one": toy()})
+    with serving(config) as (gateway, _), bridge(config) as process:
+        client = Bridge(process)
+        client.greet()
+        client.say("tools/call", {"name": "one__echo", "arguments": {}}, id=1)
+        client.say("ping", id="two")
+        answered = {client.hear()["id"], client.hear()["id"]}
+        assert answered == {1, "two"}
+        client.say("tools/call", {"name": "one__sleep", "arguments": {"seconds": 60}}, id=3)
+        client.say("tools/call", {"name": "one__sleep", "arguments": {"seconds": 60}}, id="four")
+        client.say("ping", id=5)
+        assert client.hear()["id"] == 5
+        gateway.send_signal(signal.SIGKILL)
+        last = [client.hear(), client.hear()]
+        assert [(message["id"], message["error"]["code"]) for message in last] == [(3, -32000), ("four", -32000)]
+        assert process.wait(LIMIT) == 1
+        assert process.stdout is not None
+        assert process.stdout.read() == ""
+        assert process.stderr is not None
+        assert "gateway" in process.stderr.read()
+
+
+async def test_a_client_that_leaves_is_no_failure(tmp_path: Path) -> None:
+    """Input closed by the client: what was asked is answered, nothing is said, and the exit code is 0."""
+    config = write_config(tmp_path / "pegboard.json", {"one": toy()})
+    with serving(config), bridge(config) as process:
+        client = Bridge(process)
+        client.greet()
+        client.say("ping", id=1)
+        assert process.stdin is not None
+        process.stdin.close()
+        assert client.hear()["id"] == 1
+        await eventually(lambda: process.poll() is not None, LIMIT)
+        assert process.returncode == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
