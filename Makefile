@@ -27,15 +27,19 @@ $(VENV)/node.stamp: $(VENV)/dev.stamp tests/node/package.json tests/node/package
 	$(BIN)/python tests/node/install.py
 	@touch $@
 
+$(VENV)/browser.stamp: $(VENV)/node.stamp tests/browser/install.py
+	$(BIN)/python tests/browser/install.py
+	@touch $@
+
 serve: $(VENV)/run.stamp
 	@$(BIN)/pegboard serve $(ARGS)
 
 # Most tests wait for processes and networks more than they work, so there are more workers than most machines have cores.
-test: $(VENV)/node.stamp
+test: $(VENV)/browser.stamp
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) $(ARGS)
 
 # The same with a hundred servers where the short form has twenty.
-test-long: $(VENV)/node.stamp
+test-long: $(VENV)/browser.stamp
 	PEGBOARD_LONG_TESTS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --timeout 600 $(ARGS)
 
 lint: $(VENV)/dev.stamp
