@@ -155,9 +155,11 @@ async def open_gateway(tmp_path: Path, servers: Mapping[str, Entry], **own: Any)
 
 
 @contextlib.contextmanager
-def serving(config: Path, port: int = 0, **env: str) -> Generator[tuple[subprocess.Popen[str], str]]:
+def serving(
+    config: Path, port: int = 0, *, started_by: Sequence[str] = (), **env: str
+) -> Generator[tuple[subprocess.Popen[str], str]]:
     """`pegboard serve` as a process of its own, and the address it says it listens on."""
-    command = [sys.executable, "-m", "pegboard", "serve", "--config", str(config), "--port", str(port)]
+    command = [*started_by, sys.executable, "-m", "pegboard", "serve", "--config", str(config), "--port", str(port)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **env}
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from harness import TOY, alive, eventually, http_client, open_board, serving, stdio_client, toy, write_config
+from harness import LIMIT, TOY, alive, eventually, http_client, open_board, serving, stdio_client, toy, write_config
 from pegboard.servers.keeper import MARKER, marked_processes
 
 pytestmark = pytest.mark.anyio
@@ -66,6 +67,45 @@ async def test_even_a_killed_gateway_leaves_nothing_behind(tmp_path: Path) -> No
         assert len(toys_of(mark)) == 4
         process.kill()
         await eventually(lambda: not toys_of(mark), 20)
+
+
+def test_a_background_job_is_not_ended_by_ctrl_c(tmp_path: Path) -> None:
+    """A shell starts it with SIGINT ignored, and so it stays; SIGTERM ends it."""
+    config = write_config(tmp_path / "pegboard.json", {})
+    ignoring = ("sh", "-c", 'trap \'\' INT; exec "$0" "$@"')
+    with serving(config, started_by=ignoring) as (process, url):
+        ignored = re.search(r"^SigIgn:\s*(\w+)$", Path(f"/proc/{process.pid}/status").read_text(), re.MULTILINE)
+        assert ignored is not None
+        assert int(ignored[1], 16) >> (signal.SIGINT - 1) & 1
+        process.send_signal(signal.SIGINT)
+        with urllib.request.urlopen(f"{url.removesuffix('/mcp')}/health") as answer:
+            assert answer.status == 200
+        process.terminate()
+        assert process.wait(LIMIT) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_a_stdio_gateway_in_the_background_ends_with_its_client_alone(tmp_path: Path, number: signal.Signals) -> None:
+    """What is ignored when it starts stays ignored; it ends when its input does."""
+    config = write_config(tmp_path / "pegboard.json", {})
+    ignoring = ["sh", "-c", 'trap \'\' INT HUP; exec "$0" "$@"']
+    command = [*ignoring, sys.executable, "-m", "pegboard", "stdio", "--config", str(config)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        ping = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n'
+        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}}
+        message = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}
+        process.stdin.write(json.dumps(message).encode() + b"\n" + ping % 1)
+        process.stdin.flush()
+        assert [json.loads(process.stdout.readline())["id"] for _ in range(2)] == [0, 1]
+        process.send_signal(number)
+        for at in range(2, 22):
+            process.stdin.write(ping % at)
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["id"] == at
+        process.stdin.close()
+        assert process.wait(LIMIT) == 0
 
 
 async def test_a_client_that_goes_away_ends_its_stdio_gateway(tmp_path: Path) -> None:

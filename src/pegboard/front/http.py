@@ -211,12 +211,16 @@ def _signals(stop: Callable[[], None], reload: Callable[[], None]) -> Generator[
         signal.signal(signal.SIGINT, lambda _number, _frame: loop.call_soon_threadsafe(stop))
         yield
         return
-    for number, action in ((signal.SIGINT, stop), (signal.SIGTERM, stop), (signal.SIGHUP, reload)):
+    handlers = {signal.SIGTERM: stop, signal.SIGHUP: reload}
+    # A shell starts background jobs with SIGINT ignored: Ctrl-C is meant for what runs in the foreground.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        handlers[signal.SIGINT] = stop
+    for number, action in handlers.items():
         loop.add_signal_handler(number, action)
     try:
         yield
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in handlers:
             loop.remove_signal_handler(number)
 
 

@@ -116,4 +116,6 @@ def _stop_on_signal(task: asyncio.Task[None]) -> None:
     if sys.platform == "win32":
         return
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+        # A background job is started with SIGINT ignored, one under nohup with SIGHUP.
+        if number is signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN:
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
