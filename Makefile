@@ -4,13 +4,13 @@ BIN := $(VENV)/bin
 WORKERS ?= 4
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help serve test test-long quick lint types check conformance bench bench-search bench-memory bench-tasks bench-gateways clean
+.PHONY: help serve test test-long quick lint types check mutants conformance bench bench-search bench-memory bench-tasks bench-gateways clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make serve   set up and run the gateway on http://127.0.0.1:7420/mcp"
 	@echo "make test    set up and run every test"
-	@echo "make lint | types | conformance | bench | clean"
+	@echo "make lint | types | mutants | conformance | bench | clean"
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -48,6 +48,10 @@ lint: $(VENV)/dev.stamp
 
 types: $(VENV)/dev.stamp
 	$(BIN)/basedpyright --warnings
+
+# Faults put into copies of the source: whether the tests notice. ARGS: --entries, --random 200 --seed 1, --only TEXT, --record.
+mutants: $(VENV)/node.stamp
+	$(BIN)/python -m tests.mutants --workers $(WORKERS) $(ARGS)
 
 conformance: $(VENV)/node.stamp
 	$(BIN)/python -m tests.conformance

@@ -1,0 +1,1 @@
+"""Deliberate faults in the source, to see whether the tests notice: `make mutants`."""

@@ -1,0 +1,206 @@
+"""`make mutants`: put faults into copies of the source, and tell which of them the tests notice.
+
+--record        run the tests once and keep which lines each of them runs (needed before --random)
+--entries       the kept breaks of breaks.toml; the tests of its own ledger entry have to notice each
+--random N      N random mutants, chosen by --seed; the tests that run the mutated line have to notice
+--only TEXT     only those whose name holds this
+--confirm       run each test that noticed once more without the fault: it has to pass
+Without any of the first three: the entries, then 200 random ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from mutants.breaks import Break, breaks, equivalents, ledger
+from mutants.coverage_map import TIMES, CoverageMap, record
+from mutants.operators import Mutant, all_mutants
+from mutants.tree import Tree
+
+ENTRIES_WANTED, RANDOM_WANTED = 1.0, 0.95
+# First come a few fast tests, since most mutants are noticed by any; then the others, up to so many seconds.
+FIRST_TESTS, FIRST_SECONDS, MOST_SECONDS = 25, 5.0, 90.0
+# Exit code of pytest for arguments that it cannot follow.
+_WRONG_USE = 4
+_MISSING = re.compile(r"^ERROR: not found: (.*)$", re.MULTILINE)
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of one fault."""
+
+    name: str
+    noticed: bool
+    by: str
+    seconds: float
+
+
+def entry_verdict(tree: Tree, broken: Break, *, confirm: bool) -> Verdict:
+    """Whether the tests of an entry notice its break."""
+    return _judge(
+        tree, broken.name, broken.file, broken.apply(tree.root), [(ledger()[broken.entry], 900.0)], confirm=confirm
+    )
+
+
+def random_verdict(tree: Tree, mutant: Mutant, known: CoverageMap, *, confirm: bool) -> Verdict:
+    """Whether a test that runs the mutated line notices."""
+    source = mutant.apply(tree.root)
+    assert source is not None
+    tests = known.tests_of_name(mutant.constant) if mutant.constant else known.tests(mutant.file, [mutant.line])
+    if not tests:
+        return Verdict(mutant.name, noticed=False, by="no test runs this line", seconds=0)
+    chosen = list(_up_to(tests, known, MOST_SECONDS))
+    first = list(_up_to(chosen[:FIRST_TESTS], known, FIRST_SECONDS))
+    runs = [(tests, 120 + 6 * sum(map(known.seconds.__getitem__, tests))) for tests in (first, chosen[len(first) :])]
+    return _judge(tree, mutant.name, mutant.file, source, [run for run in runs if run[0]], confirm=confirm)
+
+
+def _up_to(tests: Sequence[str], known: CoverageMap, seconds: float) -> Iterator[str]:
+    for at, test in enumerate(tests):
+        seconds -= known.seconds[test]
+        if seconds < 0 and at:
+            return
+        yield test
+
+
+def _judge(
+    tree: Tree, name: str, file: str, source: str, runs: Sequence[tuple[Sequence[str], float]], *, confirm: bool
+) -> Verdict:
+    """Run tests on the changed file until one notices; if asked to, make sure that it does not fail in any case."""
+    started = time.monotonic()
+    by = None
+    tree.write(file, source)
+    try:
+        for tests, limit in runs:
+            if (by := _first_failure(tree, tests, limit)) is not None:
+                break
+    finally:
+        tree.restore()
+    if by is not None and confirm and "::" in by and _first_failure(tree, [by], 300) is not None:
+        return Verdict(name, noticed=False, by=f"{by} fails without it, too", seconds=time.monotonic() - started)
+    return Verdict(name, noticed=by is not None, by=by or "nothing", seconds=time.monotonic() - started)
+
+
+def _first_failure(tree: Tree, tests: Sequence[str], limit: float) -> str | None:
+    """The first test that fails, or what else went wrong; none if all pass."""
+    selection = tree.root / "selection"
+    selection.write_text("\n".join(tests), "utf-8")
+    code, output = tree.pytest("-x", "--timeout", "60", f"@{selection}", limit=limit)
+    if code is None:
+        return "it hangs"
+    missing = set(_MISSING.findall(output))
+    if code == _WRONG_USE and missing and "ERROR collecting" not in output:
+        # The tests of the recording are not all there any more.
+        rest = [test for test in tests if str(tree.root / test) not in missing]
+        if len(rest) == len(tests):
+            raise SystemExit(output[-2000:])
+        return _first_failure(tree, rest, limit) if rest else None
+    if code == 0:
+        return None
+    failed = _FAILED.search(output)
+    return failed[1] if failed else output[-200:]
+
+
+def _run(what: str, work: Sequence[Callable[[Tree], Verdict]], trees: Sequence[Tree], wanted: float) -> bool:
+    """Everything, each in a free copy; the share that was noticed, and whether that is enough."""
+    free: SimpleQueue[Tree] = SimpleQueue()
+    for tree in trees:
+        free.put(tree)
+
+    def one(judge: Callable[[Tree], Verdict]) -> Verdict:
+        tree = free.get()
+        try:
+            return judge(tree)
+        finally:
+            free.put(tree)
+
+    verdicts: list[Verdict] = []
+    pool = ThreadPoolExecutor(len(trees))
+    try:
+        for verdict in pool.map(one, work):
+            verdicts.append(verdict)
+            state = "noticed " if verdict.noticed else "SURVIVED"
+            print(f"{state} {verdict.name}  ({verdict.by}, {verdict.seconds:.0f} s)", flush=True)
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for tree in trees:
+            tree.stop()
+        raise
+    pool.shutdown()
+    noticed = sum(verdict.noticed for verdict in verdicts)
+    share = noticed / len(verdicts) if verdicts else 1.0
+    print(f"{what}: {noticed} of {len(verdicts)} noticed, {share:.1%} (wanted: {wanted:.0%})", flush=True)
+    return share >= wanted
+
+
+def _random_mutants(root: Path, count: int, seed: int, only: str | None) -> list[Mutant]:
+    """A choice that is the same for the same seed and source; equivalent ones are left out."""
+    known = {(each.file, each.context, each.new) for each in equivalents()}
+    candidates = all_mutants(root)
+    random.Random(seed).shuffle(candidates)
+    chosen: list[Mutant] = []
+    for mutant in candidates:
+        if len(chosen) == count:
+            break
+        if only is not None and only not in mutant.name:
+            continue
+        if (mutant.file, mutant.context, mutant.new) not in known and mutant.apply(root) is not None:
+            chosen.append(mutant)
+    return chosen
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="mutants", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--record", action="store_true")
+    parser.add_argument("--entries", action="store_true")
+    parser.add_argument("--random", type=int, metavar="N")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", metavar="TEXT")
+    parser.add_argument("--confirm", action="store_true")
+    parser.add_argument("--workers", type=int, default=int(os.environ.get("WORKERS", "2")))
+    options = parser.parse_args()
+    # A background job has SIGINT ignored; either ends a run and all that it started.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    everything = not (options.record or options.entries or options.random)
+    folder = Path(tempfile.mkdtemp(prefix="pegboard-mutants-"))
+    enough = True
+    try:
+        trees = [Tree(folder / str(number)) for number in range(options.workers)]
+        if options.record or ((everything or options.random) and not TIMES.exists()):
+            record(Tree(folder / "recorded"), options.workers)
+        sure: bool = options.confirm
+        if options.entries or everything:
+            chosen = [each for each in breaks() if options.only is None or options.only in each.name]
+            work = [lambda tree, each=each: entry_verdict(tree, each, confirm=sure) for each in chosen]
+            enough &= _run("entries", work, trees, ENTRIES_WANTED)
+        if options.random or everything:
+            known = CoverageMap(trees[0].root)
+            picked = _random_mutants(trees[0].root, options.random or 200, options.seed, options.only)
+            work = [lambda tree, each=each: random_verdict(tree, each, known, confirm=sure) for each in picked]
+            enough &= _run("random", work, trees, RANDOM_WANTED)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0 if enough else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
