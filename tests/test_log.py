@@ -208,6 +208,16 @@ def test_configuring_twice_writes_once() -> None:
     assert len(lines(second)) == 2
 
 
+def test_a_person_is_shown_no_control_characters() -> None:
+    """Whatever stands in a field, nothing but colours of our own steers the terminal."""
+    out = Terminal()
+    configure(stream=out)
+    logger().warning("tools.duplicate", tool="\x1b]0;owned\x07\x9b2J\u202e", serverName="one")
+    assert "]0;owned" in out.getvalue()
+    assert not {"\x07", "\x9b", "\u202e"} & set(out.getvalue())
+    assert "\x1b]" not in out.getvalue()
+
+
 @pytest.mark.parametrize(
     ("secrets", "text", "cleaned"),
     [

@@ -10,12 +10,14 @@ import json
 import logging
 import random
 import sys
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TextIO
 from urllib.parse import quote, quote_plus, unquote
+
+from pegboard.terminal import plain_data
 
 trace_id: ContextVar[str | None] = ContextVar("trace_id", default=None)
 
@@ -98,16 +100,22 @@ def configure(level: str = "info", stream: TextIO | None = None) -> None:
 def _configure_structlog(out: TextIO, number: int) -> None:
     import structlog
 
+    for_people = (_plain_event, structlog.dev.ConsoleRenderer(colors=True))
+    written: tuple[Any, ...] = for_people if out.isatty() else (structlog.processors.JSONRenderer(),)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
-            structlog.dev.ConsoleRenderer(colors=True) if out.isatty() else structlog.processors.JSONRenderer(),
+            *written,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.WriteLoggerFactory(file=out),
         cache_logger_on_first_use=False,
     )
+
+
+def _plain_event(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    return plain_data(event)
 
 
 class _ToStructlog(logging.Handler):

@@ -6,7 +6,9 @@ import pytest
 from rich.text import Text
 
 from pegboard.cli import chats
-from pegboard.cli.show import highlighted, plain, plainly, verbatim
+from pegboard.cli.common import finish
+from pegboard.cli.show import highlighted, verbatim
+from pegboard.terminal import plain, plain_data
 
 
 @pytest.mark.parametrize(
@@ -31,22 +33,22 @@ def test_marks_are_shown_as_a_style_and_nothing_else_is(excerpt: str, shown: str
 
 def test_a_text_is_no_markup() -> None:
     """A key like `shop:bug:twice` has no insect in it."""
-    assert verbatim("shop:bug:[bold]x") == Text("shop:bug:[bold]x")
+    assert verbatim("shop:bug:[bold]x").plain == Text("shop:bug:[bold]x").plain
 
 
 def test_control_characters_do_not_reach_the_terminal() -> None:
     """Escape sequences in either form, carriage returns and bells are left out; lines, tabs and letters stay."""
     assert plain("a\x1b[31mb\x9b2Jc\rd\x07e\x7f\n\tÄ日🦊") == "a[31mb2Jcde\n\tÄ日🦊"
-    seen: list[object] = []
-    plainly(seen.append)({"rows": [{"key": "\x1b]0;title\x07", "score": 5}], "more": None})
-    assert seen == [{"rows": [{"key": "]0;title", "score": 5}], "more": None}]
+    data = {"rows": [{"key": "\x1b]0;title\x07", "score": 5}], "more": None, "\x1bodd": 1}
+    assert plain_data(data) == {"rows": [{"key": "]0;title", "score": 5}], "more": None, "odd": 1}
 
 
 def test_any_chat_can_be_shown(capsys: pytest.CaptureFixture[str]) -> None:
     """A title or an excerpt with markup, marks of its own or an escape sequence is shown as text."""
     odd = "C:\\<mark>needle</mark>\\ [/bold] </mark> :bug: \x1b[31m\\"
     hit = {"title": odd, "workspace": r"C:\work\[x]", "sessionId": "abc", "index": 1, "excerpt": odd}
-    chats._show_hits({"results": [hit], "pagination": {"hasMore": False}})
+    answer = {"data": {"results": [hit], "pagination": {"hasMore": False}}}
+    finish(answer, as_json=False, show=chats._show_hits)
     title, where, excerpt = capsys.readouterr().out.splitlines()
     assert title == "C:\\<mark>needle</mark>\\ [/bold] </mark> :bug: [31m\\ in C:\\work\\[x]"
     assert where == "  abc --request 1"

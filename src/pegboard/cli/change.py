@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +22,7 @@ from pegboard.cli.common import (
     quiet_logs,
     stop,
 )
+from pegboard.cli.show import say
 
 _TAKE_OVER = 5.0
 
@@ -59,7 +59,7 @@ def add(
     finish(
         answer,
         as_json=as_json,
-        show=lambda data: print(f"{folded} was added to {path}: {data['registered']} tools."),
+        show=lambda data: say(f"{folded} was added to {path}: {data['registered']} tools."),
     )
 
 
@@ -69,7 +69,7 @@ def remove(name: str, config: ConfigOption = None) -> None:
 
     path = _changing(config)
     _edit(lambda: remove_server(path, name))
-    print(f"{name} was removed from {path}.")
+    say(f"{name} was removed from {path}.")
 
 
 def enable(name: str, config: ConfigOption = None) -> None:
@@ -115,7 +115,7 @@ def _report_refresh(results: dict[str, Answer], *, as_json: bool) -> None:
     else:
         for name, answer in sorted(results.items()):
             if name in failed:
-                print(f"{name}: {answer['error']['message']}", file=sys.stderr)
+                say(f"{name}: {answer['error']['message']}", error=True)
             else:
                 print(f"{name}: {answer['data']['registered']} tools")
     if failed:
@@ -130,7 +130,7 @@ def _switch(name: str, config: Path | None, *, enabled: bool) -> None:
 
     known = fold_server_name(name) in settings.servers
     _edit(lambda: switch_server(location.path, name, enabled=enabled, known_elsewhere=known))
-    print(f"{name} is {'enabled' if enabled else 'disabled'} in {location.path}.")
+    say(f"{name} is {'enabled' if enabled else 'disabled'} in {location.path}.")
 
 
 def _changing(config: Path | None) -> Path:
@@ -139,7 +139,7 @@ def _changing(config: Path | None) -> Path:
 
     location = locate(config)
     if location.remark is not None:
-        print(f"note: {location.remark}", file=sys.stderr)
+        say(f"note: {location.remark}", error=True)
     return location.path
 
 

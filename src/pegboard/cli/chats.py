@@ -23,7 +23,8 @@ from pegboard.cli.common import (
     quiet_logs,
     stop,
 )
-from pegboard.cli.show import ago, highlighted, plain, plainly, show_table, table, verbatim
+from pegboard.cli.show import Rows, ago, highlighted, one_line, verbatim
+from pegboard.terminal import plain
 
 if TYPE_CHECKING:
     from pegboard.toolsets.chats import Chats, Session
@@ -237,26 +238,24 @@ def _absolute(workspace: Path | None) -> str | None:
     return None if workspace is None else str(workspace.expanduser().resolve())
 
 
-@plainly
 def _show_list(data: dict[str, Any]) -> None:
     columns = _columns()
-    rows = table(*columns)
     ids = [each["sessionId"] for each in data["sessions"]]
     # On a terminal as much of an id as `show` needs; a program gets it whole.
     length = _SHORT_ID if sys.stdout.isatty() and len({each[:_SHORT_ID] for each in ids}) == len(ids) else None
     # Whatever else is cut, what `show` takes is not.
-    rows.columns[0].min_width = min(max((len(each[:length]) for each in ids), default=0), _WHOLE_ID)
+    rows = Rows(*columns, least=min(max((len(each[:length]) for each in ids), default=0), _WHOLE_ID))
     for each in data["sessions"]:
-        title = " ".join((each["title"] or "").split())
+        title = one_line(each["title"] or "")
         cells = (
             *(each["sessionId"][:length], title, ago(each["lastActivity"])),
             *(str(each["requestsCount"]), each["workspace"] or "", each["source"]),
         )
-        rows.add_row(*map(verbatim, cells[: len(columns)]))
+        rows.add(*cells[: len(columns)])
     if not data["sessions"]:
         print("No chats.")
         return
-    show_table(rows)
+    rows.show()
     _show_rest(data, len(data["sessions"]))
 
 
@@ -270,14 +269,13 @@ def _columns() -> Sequence[str]:
     return ("id", "title", "last activity", "requests", "workspace", "source")[:shown]
 
 
-@plainly
 def _show_hits(data: dict[str, Any]) -> None:
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True)
     for hit in data["results"]:
         where = f" in {hit['workspace']}" if hit["workspace"] else ""
-        title = " ".join((hit["title"] or "").split())
+        title = one_line(hit["title"] or "")
         console.print(verbatim("").append(title, "bold").append(where))
         console.print(verbatim("  ").append(f"{hit['sessionId']} --request {hit['index']}", "dim"))
         console.print(verbatim("  ").append(highlighted(hit["excerpt"], "bold yellow")))
@@ -299,7 +297,8 @@ def _show_markdown(text: str) -> None:
     text = plain(text)
     console = Console()
     if console.is_terminal:
-        console.print(Markdown(text))
+        # A link would be an escape sequence with an address of others in it.
+        console.print(Markdown(text, hyperlinks=False))
     else:
         print(text)
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from pegboard.cli.show import plain
+from pegboard.cli.show import say
+from pegboard.terminal import plain_data, plain_json
 
 if TYPE_CHECKING:
     from pegboard.config import Location, Settings
@@ -37,7 +38,7 @@ def find_config(given: Path | None) -> Location:
 
     location = locate(given)
     if location.remark is not None:
-        print(f"note: {location.remark}", file=sys.stderr)
+        say(f"note: {location.remark}", error=True)
     if given is not None and not location.exists:
         stop(f"{location.path}: there is no such file", BAD_CONFIG)
     return location
@@ -71,25 +72,25 @@ def text_of_input() -> str:
 
 
 def json_text(data: Any) -> str:
-    """JSON as people read it; where the output cannot write every character, with escapes instead."""
+    """JSON as people read it: exact, with escapes for what would steer a terminal or what the output cannot write."""
     writes_all = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
-    return json.dumps(data, ensure_ascii=not writes_all, indent=2)
+    return plain_json(json.dumps(data, ensure_ascii=not writes_all, indent=2))
 
 
 def stop(message: str, code: int) -> NoReturn:
     """End with a message for a person."""
-    print(f"pegboard: {plain(message)}", file=sys.stderr)
+    say(f"pegboard: {message}", error=True)
     raise typer.Exit(code)
 
 
 def finish(answer: Mapping[str, Any], *, as_json: bool, show: Callable[[Any], None]) -> None:
-    """Print an answer and end with the exit code that fits it."""
+    """Print an answer and end with the exit code that fits it. Whoever wrote its texts, `show` gets them plain."""
     error = answer.get("error")
     if as_json:
         print(json_text(answer))
     elif error is None:
-        show(answer.get("data"))
+        show(plain_data(answer.get("data")))
     else:
-        print(f"pegboard: {plain(error['message'])}", file=sys.stderr)
+        say(f"pegboard: {error['message']}", error=True)
     if error is not None:
         raise typer.Exit(_EXIT.get(error["code"], FAILED))

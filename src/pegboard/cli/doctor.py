@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from pegboard.cli.common import BAD_CONFIG, UNREACHED, ConfigOption, JsonOption, find_config, json_text, quiet_logs
+from pegboard.cli.show import say
 
 if TYPE_CHECKING:
     from pegboard.board import Board
@@ -44,9 +45,9 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     else:
         for finding in findings:
             mark = {"ok": "ok   ", "warning": "warn ", "error": "ERROR"}[finding.level]
-            print(f"{mark} {finding.about}: {finding.said}")
+            say(f"{mark} {finding.about}: {finding.said}")
             if finding.advice:
-                print(f"      → {finding.advice}")
+                say(f"      → {finding.advice}")
     if code:
         raise typer.Exit(code)
 

@@ -15,10 +15,11 @@ from pegboard.cli.common import (
     JsonOption,
     find_config,
     finish,
+    json_text,
     stop,
     text_of_input,
 )
-from pegboard.cli.show import ago, coloured, show_table, table
+from pegboard.cli.show import Rows, ago, coloured
 
 
 def add_to(app: typer.Typer) -> None:
@@ -92,12 +93,12 @@ def _show_servers(data: dict[str, Any]) -> None:
     if not data["servers"]:
         print("No servers yet. Add one: pegboard add time -- uvx mcp-server-time")
         return
-    rows = table("name", "state", "tools", "last seen", "latency", "last error")
+    rows = Rows("name", "state", "tools", "last seen", "latency", "last error")
     for row in data["servers"]:
         latency = "" if row["latencyMs"] is None else f"{row['latencyMs']:g} ms"
         notes = [row["lastError"] or "", *_left_out(row)]
         count = str(row["tools"]) if row["seen"] else "?"
-        rows.add_row(
+        rows.add(
             row["name"],
             coloured(row["state"]),
             count,
@@ -105,7 +106,7 @@ def _show_servers(data: dict[str, Any]) -> None:
             latency,
             "\n".join(filter(None, notes)),
         )
-    show_table(rows)
+    rows.show()
 
 
 def _left_out(row: dict[str, Any]) -> list[str]:
@@ -116,19 +117,19 @@ def _left_out(row: dict[str, Any]) -> list[str]:
 
 
 def _show_tools(data: dict[str, Any]) -> None:
-    rows = table("tool", "status", "description")
+    rows = Rows("tool", "status", "description")
     for row in data["tools"]:
         first = row["description"].strip().splitlines()
-        rows.add_row(row["name"], coloured(row["status"]), first[0] if first else "")
-    show_table(rows)
+        rows.add(row["name"], coloured(row["status"]), first[0] if first else "")
+    rows.show()
     print(f"{data['total']} tools")
 
 
 def _show_found(data: dict[str, Any]) -> None:
-    rows = table("tool", "score", "status", "description")
+    rows = Rows("tool", "score", "status", "description")
     for row in data["tools"]:
-        rows.add_row(row["name"], f"{row['score']:.2f}", coloured(row["availability"]["status"]), row["description"])
-    show_table(rows)
+        rows.add(row["name"], f"{row['score']:.2f}", coloured(row["availability"]["status"]), row["description"])
+    rows.show()
     print(f"{len(data['tools'])} of {data['total']} that fit")
 
 
@@ -136,7 +137,7 @@ def _show_tool(data: dict[str, Any]) -> None:
     print(data["name"])
     print(f"  server: {data['server'] or 'pegboard'}, {data['availability']['status']}")
     print(f"\n{data['description']}\n")
-    print(json.dumps(data["inputSchema"], ensure_ascii=False, indent=2))
+    print(json_text(data["inputSchema"]))
 
 
 def _show_result(data: dict[str, Any]) -> None:
@@ -147,4 +148,4 @@ def _show_result(data: dict[str, Any]) -> None:
             kind = part.get("mimeType") or part.get("type")
             print(f"[{kind}: {len(json.dumps(part)):,} characters; --json shows them]")
     if not data.get("content") and "structuredContent" in data:
-        print(json.dumps(data["structuredContent"], ensure_ascii=False, indent=2))
+        print(json_text(data["structuredContent"]))

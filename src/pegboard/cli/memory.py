@@ -10,7 +10,7 @@ import typer
 from pegboard.cli import transfer
 from pegboard.cli.ask import Answer, answerer
 from pegboard.cli.common import WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop, text_of_input
-from pegboard.cli.show import ago, coloured, highlighted, plainly, show_table, table, verbatim
+from pegboard.cli.show import Rows, ago, coloured, highlighted
 
 _Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="The project; else the configured one.")]
 _Limit = Annotated[int, typer.Option(help="How many at most.")]
@@ -63,7 +63,7 @@ def get(
     """Show a memory in full."""
     place = {"offset": offset, "linksOffset": links_offset}
     answer = _ask(config, "memory_get", namespace, key=key, sortLinks=not unsorted, **place)
-    finish(answer, as_json=as_json, show=plainly(lambda data: _print_memory(data, links_offset)))
+    finish(answer, as_json=as_json, show=lambda data: _print_memory(data, links_offset))
 
 
 def update(
@@ -183,17 +183,14 @@ def _all_links(keys: list[str] | None, links: str | None) -> list[Any] | None:
     return [*given, *({"key": key} for key in keys or [])]
 
 
-@plainly
 def _show_written(data: dict[str, Any]) -> None:
     print(f"{data['key']} is at version {data['version']}, score {data['meta']['score']:g}")
 
 
-@plainly
 def _show_deleted(data: dict[str, Any]) -> None:
     print(f"{data['key']} is deleted")
 
 
-@plainly
 def _show_walk(data: dict[str, Any]) -> None:
     for at, memory in enumerate(data["memories"]):
         if at:
@@ -219,24 +216,21 @@ def _print_message(data: dict[str, Any]) -> None:
         print(message)
 
 
-@plainly
 def _show_results(data: dict[str, Any]) -> None:
-    rows = table("key", "relevance", "summary", "excerpt")
+    rows = Rows("key", "relevance", "summary", "excerpt")
     for row in data["results"]:
         excerpt = highlighted(row["excerpt"], "bold")
-        rows.add_row(verbatim(row["key"]), f"{row['relevance']:.2f}", verbatim(row["summary"]), excerpt)
-    show_table(rows)
+        rows.add(row["key"], f"{row['relevance']:.2f}", row["summary"], excerpt)
+    rows.show()
     print(f"{len(data['results'])} of {data['pagination']['total']} that fit")
     _print_message(data)
 
 
-@plainly
 def _show_list(data: dict[str, Any]) -> None:
-    rows = table("key", "score", "status", "changed", "summary")
+    rows = Rows("key", "score", "status", "changed", "summary")
     for row in data["memories"]:
         changed = ago(row["updated_at"].replace("Z", "+00:00"))
-        key, summary = verbatim(row["key"]), verbatim(row["summary"])
-        rows.add_row(key, f"{row['score']:g}", coloured(row["status"]), changed, summary)
-    show_table(rows)
+        rows.add(row["key"], f"{row['score']:g}", coloured(row["status"]), changed, row["summary"])
+    rows.show()
     print(f"{len(data['memories'])} of {data['pagination']['total']}")
     _print_message(data)

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+import sys
+from collections.abc import Collection
 from datetime import UTC, datetime
-from functools import wraps
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
+
+from pegboard.terminal import plain
 
 if TYPE_CHECKING:
     from rich.text import Text
 
+_STATES_BY_COLOUR = {
+    "green": "connected available ready completed",
+    "cyan": "idle in_progress",
+    "yellow": "starting needs_auth needs-sign-in",
+    "red": "unreachable unavailable invalid blocked missing",
+    "bright_black": "disabled skipped",
+}
+_COLOURS = {state: colour for colour, states in _STATES_BY_COLOUR.items() for state in states.split()}
 _FOLDED = {"last error", "summary", "excerpt", "task", "waits for"}
 _OPEN, _CLOSE = "<mark>", "</mark>"
 _MARK = re.compile(f"({_OPEN}|{_CLOSE})")
-# All but tabs and line ends: with the others a text can move the cursor, recolour the screen or rename the window.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def ago(moment: str | None) -> str:
@@ -29,45 +37,26 @@ def ago(moment: str | None) -> str:
     return f"{seconds} s ago"
 
 
-def coloured(word: str) -> str:
+def coloured(word: str) -> Text:
     """A state in its colour."""
-    colours = {"connected": "green", "available": "green", "idle": "cyan", "lost": "red", "invalid": "red"}
-    colours |= {"unavailable": "red", "needs_auth": "yellow", "disabled": "bright_black", "connecting": "yellow"}
-    colours |= {"completed": "green", "in_progress": "cyan", "blocked": "red", "skipped": "bright_black"}
-    colours |= {"missing": "red"}
-    return f"[{colours[word]}]{word}[/]" if word in colours else word
+    return verbatim(word, _COLOURS.get(word.replace(" ", "-")))
 
 
-def plain(text: str) -> str:
-    """A text as it may go to a terminal: without control characters, which would steer it."""
-    return _CONTROL.sub("", text)
+def say(text: str, *, error: bool = False) -> None:
+    """Print a text, whoever wrote it: nothing in it reaches the terminal that would steer it."""
+    print(plain(text), file=sys.stderr if error else sys.stdout)
 
 
-def plainly(show: Callable[[Any], None]) -> Callable[[Any], None]:
-    """A way of showing data, for data that others wrote: each text in it goes to the terminal plain."""
-
-    @wraps(show)
-    def shown(data: Any) -> None:
-        show(_plain_data(data))
-
-    return shown
+def one_line(text: str) -> str:
+    """A text for a place that has one line."""
+    return " ".join(text.split())
 
 
-def _plain_data(data: Any) -> Any:
-    if isinstance(data, str):
-        return plain(data)
-    if isinstance(data, list):
-        return [_plain_data(each) for each in cast("list[Any]", data)]
-    if isinstance(data, dict):
-        return {name: _plain_data(value) for name, value in cast("dict[str, Any]", data).items()}
-    return data
-
-
-def verbatim(text: str) -> Text:
+def verbatim(text: str, style: str | None = None) -> Text:
     """A text for a table or a console, where it would be read as markup: `[red]` and `:bug:` mean themselves."""
     from rich.text import Text
 
-    return Text(text)
+    return Text(plain(text), style or "")
 
 
 def highlighted(excerpt: str, style: str) -> Text:
@@ -82,24 +71,35 @@ def highlighted(excerpt: str, style: str) -> Text:
     return shown
 
 
-def table(*columns: str, folded: Collection[str] = ()) -> Any:
-    """An empty table; only what explains itself at length is folded, and what a command must show to the end."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+class Rows:
+    """What a table shows. A cell is text, never markup; only what explains itself at length is folded."""
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        whole = column in _FOLDED or column in folded
-        table.add_column(column, overflow="fold" if whole else "ellipsis", no_wrap=not whole)
-    return table
+    def __init__(self, *columns: str, folded: Collection[str] = (), least: int = 0) -> None:
+        self._columns = columns
+        self._folded = {*_FOLDED, *folded}
+        # How wide the first column is at least, whatever else is cut.
+        self._least = least
+        self._rows: list[tuple[str | Text, ...]] = []
 
+    def add(self, *cells: str | Text) -> None:
+        """One more row."""
+        self._rows.append(cells)
 
-def show_table(table: Any) -> None:
-    """Print a table as wide as there is room."""
-    from rich.console import Console
+    def show(self) -> None:
+        """Print it as wide as there is room."""
+        from rich.box import SIMPLE_HEAD
+        from rich.console import Console
+        from rich.table import Table
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        # There is no width to fit into: a name that is cut helps no program and no person.
-        console = Console(highlight=False, width=240)
-    console.print(table)
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        for at, column in enumerate(self._columns):
+            whole = column in self._folded
+            least = self._least if at == 0 else None
+            table.add_column(column, overflow="fold" if whole else "ellipsis", no_wrap=not whole, min_width=least)
+        for row in self._rows:
+            table.add_row(*(verbatim(cell) if isinstance(cell, str) else cell for cell in row))
+        console = Console(highlight=False)
+        if not console.is_terminal:
+            # There is no width to fit into: a name that is cut helps no program and no person.
+            console = Console(highlight=False, width=240)
+        console.print(table)

@@ -9,7 +9,7 @@ import typer
 
 from pegboard.cli.ask import Answer, answerer
 from pegboard.cli.common import ConfigOption, JsonOption, find_config, finish
-from pegboard.cli.show import coloured, plainly, show_table, table
+from pegboard.cli.show import Rows, coloured, verbatim
 
 _Folder = Annotated[
     Path | None,
@@ -109,24 +109,20 @@ def _folder(given: Path | None) -> str | None:
     return next((str(folder) for folder in (here, *here.parents) if (folder / "openspec").is_dir()), None)
 
 
-@plainly
 def _show_list(data: dict[str, Any]) -> None:
-    from rich.markup import escape
-
     # Where nobody has a value, the room is for the words.
     extra = [name for name, value in (("assignee", "assignee"), ("waits for", "blocked_by")) if _any(data, value)]
-    rows = table("id", "status", "priority", "task", *extra, folded=("id",))
+    rows = Rows("id", "status", "priority", "task", *extra, folded=("id",))
     for row in data["tasks"]:
         shown = {"assignee": row["assignee"] or "", "waits for": ", ".join(row["blocked_by"])}
-        about = escape(row["id"]), coloured(row["status"]), row["priority"], escape(row["content"])
-        rows.add_row(*about, *(escape(shown[name]) for name in extra))
-    show_table(rows)
+        about = row["id"], coloured(row["status"]), row["priority"], row["content"]
+        rows.add(*about, *(shown[name] for name in extra))
+    rows.show()
     counts = ", ".join(f"{count} {status}" for status, count in data["summary"]["by_status"].items())
     print(f"{len(data['tasks'])} of {data['filtered']} tasks{f': {counts}' if counts else ''}")
     _show_problems(data)
 
 
-@plainly
 def _show_next(data: dict[str, Any]) -> None:
     if data["recommended"] is None:
         print(data["reason"])
@@ -140,7 +136,6 @@ def _show_next(data: dict[str, Any]) -> None:
     _show_problems(data)
 
 
-@plainly
 def _show_done(data: dict[str, Any]) -> None:
     task = data["task"]
     print(f"{task['id']} is {task['status']}: {task['content']}")
@@ -150,7 +145,6 @@ def _show_done(data: dict[str, Any]) -> None:
         print(f"note: {data['message']}")
 
 
-@plainly
 def _show_sync(data: dict[str, Any]) -> None:
     counts = ", ".join(f"{data[what]} {what}" for what in ("added", "updated", "removed"))
     would = "would be " if data["dry_run"] else ""
@@ -175,15 +169,12 @@ def _show_problems(data: dict[str, Any]) -> None:
         print(f"left out: {problem['path']}: {problem['reason']}")
 
 
-@plainly
 def _show_mermaid(data: dict[str, Any]) -> None:
     print(data["graph"], end="")
 
 
-@plainly
 def _show_graph(data: dict[str, Any]) -> None:
     from rich.console import Console
-    from rich.markup import escape
 
     from pegboard.toolsets.tasks.graph import MARKS
 
@@ -192,6 +183,10 @@ def _show_graph(data: dict[str, Any]) -> None:
         return
     console = Console(highlight=False, soft_wrap=True)
     for lead, status, text, remark in data["rows"]:
-        mark = coloured(status).replace(status, MARKS[status]) if status else ""
-        told = f"  [bright_black]({escape(remark)})[/]" if remark else ""
-        console.print(f"{escape(lead)}{mark} {escape(text)}{told}")
+        line = verbatim(lead)
+        if status:
+            line.append(MARKS[status], coloured(status).style)
+        line.append(f" {text}")
+        if remark:
+            line.append(f"  ({remark})", "bright_black")
+        console.print(line)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from pegboard.cli.common import FAILED, ConfigOption, JsonOption, find_config, finish, load_settings, quiet_logs, stop
-from pegboard.cli.show import plainly
+from pegboard.terminal import plain_json
 
 if TYPE_CHECKING:
     from pegboard.toolsets.memory import Memories
@@ -49,7 +49,7 @@ def export_memories(
     def work(out: BinaryIO) -> dict[str, Any]:
         def write_line(line: bytes) -> None:
             try:
-                out.write(line)
+                out.write(plain_json(line.decode()).encode() if out.isatty() else line)
             except OSError as exc:
                 failures.append(exc)
                 raise
@@ -156,7 +156,6 @@ def _with_memories(config: Path | None, work: Callable[[Memories], Awaitable[obj
     return asyncio.run(run())
 
 
-@plainly
 def _show_imported(data: dict[str, Any]) -> None:
     print(", ".join(f"{data[what]} {what}" for what in ("added", "replaced", "skipped", "invalid")))
     for problem in data["problems"]:

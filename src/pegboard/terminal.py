@@ -1,0 +1,39 @@
+"""Texts of others, made harmless for a terminal: nothing in them steers it, hides, or turns round what is read."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+# All control characters but tabs and line ends, what separates lines otherwise, what has no width, what changes the
+# direction of writing, tag characters, and halves of surrogate pairs.
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+
+
+def plain(text: str) -> str:
+    """The text without anything that steers a terminal or cannot be seen on it."""
+    return _UNSAFE.sub("", text)
+
+
+def plain_data(data: Any) -> Any:
+    """The same data, each text in it plain."""
+    if isinstance(data, str):
+        return plain(data)
+    if isinstance(data, (list, tuple)):
+        return [plain_data(each) for each in cast("list[Any]", data)]
+    if isinstance(data, dict):
+        return {plain_data(name): plain_data(value) for name, value in cast("dict[Any, Any]", data).items()}
+    return data
+
+
+def plain_json(text: str) -> str:
+    """A JSON text that means exactly the same, with escapes in place of what `plain` takes out."""
+    return _UNSAFE.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    units = match.group().encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
