@@ -15,7 +15,7 @@ from uuid import uuid4
 from pegboard.board import Board, UnknownTool
 from pegboard.catalog.finder import is_guide
 from pegboard.catalog.schema import tool_problem
-from pegboard.config import Settings, parse_settings
+from pegboard.config import ConfigError, Settings, parse_settings
 from pegboard.exactjson import as_object
 from pegboard.formats import (
     FORMATS,
@@ -67,6 +67,9 @@ class Pegboard:
         if not isinstance(settings, Settings):
             read = {"mcpServers": dict(servers or {}), "pegboard": dict(settings or {})}
             settings = parse_settings(json.dumps(read, default=os.fspath), Path("Pegboard"), os.environ)
+            for spec in settings.servers.values():
+                if spec.malformed:
+                    raise ConfigError(spec.problem or "")
         elif servers is not None:
             raise TypeError("either servers or settings that have been read already, which have servers of their own")
         self._board = Board(settings, workspace=None if workspace is None else str(Path(workspace).resolve()))

@@ -42,7 +42,7 @@ async def test_a_moved_server_is_a_new_one(tmp_path: Path) -> None:
         assert "one__old" not in names
 
 
-@pytest.mark.parametrize("text", ["{", '{"mcpServers": {"one": {"timeout": "soon"}}}', "", "[]"])
+@pytest.mark.parametrize("text", ["{", '{"pegboard": {"expose": "odd"}}', "", "[]"])
 async def test_a_bad_file_keeps_the_old_config_and_says_why(tmp_path: Path, text: str) -> None:
     """The reason is logged with file and place; everything goes on as before, and a mended file is taken over."""
     async with open_gateway(tmp_path, {"one": toy()}) as gateway, http_client(gateway.mcp) as client:
