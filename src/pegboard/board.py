@@ -139,7 +139,7 @@ class Board:
         location = locate(Path(path) if path is not None else None)
         # A file that was asked for by name has to be there; one that was only looked for need not.
         chosen = location.path if location.exists or path is not None else None
-        return read_settings(chosen, os.environ)
+        return read_settings(chosen, os.environ, needs_trust=location.needs_trust)
 
     async def __aenter__(self) -> Board:
         await self.open()

@@ -214,8 +214,29 @@ def test_a_config_found_in_a_folder_is_used_only_when_trusted(tmp_path: Path) ->
     before = pegboard("tools", "--json", cwd=folder)
     assert "pegboard trust" in before.stderr
     assert not [tool for tool in json.loads(before.stdout)["data"]["tools"] if tool["server"]]
-    ok("trust", cwd=folder)
+    assert "one: " in ok("trust", cwd=folder)
     assert json.loads(ok("tools", "--json", cwd=folder))["data"]["total"] == COUNT
+
+
+def test_trust_is_in_what_was_looked_at(tmp_path: Path) -> None:
+    """A file that changed is not used until it is trusted again, which shows what changed, but nothing secret."""
+    folder = tmp_path / "project"
+    path = write_config(folder / "pegboard.json", {"one": toy({"env": {"API_KEY": "s3cr3t-one"}})})
+    assert pegboard("trust", cwd=tmp_path).returncode == 2
+    ok("trust", cwd=folder)
+    ok("disable", "one", cwd=folder)
+    assert "has not changed" in ok("trust", cwd=folder)
+    text = json.dumps({"mcpServers": {"evil": {"command": "evil", "args": ["--token", "s3cr3t-two"]}}}, indent=2)
+    path.write_text(text)
+    looked = pegboard("servers", "--json", cwd=folder)
+    assert "changed since it was trusted" in looked.stderr
+    assert json.loads(looked.stdout)["data"]["servers"] == []
+    diff = ok("trust", str(path), cwd=tmp_path)
+    assert '+      "command": "evil",' in diff
+    assert "s3cr3t" not in diff
+    assert [row["name"] for row in json.loads(ok("servers", "--json", cwd=folder))["data"]["servers"]] == ["evil"]
+    path.write_text("{")
+    assert pegboard("trust", cwd=folder).returncode == 3
 
 
 def test_serving_without_any_config_says_how_to_begin(tmp_path: Path) -> None:

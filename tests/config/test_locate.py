@@ -1,13 +1,27 @@
 """Which config file is used, and which only once it is trusted."""
 
 import os
+import stat
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from pegboard.config import Location, identity, locate, run_file, state_folder
-from pegboard.config.locate import is_trusted, trust, user_config
+from pegboard.config import ConfigError, Location, identity, locate, read_settings, run_file, state_folder
+from pegboard.config.edit import add_server
+from pegboard.config.locate import trust_store, user_config
+
+
+def trust(folder: Path, environment: Mapping[str, str]) -> None:
+    """Trust what the config file of a folder says now."""
+    file = folder / "pegboard.json"
+    trust_store(environment).add(file, file.read_bytes())
+
+
+def is_trusted(folder: Path, environment: Mapping[str, str]) -> bool:
+    file = folder / "pegboard.json"
+    return trust_store(environment).holds(file, file.read_bytes())
 
 
 class Places:
@@ -52,7 +66,32 @@ def test_the_environment_comes_second(places: Places) -> None:
 def test_this_folder_comes_third_once_trusted(places: Places) -> None:
     """A trusted `./pegboard.json` beats the user's own config."""
     trust(places.here, places.environment)
-    assert places.locate() == Location(places.local, exists=True)
+    assert places.locate() == Location(places.local, exists=True, needs_trust=True)
+
+
+def test_a_change_needs_trust_anew(places: Places) -> None:
+    """Trust is in what was looked at: another content is not used, and the remark says why and what to do."""
+    trust(places.here, places.environment)
+    places.local.write_text('{"mcpServers": {}}')
+    found = places.locate()
+    assert (found.path, found.needs_trust) == (places.user, False)
+    assert "changed since it was trusted" in (found.remark or "")
+    with pytest.raises(ConfigError, match="changed since it was trusted"):
+        read_settings(places.local, places.environment, needs_trust=True)
+    trust(places.here, places.environment)
+    assert places.locate() == Location(places.local, exists=True, needs_trust=True)
+    assert read_settings(places.local, places.environment, needs_trust=True).needs_trust
+
+
+def test_a_change_of_our_own_stays_trusted(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Pegboard writes into a trusted file is trusted; into one that changed before, it is not."""
+    monkeypatch.setenv("PEGBOARD_STATE_DIR", places.environment["PEGBOARD_STATE_DIR"])
+    trust(places.here, places.environment)
+    add_server(places.local, "a", {"command": "a"})
+    assert is_trusted(places.here, places.environment)
+    places.local.write_text('{"mcpServers": {"evil": {"command": "evil"}}}')
+    add_server(places.local, "b", {"command": "b"})
+    assert not is_trusted(places.here, places.environment)
 
 
 def test_an_untrusted_folder_is_passed_over_with_a_remark(places: Places) -> None:
@@ -94,7 +133,7 @@ def test_the_current_folder_is_the_default(places: Places, monkeypatch: pytest.M
     """Without a folder given, it is the one that Pegboard was started in."""
     monkeypatch.chdir(places.here)
     trust(Path(), places.environment)
-    assert locate(None, places.environment) == Location(places.local, exists=True)
+    assert locate(None, places.environment) == Location(places.local, exists=True, needs_trust=True)
 
 
 def test_relative_paths_become_absolute(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,13 +176,17 @@ def test_trust_survives(places: Places) -> None:
     trust(places.here, places.environment)
     trust(places.here, places.environment)
     assert is_trusted(places.here, dict(places.environment)) is True
-    assert [path.name for path in (Path(places.environment["PEGBOARD_STATE_DIR"])).iterdir()] == ["trusted.json"]
+    (record,) = (Path(places.environment["PEGBOARD_STATE_DIR"]) / "trusted").iterdir()
+    # It holds a copy of the file, which may hold secrets.
+    assert stat.S_IMODE(record.stat().st_mode) == 0o600
 
 
 def test_trust_is_per_folder(places: Places, tmp_path: Path) -> None:
     """Trusting one folder trusts neither the one above, nor the one below, nor one with a similar name."""
     for name in ("here/below", "here2", "there"):
         (tmp_path / name).mkdir()
+    for folder in (tmp_path, *(tmp_path / name for name in ("here/below", "here2", "there"))):
+        (folder / "pegboard.json").write_text("{}")
     trust(places.here, places.environment)
     trust(tmp_path / "there", places.environment)
     trusted = [tmp_path, *(tmp_path / name for name in ("here", "here/below", "here2", "there"))]
@@ -155,6 +198,7 @@ def test_trust_is_per_user(places: Places, tmp_path: Path) -> None:
     trust(places.here, places.environment)
     other = {"PEGBOARD_STATE_DIR": str(tmp_path / "not" / "there" / "yet")}
     assert is_trusted(places.here, other) is False
+    (tmp_path / "pegboard.json").write_text("{}")
     trust(tmp_path, other)
     assert [is_trusted(folder, other) for folder in (places.here, tmp_path)] == [False, True]
 
@@ -170,8 +214,8 @@ def test_trust_sees_through_links(places: Places, tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"{", b"null", b"7", b"\xff", b"[]", b'{"a": 1}'])
 def test_a_damaged_trust_file_trusts_nothing(places: Places, content: bytes) -> None:
     """A trust file that cannot be read trusts no folder, and the next trust mends it."""
-    file = Path(places.environment["PEGBOARD_STATE_DIR"]) / "trusted.json"
-    file.parent.mkdir()
+    file = trust_store(places.environment).record(places.local)
+    file.parent.mkdir(parents=True)
     file.write_bytes(content)
     assert is_trusted(places.here, places.environment) is False
     trust(places.here, places.environment)

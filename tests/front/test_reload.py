@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
 from harness import eventually, http_client, open_gateway, toy, write_config
+from pegboard.board import Board
+from pegboard.config import read_settings
+from pegboard.config.locate import trust_store
+from pegboard.front.reload import ConfigFile
 
 pytestmark = pytest.mark.anyio
 
@@ -55,6 +60,26 @@ async def test_a_bad_file_keeps_the_old_config_and_says_why(tmp_path: Path, text
         assert await client.text("one__pid") == pid
         write_config(gateway.config, {"one": toy(), "two": toy()})
         await client.until_listed(lambda names: "two__echo" in names)
+
+
+async def test_a_file_found_in_a_folder_is_taken_over_once_it_is_trusted(tmp_path: Path) -> None:
+    """A change from outside waits for trust; one through the gateway itself is taken over at once."""
+    path = write_config(tmp_path / "pegboard.json", {"one": toy(tools=["x"])})
+    store = trust_store()
+    store.add(path, path.read_bytes())
+    settings = read_settings(path, os.environ, needs_trust=True)
+    async with Board(settings) as board:
+        config = ConfigFile(board, path)
+        await config.switch("one", enabled=False)
+        assert not board.servers["one"].spec.enabled
+        watching = asyncio.create_task(config.watch())
+        with capture_logs() as logs:
+            write_config(path, {"evil": toy()})
+            await eventually(lambda: any(entry["event"] == "config.reload.refused" for entry in logs))
+        assert list(board.servers) == ["one"]
+        store.add(path, path.read_bytes())
+        await eventually(lambda: list(board.servers) == ["evil"])
+        watching.cancel()
 
 
 async def test_a_hundred_rewrites_end_with_the_last(tmp_path: Path) -> None:

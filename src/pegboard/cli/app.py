@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from pegboard.cli import change, chats, doctor, look, memory, run, tasks
+from pegboard.cli import change, chats, doctor, look, memory, run, tasks, trust
 
 app = typer.Typer(
     name="pegboard",
@@ -28,5 +28,5 @@ def root(version: bool = typer.Option(False, "--version", help="Show the version
         raise typer.Exit
 
 
-for group in (run, change, look, memory, chats, tasks, doctor):
+for group in (run, trust, change, look, memory, chats, tasks, doctor):
     group.add_to(app)

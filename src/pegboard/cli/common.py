@@ -49,7 +49,8 @@ def load_settings(location: Location) -> Settings:
     from pegboard.config import ConfigError, read_settings
 
     try:
-        return read_settings(location.path if location.exists else None, os.environ)
+        path = location.path if location.exists else None
+        return read_settings(path, os.environ, needs_trust=location.needs_trust)
     except ConfigError as exc:
         stop(str(exc), BAD_CONFIG)
 

@@ -63,7 +63,8 @@ def _look(location: Location) -> tuple[list[Finding], int]:
     else:
         findings = [Finding("config", "ok", str(location.path))]
     try:
-        settings = read_settings(location.path if location.exists else None, os.environ)
+        path = location.path if location.exists else None
+        settings = read_settings(path, os.environ, needs_trust=location.needs_trust)
     except ConfigError as exc:
         return [Finding("config", "error", str(exc), "mend the file at that place")], BAD_CONFIG
     findings += [Finding("config", "warning", remark) for remark in settings.remarks]

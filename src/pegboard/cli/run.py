@@ -1,4 +1,4 @@
-"""`serve`, `stdio`, `trust`: the gateway itself."""
+"""`serve`, `stdio`: the gateway itself."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ def add_to(app: typer.Typer) -> None:
     """Add this group's commands."""
     app.command()(serve)
     app.command()(stdio)
-    app.command()(trust)
 
 
 def serve(
@@ -116,15 +115,6 @@ def stdio(
     # The thread that reads our input may still wait for it.
     sys.stderr.flush()
     os._exit(0)
-
-
-def trust(folder: Annotated[Path, typer.Argument(help="The folder.")] = Path()) -> None:
-    """Allow the pegboard.json of a folder to be used: it can run commands."""
-    from pegboard.config.locate import LOCAL_NAME
-    from pegboard.config.locate import trust as remember
-
-    remember(folder)
-    print(f"{(folder / LOCAL_NAME).resolve()} is trusted from now on.")
 
 
 def _listen(host: str, port: int, config: Path) -> socket.socket:

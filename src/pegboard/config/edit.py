@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 from pegboard import jsonc
-from pegboard.config.locate import identity
+from pegboard.config.locate import identity, trust_store
 from pegboard.config.read import decode, parse_settings
 from pegboard.config.runfile import run_file
 from pegboard.config.settings import ConfigError
@@ -131,17 +131,21 @@ def _acquire(lock: Path) -> TextIO:
 
 def _rewrite_alone(path: Path, change: Callable[[str], str]) -> None:
     try:
-        text = decode(path.read_bytes(), path)
+        content = path.read_bytes()
     except FileNotFoundError:
-        text = ""
+        content = b""
     except OSError as exc:
         raise ConfigError(f"{path}: {exc.strerror or exc}") from None
+    text = decode(content, path)
     if text.strip():
         parse_settings(text, path, os.environ)
     changed = change(text)
     parse_settings(changed, path, os.environ)
     try:
         _put(path, changed)
+        # A change of our own is no reason to ask again.
+        if (store := trust_store()).holds(path, content):
+            store.add(path, changed.encode())
     except OSError as exc:
         raise ConfigError(f"{path}: it cannot be written: {exc.strerror or exc}") from None
 

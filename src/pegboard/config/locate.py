@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +10,10 @@ from pathlib import Path
 
 import platformdirs
 
+from pegboard.config.trust import TrustStore
+
 LOCAL_NAME = "pegboard.json"
+CHANGED = "changed since it was trusted. Run `pegboard trust` in that folder to see what changed and to allow it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,8 @@ class Location:
     path: Path
     exists: bool
     remark: str | None = None
+    # It was found by itself: it is used only as long as it says what was trusted.
+    needs_trust: bool = False
 
 
 def state_folder(environment: Mapping[str, str] = os.environ) -> Path:
@@ -46,26 +50,16 @@ def locate(given: Path | None, environment: Mapping[str, str] = os.environ, fold
     local = (folder or Path.cwd()) / LOCAL_NAME
     remark = None
     if local.is_file():
-        if is_trusted(local.parent, environment):
-            return Location(local, exists=True)
-        remark = f"{local} is not used: it could run commands. Run `pegboard trust` in that folder to allow it."
+        if (problem := _distrust(local, trust_store(environment))) is None:
+            return Location(local, exists=True, needs_trust=True)
+        remark = f"{local} is not used: {problem}"
     path = user_config(environment)
     return Location(path, path.exists(), remark)
 
 
-def trust(folder: Path, environment: Mapping[str, str] = os.environ) -> None:
-    """Remember that the config file of this folder may be used."""
-    file = _trust_file(environment)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    trusted = sorted({*_trusted(environment), str(folder.resolve())})
-    draft = file.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps(trusted, indent=2) + "\n", "utf-8")
-    draft.replace(file)
-
-
-def is_trusted(folder: Path, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether `pegboard trust` was run in this folder."""
-    return str(folder.resolve()) in _trusted(environment)
+def trust_store(environment: Mapping[str, str] = os.environ) -> TrustStore:
+    """What was trusted by this user."""
+    return TrustStore(state_folder(environment) / "trusted")
 
 
 def identity(path: Path) -> str:
@@ -81,12 +75,13 @@ def _absolute(path: Path) -> Path:
         return path.absolute()
 
 
-def _trust_file(environment: Mapping[str, str]) -> Path:
-    return state_folder(environment) / "trusted.json"
-
-
-def _trusted(environment: Mapping[str, str]) -> list[str]:
+def _distrust(local: Path, store: TrustStore) -> str | None:
+    """Why a config file that was found by itself is not used, or `None`."""
     try:
-        return [str(item) for item in json.loads(_trust_file(environment).read_text("utf-8"))]
-    except (OSError, ValueError, TypeError):
-        return []
+        if store.holds(local, local.read_bytes()):
+            return None
+    except OSError as exc:
+        return str(exc.strerror or exc)
+    if store.text(local) is None:
+        return "it could run commands. Run `pegboard trust` in that folder to allow it."
+    return f"it {CHANGED}."

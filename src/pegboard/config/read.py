@@ -12,6 +12,7 @@ from typing import Any, cast
 from pegboard import jsonc
 from pegboard.config.address import url_problem, with_bearer
 from pegboard.config.environment import apply_environment
+from pegboard.config.locate import CHANGED, trust_store
 from pegboard.config.own import own_settings, tool_patterns
 from pegboard.config.secrets import secrets_of
 from pegboard.config.settings import ConfigError, Instance, ServerSpec, Settings, Transport
@@ -37,10 +38,19 @@ KEYS = frozenset(
 _ALIASES = {"cmd": "command", "httpUrl": "url", "uri": "url", "arguments": "args", "environment": "env"}
 
 
-def read_settings(path: Path | None, environment: Mapping[str, str]) -> Settings:
-    """The settings of a file (none is fine) together with the environment; raises `ConfigError`."""
-    settings = Settings() if path is None else parse_settings(_read(path), path, environment)
-    return apply_environment(settings, environment)
+def read_settings(path: Path | None, environment: Mapping[str, str], *, needs_trust: bool = False) -> Settings:
+    """The settings of a file (none is fine) together with the environment; raises `ConfigError`.
+
+    One that needs trust is used only if it says what was trusted.
+    """
+    if path is None:
+        return apply_environment(Settings(), environment)
+    content = _read(path)
+    # Asked of what was read: the file may change between any two looks at it.
+    if needs_trust and not trust_store(environment).holds(path, content):
+        raise ConfigError(f"{path}: it {CHANGED}")
+    settings = parse_settings(decode(content, path), path, environment)
+    return apply_environment(replace(settings, needs_trust=needs_trust), environment)
 
 
 def parse_settings(text: str, path: Path, environment: Mapping[str, str]) -> Settings:
@@ -67,9 +77,9 @@ def decode(data: bytes, path: Path) -> str:
         raise ConfigError(f"{path}:{place}: byte 0x{data[exc.start]:02x} is not UTF-8") from None
 
 
-def _read(path: Path) -> str:
+def _read(path: Path) -> bytes:
     try:
-        return decode(path.read_bytes(), path)
+        return path.read_bytes()
     except OSError as exc:
         raise ConfigError(f"{path}: {exc.strerror or exc}") from None
 

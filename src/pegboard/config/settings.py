@@ -77,6 +77,8 @@ class Settings:
     """Everything that a config file and the environment say together."""
 
     path: Path | None = None
+    # Its file was found by itself: a change of it has to be trusted first.
+    needs_trust: bool = False
     servers: Mapping[str, ServerSpec] = field(default_factory=dict[str, ServerSpec])
     expose: Expose = "auto"
     pinned: tuple[str, ...] = ("memory_search", "memory_fulltext_search")

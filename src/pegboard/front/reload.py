@@ -9,6 +9,7 @@ from pathlib import Path
 from pegboard.board import Board
 from pegboard.config import ConfigError, read_settings
 from pegboard.config.edit import switch_server
+from pegboard.config.locate import trust_store
 from pegboard.log import logger
 
 _LOOK_EVERY = 0.5
@@ -20,16 +21,20 @@ class ConfigFile:
     def __init__(self, board: Board, path: Path) -> None:
         self._board = board
         self._path = path
+        self._needs_trust = board.settings.needs_trust
+        # Trust in the file may change without the file.
+        self._trust = trust_store().record(path) if self._needs_trust else None
         self._stamp = _stamp(path)
+        self._trust_stamp = _stamp(self._trust)
         self._is_missing = False
         self._lock = asyncio.Lock()
         self._reloads: set[asyncio.Task[bool]] = set()
 
     async def watch(self) -> None:
-        """Look at the file now and then, until cancelled; a look is one stat."""
+        """Look at the file now and then, until cancelled; a look is one stat, or two."""
         while True:
             await asyncio.sleep(_LOOK_EVERY)
-            if _stamp(self._path) == self._stamp:
+            if _stamp(self._path) == self._stamp and _stamp(self._trust) == self._trust_stamp:
                 continue
             try:
                 await self.reload()
@@ -48,13 +53,15 @@ class ConfigFile:
         async with self._lock:
             was_there = self._stamp is not None or self._is_missing
             self._stamp = _stamp(self._path)
+            self._trust_stamp = _stamp(self._trust)
             self._is_missing = was_there and self._stamp is None
             if self._is_missing:
                 # Editors replace files: between the old one and the new one there is none.
                 logger().error("config.reload.refused", reason=f"{self._path} is missing; the config stays as it was")
                 return False
             try:
-                settings = read_settings(self._path if self._path.exists() else None, os.environ)
+                path = self._path if self._path.exists() else None
+                settings = read_settings(path, os.environ, needs_trust=self._needs_trust)
             except ConfigError as exc:
                 logger().error("config.reload.refused", reason=str(exc))
                 return False
@@ -69,13 +76,15 @@ class ConfigFile:
             return
         await asyncio.to_thread(switch_server, self._path, name, enabled=enabled, known_elsewhere=known is not None)
         if not await self.reload():
-            raise ConfigError(f"{self._path} was changed meanwhile and cannot be read")
+            raise ConfigError(f"{self._path} was changed meanwhile and cannot be used")
         server = self._board.servers.get(name)
         if server is not None and server.spec.enabled != enabled:
             raise ConfigError(f"{name.upper()}_MCP_ENABLED in the environment overrides the config file")
 
 
-def _stamp(path: Path) -> tuple[int, int, int] | None:
+def _stamp(path: Path | None) -> tuple[int, int, int] | None:
+    if path is None:
+        return None
     try:
         status = path.stat()
     except OSError:
