@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from chats.makers import START, Home, log
 from chats.test_dialog import ANYTHING
 from chats.test_log import Growing
+from loopwatch import loopwatch, served_during
 from pegboard.toolsets.chats import Chats
 from pegboard.toolsets.chats.claude_code import ClaudeCode, Transcript
 from pegboard.toolsets.chats.reading import LineReading
@@ -247,3 +249,21 @@ def test_transcripts_lie_in_the_folders_of_projects(home: Home, tmp_path: Path) 
     for source in (ClaudeCode.at_home({}, home.folder), own):
         assert [file.session_id for file in source.files()] == ["s"]
         assert source.hint("x") is None
+
+
+async def test_hostile_transcripts_hold_up_nobody(home: Home, chats: Chats) -> None:
+    """Marks that never end, and a pasted document, are read and searched beside the event loop."""
+    hostile = ("<system-reminder>" * 20_000, "<command-name>" + " " * 100_000, "till " * 200_000)
+    for number, words in enumerate(hostile):
+        home.transcript(f"s{number}", [line("user", 1, None, words)])
+    for search in ("till", "nothing like it"):
+        with loopwatch() as watch:
+            assert await served_during(chats.search(search), lambda: asyncio.sleep(0))
+        watch.check()
+    assert (await chats.search("till")).total == 1
+
+
+def test_reminders_are_taken_out_and_one_without_an_end_stays() -> None:
+    """What the program added ends with its own mark."""
+    words = "a<system-reminder>x</system-reminder>b<system-reminder>y</system-reminder>c<system-reminder>d"
+    assert read(line("user", 1, None, words)).requests[0].text == "abc<system-reminder>d"

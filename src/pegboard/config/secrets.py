@@ -23,14 +23,15 @@ _NAME_WORDS = frozenset({"pat", "conn", "connstr", "sig", "sas", "jwt", "otp", "
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+")
 # Values of such names that are no secrets, and stand in many a message.
 _PUBLIC = frozenset({"true", "false", "none", "null", "http", "https", "stdio", "basic", "bearer", "oauth", "token"})
-_URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s\"'<>`|]+")
+_URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{0,30}+://[^\s\"'<>`|]+")
 _SCHEME = re.compile(r"^(?:bearer|basic|token)\s+", re.IGNORECASE)
 _NAME = re.compile(r"-*[A-Za-z][\w.-]*")
 # What stands before a value inside of one text: NAME=, NAME:, "name":, --name
 _BEFORE_VALUE = re.compile(r"(?<![\w.-])(?:(-*[A-Za-z][\w.-]*)[\"']?\s*[=:]\s*[\"']?|(-+[A-Za-z][\w.-]*)\s+)")
 _VALUE = re.compile(r"(?:(?:bearer|basic|token)\s+)?([^\s\"'&;,|]+)", re.IGNORECASE)
 # A part of a path that nobody chose as a name.
-_KEY_IN_PATH = re.compile(r"(?=[^/]*\d)(?=[^/]*[A-Za-z])[\w.~%+=-]{20,}")
+_KEY_IN_PATH = re.compile(r"[\w.~%+=-]{20,}")
+_LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile(r"\d")
 
 # Told of a secret and whether something there calls it one, it says what is to stand in its place.
 _Take = Callable[[str, bool], str]
@@ -135,8 +136,14 @@ def _visit_url(url: str, take: _Take) -> str:
         f"{name}{equals}{_take_both(value, unquote_plus, take, is_credential(unquote_plus(name)))}"
         for name, equals, value in fields
     )
-    path = _KEY_IN_PATH.sub(lambda match: _take_both(match.group(), unquote, take, False), parts.path)
+    path = "/".join(_visit_segment(segment, take) for segment in parts.path.split("/"))
     return parts._replace(netloc=f"{_take_user(user, take)}{at}{host}", query=query, path=path).geturl()
+
+
+def _visit_segment(segment: str, take: _Take) -> str:
+    if _LETTER.search(segment) is None or _DIGIT.search(segment) is None:
+        return segment
+    return _KEY_IN_PATH.sub(lambda match: _take_both(match.group(), unquote, take, False), segment)
 
 
 def _take_user(user: str, take: _Take) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import time
@@ -146,7 +147,8 @@ class Chats:
     ) -> Page[Session]:
         """Sessions, those in which something happened last before others."""
         files, unread = await self._read_all(self._until(patience), on_progress)
-        sessions = [session for session in self._sessions(files) if _in_workspace(session, workspace)]
+        found = await asyncio.to_thread(self._sessions, files)
+        sessions = [session for session in found if _in_workspace(session, workspace)]
         return Page(sessions[offset : offset + limit], len(sessions), limit, offset, unread)
 
     async def search(
@@ -167,7 +169,7 @@ class Chats:
         asked = wanted(query)
         if not asked.groups:
             return Page((), 0, limit, offset, unread)
-        sessions = self._sessions(files)
+        sessions = await asyncio.to_thread(self._sessions, files)
         if session_id is not None:
             # It may be one that cannot be read, or, which is then said, none at all.
             found = [session for session in sessions if session.session_id == session_id]
@@ -246,12 +248,16 @@ class Chats:
         requests = await self.shelf.requests(session, index, index)
         if not requests:
             return None
-        request = requests[0]
-        shown = marked(request.text, asked.words) or marked(request.answer, asked.words)
-        return Hit(session, index, request, shown or cut(request.text or request.answer))
+        # A request may be a pasted document of megabytes.
+        return Hit(session, index, requests[0], await asyncio.to_thread(_excerpt, requests[0], asked))
 
     def _until(self, patience: float | None) -> float | None:
         return None if patience is None else self._clock() + patience
+
+
+def _excerpt(request: Request, asked: Wanted) -> str:
+    shown = marked(request.text, asked.words) or marked(request.answer, asked.words)
+    return shown or cut(request.text or request.answer)
 
 
 def _rank(session: Session) -> tuple[bool, bool, int, int]:

@@ -22,9 +22,7 @@ _INTERRUPTED = re.compile(r"\[Request interrupted by user[^\]]*\]")
 _SHOWN = ("image", "document")
 # What the program itself puts down in the user's name.
 _NOISE = ("<local-command-", "<bash-stdout>", "<bash-stderr>", "<task-notification>", "Caveat: The messages below")
-_COMMAND = re.compile(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
-_ARGUMENTS = re.compile(r"<command-args>\s*(.*?)\s*</command-args>", re.DOTALL)
-_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
+_REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
 
 
 class ClaudeCode:
@@ -202,10 +200,25 @@ def _typed(content: object) -> str:
         text = "\n".join(a_text(block.get("text")) for block in blocks if block.get("type") == "text")
         if not text.strip():
             text = " ".join(f"[{block['type']}]" for block in blocks if block.get("type") in _SHOWN)
-    if text.lstrip().startswith("<command-") and (command := _COMMAND.search(text)) is not None:
-        given = _ARGUMENTS.search(text)
-        return f"{command.group(1)} {given.group(1) if given else ''}".strip()
-    return _REMINDER.sub("", text).strip() if "<system-reminder>" in text else text.strip()
+    if text.lstrip().startswith("<command-") and (command := _element(text, "command-name")) is not None:
+        return f"{command} {_element(text, 'command-args') or ''}".strip()
+    return _without_reminders(text).strip()
+
+
+def _element(text: str, tag: str) -> str | None:
+    """What stands between the first two of these tags."""
+    _, opened, rest = text.partition(f"<{tag}>")
+    inner, closed, _ = rest.partition(f"</{tag}>")
+    return inner.strip() if opened and closed else None
+
+
+def _without_reminders(text: str) -> str:
+    kept: list[str] = []
+    at = 0
+    while (begin := text.find(_REMINDER, at)) >= 0 and (end := text.find(_REMINDER_END, begin)) >= 0:
+        kept.append(text[at:begin])
+        at = end + len(_REMINDER_END)
+    return "".join([*kept, text[at:]])
 
 
 def _answer(entry: dict[str, Any], turn: _Turn) -> None:

@@ -55,6 +55,20 @@ class _Reading(NamedTuple):
     before: Row | None
 
 
+class _Sight:
+    """The files as they looked at one moment, and those of before that are gone; made where it holds up nobody."""
+
+    def __init__(self, files: Mapping[str, ChatFile], gone: Sequence[str]) -> None:
+        self.files = files
+        self.gone = gone
+        self.latest_first = sorted(files.values(), key=_changed, reverse=True)
+        self.nameless = [file for file in files.values() if file.session_id is None]
+        self.by_id: dict[str, list[str]] = {}
+        for file in files.values():
+            if file.session_id is not None:
+                self.by_id.setdefault(file.session_id, []).append(file.path)
+
+
 class Shelf:
     """The chats of some sources. Nothing is ever written but the database."""
 
@@ -70,10 +84,7 @@ class Shelf:
         self._clock = clock
         self._looking = Threads("chats-look", 1)
         self._reading = Threads("chats-read", 1)
-        self._files: Mapping[str, ChatFile] = {}
-        self._latest_first: Sequence[ChatFile] = ()
-        self._by_id: Mapping[str, Sequence[str]] = {}
-        self._nameless: Sequence[ChatFile] = ()
+        self._sight = _Sight({}, ())
         self._looked_at: float | None = None
         self._known: dict[str, _Known] | None = None
         self._reader = Reader()
@@ -95,22 +106,14 @@ class Shelf:
         """
         await self._load()
         if self._looked_at is None or self._clock() - self._looked_at >= max_age:
-            found, gone = await self._looking.run(self._look)
-            self._files = found
-            by_id: dict[str, list[str]] = {}
-            for file in found.values():
-                if file.session_id is not None:
-                    by_id.setdefault(file.session_id, []).append(file.path)
-            self._by_id = by_id
-            self._nameless = [file for file in found.values() if file.session_id is None]
-            self._latest_first = sorted(found.values(), key=_changed, reverse=True)
+            self._sight = await self._looking.run(self._look)
             self._looked_at = self._clock()
-            await self._forget(gone)
-        return self._latest_first
+            await self._forget(self._sight.gone)
+        return self._sight.latest_first
 
     def named(self, session_id: str) -> list[ChatFile]:
         """The files whose name is this session's, and those whose content is."""
-        by_name = [self._files[path] for path in self._by_id.get(session_id, ())]
+        by_name = [self._sight.files[path] for path in self._sight.by_id.get(session_id, ())]
         return [*by_name, *(file for file in self.nameless() if self._holds(file, session_id))]
 
     def _holds(self, file: ChatFile, session_id: str) -> bool:
@@ -119,7 +122,7 @@ class Shelf:
 
     def nameless(self) -> Sequence[ChatFile]:
         """The files that have to be read before anybody knows whose they are."""
-        return self._nameless
+        return self._sight.nameless
 
     async def again(self, files: Iterable[ChatFile]) -> list[ChatFile]:
         """These files as they look now; one that is gone is left out."""
@@ -163,7 +166,7 @@ class Shelf:
         if len(found) < min(last, session.requests_count) - first + 1:
             # Another process has read it anew, or forgotten it.
             await self._load_again([path])
-            await self.read(await self.again(file for file in [self._files.get(path)] if file is not None))
+            await self.read(await self.again(file for file in [self._sight.files.get(path)] if file is not None))
             found = await self._kept_requests(path, first, last)
         return found
 
@@ -208,18 +211,19 @@ class Shelf:
 
     async def _load(self) -> None:
         if self._known is None:
-            rows = await self._ask(lambda connection: list(ChatTable(connection).files()))
-            loaded = {path: _Known.of(kept) for path, kept in rows}
+            loaded = await self._ask(
+                lambda connection: {path: _Known.of(kept) for path, kept in ChatTable(connection).files()}
+            )
             self._known = loaded if self._known is None else self._known
 
-    def _look(self) -> tuple[dict[str, ChatFile], list[str]]:
+    def _look(self) -> _Sight:
         found: dict[str, ChatFile] = {}
         for source in self._sources:
             for file in source.files():
                 # The same folder by two names is met twice, and counts once.
                 found.setdefault(file.path, file)
         gone = [path for path in list(self._known or {}) if path not in found and not os.path.lexists(path)]
-        return found, gone
+        return _Sight(found, gone)
 
     async def _forget(self, paths: Sequence[str]) -> None:
         """A chat that its owner deleted is not kept here."""

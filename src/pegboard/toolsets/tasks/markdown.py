@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
+_FENCE = re.compile(r"(`{3,}+)[^`]*+$|(~{3,}+)")
 _MARKER = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?=[ \t]|$)")
 # What ends a paragraph without a blank line before it.
 _BREAK = re.compile(r"[-*+>#]|\d{1,9}[.)]|`{3}|~{3}|<!--")
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
+# A file in a cloned repository may hold anything: whatever is matched here must cost no more than its length.
+_HEADING = re.compile(r"(#{1,6}+)[ \t]++(.*)")
+_BLANKS = re.compile(r"[ \t]*+")
 _COMMENT, _COMMENT_END = "<!--", "-->"
 # More columns than this before it, and it is code by its indentation.
 _INDENT = 3
@@ -89,7 +91,14 @@ def plain_lines(text: str) -> Lines:
 def headings(lines: list[Line]) -> list[Heading]:
     """The headings among these lines."""
     found = ((line, _HEADING.match(line.text)) for line in lines if line.text.startswith("#"))
-    return [Heading(len(match[1]), match[2].strip(), line.number) for line, match in found if match is not None]
+    return [Heading(len(match[1]), _title(match[2]), line.number) for line, match in found if match is not None]
+
+
+def _title(words: str) -> str:
+    """The words of a heading without the marks that may close it."""
+    words = words.rstrip(" \t")
+    bare = words.rstrip("#")
+    return (bare if bare.endswith((" ", "\t")) else words).strip()
 
 
 def one_ending(text: str) -> str:
@@ -102,12 +111,16 @@ def _opened(columns: list[int], words: str, rest: str, number: int) -> _Fence | 
     column = _width(words[: len(words) - len(rest)])
     while columns and columns[-1] > column:
         columns.pop()
-    while (marker := _MARKER.match(rest)) is not None:
-        after = rest[marker.end() :].lstrip(" \t")
-        space = _width(rest[marker.end() : len(rest) - len(after)], column + marker.end())
-        column += marker.end() + (space if 1 <= space <= _INDENT + 1 and after else 1)
+    at = 0
+    # A line may hold a hundred thousand markers: what is left of it is not copied for each.
+    while (marker := _MARKER.match(rest, at)) is not None:
+        length, blanks = marker.end() - at, _BLANKS.match(rest, marker.end())
+        assert blanks is not None
+        space = _width(blanks[0], column + length)
+        at = blanks.end()
+        column += length + (space if 1 <= space <= _INDENT + 1 and at < len(rest) else 1)
         columns.append(column)
-        rest = after
+    rest = rest[at:]
     inner = columns[-1] if columns else 0
     if column - inner > _INDENT:
         return None

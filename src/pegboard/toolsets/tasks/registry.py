@@ -110,21 +110,32 @@ class Registry:
         start = checked_number(offset, "offset", 0, MAX_OFFSET)
         book, state = await self._seen(path)
         wanted = wanted or Filter()
-        chosen = state.all() if wanted.change is None else iter(self._change(state, wanted.change).tasks)
-        found = [task for task in chosen if wanted.admits(task, state)]
-        total = sum(len(change.tasks) for change in state.changes.values())
-        return Listed(state, found, found[start : start + most], total, most, start, book.contents.problems)
+        problems = book.contents.problems
+
+        def select() -> Listed:
+            chosen = state.all() if wanted.change is None else iter(self._change(state, wanted.change).tasks)
+            found = [task for task in chosen if wanted.admits(task, state)]
+            total = sum(len(change.tasks) for change in state.changes.values())
+            return Listed(state, found, found[start : start + most], total, most, start, problems)
+
+        # A repository may have any number of tasks, and others wait for the event loop.
+        return await asyncio.to_thread(select)
 
     async def next(self, change: str | None = None, count: int = 1, *, path: str | None = None) -> Next:
         """The best of what can be begun now."""
         most = checked_number(count, "count", 1, MAX_COUNT)
         book, state = await self._seen(path)
         chosen = list(state.changes.values()) if change is None else [self._change(state, change)]
-        tasks = state.next(most, change)
-        waiting = [task for each in chosen for task in held_up(each, state)]
-        why = [why_now(task, state) for task in tasks]
-        reason = why[0] if why else why_nothing(chosen, waiting, state)
-        return Next(state, tasks, why, reason, len(waiting), book.contents.problems)
+        problems = book.contents.problems
+
+        def select() -> Next:
+            tasks = state.next(most, change)
+            waiting = [task for each in chosen for task in held_up(each, state)]
+            why = [why_now(task, state) for task in tasks]
+            reason = why[0] if why else why_nothing(chosen, waiting, state)
+            return Next(state, tasks, why, reason, len(waiting), problems)
+
+        return await asyncio.to_thread(select)
 
     async def update(
         self,

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 from pegboard.toolsets.tasks.markdown import Heading, Line, headings, one_ending, plain_lines
 
-REQUIREMENT = re.compile(r"Requirement:\s*(.*)", re.IGNORECASE)
-_SCENARIO = re.compile(r"Scenario:?\s*(.*)", re.IGNORECASE)
+REQUIREMENT = re.compile(r"Requirement:\s*+(.*)", re.IGNORECASE)
+_SCENARIO = re.compile(r"Scenario:?\s*+(.*)", re.IGNORECASE)
 _NORMATIVE = re.compile(r"\b(?:SHALL|MUST)\b")
-_METADATA = re.compile(r"\s*\*\*[^*]+\*\*:")
-_NAMED = re.compile(r"`?###\s*Requirement:\s*(.+?)`?\s*$", re.IGNORECASE)
-_BULLET = re.compile(r"\s*[-*]\s+")
-_RENAMED = re.compile(r"\s*[-*]?\s*(FROM|TO):\s*(.*)", re.IGNORECASE)
+_METADATA = re.compile(r"\*\*[^*]++\*\*:")
+_NAMED = re.compile(r"`?###\s*+Requirement:\s*+(.+)", re.IGNORECASE)
+_BULLET = re.compile(r"\s*+[-*]\s++")
+_RENAMED = re.compile(r"\s*+(?:[-*]\s*+)?(FROM|TO):\s*+(.*)", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -23,9 +23,9 @@ class Requirement:
 
     name: str
     line: int
-    text: str = ""
+    text: list[str] = field(default_factory=list[str])
     # Lines like `**Priority**: high`; where there are no other words, these are the text.
-    metadata: str = ""
+    metadata: list[str] = field(default_factory=list[str])
     scenarios: list[str] = field(default_factory=list[str])
     # Headings that are scenarios by their level, but are not called so.
     odd: list[Heading] = field(default_factory=list[Heading])
@@ -38,7 +38,7 @@ class Requirement:
     @property
     def words(self) -> str:
         """What stands below its heading."""
-        return self.text or self.metadata
+        return " ".join(self.text or self.metadata)
 
     @property
     def key(self) -> str:
@@ -67,9 +67,9 @@ class Section:
         yield from ((requirement.key, requirement.line) for requirement in self.requirements)
         for line in self.lines:
             bullet = _BULLET.match(line.text)
-            named = _NAMED.match(line.text[bullet.end() :]) if bullet else None
-            if named is not None:
-                yield named[1].strip(), line.number
+            name = _named(line.text[bullet.end() :]) if bullet else None
+            if name is not None:
+                yield name, line.number
 
     def renames(self) -> Iterator[tuple[str, str, int]]:
         """Pairs of FROM and TO, with the line of the second; one without the other has an empty name."""
@@ -78,8 +78,7 @@ class Section:
             match = _RENAMED.match(line.text)
             if match is None:
                 continue
-            named = _NAMED.match(match[2].strip())
-            name = named[1].strip() if named else ""
+            name = _named(match[2]) or ""
             if match[1].upper() == "FROM":
                 if waiting is not None:
                     yield waiting[0], "", waiting[1]
@@ -116,6 +115,12 @@ def duplicates(names: Sequence[tuple[str, int]]) -> Iterator[tuple[str, int]]:
         seen.add(name)
 
 
+def _named(text: str) -> str | None:
+    """The requirement that a text names; it may stand between backquotes."""
+    named = _NAMED.match(text.strip())
+    return None if named is None else named[1].removesuffix("`").strip() or named[1]
+
+
 def _add_heading(section: Section, heading: Heading) -> None:
     requirement = REQUIREMENT.match(heading.title)
     if heading.level == 3 and requirement is not None:
@@ -136,7 +141,4 @@ def _add_text(section: Section, line: Line) -> None:
     words = line.text.strip()
     if last is None or last.scenarios or last.odd or not words:
         return
-    if _METADATA.match(words):
-        last.metadata = f"{last.metadata} {words}".strip()
-    else:
-        last.text = f"{last.text} {words}".strip()
+    (last.metadata if _METADATA.match(words) else last.text).append(words)

@@ -114,7 +114,8 @@ def with_box(data: bytes, codec: str, item: Item, *, ticked: bool) -> bytes:
 def digest(content: str) -> str:
     """What tells a task from another: its words, without the number that is printed before them."""
     words = " ".join(content.split())
-    key = _PRINTED.sub("", words, count=1) if _PRINTED.match(words) else words
+    printed = _PRINTED.match(words)
+    key = words[printed.end() :] if printed is not None else words
     return hashlib.blake2b((key or words).encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -94,7 +95,7 @@ class RegistrySync(TaskTool):
         synced = await self._registry.sync(
             arguments.get("path"), dry_run=arguments.get("dry_run", False), force=arguments.get("force", False)
         )
-        return synced_tasks(synced)
+        return await asyncio.to_thread(synced_tasks, synced)
 
 
 class RegistryList(TaskTool):
@@ -138,7 +139,7 @@ class RegistryList(TaskTool):
         listed = await self._registry.list(
             wanted, arguments.get("limit", 50), arguments.get("offset", 0), path=arguments.get("path")
         )
-        return listed_tasks(listed)
+        return await asyncio.to_thread(listed_tasks, listed)
 
 
 class RegistryNext(TaskTool):
