@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pegboard.exactjson import NotJson, as_list, as_object, dump, parse, parse_object
+from pegboard.exactjson import NotJson, ValueCounter, as_list, as_object, dump, parse, parse_object
 
 scalars = (
     st.none()
@@ -214,3 +214,19 @@ def test_as_object_and_as_list_tell_kinds_apart(value: object) -> None:
     assert as_list({"a": 1}) is None
     assert as_object(value) is None
     assert as_list(value) is None
+
+
+@given(values, st.data())
+def test_values_are_counted_in_pieces_of_any_size(value: Any, data: st.DataObject) -> None:
+    """At least as many as there are, at most twice as many, wherever the text is cut."""
+    text = json.dumps(value, ensure_ascii=data.draw(st.booleans())).encode("utf-8", "surrogatepass")
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=5)))
+    counter = ValueCounter()
+    for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
+        counter.feed(text[start:end])
+    assert count(value) <= counter.values <= 2 * count(value)
+
+
+def count(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(count, inner))

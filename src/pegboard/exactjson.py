@@ -49,6 +49,26 @@ def as_list(value: object) -> list[Any] | None:
     return cast("list[Any]", value) if isinstance(value, list) else None
 
 
+class ValueCounter:
+    """Counts the values of a JSON text while it comes in, without making them: at most twice as many as there are."""
+
+    def __init__(self) -> None:
+        self.values = 1
+        self._in_string = False
+        self._escape = b""
+
+    def feed(self, data: bytes) -> None:
+        """The next part of the text."""
+        data = self._escape + data
+        # A backslash at the end escapes what is not here yet; those before it come in pairs.
+        self._escape = b"\\" if (len(data) - len(data.rstrip(b"\\"))) % 2 else b""
+        data = data.removesuffix(self._escape)
+        parts = data.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
+        outside = b"".join(parts[self._in_string :: 2])
+        self._in_string ^= len(parts) % 2 == 0
+        self.values += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
+
+
 def dump(value: Any) -> bytes:
     """The shortest JSON text of a value, in UTF-8; what JSON has no word for (NaN, infinity) is null."""
     try:

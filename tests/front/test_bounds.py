@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import http.client
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -12,7 +14,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from harness import LIMIT, Gateway, eventually, open_gateway, toy
+from loopwatch import loopwatch
 from pegboard.front.bounds import MAX_HEAD, MAX_HEADERS
+from pegboard.protocol.client import MAX_BODY
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
 SWEEPS = 20
@@ -195,3 +199,34 @@ async def test_what_is_no_http_is_refused_in_the_one_error_shape(tmp_path: Path)
                 )
                 async with asyncio.timeout(LIMIT):
                     assert status in await reader.readline() or status == b"400"
+
+
+async def test_a_body_of_very_many_values_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
+    """4 MiB of `[]` hold the loop for no longer than any other request, and text with the same characters is fine."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway:
+        await settled(gateway)
+        many = b"[]," * (MAX_BODY // 3 - 100) + b"[]"
+        text = json.dumps({"arguments": {"a": '[],{}, \\ " ' * 200_000}}).encode()
+        for path, body, status in (
+            ("/api/tools/one__echo/call", b'{"arguments": {"a": [%b]}}' % many, 413),
+            (
+                "/mcp",
+                b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":[%b]}}' % many,
+                413,
+            ),
+            ("/mcp", b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":[%b]}}' % many[: MAX_BODY // 6 - 1], 413),
+            ("/api/tools/one__echo/call", text, 200),
+        ):
+            with loopwatch() as watch:
+                assert await asyncio.to_thread(post, gateway, path, body) == status
+            watch.check()
+
+
+def post(gateway: Gateway, path: str, body: bytes) -> int:
+    """The status of a request that another thread sends."""
+    parts = urlsplit(gateway.url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+    with contextlib.closing(connection):
+        headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+        connection.request("POST", path, body, headers)
+        return connection.getresponse().status

@@ -211,8 +211,8 @@ async def test_only_what_is_meant_for_us_gets_in(tmp_path: Path) -> None:
             for _ in range(6):
                 yield b"x" * 1024 * 1024
 
-        assert (await http.post("/api/tools/one__echo/call", content=pieces(), headers=JSON)).status_code == 400
-        deep = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+        assert (await http.post("/api/tools/one__echo/call", content=pieces(), headers=JSON)).status_code == 413
+        deep = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b"[" * 10_000 + b"]" * 10_000 + b"}"
         headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
         assert (await http.post("/mcp", content=deep, headers=headers)).status_code == 400
         assert (await http.get("/health")).status_code == 200

@@ -13,8 +13,9 @@ from typing import Any, cast
 from starlette.types import Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+from pegboard.front.body import replayed
 from pegboard.front.bounds import BoundedProtocol
-from pegboard.front.shortcut import MAX_PLAIN_BODY, Admitted, Begun, Shortcut, replayed
+from pegboard.front.shortcut import MAX_PLAIN_BODY, Admitted, Begun, Shortcut
 from pegboard.protocol.envelope import Request
 
 

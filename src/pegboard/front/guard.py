@@ -7,11 +7,12 @@ whose answer it cannot read; it is known by `Origin`, `Sec-Fetch-Site` and a con
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from pegboard.front.body import SURELY_FEW, TooLarge, read_body, replayed
 from pegboard.front.hosts import AllowedHosts
 from pegboard.protocol.client import MAX_BODY
 from pegboard.protocol.nearness import split_host
@@ -44,7 +45,13 @@ class Guard:
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        await self._app(scope, _Limited(receive) if scope["path"].startswith("/api/") else receive, send)
+        if _may_be_large(scope["headers"]):
+            try:
+                receive = replayed(await read_body(receive), receive)
+            except TooLarge as exc:
+                await refused(413, str(exc))(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
 
     def refusal(self, scope: Scope) -> JSONResponse | None:
         """Why a request may not come in, or `None`."""
@@ -114,23 +121,12 @@ def _body_refusal(headers: _Headers) -> JSONResponse | None:
     return None
 
 
-class TooLarge(Exception):  # noqa: N818  it says what the body is
-    """The body goes on beyond its limit."""
-
-
-class _Limited:
-    """Counts a body that did not say how long it is."""
-
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
-        self._size = 0
-
-    async def __call__(self) -> Message:
-        message = await self._receive()
-        self._size += len(message.get("body", b""))
-        if self._size > MAX_BODY:
-            raise TooLarge
-        return message
+def _may_be_large(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether a body is worth a look before it is parsed: it is long, or does not say how long it is."""
+    return any(
+        name == b"transfer-encoding" or (name == b"content-length" and int(value) > SURELY_FEW)
+        for name, value in headers
+    )
 
 
 def refused(status: int, reason: str, headers: Mapping[str, str] | None = None) -> JSONResponse:

@@ -12,7 +12,6 @@ from starlette.responses import Response
 
 from pegboard import exactjson
 from pegboard.config import ConfigError
-from pegboard.front.guard import TooLarge
 from pegboard.result import Conflict, Forbidden, ToolErrorCode, ToolResult, error_of, invalid
 
 STATUS = {
@@ -55,8 +54,6 @@ def answering(work: Handler) -> Callable[[Request], Awaitable[Response]]:
 async def _translated(work: Handler, request: Request) -> Any:
     try:
         return await work(request)
-    except TooLarge:
-        raise invalid("the request is too large") from None
     except ConfigError as exc:
         raise invalid(str(exc)) from None
 

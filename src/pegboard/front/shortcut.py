@@ -16,6 +16,7 @@ from weakref import ref
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pegboard.front.body import has_too_many_values, replayed
 from pegboard.front.guard import Guard
 from pegboard.front.known import Door, Known, KnownClients
 from pegboard.front.plainway import PlainWay, refusal, taken_back
@@ -112,7 +113,7 @@ class Shortcut:
 
     def begin(self, scope: Scope, admitted: Admitted, body: bytes) -> tuple[Request, Begun] | None:
         """Begin with a request; `None` if it has to take the full way."""
-        request = envelope.request(body)
+        request = envelope.request(body) if not has_too_many_values(body) else None
         known = self._client(scope, admitted, request) if request is not None else None
         begun = self._way.begin(known, request) if request is not None and known is not None else None
         return (request, begun) if request is not None and begun is not None else None
@@ -245,16 +246,6 @@ async def _body(receive: Receive) -> tuple[bytes | None, list[Message]]:
     if message["type"] != "http.request" or message.get("more_body"):
         return None, messages
     return messages[0]["body"] if len(messages) == 1 else b"".join(each["body"] for each in messages), messages
-
-
-def replayed(messages: list[Message], receive: Receive) -> Receive:
-    """What was received so far, and then what comes."""
-    waiting = list(reversed(messages))
-
-    async def again() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return again
 
 
 async def _send(send: Send, admitted: Admitted, status: int, body: bytes) -> None:

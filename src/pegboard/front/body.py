@@ -1,0 +1,60 @@
+"""A request's body that may be large: read to its end before anybody parses it, within its bounds.
+
+Parsing holds the event loop for as long as it takes to make an object of every value, and 4 MiB of `[]` are more than a
+million. So values are bounded as well as bytes, and counted while the body comes in.
+"""
+
+from __future__ import annotations
+
+from starlette.types import Message, Receive
+
+from pegboard.exactjson import ValueCounter
+from pegboard.protocol.client import MAX_BODY
+
+MAX_VALUES = 100_000
+# A value has a comma, or the bracket around it: what is shorter than this cannot have too many.
+SURELY_FEW = 2 * MAX_VALUES
+_SLICE = 256 * 1024
+
+
+class TooLarge(Exception):  # noqa: N818  it says what the body is
+    """The body goes on beyond its bounds; the message says which."""
+
+
+async def read_body(receive: Receive) -> list[Message]:
+    """The messages that a body comes in."""
+    counter, size, messages = ValueCounter(), 0, list[Message]()
+    while True:
+        message = await receive()
+        messages.append(message)
+        part: bytes = message.get("body", b"")
+        size += len(part)
+        if size > MAX_BODY:
+            raise TooLarge(f"a request may have {MAX_BODY:,} bytes at most")
+        if _count(counter, part) > MAX_VALUES:
+            raise TooLarge(f"a request may have {MAX_VALUES:,} JSON values at most")
+        if not message.get("more_body"):
+            return messages
+
+
+def has_too_many_values(body: bytes) -> bool:
+    """Whether a body that is there already has more values than it may."""
+    return len(body) > SURELY_FEW and _count(ValueCounter(), body) > MAX_VALUES
+
+
+def replayed(messages: list[Message], receive: Receive) -> Receive:
+    """What was received so far, and then what comes."""
+    waiting = list(reversed(messages))
+
+    async def again() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return again
+
+
+def _count(counter: ValueCounter, data: bytes) -> int:
+    for start in range(0, len(data), _SLICE):
+        counter.feed(data[start : start + _SLICE])
+        if counter.values > MAX_VALUES:
+            break
+    return counter.values
