@@ -39,6 +39,7 @@ from pegboard.front.reload import ConfigFile
 from pegboard.front.reply import error_response
 from pegboard.front.rest import Rest
 from pegboard.front.shortcut import Shortcut
+from pegboard.front.shutdown import Shutdown, stopping_response
 from pegboard.log import logger
 from pegboard.names import is_board_name
 from pegboard.protocol.client import Address
@@ -64,7 +65,8 @@ class HttpFront:
         self._manager = Sessions(self.server, version_of=self.server.version_of)
         self._clients, self._way = KnownClients(front), PlainWay(board, front)
         hosts = AllowedHosts(host, (*board.settings.hosts, *allowed))
-        self.full_way: ASGIApp = _behind_proxies(self._make_app(hosts))
+        self.shutdown = Shutdown(_behind_proxies(self._make_app(hosts)))
+        self.full_way: ASGIApp = self.shutdown
         self.connections = Connections()
         self.app, self.protocol = self.full_way, protocol_for(BoundedProtocol, all_connections=self.connections)
         if is_open():
@@ -94,7 +96,7 @@ class HttpFront:
                 *rest.routes(),
             ],
             middleware=[Middleware(Guard, hosts=hosts)],
-            exception_handlers={Exception: _failed, 404: _failed_route, 405: _failed_route},
+            exception_handlers={Exception: self._failed, 404: _failed_route, 405: _failed_route},
         )
 
     @contextlib.asynccontextmanager
@@ -105,12 +107,19 @@ class HttpFront:
             try:
                 yield
             finally:
+                self.shutdown.has_begun = True
                 for task in watching:
                     task.cancel()
 
     def _line_way(self, address: Address) -> LineWay | None:
         """The short way of a client that comes over the bridge."""
         return LineWay(self._front, self._clients, self._way, address) if is_open() else None
+
+    async def _failed(self, _: Request, exc: Exception) -> Response:
+        if self.shutdown.has_begun:
+            return stopping_response()
+        logger().error("http.failed", error=type(exc).__name__)
+        return error_response(exc)
 
     async def _welcome(self, request: Request) -> Response:
         return HTMLResponse(page("welcome").replace("{url}", f"{request.url.scheme}://{request.url.netloc}/mcp"))
@@ -222,11 +231,6 @@ def _signals(stop: Callable[[], None], reload: Callable[[], None]) -> Generator[
     finally:
         for number in handlers:
             loop.remove_signal_handler(number)
-
-
-async def _failed(_: Request, exc: Exception) -> Response:
-    logger().error("http.failed", error=type(exc).__name__)
-    return error_response(exc)
 
 
 async def _failed_route(request: Request, exc: Exception) -> Response:
