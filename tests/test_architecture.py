@@ -11,7 +11,10 @@ SOURCE = Path(__file__).parent.parent / "src" / "pegboard"
 
 # From the ground up: a room may use rooms of the rows before its own, and its own.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("version", "result", "names", "jsonc", "exactjson", "docstrings", "log", "metrics", "telemetry", "terminal"),
+    (
+        *("version", "result", "names", "jsonc", "exactjson", "docstrings", "log", "metrics", "pace"),
+        *("telemetry", "terminal"),
+    ),
     ("config", "tool", "function_tool", "protocol", "retries"),
     ("view", "storage", "formats"),
     ("search",),

@@ -89,7 +89,7 @@ class Board:
         self.metrics = Metrics()
         self.servers: dict[str, Server] = {}
         length = self.settings.max_name_length
-        self.registry = ToolRegistry(max_name_length=length, on_change=self._tell)
+        self.registry = ToolRegistry(max_name_length=length, on_change=self._tell, configured=self.servers.keys)
         self.library = Library(max_name_length=length, order=lambda: self.servers, on_change=self._tell)
         self.gate = Gate(self.registry, lambda: self.settings)
         self.loaded = LoadedTools(self.storage.boards, on_change=self._tell)
@@ -367,6 +367,10 @@ class Board:
         self._hooks.apply(settings)
         # All at once: one process that is slow to end must not keep the others' tools in the list.
         await asyncio.gather(*work)
+        for name, server in self.servers.items():
+            # Which bare names are another server's depends on what other servers there are.
+            if not server.spec.prefix and server.spec.enabled and old.servers.keys() != settings.servers.keys():
+                await self.discovery.restore(name)
         self.memories.namespace = settings.memory_namespace
         self.chats.look_at_exports(settings.chats_exports)
         self.finder.reconfigured()
@@ -386,7 +390,7 @@ class Board:
     def lists_may_have_changed(self, server: Server) -> None:
         """A server said that a list of its changed."""
         if server.spec.enabled:
-            self.discovery.soon(server.name)
+            self.discovery.announced(server.name)
 
     def resource_updated(self, server: Server, key: str | None, params: Params) -> None:
         """A server said that a resource changed."""

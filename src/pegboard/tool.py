@@ -201,6 +201,8 @@ class RegisteredTool:
     tool: Tool | None = None
     # Whether arguments of this tool have to stand in HTTP headers, too (`x-mcp-header`).
     marked: bool = False
+    # The definition as JSON.
+    text: bytes = field(default=b"", repr=False, compare=False)
 
     @property
     def local_only(self) -> bool:

@@ -32,6 +32,7 @@ class Offer:
 
     items: list[dict[str, Any]]
     ttl: float | None = None
+    cut: str | None = None
 
 
 @dataclass

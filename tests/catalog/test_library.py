@@ -233,7 +233,7 @@ def test_a_uri_belongs_to_the_heaviest_template_that_matches() -> None:
     assert built.owner("file:///a/b") == ("git", "file:///a/b")
     assert built.owner("file:///logs/today") == ("docs", "file:///logs/today")
     assert built.owner("file:///logs/old/today") == ("git", "file:///logs/old/today")
-    assert built.owner("anything:else") == ("docs", "anything:else")
+    assert built.owner("anything:else") is None
     assert built.owner("file:///logs/listed") == ("git", "file:///logs/listed")
 
 
@@ -245,6 +245,21 @@ def test_of_templates_that_weigh_the_same_the_earlier_in_the_config_is_meant() -
     assert built.templates.entries[f"pegboard://docs/{uri}"].original_name == uri
     assert built.owner("x://1") == ("git", "x://1")
     assert built.owner("pegboard://docs/x://1") == ("docs", "x://1")
+
+
+def test_a_template_that_matches_everything_takes_nothing_from_others() -> None:
+    """Without a scheme it claims only where nobody else has resources; without a host, no host of another server's."""
+    greedy = Offer(templates=[template("{+x}")])
+    assert library(git=greedy).owner("db://main/table") == ("git", "db://main/table")
+    shared = library(git=greedy, db=Offer(resources=[resource("db://main/one")]))
+    assert shared.owner("db://main/table") is None
+    assert shared.owner("other://x") is None
+    assert shared.owner("other://x", lambda server: server == "git") == ("git", "other://x")
+    halfway = library(
+        git=Offer(templates=[template("db://{host}/{x}")]), db=Offer(resources=[resource("db://main/one")])
+    )
+    assert halfway.owner("db://main/table") is None
+    assert halfway.owner("db://elsewhere/table") == ("git", "db://elsewhere/table")
 
 
 def test_a_uri_that_fits_nothing_has_no_owner() -> None:

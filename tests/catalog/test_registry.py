@@ -1,5 +1,6 @@
 """The registry: every tool under one roof, nothing that raises, nothing that depends on luck."""
 
+import random
 import re
 from collections.abc import Mapping
 from typing import Any, cast
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from pegboard.catalog.registry import DEFAULT_TTL, Exposure, ToolRegistry
+from pegboard.catalog.schema import tool_problem
 from pegboard.names import parse
 from pegboard.result import ToolErrorCode, ToolResult
 from pegboard.tool import RegisteredTool, Tool
@@ -146,14 +148,71 @@ def test_without_a_prefix_a_servers_own_names_are_exposed() -> None:
 
 
 def test_a_name_that_two_servers_claim_is_always_the_same_ones() -> None:
-    """Should a bare name meet another server's full one, the order of arrival does not decide."""
+    """Should a bare name meet another server's full one, the full one counts, whichever came first."""
     owners: set[str | None] = set()
     for order in (1, -1):
         registry = ToolRegistry()
         for server, own, prefix in [("a", "b__c", False), ("b", "c", True)][::order]:
             registry.register_mcp_tools(server, [tool(own)], exposure=Exposure(prefix=prefix))
         owners.add(only(registry).server_name)
-    assert owners == {"a"}
+        bare = registry.server("a")
+        assert bare is not None
+        assert "one of server b's" in bare.rejected["b__c"]
+    assert owners == {"b"}
+
+
+def test_a_bare_name_that_begins_with_another_server_is_a_conflict() -> None:
+    """`good__secret` of a server without prefix belongs to `good`, whether that server has, denies or lacks it."""
+    registry = ToolRegistry(configured=lambda: ["bare", "good"])
+    registry.register_mcp_tools(
+        "bare", [tool("good__secret"), tool("bare__own"), tool("other__x")], exposure=Exposure(prefix=False)
+    )
+    assert names(registry) == ["bare__own", "other__x"]
+    known = registry.server("bare")
+    assert known is not None
+    assert list(known.rejected) == ["good__secret"]
+    assert "one of server good's" in known.rejected["good__secret"]
+
+
+def test_a_tool_that_stays_the_same_is_not_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a long list in which one tool changed, that one is looked at."""
+    judged: list[str] = []
+
+    def problem(raw: dict[str, Any]) -> str | None:
+        judged.append(raw["name"])
+        return tool_problem(raw)
+
+    registry = ToolRegistry()
+    registry.register_mcp_tools("git", [tool(f"t{number}") for number in range(9)])
+    monkeypatch.setattr("pegboard.catalog.registry.tool_problem", problem)
+    registry.register_mcp_tools("git", [tool(f"t{number}") for number in range(8)] + [tool("t8", title="New")])
+    assert judged == ["t8"]
+    assert len(registry.all()) == 9
+
+
+def test_a_name_given_up_goes_to_whoever_else_has_it() -> None:
+    """Names that come and go leave exactly those of the servers that are there, in order."""
+    registry = ToolRegistry()
+    rng = random.Random(1)
+    servers: dict[str, list[str]] = {}
+    for _ in range(200):
+        server = rng.choice("abcd")
+        if rng.random() < 0.3:
+            servers.pop(server, None)
+            registry.remove_server_tools(server)
+        else:
+            servers[server] = rng.sample(["x", "y", "z", "w"], rng.randint(0, 4))
+            raw = [tool(own) for own in servers[server]]
+            registry.register_mcp_tools(server, raw, exposure=Exposure(prefix=server > "b"))
+        bare = {
+            own: min(other for other in "ab" if own in servers.get(other, []))
+            for own in "xyzw"
+            if any(own in servers.get(other, []) for other in "ab")
+        }
+        full = {f"{other}__{own}": other for other in "cd" for own in servers.get(other, [])}
+        assert {each.name: each.server_name for each in registry.all()} == {**bare, **full}
+        assert names(registry) == sorted(names(registry))
+        assert registry.server_tools == len(registry.all())
 
 
 # Definitions

@@ -11,12 +11,16 @@ from pegboard.catalog.library import Library, Offer
 from pegboard.catalog.registry import Exposure, ToolRegistry
 from pegboard.config import ServerSpec
 from pegboard.log import logger, trace_scope
+from pegboard.pace import Pace
 from pegboard.result import ToolError, ToolResult, caught
 from pegboard.storage import CatalogRecord, CatalogStore, StorageError
 
 _LONGEST_PAUSE = 300.0
 _OTHERS = 1.0
 _LATER = 30.0
+# Pauses between the times that a server is asked because it says that its lists changed, and how long it has to be
+# quiet for them to begin anew.
+_FIRST_NOTICE, _LONGEST_NOTICE, _QUIET = 0.25, 60.0, 10.0
 
 
 class Offered(Protocol):
@@ -30,6 +34,11 @@ class Offered(Protocol):
     @property
     def ttl(self) -> float | None:
         """The server's own time to live, in seconds."""
+        ...
+
+    @property
+    def cut(self) -> str | None:
+        """Why the rest of the list is left out, if it is."""
         ...
 
 
@@ -82,6 +91,11 @@ class Discovery:
         self._may_try = may_try
         self._running: dict[str, asyncio.Task[ToolResult[int]]] = {}
         self._again: set[str] = set()
+        # When a server's own notices last had it asked, and how long the next ones wait.
+        self._noticed: dict[str, tuple[float, float]] = {}
+        self._waiting: dict[str, asyncio.TimerHandle] = {}
+        # What is left out of each server's lists because they are too long, by kind.
+        self.cuts: dict[str, dict[str, str]] = {}
         self._clock = clock
         # How often a server failed in a row, and until when it is left alone in the background.
         self._failures: dict[str, tuple[int, float]] = {}
@@ -131,6 +145,29 @@ class Discovery:
             self._again.add(name)
         else:
             self._begin([name])
+
+    def announced(self, name: str) -> None:
+        """A server said that its lists changed: ask it, at once the first time, then with pauses that grow.
+
+        However often it says so, the last time counts: what is asked after it is asked in the end.
+        """
+        if name in self._waiting:
+            return
+        now = asyncio.get_running_loop().time()
+        last, pause = self._noticed.get(name, (-_QUIET, _FIRST_NOTICE))
+        if now - last >= max(_QUIET, 2 * pause):
+            pause = _FIRST_NOTICE
+        elif now - last < pause:
+            self._waiting[name] = asyncio.get_running_loop().call_at(last + pause, self._ask_announced, name, pause)
+            return
+        self._noticed[name] = now, pause
+        self.soon(name)
+
+    def _ask_announced(self, name: str, pause: float) -> None:
+        del self._waiting[name]
+        if (source := self._sources().get(name)) is not None and source.spec.enabled:
+            self._noticed[name] = asyncio.get_running_loop().time(), min(2 * pause, _LONGEST_NOTICE)
+            self.soon(name)
 
     def refresh_stale(self) -> None:
         """Whatever is past its TTL is asked again in the background; time alone never starts a process."""
@@ -206,12 +243,13 @@ class Discovery:
         self.instructions.pop(spec.name, None)
         self.capabilities.pop(spec.name, None)
         self.errors.pop(spec.name, None)
+        self.cuts.pop(spec.name, None)
         await self._store.forget(spec.name, spec.fingerprint)
 
     async def close(self) -> None:
         """End whatever is under way."""
         self._again.clear()
-        for timer in self._retries.values():
+        for timer in (*self._retries.values(), *self._waiting.values()):
             timer.cancel()
         tasks: list[asyncio.Task[Any]] = [*self._running.values(), *self._asking]
         for task in tasks:
@@ -283,7 +321,7 @@ class Discovery:
             del self._running[name]
         if not task.cancelled() and name in self._again:
             self._again.discard(name)
-            self.soon(name)
+            self.announced(name)
 
     async def _discover(self, name: str, *, for_call: bool) -> ToolResult[int]:
         with trace_scope():
@@ -325,13 +363,10 @@ class Discovery:
         spec = source.spec
         if not self._counts(source, asked):
             return 0
-        known = self._registry.server(spec.name)
-        ttl = offered.ttl or spec.ttl
-        if known is not None and (known.raw, known.exposure) == (offered.items, _exposure(spec)):
-            self._registry.touch(spec.name, ttl)
-            count = len(known.tools)
-        else:
-            count = self._register(spec, offered.items, ttl).unwrap()
+        self._note_cut(spec.name, "tools", offered.cut)
+        count = await self._take_in(source, asked, offered)
+        if count is None:
+            return 0
         greeting = source.greeting
         if greeting is not None:
             self._heed(spec.name, greeting)
@@ -342,6 +377,17 @@ class Discovery:
             self._own_ttl[spec.name] = offered.ttl
             await self._save(spec, greeting)
         return count
+
+    async def _take_in(self, source: ToolSource, asked: str, offered: Offered) -> int | None:
+        """Register what a server offers; `None` if that no longer matters by then."""
+        spec, known = source.spec, self._registry.server(source.spec.name)
+        ttl, exposure = offered.ttl or spec.ttl, _exposure(spec)
+        if known is not None and known.exposure == exposure and await _are_equal(known.raw, offered.items):
+            self._registry.touch(spec.name, ttl)
+            return len(known.tools)
+        return await self._registry.register_in_slices(
+            spec.name, offered.items, exposure=exposure, ttl=ttl, still=lambda: self._counts(source, asked)
+        )
 
     def _counts(self, source: ToolSource, asked: str) -> bool:
         """Whether what a server said still matters: it may have been disabled, removed or moved meanwhile."""
@@ -377,7 +423,14 @@ class Discovery:
                 reason = result.error.message
                 logger().info("catalog.kind.failed", serverName=source.spec.name, kind=field, reason=reason)
             return known
+        self._note_cut(source.spec.name, field, result.data.cut if result.data is not None else None)
         return result.data.items if result.data is not None else ()
+
+    def _note_cut(self, name: str, kind: str, cut: str | None) -> None:
+        if cut is not None:
+            self.cuts.setdefault(name, {})[kind] = cut
+        else:
+            self.cuts.get(name, {}).pop(kind, None)
 
     def _heed(self, name: str, said: Introduction | CatalogRecord) -> None:
         self.capabilities[name] = said.capabilities
@@ -426,6 +479,17 @@ class Discovery:
         except StorageError as exc:
             # The tools are there and can be used; only the next start will have to ask again.
             logger().warning("catalog.save.failed", serverName=spec.name, reason=str(exc))
+
+
+async def _are_equal(before: list[Any], after: list[Any]) -> bool:
+    """Whether two lists, of any length, hold the same."""
+    pace = Pace()
+    for one, other in zip(before, after, strict=False):
+        if one != other:
+            return False
+        if pace.is_over:
+            await pace.rest()
+    return len(before) == len(after)
 
 
 def _exposure(spec: ServerSpec) -> Exposure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from pegboard.names import compose, expose
 # A resource that somebody else offers under the same URI is found under this, its server, and its own URI.
 ALIAS = "pegboard://"
 _MAX_LEARNED = 10_000
+_ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/?#]*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ class Library:
         self._offers: dict[str, tuple[Offer, bool]] = {}
         self.prompts, self.resources, self.templates = Shelf(), Shelf(), Shelf()
         self._patterns: list[tuple[Template, Entry]] = []
+        # Whose resources and templates begin with a scheme and an authority, by those.
+        self._origins: dict[str, set[str]] = {}
         self._learned: OrderedDict[tuple[str, str], str] = OrderedDict()
         self.generation = 0
 
@@ -119,8 +123,19 @@ class Library:
             if own and server in self._order() and admits(server):
                 return server, own
         fitting = (pair for pair in self._patterns if admits(pair[1].server_name) and pair[0].matches(uri))
+        fitting = (pair for pair in fitting if self._may_claim(*pair, uri, admits))
         found = max(fitting, key=_weight, default=None)
         return None if found is None else (found[1].server_name, uri)
+
+    def _may_claim(self, template: Template, entry: Entry, uri: str, admits: Callable[[str], bool]) -> bool:
+        """Whether a template that matches may speak for a URI: `{+anything}` must not take what is another server's."""
+        origin, literal = origin_of(uri), template.literals[0]
+        if literal.startswith(origin):
+            return True
+        # With a fixed scheme it must not have another server's authority; without one, nobody else's anything.
+        owners = [self._origins.get(origin, set())] if origin_of(literal) else self._origins.values()
+        others = set[str]().union(*owners)
+        return not any(admits(other) for other in others if other != entry.server_name)
 
     def _arrange(self) -> None:
         """Lay out everything anew; where two servers have the same, the earlier one in the config keeps it."""
@@ -136,6 +151,10 @@ class Library:
             for raw in offer.templates:
                 _add_uri(self.templates, server, raw, "uriTemplate")
         self._patterns = [(Template.of(entry.name), entry) for entry in self.templates.entries.values()]
+        self._origins = {}
+        literals = ((template.literals[0], entry) for template, entry in self._patterns)
+        for text, entry in (*self.resources.entries.items(), *literals):
+            self._origins.setdefault(origin_of(text), set()).add(entry.server_name)
         self._on_change()
 
     def _add_prompt(self, server: str, raw: Any, *, prefix: bool) -> None:
@@ -145,6 +164,12 @@ class Library:
             return
         name = expose(compose(server, own) if prefix else own, self.max_name_length)
         _add(self.prompts, _entry(name, server, own, {**raw, "name": name}))
+
+
+def origin_of(uri: str) -> str:
+    """Scheme and authority of a URI, `scheme:` of one without an authority, nothing where there is no scheme."""
+    match = _ORIGIN.match(uri)
+    return match[0] if match else ""
 
 
 def _everybody(_: str) -> bool:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from pegboard import exactjson
 from pegboard.catalog.schema import tool_problem
 from pegboard.log import logger
-from pegboard.names import compose, expose, is_snake_case
+from pegboard.names import compose, expose, is_snake_case, parse
+from pegboard.pace import Pace
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
 from pegboard.tool import Disposable, RegisteredTool, ResultTool, Tool
 
 DEFAULT_TTL = 300.0
+# How many tools that were left out are named, in the log and to people: a server can have thousands of them.
+_MOST_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +40,10 @@ class ServerTools:
     ttl: float = DEFAULT_TTL
     # Tools left out because a static tool has their name, or because something is wrong with them.
     conflicts: tuple[str, ...] = ()
-    rejected: Mapping[str, str] = field(default_factory=dict[str, str])
+    rejected: dict[str, str] = field(default_factory=dict[str, str])
     exposure: Exposure = field(default_factory=Exposure)
+    # What each tool was made of, by its own name: one that stays the same is not judged again.
+    made_of: dict[str, tuple[Any, RegisteredTool]] = field(default_factory=dict[str, "tuple[Any, RegisteredTool]"])
 
 
 class ToolRegistry:
@@ -49,13 +55,19 @@ class ToolRegistry:
         max_name_length: int = 48,
         clock: Callable[[], float] = time.time,
         on_change: Callable[[], None] = lambda: None,
+        configured: Callable[[], Collection[str]] = tuple,
     ) -> None:
         self.max_name_length = max_name_length
+        # The names of all servers: what begins with one of them is that server's.
+        self._configured = configured
         self._on_change = on_change
         self._clock = clock
         self._static: dict[str, RegisteredTool] = {}
         self._servers: dict[str, ServerTools] = {}
         self._names: dict[str, RegisteredTool] = {}
+        # Names that more than one server has had.
+        self._contested: set[str] = set()
+        self._order: list[str] = []
         self._sorted: tuple[RegisteredTool, ...] | None = None
         # How many of the tools are servers'.
         self.server_tools = 0
@@ -73,6 +85,7 @@ class ToolRegistry:
         definition = {**tool.definition(), "name": name}
         self._static = {**self._static, name: _registered(name, None, name, definition, tool)}
         self._fill_again(name)
+        self._names[name] = self._static[name]
         self._changed()
         logger().info(f"MCP tool registered: {name}")
         return Disposable(lambda: self._unregister(name))
@@ -102,22 +115,35 @@ class ToolRegistry:
             return _refused(f"server name {server!r} is not snake_case")
         if not isinstance(tools, Iterable) or isinstance(tools, (str, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
             return _refused(f"what server {server!r} offers is no list of tools")
-        known = ServerTools(
-            raw=list(tools),
-            discovered_at=self._clock() if discovered_at is None else discovered_at,
-            ttl=ttl or DEFAULT_TTL,
-            exposure=exposure or Exposure(),
-        )
+        known = self._unjudged(list(tools), exposure, ttl, discovered_at)
         self._fill(known, server)
-        self._servers[server] = known
-        self._changed()
+        self._put(server, known)
         return ToolResult[int].ok(len(known.tools))
+
+    async def register_in_slices(
+        self, server: str, tools: list[Any], *, exposure: Exposure, ttl: float, still: Callable[[], bool]
+    ) -> int | None:
+        """The same for a list of any length: others on the loop have their turns while its tools are judged.
+
+        `None`, and nothing is registered, if by then it is no longer wanted.
+        """
+        known, pace, static = self._unjudged(tools, exposure, ttl, None), Pace(), self._static
+        for _ in self._judge(known, server):
+            if pace.is_over:
+                await pace.rest()
+        if not still():
+            return None
+        if self._static is not static:
+            self._fill(known, server)
+        self._put(server, known)
+        return len(known.tools)
 
     def remove_server_tools(self, server: str) -> ToolResult[int]:
         """Forget a server's tools and when they were discovered."""
         known = self._servers.pop(server, None)
         removed = len(known.tools) if known else 0
         if known is not None:
+            self._exchange(server, known, None)
             self._changed()
             logger().info("tools.registry.server.removed", serverName=server, removedCount=removed)
         return ToolResult[int].ok(removed)
@@ -144,7 +170,12 @@ class ToolRegistry:
     def all(self) -> list[RegisteredTool]:
         """Every tool, sorted by name."""
         if self._sorted is None:
-            self._sorted = tuple(self._names[name] for name in sorted(self._names))
+            # What was in order before stays in order: sorting has only to put the new ones in their places.
+            names, before = self._names, set(self._order)
+            order = [name for name in self._order if name in names]
+            order += sorted(name for name in names if name not in before)
+            order.sort()
+            self._order, self._sorted = order, tuple(names[name] for name in order)
         return list(self._sorted)
 
     def full_name(self, name: str) -> RegisteredTool | None:
@@ -173,56 +204,129 @@ class ToolRegistry:
             known.discovered_at = self._clock()
             known.ttl = ttl or known.ttl
 
+    def _unjudged(
+        self, raw: list[Any], exposure: Exposure | None, ttl: float | None, discovered_at: float | None
+    ) -> ServerTools:
+        return ServerTools(
+            raw=raw,
+            discovered_at=self._clock() if discovered_at is None else discovered_at,
+            ttl=ttl or DEFAULT_TTL,
+            exposure=exposure or Exposure(),
+        )
+
     def _fill(self, known: ServerTools, server: str) -> None:
-        known.tools = {}
-        conflicts: list[str] = []
-        rejected: dict[str, str] = {}
+        for _ in self._judge(known, server):
+            pass
+
+    def _judge(self, known: ServerTools, server: str) -> Iterator[None]:
+        """Look at a server's tools one by one; what is wrong with one is noted, the others are taken."""
+        before = self._servers.get(server)
+        same = before is not None and before.exposure.prefix == known.exposure.prefix
+        made_of = before.made_of if before is not None and same else {}
+        known.tools, known.made_of, known.rejected = {}, {}, {}
+        conflicts, duplicates = list[str](), list[str]()
         for raw in known.raw:
             label = _own_name(raw)
-            if problem := tool_problem(raw):
-                rejected[label[:200]] = problem
+            kept = made_of.get(label)
+            kept = kept if kept is not None and kept[0] == raw else None
+            if kept is None and (problem := tool_problem(raw)):
+                known.rejected[label[:200]] = problem
             elif label in self._static:
                 conflicts.append(label)
             elif known.exposure.permits(label):
                 try:
-                    self._add(known, server, label, raw)
+                    tool = kept[1] if kept is not None else self._tool(known, server, label, raw)
                 except exactjson.NotJson as exc:
-                    rejected[label[:200]] = str(exc)
-        known.conflicts, known.rejected = tuple(conflicts), rejected
-        _log_left_out(server, conflicts, rejected)
+                    known.rejected[label[:200]] = str(exc)
+                else:
+                    self._add(known, tool, raw, duplicates)
+            yield
+        known.conflicts = tuple(conflicts)
+        _log_left_out(server, conflicts, known.rejected, duplicates)
+
+    def _tool(self, known: ServerTools, server: str, own_name: str, raw: dict[str, Any]) -> RegisteredTool:
+        full = compose(server, own_name) if known.exposure.prefix else own_name
+        name = expose(full, self.max_name_length)
+        description = raw.get("description") or raw.get("title") or f"{own_name} of {server}"
+        return _registered(name, server, own_name, {**raw, "name": name, "description": description})
+
+    def _add(self, known: ServerTools, tool: RegisteredTool, raw: Any, duplicates: list[str]) -> None:
+        if tool.name in known.tools:
+            duplicates.append(tool.original_name)
+        elif (owner := self._owner_by_name(known, tool)) is not None:
+            known.rejected[tool.original_name[:200]] = _taken(tool.name, owner)
+        else:
+            known.tools[tool.name] = tool
+            known.made_of[tool.original_name] = raw, tool
+
+    def _owner_by_name(self, known: ServerTools, tool: RegisteredTool) -> str | None:
+        """Another server that a bare name belongs to: its beginning says so, or that server has exactly this name."""
+        if known.exposure.prefix:
+            return None
+        parts = parse(tool.original_name)
+        if parts is not None and parts[0] != tool.server_name and parts[0] in self._configured():
+            return parts[0]
+        holder = self._names.get(tool.name)
+        owner = holder.server_name if holder is not None else None
+        return owner if owner is not None and self._servers[owner].exposure.prefix else None
 
     def _fill_again(self, name: str) -> None:
         """A static name came or went: a server's tool of that name goes or comes, whichever was there first."""
         for server, known in self._servers.items():
             if any(_own_name(raw) == name for raw in known.raw):
+                before = known.tools
                 self._fill(known, server)
+                self._exchange(server, replace(known, tools=before), known)
 
-    def _add(self, known: ServerTools, server: str, own_name: str, raw: dict[str, Any]) -> None:
-        full = compose(server, own_name) if known.exposure.prefix else own_name
-        name = expose(full, self.max_name_length)
-        if name in known.tools:
-            logger().error("tools.duplicate", serverName=server, tool=own_name)
-            return
-        description = raw.get("description") or raw.get("title") or f"{own_name} of {server}"
-        known.tools[name] = _registered(name, server, own_name, {**raw, "name": name, "description": description})
+    def _put(self, server: str, known: ServerTools) -> None:
+        before, self._servers[server] = self._servers.get(server), known
+        self._exchange(server, before, known)
+        self._changed()
+
+    def _exchange(self, server: str, before: ServerTools | None, after: ServerTools | None) -> None:
+        """Take one server's names out and put its new ones in, without a look at the other servers' tools."""
+        gone = before.tools if before is not None else {}
+        for name, tool in gone.items():
+            if self._names.get(name) is tool:
+                del self._names[name]
+        for name, tool in list(after.tools.items()) if after is not None else ():
+            holder = self._names.setdefault(name, tool)
+            if holder is not tool:
+                self._contested.add(name)
+                if holder.server_name is not None and self._rank(server) < self._rank(holder.server_name):
+                    self._names[name] = tool
+                    self._withdraw(holder)
+        for name in self._contested.intersection(gone).difference(self._names):
+            heirs = [other for other, known in self._servers.items() if name in known.tools]
+            if heirs:
+                self._names[name] = self._servers[min(heirs, key=self._rank)].tools[name]
+
+    def _rank(self, server: str) -> tuple[bool, str]:
+        """Of two servers with the same name, one whose names say whose they are comes first, then the alphabet."""
+        known = self._servers.get(server)
+        return known is not None and not known.exposure.prefix, server
+
+    def _withdraw(self, tool: RegisteredTool) -> None:
+        """A bare name turned out to be another server's."""
+        known, owner = self._servers[tool.server_name or ""], self._names[tool.name].server_name or ""
+        if self._servers[owner].exposure.prefix and not known.exposure.prefix:
+            # Another dict, so that whoever keeps something made from it sees that it changed.
+            known.tools = {name: each for name, each in known.tools.items() if each is not tool}
+            known.made_of.pop(tool.original_name, None)
+            known.rejected[tool.original_name[:200]] = _taken(tool.name, owner)
 
     def _unregister(self, name: str) -> None:
         if name in self._static:
             self._static = {other: tool for other, tool in self._static.items() if other != name}
+            del self._names[name]
             self._fill_again(name)
             self._changed()
 
     def _changed(self) -> None:
         self.generation += 1
-        names: dict[str, RegisteredTool] = {}
-        for server in sorted(self._servers):
-            for name, tool in self._servers[server].tools.items():
-                names.setdefault(name, tool)
-        names.update(self._static)
-        self._names = names
         self._sorted = None
         static = len(self._static)
-        self.server_tools = len(names) - static
+        self.server_tools = len(self._names) - static
         logger().info("tools.registry.updated", staticCount=static, mcpCount=self.server_tools)
         self._on_change()
 
@@ -250,7 +354,7 @@ def _registered(
     name: str, server: str | None, original: str, definition: Mapping[str, Any], tool: Tool | None = None
 ) -> RegisteredTool:
     text = exactjson.dump(definition)
-    return RegisteredTool(name, server, original, definition, hash(text), tool, marked=b"x-mcp-header" in text)
+    return RegisteredTool(name, server, original, definition, hash(text), tool, b"x-mcp-header" in text, text)
 
 
 def _own_name(raw: object) -> str:
@@ -262,8 +366,17 @@ def _refused(message: str) -> ToolResult[Any]:
     return ToolResult[Any].failed(ToolError(ToolErrorCode.INVALID_INPUT, message))
 
 
-def _log_left_out(server: str, conflicts: list[str], rejected: Mapping[str, str]) -> None:
-    for name in conflicts:
+def _taken(name: str, owner: str) -> str:
+    return f"its name {name[:100]!r} is one of server {owner}'s: the server needs a prefix"
+
+
+def _log_left_out(server: str, conflicts: list[str], rejected: Mapping[str, str], duplicates: Collection[str]) -> None:
+    for name in conflicts[:_MOST_NAMED]:
         logger().warning("tools.registry.conflict", serverName=server, tool=name, reason="a static tool has this name")
-    for name, reason in rejected.items():
+    for name, reason in islice(rejected.items(), _MOST_NAMED):
         logger().error("tools.schema.invalid", serverName=server, tool=name, reason=reason)
+    for name in islice(duplicates, _MOST_NAMED):
+        logger().error("tools.duplicate", serverName=server, tool=name)
+    for left_out in (conflicts, rejected, duplicates):
+        if len(left_out) > _MOST_NAMED:
+            logger().warning("tools.left_out", serverName=server, count=len(left_out), named=_MOST_NAMED)

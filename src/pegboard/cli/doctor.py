@@ -99,6 +99,8 @@ async def _look_at_server(board: Board, server: Server) -> list[Finding]:
     findings = [
         Finding(about, "ok", f"{result.data} tools, protocol {server.greeting.version if server.greeting else '?'}")
     ]
+    cuts = board.discovery.cuts.get(server.name, {}).values()
+    findings += [Finding(about, "warning", cut, "docs/protocol.md names the limits") for cut in cuts]
     known = board.registry.server(server.name)
     if known is not None:
         findings += [

@@ -111,6 +111,7 @@ def _show_servers(data: dict[str, Any]) -> None:
 
 def _left_out(row: dict[str, Any]) -> list[str]:
     notes = [f"left out: {name} ({reason})" for name, reason in row.get("rejected", {}).items()]
+    notes += row.get("cut", [])
     if row.get("conflicts"):
         notes.append(f"left out, a static tool has the name: {', '.join(row['conflicts'])}")
     return notes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from pegboard.board import Board
@@ -10,6 +11,9 @@ from pegboard.relay.caller import Caller
 from pegboard.servers.server import Server
 from pegboard.tool import RegisteredTool
 from pegboard.view import EVERYTHING, Filter
+
+# A server may have thousands of tools that cannot be registered.
+_MOST_LEFT_OUT = 100
 
 
 def server_rows(board: Board) -> list[dict[str, Any]]:
@@ -39,9 +43,11 @@ def server_row(board: Board, server: Server) -> dict[str, Any]:
         "nextTryInSeconds": None if next_try is None else round(next_try, 1),
     }
     if known is not None and known.conflicts:
-        row["conflicts"] = list(known.conflicts)
+        row["conflicts"] = list(known.conflicts[:_MOST_LEFT_OUT])
     if known is not None and known.rejected:
-        row["rejected"] = dict(known.rejected)
+        row["rejected"] = dict(islice(known.rejected.items(), _MOST_LEFT_OUT))
+    if cuts := board.discovery.cuts.get(server.name):
+        row["cut"] = list(cuts.values())
     return row
 
 

@@ -39,6 +39,7 @@ _SERVER = {
         "nextTryInSeconds": {"type": ["number", "null"]},
         "conflicts": {"type": "array", "items": _TEXT},
         "rejected": {"type": "object", "additionalProperties": _TEXT},
+        "cut": {"type": "array", "items": _TEXT, "description": "Which of its lists are too long, and were cut."},
     },
 }
 _TOOL = {

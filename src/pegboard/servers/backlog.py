@@ -12,9 +12,7 @@ from collections.abc import Callable, Iterator
 from time import perf_counter
 
 from pegboard.log import logger
-
-# How long one slice of work may take, in seconds.
-SLICE = 0.005
+from pegboard.pace import SLICE
 
 
 class Backlog:
@@ -93,23 +91,6 @@ class Backlog:
         if paused is not self._paused:
             self._paused = paused
             (self._pause if paused else self._resume)()
-
-
-class Pace:
-    """For a coroutine that loops over what a server wrote: when to let everybody else on the loop have a turn."""
-
-    def __init__(self) -> None:
-        self._began = perf_counter()
-
-    @property
-    def is_over(self) -> bool:
-        """Whether a slice of time was used up."""
-        return perf_counter() - self._began > SLICE
-
-    async def rest(self) -> None:
-        """Wait as long as was worked, and begin the next slice."""
-        await asyncio.sleep(perf_counter() - self._began)
-        self._began = perf_counter()
 
 
 def _once(work: Callable[[], object]) -> Iterator[None]:

@@ -22,7 +22,8 @@ from pegboard.protocol.eras import (
 from pegboard.protocol.headers import parameter_headers, request_headers
 from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.greeting import Greeting
-from pegboard.servers.link import METHOD_NOT_FOUND, Link, Message, Params, Pending, RpcError, broken_answer
+from pegboard.servers.link import METHOD_NOT_FOUND, AnswerTooLarge, Link, Message, Params, Pending, RpcError
+from pegboard.servers.pages import MAX_BYTES, Pages
 from pegboard.servers.parties import Parties, Presence
 from pegboard.servers.party import Nobody, Party
 from pegboard.servers.plaincall import PlainCall, PlainRequest
@@ -36,7 +37,6 @@ _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 _HEARTBEAT_LIMIT = 5.0
 _RELISTEN_PAUSE = 1.0
 _MAX_PAGES = 1000
-_MAX_ITEMS = 20_000
 _PAGE_LIMIT = 30.0
 _LIST_LIMIT = 60.0
 _STREAM_WORTH_TELLING = 0.5
@@ -52,6 +52,8 @@ class Listing:
     ttl: float | None = None
     # How long the first page took, in seconds.
     latency: float | None = None
+    # Why the rest of it is left out, if it is.
+    cut: str | None = None
 
 
 class Listener(Protocol):
@@ -158,10 +160,13 @@ class Connection:
         log_level: str | None = None,
         input_schema: Mapping[str, Any] | None = None,
         present: Callable[[Pending], object] | None = None,
-    ) -> Message:
-        """Send a request as the server's era wants it."""
+        most: int | None = None,
+    ) -> Any:
+        """Send a request as the server's era wants it; `most` is said in `Link.request`."""
         if self.greeting.era == "handshake":
-            return await self.link.request(method, params, timeout=timeout, on_progress=on_progress, present=present)
+            return await self.link.request(
+                method, params, timeout=timeout, on_progress=on_progress, present=present, most=most
+            )
         version = self.greeting.version
         stamped = modern_params(
             params, version=version, client_info=CLIENT_INFO, capabilities=capabilities or {}, log_level=log_level
@@ -172,7 +177,13 @@ class Connection:
             if input_schema is not None:
                 headers |= parameter_headers(input_schema, stamped.get("arguments"))
         return await self.link.request(
-            method, stamped, timeout=timeout, headers=headers, on_progress=on_progress, present=present
+            method,
+            stamped,
+            timeout=timeout,
+            headers=headers,
+            on_progress=on_progress,
+            present=present,
+            most=most,
         )
 
     def start(self, call: PlainCall, asked: PlainRequest, timeout: float) -> bool:
@@ -252,28 +263,24 @@ class Connection:
             raise unavailable(f"{self.link.label} timed out: no end of {method} within {_LIST_LIMIT:g} s") from None
 
     async def _list_all(self, method: str, key: str) -> Listing:
-        items: list[dict[str, Any]] = []
-        cursors: set[str] = set()
+        pages = Pages(self.link.label, method, key)
         params: dict[str, Any] = {}
-        ttl: float | None = None
         latency: float | None = None
         started = asyncio.get_running_loop().time()
         for _ in range(_MAX_PAGES):
-            answer = await self.request(method, params or None, timeout=_PAGE_LIMIT)
-            latency = latency or asyncio.get_running_loop().time() - started
-            page = answer.get(key)
-            if not isinstance(page, list):
-                raise broken_answer(self.link.label, f"a {method} without {key}")
-            items += cast("list[dict[str, Any]]", page)
-            ttl = _ttl(answer, ttl)
-            cursor = answer.get("nextCursor")
-            if cursor is None or cursor == "":
-                return Listing(items, ttl, latency)
-            if not isinstance(cursor, str) or cursor in cursors or len(items) > _MAX_ITEMS:
+            try:
+                answer = await self.request(method, params or None, timeout=_PAGE_LIMIT, most=MAX_BYTES)
+            except AnswerTooLarge:
+                pages.end_large()
                 break
-            cursors.add(cursor)
+            latency = latency or asyncio.get_running_loop().time() - started
+            cursor = await pages.add(answer)
+            if cursor is None:
+                break
             params = {"cursor": cursor}
-        raise broken_answer(self.link.label, f"pages of {method} without an end ({len(items)} items so far)")
+        else:
+            raise pages.endless()
+        return Listing(pages.items, pages.ttl, latency, pages.cut)
 
     async def close(self) -> None:
         """End the standing streams and the link."""
@@ -434,11 +441,3 @@ class _Acknowledged(Nobody):
         if method == _ACKNOWLEDGED:
             self.event.set()
             self.then()
-
-
-def _ttl(answer: Message, before: float | None) -> float | None:
-    """The shortest `ttlMs` of all pages, in seconds; 0 and less mean that the server gave none."""
-    ttl = answer.get("ttlMs")
-    if isinstance(ttl, bool) or not isinstance(ttl, (int, float)) or ttl <= 0:
-        return before
-    return ttl / 1000 if before is None else min(before, ttl / 1000)

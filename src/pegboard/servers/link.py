@@ -28,6 +28,8 @@ REQUEST_CANCELLED = -32800
 # Progress can make a call last this many times its time limit.
 _LONGEST = 10
 _MAX_GIVEN_UP = 1000
+# Below this, looking whether an answer is too large costs more than to open it.
+_LARGE = 2**20
 INTERNAL_ERROR = -32603
 
 _ID_FIRST = re.compile(rb'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*"?(\d+)')
@@ -51,6 +53,13 @@ class LinkLost(ToolFailure):
         super().__init__(ToolErrorCode.UNAVAILABLE, reason, retryable=True)
 
 
+class AnswerTooLarge(ToolFailure):
+    """The answer has more bytes than its request admits."""
+
+    def __init__(self, label: str) -> None:
+        super().__init__(ToolErrorCode.EXECUTION_FAILED, f"{label} sent an answer that is too large", retryable=False)
+
+
 @dataclass(slots=True, eq=False)
 class Pending:
     """A request that waits for its answer."""
@@ -64,6 +73,8 @@ class Pending:
     # Who it is made for; what that is, is the connection's business.
     presence: Any = None
     verbatim: bool = False
+    # How many bytes the answer may have.
+    most: int | None = None
     _furthest: float | None = None
 
     def progressed(self, params: Params) -> None:
@@ -171,9 +182,16 @@ class Link:
         on_progress: Callable[[Params], None] | None = None,
         cancellable: bool = True,
         present: Callable[[Pending], object] | None = None,
-    ) -> Message:
-        """Send a request and give its result; raises `RpcError`, or `ToolFailure` for what is not the server's word."""
-        request_id, pending = self.open(timeout, on_progress=on_progress, present=present)
+        most: int | None = None,
+    ) -> Any:
+        """Send a request and give its result; raises `RpcError`, or `ToolFailure` for what is not the server's word.
+
+        With `most`, the result is given as the bytes it came in, where that is possible, and an answer of more than so
+        many bytes is not even read: it fails with `AnswerTooLarge`.
+        """
+        verbatim = most is not None
+        request_id, pending = self.open(timeout, on_progress=on_progress, present=present, verbatim=verbatim)
+        pending.most = most
         message: Message = {"jsonrpc": "2.0", "id": request_id, "method": method}
         if params is not None or on_progress is not None:
             message["params"] = _with_token(params, request_id) if on_progress is not None else params
@@ -286,11 +304,22 @@ class Link:
 
     def settle_verbatim(self, text: bytes) -> bool:
         """Hand a result on as it is to a request that wants it so; anything else is for the general way."""
+        if self._verbatim and len(text) > _LARGE and self._refuse_large(text):
+            return True
         answer = envelope.answer(text)
         pending = self._pending.get(answer[0]) if answer is not None else None
         if answer is None or pending is None or not pending.verbatim or pending.future.done():
             return False
         pending.future.set_result(answer[1])
+        return True
+
+    def _refuse_large(self, text: bytes) -> bool:
+        """Fail the request that an answer is too large for, without opening it."""
+        match = _ID_FIRST.search(text[:4096]) or _ID_LAST.search(text[-4096:])
+        pending = self._pending.get(int(match.group(1))) if match else None
+        if pending is None or pending.most is None or len(text) <= pending.most:
+            return False
+        _fail(pending, AnswerTooLarge(self.label))
         return True
 
     def garbled(self, head: bytes, tail: bytes, reason: str) -> None:

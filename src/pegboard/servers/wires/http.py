@@ -15,9 +15,9 @@ from typing import Any
 from pegboard import exactjson
 from pegboard.config import ServerSpec
 from pegboard.log import logger
+from pegboard.pace import Pace
 from pegboard.protocol.eras import LATEST_MODERN
 from pegboard.protocol.headers import request_headers
-from pegboard.servers.backlog import Pace
 from pegboard.servers.events import EventStream, EventTooLarge
 from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, Message, RpcError, broken_answer, rpc_error
 from pegboard.servers.wires.client import (

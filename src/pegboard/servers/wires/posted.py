@@ -111,10 +111,7 @@ class Posted:
 
     def _deliver(self, body: bytes) -> None:
         try:
-            if not self._link.settle_verbatim(body):
-                deliver_body(self._link, self._label, body, self._request_id)
-            elif self._link.waits_for(self._request_id):
-                raise broken_answer(self._label, NOT_ANSWERED)
+            deliver_body(self._link, self._label, body, self._request_id)
         except Exception as exc:
             self._link.fail(self._request_id, exc)
 
@@ -142,6 +139,10 @@ class Posted:
 
 def deliver_body(link: Link, label: str, body: bytes, request_id: int) -> None:
     """Take a whole body, which has to bring the answer to its request."""
+    if link.settle_verbatim(body):
+        if link.waits_for(request_id):
+            raise broken_answer(label, NOT_ANSWERED)
+        return
     try:
         message = exactjson.parse(body)
     except exactjson.NotJson as exc:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from pegboard import exactjson
 from pegboard.config import ServerSpec
+from pegboard.pace import Pace
 from pegboard.result import unavailable
-from pegboard.servers.backlog import Pace
 from pegboard.servers.events import Event, EventStream, EventTooLarge
 from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, Message
 from pegboard.servers.wires.client import (

@@ -1,0 +1,26 @@
+"""Pace: long work of a coroutine in slices, so that everybody else on the event loop has their turns in between."""
+
+from __future__ import annotations
+
+import asyncio
+from time import perf_counter
+
+# How long one slice of work may take, in seconds.
+SLICE = 0.005
+
+
+class Pace:
+    """Tells a coroutine that loops over much when to pause."""
+
+    def __init__(self) -> None:
+        self._began = perf_counter()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a slice of time was used up."""
+        return perf_counter() - self._began > SLICE
+
+    async def rest(self) -> None:
+        """Wait as long as was worked, so that the others have half of the loop, and begin the next slice."""
+        await asyncio.sleep(perf_counter() - self._began)
+        self._began = perf_counter()

@@ -1,0 +1,127 @@
+"""The pages of a list that a server sends: opened as bytes and read item by item, so that no list is too much.
+
+A page is scanned before anything is made of it. What is beyond the limits is never parsed, and the list is cut there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from pegboard import exactjson
+from pegboard.log import logger
+from pegboard.pace import Pace
+from pegboard.protocol import envelope
+from pegboard.result import ToolFailure
+from pegboard.servers.link import broken_answer
+
+# Limits of one list of one server, over all of its pages.
+MAX_ITEMS = 10_000
+MAX_BYTES = 16 * 2**20
+_MAX_CURSOR = 65_536
+_BLANKS = " \t\r\n"
+
+_scan = json.JSONDecoder().raw_decode
+
+
+class Pages:
+    """What came of one list so far."""
+
+    def __init__(self, label: str, method: str, key: str) -> None:
+        self.items: list[Any] = []
+        self.ttl: float | None = None
+        # Why the rest is left out, if it is.
+        self.cut: str | None = None
+        self._label, self._method, self._key = label, method, key
+        self._size = 0
+        self._cursors: set[str] = set()
+        self._pace = Pace()
+
+    async def add(self, result: bytes | dict[str, Any]) -> str | None:
+        """Read one more page; the cursor of the next one, or `None` at the end."""
+        members = envelope.members(result) if isinstance(result, bytes) else _encoded(result)
+        if members is None:
+            raise broken_answer(self._label, f"a {self._method} that is not readable")
+        page = members.get(self._key, b"")
+        if not page.startswith(b"["):
+            raise broken_answer(self._label, f"a {self._method} without {self._key}")
+        self._size += len(page)
+        if self._size > MAX_BYTES:
+            self.end_large()
+            return None
+        await self._read(page.decode())
+        self.ttl = _ttl(members.get("ttlMs"), self.ttl)
+        return self._next(members.get("nextCursor"))
+
+    async def _read(self, page: str) -> None:
+        try:
+            for item in _items(page):
+                if len(self.items) == MAX_ITEMS:
+                    self._end(f"it has more than {MAX_ITEMS:,} items")
+                    return
+                self.items.append(item)
+                if self._pace.is_over:
+                    await self._pace.rest()
+        except (ValueError, RecursionError):
+            # Nested too deeply, or a number of thousands of digits: where it ends is not known, either.
+            self._end("the next one cannot be read")
+
+    def _next(self, text: bytes | None) -> str | None:
+        if self.cut is not None or text is None or len(text) > _MAX_CURSOR:
+            return None
+        cursor = exactjson.parse(text)
+        if cursor is None or cursor == "":
+            return None
+        if not isinstance(cursor, str) or cursor in self._cursors:
+            raise self.endless()
+        self._cursors.add(cursor)
+        return cursor
+
+    def endless(self) -> ToolFailure:
+        """The failure of a list whose pages lead nowhere."""
+        return broken_answer(self._label, f"pages of {self._method} without an end ({len(self.items)} items so far)")
+
+    def end_large(self) -> None:
+        """The next page is beyond what all pages may have together; a list without any page before it is refused."""
+        reason = f"it is larger than {MAX_BYTES:,} bytes"
+        if not self.items:
+            raise broken_answer(self._label, f"a {self._method} that is too much: {reason}")
+        self._end(reason)
+
+    def _end(self, reason: str) -> None:
+        self.cut = f"the list of {self._key} is cut after {len(self.items):,} items: {reason}"
+        logger().warning("catalog.list.cut", serverName=self._label, method=self._method, reason=self.cut)
+
+
+def _items(page: str) -> Iterator[Any]:
+    """The items of a list whose text is known to be JSON; one that cannot be read is `None`, which is no item."""
+    place, end = 1, len(page)
+    while place < end:
+        if page[place] in _BLANKS or page[place] == ",":
+            place += 1
+            continue
+        if page[place] == "]":
+            return
+        start = place
+        _, place = _scan(page, start)
+        yield _parsed(page[start:place])
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return exactjson.parse(text)
+    except exactjson.NotJson:
+        return None
+
+
+def _encoded(result: dict[str, Any]) -> dict[str, bytes]:
+    return {key: exactjson.dump(value) for key, value in result.items()}
+
+
+def _ttl(text: bytes | None, before: float | None) -> float | None:
+    """The shortest `ttlMs` of all pages, in seconds; 0 and less mean that the server gave none."""
+    ttl = None if text is None or len(text) > _MAX_CURSOR else exactjson.parse(text)
+    if isinstance(ttl, bool) or not isinstance(ttl, (int, float)) or ttl <= 0:
+        return before
+    return ttl / 1000 if before is None else min(before, ttl / 1000)

@@ -1,0 +1,99 @@
+"""Lists that are too much: cut where the limits are, said so, and nobody else waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from harness import HERE, Entry, open_board, toy
+from loopwatch import loopwatch, served_during
+from pegboard.catalog import discovery
+from pegboard.front.answers import server_row
+from pegboard.servers import pages
+
+pytestmark = pytest.mark.anyio
+HOARD = HERE / "servers" / "hoard.py"
+
+
+def hoard(how: str) -> Entry:
+    return {"command": sys.executable, "args": ["-I", "-S", str(HOARD), how]}
+
+
+@pytest.mark.parametrize(
+    ("how", "count", "reason"),
+    [
+        ("many", pages.MAX_ITEMS, "more than 10,000 items"),
+        ("pages", 2, "larger than 16,777,216 bytes"),
+        ("large", 9_000, None),
+        ("broken", 0, None),
+    ],
+)
+async def test_a_list_that_is_too_long_is_cut_and_holds_nobody_up(
+    tmp_path: Path, how: str, count: int, reason: str | None
+) -> None:
+    """What is beyond the limits is left out with a reason, and no callback on the loop takes long."""
+    async with open_board(tmp_path, {"hoard": hoard(how), "good": toy(tools=["x"])}) as board:
+        assert (await board.refresh(["good"])).success
+        await board.call("good__x")
+        with loopwatch() as watch, capture_logs() as logs:
+            served = await served_during(board.refresh(["hoard"]), lambda: board.call("good__x"))
+        watch.check()
+        assert served > 1
+        known = board.registry.server("hoard")
+        assert known is not None
+        assert len(known.tools) == count
+        row = server_row(board, board.servers["hoard"])
+        said = row.get("cut", []) + [entry["reason"] for entry in logs if entry["event"] == "catalog.list.cut"]
+        assert len(said) == (0 if reason is None else 2)
+        assert all(reason in each for each in said if reason is not None)
+        assert len([entry for entry in logs if entry["log_level"] != "debug"]) < 100
+
+
+@pytest.mark.parametrize(("how", "reason"), [("nothing", "larger than 16,777,216 bytes"), ("deep", "not valid JSON")])
+async def test_a_list_of_which_nothing_can_be_used_is_refused(tmp_path: Path, how: str, reason: str) -> None:
+    """The refresh fails with the reason, which stands beside the server; what was known of it stays."""
+    async with open_board(tmp_path, {"hoard": hoard(how), "good": toy(tools=["x"])}) as board:
+        board.registry.register_mcp_tools("hoard", [{"name": "known", "inputSchema": {"type": "object"}}])
+        await board.call("good__x")
+        with loopwatch() as watch:
+            served = await served_during(board.refresh(["hoard"]), lambda: board.call("good__x"))
+        watch.check()
+        assert served > 1
+        assert reason in server_row(board, board.servers["hoard"])["lastError"]
+        assert board.registry.get("hoard__known") is not None
+
+
+async def test_a_server_that_always_announces_changes_is_asked_less_and_less(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notice after each list does not lead to a list after each notice; pauses double."""
+    monkeypatch.setattr(discovery, "_FIRST_NOTICE", 0.02)
+    async with open_board(tmp_path, {"one": hoard("restless")}) as board:
+        await board.refresh()
+        pauses: list[float] = []
+
+        async def watch() -> None:
+            while len(pauses) < 6:
+                pause = board.discovery._noticed.get("one", (0.0, 0.0))[1]
+                if pause and (not pauses or pause != pauses[-1]):
+                    pauses.append(pause)
+                await asyncio.sleep(0.005)
+
+        async with asyncio.timeout(10):
+            await watch()
+        assert pauses == [0.02 * 2**times for times in range(6)]
+
+
+async def test_the_last_notice_is_never_lost(tmp_path: Path) -> None:
+    """A change that is announced during a pause is listed in the end."""
+    async with open_board(tmp_path, {"one": toy()}) as board:
+        await board.refresh()
+        for number in range(5):
+            assert (await board.call("one__change", {"add": [f"new{number}"]})).success
+        async with asyncio.timeout(10):
+            while board.registry.get("one__new4") is None:
+                await asyncio.sleep(0.01)
