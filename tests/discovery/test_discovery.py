@@ -82,6 +82,8 @@ async def test_a_query_finds_the_tools_that_do_it(tmp_path: Path, version: str) 
         scores = [hit["score"] for hit in found["tools"]]
         assert scores == sorted(scores, reverse=True)
         assert found["total"] >= len(names)
+        found = await data(client, "tool_find", {"query": "recommend what to do next from the registry"})
+        assert [hit["name"] for hit in found["tools"]][:2] == ["work__registry_next", "work__registry_list"]
 
 
 @pytest.mark.scenario("discovery: Limit search results")
@@ -451,8 +453,9 @@ async def test_a_score_is_term_frequency_times_inverse_document_frequency(tmp_pa
     raw = [
         described("alpha_lantern", "Shows one thing and then another thing of all."),
         described("beta", "Copies a lantern and then another thing of all."),
-        described("gamma", "Copies a zebra, another zebra, and then a zebra."),
-        described("delta", "Copies a zebra, another thing, and then a thing."),
+        # The same words in texts of the same length: only how often one of them is said differs.
+        described("gamma", "Copies a zebra, another zebra, and then a zebra thing."),
+        described("delta", "Copies a zebra, another thing, and then a thing thing."),
         *(described(f"plain_{number}", "Copies a thing and then another thing of all.") for number in range(8)),
     ]
     async with open_gateway(tmp_path, {"work": toy(raw_tools=raw)}, **OWN, expose="search") as gateway:
