@@ -819,6 +819,30 @@ async def test_a_server_that_was_never_asked_for_prompts_is_met_again(house: Bui
 
 
 @pytest.mark.usefixtures("no_patience")
+async def test_prompts_are_waited_for_only_where_none_are_known(house: Build) -> None:
+    """At the first meeting a list of prompts waits for them; later it has those of before, at once."""
+    source = Source("git", "log")
+    source.others = dict(OTHERS)
+    source.others_gate.clear()
+    here = house(source)
+    await here.discovery.discover("git")
+    waiting = asyncio.create_task(here.discovery.meet_others(600))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    source.others_gate.set()
+    with anyio.fail_after(30):
+        await waiting
+    assert shelves(here)[0] == ["git__greet"]
+    await here.settle()
+    source.others_gate.clear()
+    await here.discovery.discover("git")
+    with anyio.fail_after(30):
+        await here.discovery.meet_others(600)
+    source.others_gate.set()
+
+
+@pytest.mark.usefixtures("no_patience")
 async def test_closing_ends_what_is_asked_for_in_the_background(house: Build) -> None:
     """A server that never answers leaves no task behind."""
     source = Source("git", "log")

@@ -11,7 +11,17 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from harness import Gateway, RawClient, eventually, http_client, open_gateway, stdio_client, toy, write_config
+from harness import (
+    Gateway,
+    RawClient,
+    eventually,
+    http_client,
+    open_board,
+    open_gateway,
+    stdio_client,
+    toy,
+    write_config,
+)
 from pegboard.servers.link import RpcError
 from servers.toy import Settings
 from servers.toy_http import http_toy
@@ -229,6 +239,14 @@ async def test_what_is_listed_depends_on_the_setting(tmp_path: Path) -> None:
             assert ("work__create_issue" in names) is everything, (expose, list(servers))
             assert "work__send_mail" in names
             assert set(DISCOVERY) <= set(names)
+
+
+async def test_thirty_tools_of_servers_are_few_and_one_more_is_many(tmp_path: Path) -> None:
+    """`auto` lists up to thirty; tools of our own do not count."""
+    async with open_board(tmp_path, {}, **OWN, expose="auto") as board:
+        for count, searching in ((30, False), (31, True)):
+            board.registry.register_mcp_tools("one", [described(f"tool_{at}", "Does it.") for at in range(count)])
+            assert board.lists.searching() is searching
 
 
 async def test_auto_changes_over_when_servers_bring_more_tools(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -133,8 +133,8 @@ def _run(what: str, work: Sequence[Callable[[Tree], Verdict]], trees: Sequence[T
     verdicts: list[Verdict] = []
     pool = ThreadPoolExecutor(len(trees))
     try:
-        for verdict in pool.map(one, work):
-            verdicts.append(verdict)
+        for done in as_completed([pool.submit(one, judge) for judge in work]):
+            verdicts.append(verdict := done.result())
             state = "noticed " if verdict.noticed else "SURVIVED"
             print(f"{state} {verdict.name}  ({verdict.by}, {verdict.seconds:.0f} s)", flush=True)
     except BaseException:

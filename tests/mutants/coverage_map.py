@@ -21,6 +21,8 @@ DATA = CACHE / "coverage"
 TIMES = CACHE / "times.jsonl"
 SOURCE = CACHE / "src"
 RECORDING_LIMIT = 7200.0
+# How far from a line that is new since the recording others are looked at.
+_NEAR = 20
 # What these notice others do as well, sooner; the last needs a plugin that runs here do without.
 LEFT_OUT = ("bench", "conformance", "real_servers", "front/test_any_request.py")
 
@@ -82,7 +84,7 @@ class CoverageMap:
 
     def tests(self, file: str, lines: Iterable[int]) -> list[str]:
         """The tests that run one of these lines of a file as it is now, fastest first."""
-        then = {old for line in lines if (old := self._line_then(file, line)) is not None}
+        then = {old for line in lines for old in self._lines_then(file, line)}
         found = {
             self._names[context]
             for context, bits in self._recorded(file)
@@ -111,17 +113,24 @@ class CoverageMap:
             self._contexts[file] = [(context, bits) for context, bits in rows if context]
         return self._contexts[file]
 
-    def _line_then(self, file: str, line: int) -> int | None:
-        """Where a line of today stood when the tests were recorded."""
-        return self._lines_then(file).get(line)
+    def _lines_then(self, file: str, line: int) -> set[int]:
+        """Where a line of today stood when the tests were recorded; for a new one, the nearest that stood there."""
+        moved = self._moves(file)
+        for distance in range(_NEAR):
+            if found := {moved[near] for near in (line - distance, line + distance) if near in moved}:
+                return found
+        return set()
 
-    def _lines_then(self, file: str) -> dict[int, int]:
+    def _moves(self, file: str) -> dict[int, int]:
         if file not in self._moved:
             then = SOURCE / Path(file).relative_to("src")
             old = then.read_text("utf-8").splitlines() if then.exists() else []
             new = (self._root_now / file).read_text("utf-8").splitlines()
             blocks = difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
             self._moved[file] = {
-                block.b + offset + 1: block.a + offset + 1 for block in blocks for offset in range(block.size)
+                block.b + offset + 1: block.a + offset + 1
+                for block in blocks
+                for offset in range(block.size)
+                if new[block.b + offset].strip()
             }
         return self._moved[file]

@@ -82,3 +82,18 @@ def test_what_has_nothing_to_do_with_a_query_is_not_counted() -> None:
     others = [{"name": f"thing_{number}", "description": f"Polish brass plate {number}"} for number in range(200)]
     _, total = ToolIndex([*TOOLS, *others], semantic=True).find("how warm is it outside")
     assert total < 50
+
+
+def test_numbers_and_single_letters_of_a_query_mean_nothing() -> None:
+    """They are particulars: what is left are the words, each once."""
+    assert semantic._asked("how warm is it outside at 12 b, warm or x 7?") == ["warm", "outside"]
+    assert semantic._asked("go") == ["go"]
+
+
+def test_a_tool_with_everything_that_can_be_said_of_it_has_a_meaning() -> None:
+    """Parameters, category and server are there to be found by words, and do not stand in the way."""
+    schema = {"type": "object", "properties": {"where": {"type": "string", "description": "Name of a town"}}}
+    rich = {**TOOLS[1], "inputSchema": schema, "keywords": ["climate"], "category": "nature", "server": "sky"}
+    index = ToolIndex([TOOLS[0], rich, *TOOLS[2:]], semantic=True)
+    assert index.search("how warm is it outside")[0].name == "current_weather"
+    assert index.search("town")[0].name == "current_weather"

@@ -46,6 +46,9 @@ async def test_tasks_are_there_as_their_files_say(registry: Registry, root: Path
         ("add-users/1", "pending", [], 1),
         ("add-users/2", "pending", [], 2),
     ]
+    assert {row["id"]: row["why_blocked"] for row in shown if "why_blocked" in row} == {
+        "add-login/3": "add-login/2 is pending; add-users/1 is pending"
+    }
     assert {row["priority"] for row in shown} == {"medium"}
     assert {row["synced_at"] for row in shown} == {None}
     assert (listed.total, listed.filtered) == (5, 5)
