@@ -134,13 +134,16 @@ async def test_a_client_that_goes_away_ends_its_stdio_gateway(tmp_path: Path) ->
     assert toys_of(mark) == []
 
 
-async def test_a_stopped_server_is_ended_politely_first(tmp_path: Path) -> None:
-    """Closing its input is enough for a well-behaved server; it is not killed."""
-    async with open_board(tmp_path, {"one": toy()}) as board:
+@pytest.mark.parametrize("idle", [0, 600])
+async def test_a_stopped_server_is_ended_politely_first(tmp_path: Path, idle: int) -> None:
+    """Closing its input is enough for a well-behaved server; it is not killed. With 0 it never idles."""
+    async with open_board(tmp_path, {"one": toy({"idleTimeout": idle})}) as board:
         await board.call("one__echo", {})
         held = next(iter(board.servers["one"]._held.values()))
         process = held.connection.link.wire._process  # type: ignore[attr-defined]
+        assert (held.timer is None) is (idle == 0)
     assert process._exited.result() == 0
+    assert held.timer is None or held.timer.cancelled()
 
 
 async def test_a_server_gets_what_it_needs_and_no_one_elses_secrets(

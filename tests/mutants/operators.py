@@ -212,8 +212,11 @@ def _changes(node: ast.expr) -> Generator[tuple[str, ast.expr]]:
             yield "condition", ast.IfExp(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse)
         case ast.Constant(value=bool()):
             yield "constant", ast.Constant(not node.value)
-        case ast.Constant(value=int() | float() as value):
+        case ast.Constant(value=int() as value):
             yield "constant", ast.Constant(value + 1)
+        case ast.Constant(value=float() as value):
+            # How long something is waited for is a matter of taste; that it is waited for is not.
+            yield "constant", ast.Constant(0.0 if value else 1.0)
         case ast.Call() if len(node.args) > 1 and not any(isinstance(each, ast.Starred) for each in node.args[:2]):
             changed = copy.deepcopy(node)
             changed.args[0], changed.args[1] = changed.args[1], changed.args[0]
