@@ -219,7 +219,6 @@ async def test_answers_of_any_kind_are_json() -> None:
             "c": Color.RED,
             "m": Model(when=dt.date(2026, 1, 2)),
             "s": {1},
-            "n": float("nan"),
         }
 
     @tool
@@ -233,7 +232,7 @@ async def test_answers_of_any_kind_are_json() -> None:
         return ToolResult[Point].failed(ToolError(ToolErrorCode.RATE_LIMITED, "slower", retryable=True))
 
     assert await answered(objects) == {
-        "p": {"x": 1, "y": 2}, "c": "red", "m": {"when": "2026-01-02"}, "s": [1], "n": None,
+        "p": {"x": 1, "y": 2}, "c": "red", "m": {"when": "2026-01-02"}, "s": [1],
     }  # fmt: skip
     assert await answered(own) == {"x": 3, "y": 0.0}
     assert await refused(own_failure) == {"code": "RATE_LIMITED", "message": "slower", "retryable": True}
@@ -249,11 +248,16 @@ async def test_what_a_function_raises_is_its_result() -> None:
             raise ValueError("broken")
         if how == 1:
             raise unavailable("later")
-        return object()
+        return object() if how == 2 else float("nan")
 
     assert (await refused(failing, how=0))["message"] == "ValueError: broken"
     assert await refused(failing, how=1) == {"code": "TOOL_UNAVAILABLE", "message": "later", "retryable": True}
     assert (await refused(failing, how=2))["code"] == "TOOL_EXECUTION_FAILED"
+    assert await refused(failing, how=3) == {
+        "code": "TOOL_EXECUTION_FAILED",
+        "message": "what the tool answered is not JSON: NaN and Infinity are not JSON",
+        "retryable": False,
+    }
 
 
 async def test_a_cancelled_call_is_cancelled() -> None:

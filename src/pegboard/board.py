@@ -8,8 +8,9 @@ import time
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from pegboard import exactjson
 from pegboard.catalog.discovery import Discovery
 from pegboard.catalog.finder import Finder, Hit, category
 from pegboard.catalog.library import Entry, Library
@@ -21,12 +22,12 @@ from pegboard.lists import Lists
 from pegboard.loaded import LoadedTools
 from pegboard.log import logger, new_trace_id, trace_id, trace_scope
 from pegboard.metrics import Metrics
-from pegboard.names import FORMER_NAMES, nearest, parse
+from pegboard.names import FORMER_NAMES, SEPARATOR, nearest, parse
 from pegboard.protocol.eras import forwarded_params
 from pegboard.relay.caller import Caller, OnProgress, current
 from pegboard.relay.parked import ParkedCalls
 from pegboard.relay.relay import Relay
-from pegboard.result import ToolErrorCode, ToolFailure, ToolResult, caught, unavailable
+from pegboard.result import ToolError, ToolErrorCode, ToolFailure, ToolResult, caught, invalid, unavailable
 from pegboard.servers.keeper import Keeper
 from pegboard.servers.link import Message, Params, RpcError
 from pegboard.servers.party import Party
@@ -52,8 +53,16 @@ _SHOWN = 200
 class UnknownTool(ToolFailure):
     """Nobody here has a tool of this name; the message says which names come close."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(ToolErrorCode.NOT_FOUND, message, retryable=False)
+    def __init__(self, message: str, code: ToolErrorCode = ToolErrorCode.NOT_FOUND) -> None:
+        super().__init__(code, message, retryable=False)
+
+
+class FailedResult(dict[str, Any]):
+    """The result of a static tool that failed, and the error that it stands for."""
+
+    def __init__(self, result: Mapping[str, Any], error: ToolError) -> None:
+        super().__init__(result)
+        self.error = error
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,10 +315,12 @@ class Board:
         self, name: str, arguments: Mapping[str, Any] | None = None, caller: Caller | None = None
     ) -> ToolResult[Message]:
         """Call a tool from Python; never raises."""
-        return await caught(self._call_for_python(name, dict(arguments or {}), caller or Caller()))
+        return await caught(self._call_for_python(name, arguments, caller or Caller()))
 
     async def refresh(self, names: list[str] | None = None, trace: str | None = None) -> ToolResult[dict[str, int]]:
         """Ask servers for their tools now; all enabled ones unless some are named."""
+        if problem := _names_problem(names) or _text_problem("trace", trace):
+            return ToolResult[dict[str, int]].failed(invalid(problem).error)
         chosen = names or [name for name, server in self.servers.items() if server.spec.enabled]
         for name in chosen:
             if (server := self.servers.get(name)) is not None:
@@ -318,6 +329,8 @@ class Board:
 
     async def discover_all_tools(self, trace: str | None = None) -> ToolResult[dict[str, int]]:
         """Ask every enabled server whose tools are not fresh."""
+        if problem := _text_problem("trace", trace):
+            return ToolResult[dict[str, int]].failed(invalid(problem).error)
         return await self.discovery.discover_all_tools(trace)
 
     def availability(self, tool: RegisteredTool) -> Availability:
@@ -450,17 +463,17 @@ class Board:
     ) -> tuple[RegisteredTool, dict[str, Any]]:
         """The other tool that a call is for; what is wrong with it is said to the model, not to its client."""
         arguments = as_object((params or {}).get("arguments")) or {}
-        tool.check(arguments)
-        name, inner = tool.target(arguments)
+        name, inner = tool.target(tool.check(arguments))
         try:
             meant = await self.find_tool(name, caller.filter)
         except UnknownTool as exc:
-            raise ToolFailure(ToolErrorCode.NOT_FOUND, str(exc), retryable=False) from None
+            raise ToolFailure(exc.error.code, str(exc), retryable=False) from None
         return meant, {**(params or {}), "name": name, "arguments": inner}
 
-    async def _call_for_python(self, name: str, arguments: dict[str, Any], caller: Caller) -> Message:
+    async def _call_for_python(self, name: str, arguments: Mapping[str, Any] | None, caller: Caller) -> Message:
+        params = {"name": name, "arguments": _arguments(name, arguments)}
         try:
-            return await self.call_tool(name, {"name": name, "arguments": arguments}, caller)
+            return await self.call_tool(name, params, caller)
         except RpcError as exc:
             raise ToolFailure(ToolErrorCode.EXECUTION_FAILED, f"{name} failed ({exc.code}): {exc.message}") from None
 
@@ -499,6 +512,10 @@ class Board:
         if renamed := self.settings.renamed.get(name) or FORMER_NAMES.get(name):
             return UnknownTool(
                 f'Unknown tool "{shown}": it is called "{renamed}" now{await self._state(renamed, wanted)}.'
+            )
+        if SEPARATOR in name and parse(name) is None:
+            return UnknownTool(
+                f'"{shown}" cannot be a tool: a server\'s tool is called server__tool.', ToolErrorCode.INVALID_INPUT
             )
         close = nearest(name[:_SHOWN], self._candidates(name, wanted))
         hint = f" Did you mean {', '.join(close)}?" if close else ""
@@ -603,10 +620,10 @@ class Board:
 
 
 async def _answer_of(tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> Any:
-    tool.check(arguments)
+    given = tool.check(arguments)
     token = current.set(caller)
     try:
-        return await tool.call(arguments)
+        return await tool.call(given)
     finally:
         current.reset(token)
 
@@ -621,7 +638,36 @@ async def _call_static(tool: Tool, params: Params | None, caller: Caller) -> Mes
     if answer.data is not None:
         result["structuredContent"] = dict(answer.data)
     result["isError"] = answer.is_error
-    return result
+    if not answer.is_error:
+        return result
+    text = "".join(part.value for part in answer.content)
+    return FailedResult(result, answer.error or ToolError(ToolErrorCode.EXECUTION_FAILED, text))
+
+
+def _arguments(name: object, arguments: object) -> dict[str, Any]:
+    """The arguments that a program gives to a tool, if they can be sent to one."""
+    if problem := _text_problem("a tool's name", name if name is not None else False):
+        raise invalid(problem)
+    if arguments is None:
+        return {}
+    if not isinstance(arguments, Mapping):
+        raise invalid(f"the arguments must be an object, found {type(arguments).__name__}")
+    try:
+        return exactjson.exact(dict(cast("Mapping[str, Any]", arguments)))
+    except exactjson.NotJson as exc:
+        raise invalid(f"the arguments are not JSON: {exc}") from None
+
+
+def _names_problem(names: object) -> str | None:
+    if names is None or (isinstance(names, list) and all(isinstance(name, str) for name in cast("list[Any]", names))):
+        return None
+    return "the names of servers must be a list of texts"
+
+
+def _text_problem(what: str, value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return None
+    return f"{what} must be a text, found {type(value).__name__}"
 
 
 def _fixed(settings: Settings) -> tuple[object, ...]:

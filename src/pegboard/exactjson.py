@@ -1,34 +1,90 @@
-"""JSON in and out without loss: integers of any size, nulls, key order, every character.
+"""JSON in and out without loss: numbers of any size, nulls, key order, every character.
 
-The parser bounds nesting at 200 levels by itself, so that a hostile answer cannot exhaust the stack.
+A number that a float cannot hold (`1e400`, `0.1000000000000000055511151231257827`) is read as a `Number`: a float that
+remembers its digits. Half of a surrogate pair, which JavaScript writes when it cuts an emoji, is read as a `Text`. Both
+are written as they were. NaN and Infinity are not JSON: they are refused on the way in and on the way out.
+
+Pydantic writes both as placeholders, also where the MCP SDK does the writing. `with_placeholders` makes a text that the
+SDK can read, `fill_placeholders` and `resolve_placeholders` undo it.
 """
 
 from __future__ import annotations
 
-import codecs
 import json
-from typing import Any, cast
+import re
+import secrets
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn, cast
 
-from pydantic_core import from_json, to_json
+from pydantic_core import SchemaSerializer, core_schema, from_json, to_json
 
-_REPLACE = "pegboard.replace_lone_surrogates"
+# In how many lists and objects a value may stand, wherever it comes from: the limit of the parser here and in the SDK.
+MAX_DEPTH = 200
+
+_NO_CONSTANTS = "NaN and Infinity are not JSON"
+_TOO_DEEP = f"it is nested deeper than {MAX_DEPTH} levels (recursion limit)"
+_NO_TEXT = "it is not valid Unicode: half of a surrogate pair"
+# Numbers that a float may not hold: many digits, or an exponent. Most are held all the same.
+_LONG_NUMBER = re.compile(rb"[0-9](?:[eE][-+0-9]|[0-9.]{16})")
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+# Nobody else can write this, so no text of a client or server is taken for a placeholder.
+_MARK = f"pegboard.{secrets.token_hex(16)}."
+_MARK_BYTES = _MARK.encode()
+_PLACEHOLDER = re.compile(rb'"' + re.escape(_MARK_BYTES) + rb'([nt])\.([^"]*)"')
 
 
 class NotJson(ValueError):  # noqa: N818  it says what the text is
     """The text is not JSON, or not JSON that can be carried on."""
 
 
+def _serializer(placeholder: Callable[[Any], str]) -> SchemaSerializer:
+    function = core_schema.plain_serializer_function_ser_schema(placeholder)
+    return SchemaSerializer(core_schema.any_schema(serialization=function))
+
+
+def _number_placeholder(number: Number) -> str:
+    return f"{_MARK}n.{number.digits}"
+
+
+def _text_placeholder(text: Text) -> str:
+    return f"{_MARK}t.{text.encode('utf-8', 'surrogatepass').hex()}"
+
+
+class Number(float):
+    """A float that is written with the digits it was read with."""
+
+    __slots__ = ("digits",)
+    __pydantic_serializer__ = _serializer(_number_placeholder)
+    digits: str
+
+    def __new__(cls, digits: str) -> Number:
+        number = super().__new__(cls, digits)
+        number.digits = digits
+        return number
+
+    def __reduce__(self) -> tuple[type[Number], tuple[str]]:
+        return Number, (self.digits,)
+
+
+class Text(str):
+    """A text with half of a surrogate pair in it, which is written as the escape it was read from."""
+
+    __slots__ = ()
+    __pydantic_serializer__ = _serializer(_text_placeholder)
+
+
 def parse(text: bytes | str) -> Any:
     """The value a JSON text stands for."""
-    data = text.encode("utf-8", _REPLACE) if isinstance(text, str) else text
     try:
-        return from_json(data)
+        data = text.encode() if isinstance(text, str) else text
+    except UnicodeEncodeError:
+        raise NotJson(_NO_TEXT) from None
+    try:
+        value = from_json(data, allow_inf_nan=False)
     except ValueError as exc:
-        # JavaScript writes half of a cut emoji as a lone surrogate escape, which is legal JSON;
-        # no UTF-8 wire can carry it further, so it becomes U+FFFD, as in every browser.
-        if b"\\ud" in data.lower():
-            return _parse_with_lone_surrogates(data)
-        raise NotJson(str(exc)) from None
+        return _parse_slowly(data, exc)
+    return value if _LONG_NUMBER.search(data) is None else _parse_slowly(data, None)
 
 
 def parse_object(text: bytes | str) -> dict[str, Any]:
@@ -37,6 +93,11 @@ def parse_object(text: bytes | str) -> dict[str, Any]:
     if value is None:
         raise NotJson("expected a JSON object")
     return value
+
+
+def parse_well_formed(text: bytes) -> Any:
+    """The value of a JSON text for whoever needs proper Unicode: half of a surrogate pair becomes U+FFFD."""
+    return parse(text) if _SURROGATE_ESCAPE.search(text) is None else well_formed(_load(text))
 
 
 def as_object(value: object) -> dict[str, Any] | None:
@@ -69,46 +130,189 @@ class ValueCounter:
         self.values += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
 
 
-def dump(value: Any) -> bytes:
-    """The shortest JSON text of a value, in UTF-8; what JSON has no word for (NaN, infinity) is null."""
+def dump(value: Any, *, indent: int | None = None, ascii_only: bool = False) -> bytes:
+    """The JSON text of a value, the shortest unless it is indented. What Pegboard itself has to say may hold half of a
+    surrogate pair, as a file name that is not UTF-8 does: that becomes U+FFFD."""
     try:
-        return to_json(value, inf_nan_mode="null")
+        text = _write(value, indent, ascii_only)
     except ValueError as exc:
-        # A file name that is not UTF-8, in an error's message for instance.
-        if "surrogates not allowed" in str(exc):
-            return _dump_with_lone_surrogates(value)
-        raise NotJson(str(exc)) from None
+        if "surrogates not allowed" not in str(exc):
+            raise NotJson(str(exc)) from None
+        text = _write_well_formed(value, indent, ascii_only)
+    text = fill_placeholders(text)
+    if b"NaN" in text or b"Infinity" in text:
+        _refuse_constants(text)
+    return text
 
 
-def _parse_with_lone_surrogates(text: bytes) -> Any:
+def exact(value: Any) -> Any:
+    """A value that a program made, so that it is written exactly; `NotJson` if it cannot be."""
     try:
-        value = json.loads(text.decode())
-        return from_json(json.dumps(value, ensure_ascii=False).encode("utf-8", _REPLACE))
-    except (ValueError, RecursionError) as exc:
-        raise NotJson(str(exc)) from None
-
-
-def _dump_with_lone_surrogates(value: Any) -> bytes:
-    try:
-        return to_json(_repaired(value), inf_nan_mode="null")
-    except (ValueError, RecursionError) as exc:
-        raise NotJson(str(exc)) from None
-
-
-def _repaired(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", _REPLACE).decode()
-    if isinstance(value, dict):
-        return {_repaired(key): _repaired(item) for key, item in cast("dict[Any, Any]", value).items()}
-    if isinstance(value, (list, tuple)):
-        return [_repaired(item) for item in cast("list[Any]", value)]
+        text = _write(value, None, ascii_only=False)
+    except ValueError as exc:
+        if "surrogates not allowed" not in str(exc):
+            raise NotJson(str(exc)) from None
+        value = _keep_surrogates(value)
+        text = _write(value, None, ascii_only=False)
+    if b"NaN" in text or b"Infinity" in text:
+        _refuse_constants(text)
     return value
 
 
-def _replace(error: UnicodeError) -> tuple[bytes, int]:
-    assert isinstance(error, UnicodeEncodeError)
-    # As bytes: from a handler that gives text, the UTF-8 codec takes nothing beyond ASCII.
-    return "\N{REPLACEMENT CHARACTER}".encode() * (error.end - error.start), error.end
+def well_formed(value: Any, *, but: type[str] | None = None) -> Any:
+    """The value with U+FFFD for each half of a surrogate pair, but for texts of one type."""
+    if isinstance(value, str):
+        is_kept = but is not None and isinstance(value, but)
+        return value if is_kept else _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, dict):
+        members = cast("dict[Any, Any]", value).items()
+        return {well_formed(key): well_formed(item, but=but) for key, item in members}
+    if isinstance(value, (list, tuple)):
+        return [well_formed(item, but=but) for item in cast("list[Any]", value)]
+    return value
 
 
-codecs.register_error(_REPLACE, _replace)
+def is_well_formed(value: Any) -> bool:
+    """Whether no text in a value holds half of a surrogate pair."""
+    if isinstance(value, str):
+        return value.isascii() or _LONE_SURROGATE.search(value) is None
+    if isinstance(value, dict):
+        members = cast("dict[Any, Any]", value).items()
+        return all(is_well_formed(key) and is_well_formed(item) for key, item in members)
+    return all(map(is_well_formed, cast("list[Any]", value))) if isinstance(value, (list, tuple)) else True
+
+
+def with_placeholders(text: bytes) -> bytes:
+    """A JSON text with a placeholder for each value that the SDK could not hold; mostly it is the text itself."""
+    odd = _LONG_NUMBER.search(text) or _SURROGATE_ESCAPE.search(text) or b"NaN" in text or b"Infinity" in text
+    return _write(parse(text), None, ascii_only=False) if odd else text
+
+
+def fill_placeholders(text: bytes) -> bytes:
+    """The JSON text that one with placeholders stands for."""
+    return _PLACEHOLDER.sub(_filled, text) if _MARK_BYTES in text else text
+
+
+def resolve_placeholders(value: Any) -> Any:
+    """The value that one with placeholders stands for."""
+    if isinstance(value, str):
+        return _resolved(value) if value.startswith(_MARK) else value
+    if isinstance(value, dict):
+        return {key: resolve_placeholders(item) for key, item in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, list):
+        return [resolve_placeholders(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def _parse_slowly(data: bytes, exc: ValueError | None) -> Any:
+    """Read what the fast parser cannot: numbers with their digits, and half of a surrogate pair."""
+    if exc is not None and "number out of range" not in str(exc) and _SURROGATE_ESCAPE.search(data) is None:
+        raise NotJson(_reason(data, exc)) from None
+    value = _load(data)
+    return value if _SURROGATE_ESCAPE.search(data) is None else _keep_surrogates(value)
+
+
+def _load(data: bytes) -> Any:
+    try:
+        value = json.loads(data.decode(), parse_float=_number, parse_int=_integer, parse_constant=_refuse)
+    except RecursionError:
+        raise NotJson(_TOO_DEEP) from None
+    except ValueError as exc:
+        raise NotJson(str(exc)) from None
+    if data.count(b"[") + data.count(b"{") > MAX_DEPTH:
+        _check_depth(value)
+    return value
+
+
+def _reason(data: bytes, exc: ValueError) -> str:
+    """Why a text cannot be read; the parser only says that it expected something else than NaN."""
+    if b"NaN" in data or b"Infinity" in data:
+        try:
+            from_json(data)
+        except ValueError:
+            return str(exc)
+        return _NO_CONSTANTS
+    return str(exc)
+
+
+def _check_depth(value: Any) -> None:
+    level, depth = [value], 0
+    while level:
+        if depth > MAX_DEPTH:
+            raise NotJson(_TOO_DEEP)
+        level = [item for each in level for item in _items(each)]
+        depth += 1
+
+
+def _items(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return cast("dict[Any, Any]", value).values()
+    return cast("list[Any]", value) if isinstance(value, list) else ()
+
+
+def _number(digits: str) -> float:
+    value = float(digits)
+    return value if repr(value) == digits else Number(digits)
+
+
+def _integer(digits: str) -> int | Number:
+    try:
+        return int(digits)
+    except ValueError:
+        # More digits than Python reads.
+        return Number(digits)
+
+
+def _refuse(_: str) -> NoReturn:
+    raise NotJson(_NO_CONSTANTS)
+
+
+def _refuse_constants(text: bytes) -> None:
+    """Look closely at a text that has the word: it may stand in a text."""
+    try:
+        json.loads(text, parse_float=len, parse_int=len, parse_constant=_refuse)
+    except RecursionError:
+        raise NotJson(_TOO_DEEP) from None
+
+
+def _keep_surrogates(value: Any) -> Any:
+    try:
+        return _with_texts(value)
+    except RecursionError:
+        raise NotJson(_TOO_DEEP) from None
+
+
+def _with_texts(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if is_well_formed(value) else Text(value)
+    if isinstance(value, dict):
+        members = cast("dict[Any, Any]", value)
+        if not all(map(is_well_formed, members)):
+            raise NotJson(f"the name of a member cannot be carried: {_NO_TEXT}")
+        return {key: _with_texts(item) for key, item in members.items()}
+    return [_with_texts(item) for item in cast("list[Any]", value)] if isinstance(value, (list, tuple)) else value
+
+
+def _write(value: Any, indent: int | None, ascii_only: bool) -> bytes:
+    return to_json(value, inf_nan_mode="constants", indent=indent, ensure_ascii=ascii_only)
+
+
+def _write_well_formed(value: Any, indent: int | None, ascii_only: bool) -> bytes:
+    try:
+        return _write(well_formed(value, but=Text), indent, ascii_only)
+    except (ValueError, RecursionError) as exc:
+        raise NotJson(str(exc)) from None
+
+
+def _filled(match: re.Match[bytes]) -> bytes:
+    kind, content = match.group(1), match.group(2)
+    return content if kind == b"n" else json.dumps(_decoded(content.decode())).encode()
+
+
+def _resolved(placeholder: str) -> Number | Text:
+    kind, _, content = placeholder.removeprefix(_MARK).partition(".")
+    return Number(content) if kind == "n" else Text(_decoded(content))
+
+
+def _decoded(content: str) -> str:
+    return bytes.fromhex(content).decode("utf-8", "surrogatepass")

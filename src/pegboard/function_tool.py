@@ -32,8 +32,7 @@ from typing import (
     overload,
 )  # fmt: skip
 
-from pydantic_core import to_jsonable_python
-
+from pegboard import exactjson
 from pegboard.docstrings import parameters, summary
 from pegboard.names import is_snake_case
 from pegboard.result import ToolResult, invalid
@@ -242,7 +241,7 @@ def _check(parameter: inspect.Parameter, function: Callable[..., Any]) -> None:
 
 
 def _json(value: Any) -> Any:
-    return to_jsonable_python(value, inf_nan_mode="null")
+    return exactjson.parse(exactjson.dump(value))
 
 
 def _words(hint: Any) -> str | None:

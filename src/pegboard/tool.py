@@ -16,7 +16,7 @@ from typing import Any, ClassVar, cast
 import jsonschema_rs
 
 from pegboard import exactjson
-from pegboard.result import ToolErrorCode, ToolResult, error_of, invalid, words_of
+from pegboard.result import ToolError, ToolErrorCode, ToolFailure, ToolResult, error_of, invalid, words_of
 
 _SHOWN = 300
 
@@ -35,6 +35,8 @@ class LanguageModelToolResult:
     content: Sequence[LanguageModelTextPart]
     is_error: bool = False
     data: Mapping[str, Any] | None = field(default=None, compare=False)
+    # What went wrong, for whoever does not read the text.
+    error: ToolError | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -84,8 +86,7 @@ class Tool(ABC):
     async def invoke(self, arguments: Mapping[str, Any] | None = None) -> LanguageModelToolResult:
         """Check the input, call, and wrap the outcome; only cancellation is raised."""
         try:
-            self.check(arguments or {})
-            answer = await self.call(arguments or {})
+            answer = await self.call(self.check({} if arguments is None else arguments))
             return self.rendered(answer)
         except asyncio.CancelledError:
             if _is_cancelled():
@@ -94,12 +95,28 @@ class Tool(ABC):
         except SystemExit as exc:
             # A command line's parser does this to say no. It would end the event loop, and whoever waits waits on.
             return self.failed(RuntimeError(f"the tool tried to end the program ({exc.code})"))
+        except exactjson.NotJson as exc:
+            words = f"what the tool answered is not JSON: {_short(str(exc))}"
+            return self.failed(ToolFailure(ToolErrorCode.EXECUTION_FAILED, words, retryable=False))
         except Exception as exc:
             return self.failed(exc)
 
-    def check(self, arguments: Mapping[str, Any]) -> None:
-        """Refuse input that does not fit the schema, naming the parameter."""
-        error = next(iter(self._validator.iter_errors(dict(arguments))), None)
+    def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The input as `call` takes it; one that does not fit the schema is refused, naming the parameter."""
+        if not isinstance(arguments, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise invalid(f"the arguments must be an object, found {type(arguments).__name__}")
+        given: dict[str, Any] = _with_integers(dict(arguments), self.input_schema)
+        for name, value in given.items():
+            if not (exactjson.is_well_formed(name) and exactjson.is_well_formed(value)):
+                raise invalid(f"{exactjson.well_formed(name)}: it is not valid Unicode: half of a surrogate pair")
+        self._validate(given)
+        return given
+
+    def _validate(self, given: dict[str, Any]) -> None:
+        try:
+            error = next(iter(self._validator.iter_errors(given)), None)
+        except (TypeError, ValueError, RecursionError) as exc:
+            raise invalid(f"the arguments are not JSON: {_short(words_of(exc))}") from None
         if error is not None:
             where = ".".join(str(step) for step in error.instance_path)[:_SHOWN]
             words = self._in_words(error.schema_path) or _short(error.message)
@@ -124,7 +141,8 @@ class Tool(ABC):
     def failed(self, exc: Exception) -> LanguageModelToolResult:
         """An exception as the tool's result."""
         data = {"isError": True, "message": words_of(exc) or type(exc).__name__}
-        return LanguageModelToolResult([LanguageModelTextPart(exactjson.dump(data).decode())], is_error=True, data=data)
+        text = exactjson.dump(data).decode()
+        return LanguageModelToolResult([LanguageModelTextPart(text)], is_error=True, data=data, error=error_of(exc))
 
     def definition(self) -> dict[str, Any]:
         """The tool as MCP lists it."""
@@ -225,6 +243,24 @@ def _is_cancelled() -> bool:
     return task is None or task.cancelling() > 0
 
 
+def _with_integers(value: Any, schema: Any) -> Any:
+    """The value with an integer for each float without a fraction where the schema wants one, as JSON Schema has it."""
+    if not isinstance(schema, Mapping):
+        return value
+    known = cast("Mapping[str, Any]", schema)
+    if isinstance(value, float):
+        kinds = known.get("type")
+        wanted = "integer" in kinds if isinstance(kinds, (str, list)) else False
+        return int(value) if wanted and value.is_integer() else value
+    if isinstance(value, dict):
+        properties: Mapping[Any, Any] = known.get("properties") or {}
+        members = cast("dict[Any, Any]", value).items()
+        return {name: _with_integers(item, properties.get(name)) for name, item in members}
+    if isinstance(value, list):
+        return [_with_integers(item, known.get("items")) for item in cast("list[Any]", value)]
+    return value
+
+
 def _short(message: str) -> str:
     """A validator repeats the value that its message is about, however long that is."""
     return message if len(message) <= _SHOWN else f"{message[: _SHOWN // 2]} … {message[-_SHOWN // 2 :]}"
@@ -232,8 +268,8 @@ def _short(message: str) -> str:
 
 def _wrapped(result: ToolResult[Any]) -> LanguageModelToolResult:
     data = result.to_dict()
-    text = exactjson.dump(data).decode()
-    return LanguageModelToolResult([LanguageModelTextPart(text)], is_error=not result.success, data=data)
+    part = LanguageModelTextPart(exactjson.dump(data).decode())
+    return LanguageModelToolResult([part], is_error=not result.success, data=data, error=result.error)
 
 
 def _refuse_to_fetch(uri: str) -> Any:

@@ -224,13 +224,12 @@ async def test_no_dialog_at_all(home: Home, chats: Chats) -> None:
 
 @pytest.mark.scenario("chats: Session not found")
 @pytest.mark.parametrize(
-    "session_id", ["non-existent", "../w1/chatSessions/abc-123", "/etc/passwd", "..", "a\0b", "%2e%2e", "\ud800"]
+    "session_id", ["non-existent", "../w1/chatSessions/abc-123", "/etc/passwd", "..", "a\0b", "%2e%2e"]
 )
 async def test_an_unknown_session(dialogs: Home, chats: Chats, session_id: str) -> None:
     """Also an id that would leave the folder: it is never made into a path."""
     del dialogs
-    shown = session_id.replace("\ud800", "\ufffd")
-    expected = {"success": False, "error": f"Session not found: {shown}"}
+    expected = {"success": False, "error": f"Session not found: {session_id}"}
     for name, arguments in (("get_first_request", {}), ("get_request", {"index": 1}), ("get_response", {"index": 1})):
         tool = next(tool for tool in chat_tools(chats) if tool.name == PREFIX + name)
         result = await tool.invoke({**arguments, "sessionId": session_id})

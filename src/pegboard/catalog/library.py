@@ -163,7 +163,7 @@ class Library:
             logger().error("catalog.entry.invalid", serverName=server, reason="a prompt without a name")
             return
         name = expose(compose(server, own) if prefix else own, self.max_name_length)
-        _add(self.prompts, _entry(name, server, own, {**raw, "name": name}))
+        _add(self.prompts, name, server, own, {**raw, "name": name})
 
 
 def origin_of(uri: str) -> str:
@@ -190,18 +190,19 @@ def _add_uri(shelf: Shelf, server: str, raw: Any, key: str) -> None:
     # A name that looks like an alias could be taken for another server's.
     free = (holder is None or holder.server_name == server) and not own.startswith(ALIAS)
     name = own if free else alias_of(server, own)
-    _add(shelf, _entry(name, server, own, raw if name == own else {**raw, key: name}))
+    _add(shelf, name, server, own, raw if name == own else {**raw, key: name})
 
 
-def _add(shelf: Shelf, entry: Entry) -> None:
-    if entry.name in shelf.entries:
-        logger().error("catalog.entry.duplicate", serverName=entry.server_name, entry=entry.original_name)
+def _add(shelf: Shelf, name: str, server: str, own: str, definition: Mapping[str, Any]) -> None:
+    if name in shelf.entries:
+        logger().error("catalog.entry.duplicate", serverName=server, entry=own)
         return
-    shelf.entries[entry.name] = entry
-
-
-def _entry(name: str, server: str, own: str, definition: Mapping[str, Any]) -> Entry:
-    return Entry(name, server, own, definition, hash(exactjson.dump(definition)))
+    try:
+        digest = hash(exactjson.dump(definition))
+    except exactjson.NotJson as exc:
+        logger().error("catalog.entry.invalid", serverName=server, reason=str(exc))
+        return
+    shelf.entries[name] = Entry(name, server, own, definition, digest)
 
 
 def _text(raw: Any, key: str) -> str | None:

@@ -160,10 +160,15 @@ class Alone:
     def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         """Call a tool."""
 
+        from pegboard.board import FailedResult
+        from pegboard.front.reply import Failed
+
         async def work(board: Board) -> object:
             return (await board.call(name, arguments)).unwrap()
 
-        return self._with_board(work)
+        answer = self._with_board(work)
+        result = answer.get("data")
+        return Failed(result.error, result).to_dict() if isinstance(result, FailedResult) else answer
 
     def task_graph(self, path: str | None, change: str | None, form: str) -> Answer:
         """Who waits for whom."""
@@ -209,10 +214,12 @@ def _failed(message: str) -> Answer:
 
 
 def _exchange(gateway: RunningGateway, method: str, path: str, body: object) -> Answer:
+    from pegboard import exactjson
+
     with _connect(gateway) as connection:
-        payload = None if body is None else json.dumps(body)
+        payload = None if body is None else exactjson.dump(body)
         connection.request(method, path, payload, {"content-type": "application/json"})
-        return cast("Answer", json.loads(connection.getresponse().read()))
+        return exactjson.parse_object(connection.getresponse().read())
 
 
 @contextlib.contextmanager

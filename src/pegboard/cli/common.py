@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -74,8 +73,10 @@ def text_of_input() -> str:
 
 def json_text(data: Any) -> str:
     """JSON as people read it: exact, with escapes for what would steer a terminal or what the output cannot write."""
+    from pegboard import exactjson
+
     writes_all = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
-    return plain_json(json.dumps(data, ensure_ascii=not writes_all, indent=2))
+    return plain_json(exactjson.dump(data, indent=2, ascii_only=not writes_all).decode())
 
 
 def stop(message: str, code: int) -> NoReturn:
@@ -84,8 +85,9 @@ def stop(message: str, code: int) -> NoReturn:
     raise typer.Exit(code)
 
 
-def finish(answer: Mapping[str, Any], *, as_json: bool, show: Callable[[Any], None]) -> None:
-    """Print an answer and end with the exit code that fits it. Whoever wrote its texts, `show` gets them plain."""
+def finish(answer: Mapping[str, Any], *, as_json: bool, show: Callable[[Any], None], failed: int | None = None) -> None:
+    """Print an answer and end with the exit code that fits it, or with the one that a failure is to have. Whoever wrote
+    its texts, `show` gets them plain."""
     error = answer.get("error")
     if as_json:
         print(json_text(answer))
@@ -94,4 +96,4 @@ def finish(answer: Mapping[str, Any], *, as_json: bool, show: Callable[[Any], No
     else:
         say(f"pegboard: {error['message']}", error=True)
     if error is not None:
-        raise typer.Exit(_EXIT.get(error["code"], FAILED))
+        raise typer.Exit(_EXIT.get(error["code"], FAILED) if failed is None else failed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
@@ -74,18 +73,20 @@ def call(
     as_json: JsonOption = False,
 ) -> None:
     """Call a tool and print its result."""
-    from pegboard.exactjson import as_object
+    from pegboard.exactjson import as_object, parse
 
     text = text_of_input() if arguments == "-" else arguments
     try:
-        given = as_object(json.loads(text))
+        given = as_object(parse(text))
     except ValueError as exc:
         stop(f"the arguments are not JSON: {exc}", WRONG_CALL)
     if given is None:
         stop("the arguments must be a JSON object", WRONG_CALL)
     answer = answerer(find_config(config)).call(tool, given)
-    finish(answer, as_json=as_json, show=_show_result)
-    if (as_object(answer.get("data")) or {}).get("isError") is True:
+    # Where the tool itself failed the call was right, whatever the reason.
+    has_failed = (as_object(answer.get("data")) or {}).get("isError") is True
+    finish(answer, as_json=as_json, show=_show_result, failed=FAILED if has_failed else None)
+    if has_failed:
         raise typer.Exit(FAILED)
 
 
@@ -142,11 +143,13 @@ def _show_tool(data: dict[str, Any]) -> None:
 
 
 def _show_result(data: dict[str, Any]) -> None:
+    from pegboard.exactjson import well_formed
+
     for part in data.get("content", []):
         if part.get("type") == "text":
-            print(part["text"])
+            print(well_formed(part["text"]))
         else:
             kind = part.get("mimeType") or part.get("type")
-            print(f"[{kind}: {len(json.dumps(part)):,} characters; --json shows them]")
+            print(f"[{kind}: {len(json_text(part)):,} characters; --json shows them]")
     if not data.get("content") and "structuredContent" in data:
         print(json_text(data["structuredContent"]))

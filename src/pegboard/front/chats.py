@@ -52,7 +52,7 @@ class ChatsRest:
         arguments = queried(request, self._tool(request, ListSessions.name))
         if "workspace" in arguments:
             raise invalid("workspace: a dialog has its own")
-        self._tool(request, ListSessions.name).check(arguments)
+        arguments = self._tool(request, ListSessions.name).check(arguments)
         limit, offset = int(arguments.get("limit", _TURNS)), int(arguments.get("offset", 0))
         chats = self._board.chats
         session = await chats.session(request.path_params["id"], patience=PATIENCE)
@@ -63,9 +63,8 @@ class ChatsRest:
     async def _asked(self, request: Request, name: str, **names: str) -> Any:
         tool = self._tool(request, name)
         arguments = queried(request, tool, **names)
-        tool.check(arguments)
         # Not as its result for a model: what is not there has a status of its own here.
-        return await tool.answer(arguments)
+        return await tool.answer(tool.check(arguments))
 
     def _tool(self, request: Request, name: str) -> ChatTool:
         wanted = self._board.seen_from(EVERYTHING, remote=is_remote(request.scope))

@@ -43,6 +43,7 @@ from pegboard.front.shutdown import Shutdown, stopping_response
 from pegboard.log import logger
 from pegboard.names import is_board_name
 from pegboard.protocol.client import Address
+from pegboard.protocol.exactbody import ExactBody
 from pegboard.protocol.gateway import GatewayServer
 from pegboard.protocol.sessions import Sessions
 
@@ -88,10 +89,11 @@ class HttpFront:
 
     def _make_app(self, hosts: AllowedHosts) -> Starlette:
         rest = Rest(self.board, self.config, self.identity, self.token, lambda: self._sessions)
+        mcp = _Mcp(self._manager)
         return Starlette(
             routes=[
-                Route("/mcp", endpoint=_Mcp(self._manager)),
-                Route("/mcp/{board}", endpoint=_Mcp(self._manager)),
+                Route("/mcp", endpoint=mcp),
+                Route("/mcp/{board}", endpoint=mcp),
                 Route("/", self._welcome),
                 *rest.routes(),
             ],
@@ -129,7 +131,7 @@ class _Mcp:
     """The SDK's session manager as an ASGI app of any method."""
 
     def __init__(self, manager: Sessions) -> None:
-        self._manager = manager
+        self._app = ExactBody(manager.asgi_app)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         board = scope["path_params"].get("board")
@@ -137,7 +139,7 @@ class _Mcp:
             reason = f"a board's name has letters, digits, '_', '-' and '.', 64 at most: found {board[:80]!r}"
             await refused(404, reason)(scope, receive, send)
             return
-        await self._manager.asgi_app(scope, receive, send)
+        await self._app(scope, receive, send)
 
 
 class _Uvicorn(uvicorn.Server):

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from pegboard import exactjson
 from pegboard.config import ConfigError
-from pegboard.result import Conflict, Forbidden, ToolErrorCode, ToolResult, error_of, invalid
+from pegboard.result import Conflict, Forbidden, ToolError, ToolErrorCode, ToolResult, error_of, invalid
 
 STATUS = {
     ToolErrorCode.NOT_FOUND: 404,
@@ -35,6 +35,18 @@ class Created:
     data: Any
 
 
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A failure, and the result that a tool says it in."""
+
+    error: ToolError
+    data: Any
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error in the one shape, with the tool's own words beside it."""
+        return {**ToolResult[None].failed(self.error).to_dict(), "data": self.data}
+
+
 def answering(work: Handler) -> Callable[[Request], Awaitable[Response]]:
     """A route that answers with what the work gives, or with what went wrong."""
 
@@ -45,6 +57,8 @@ def answering(work: Handler) -> Callable[[Request], Awaitable[Response]]:
             raise
         except Exception as exc:
             return error_response(exc)
+        if isinstance(data, Failed):
+            return json_response(data.to_dict(), STATUS[data.error.code])
         status, data = (_CREATED, data.data) if isinstance(data, Created) else (_OK, data)
         return json_response(ToolResult[Any].ok(data).to_dict(), status)
 

@@ -7,7 +7,6 @@ What is looked at here is checked to be JSON to its last byte all the same. What
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import cast
 
@@ -19,10 +18,6 @@ from pegboard.protocol.eras import SERVER_INFO_KEY
 
 _VERSION = b'"2.0"'
 _BRACE = ord("{")
-# What other readers bound: levels of nesting, and digits of a number.
-_DEEPEST = 200
-_LONGEST_NUMBER = 4300
-_GIANT = re.compile(rb"(?<![0-9])[0-9]{4301}")
 # A text that is no UTF-8 is told apart from one that is no JSON, but only where it is read.
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
@@ -150,7 +145,7 @@ def with_server_info(meta: bytes | None, info: bytes) -> bytes | None:
 
 def _is_read_by_all(text: bytes) -> bool:
     """Whether the full way could read a request too: it may have to go on there."""
-    if text.count(b"[") + text.count(b"{") <= _DEEPEST and (len(text) <= _LONGEST_NUMBER or not _GIANT.search(text)):
+    if text.count(b"[") + text.count(b"{") <= exactjson.MAX_DEPTH and b"\\ud" not in text and b"\\uD" not in text:
         return True
     try:
         exactjson.parse(text)

@@ -20,6 +20,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import SetLevelRequestParams, SubscriptionsListenRequestParams, SubscriptionsListenResult
 from mcp_types.methods import SPEC_CLIENT_METHODS, SPEC_CLIENT_NOTIFICATION_METHODS
 
+from pegboard import exactjson
 from pegboard.log import logger
 from pegboard.protocol.client import (
     COULD_NOT_ANSWER,
@@ -145,7 +146,7 @@ class GatewayServer(Server[Any]):
         return ctx.method not in SPEC_CLIENT_METHODS and self.get_request_handler(ctx.method) is None
 
     async def _answered(self, ctx: _Context) -> dict[str, Any]:
-        params = ctx.params or {}
+        params = exactjson.resolve_placeholders(ctx.params or {})
         if not isinstance(params.get("_meta", {}), dict):
             raise MCPError(INVALID_PARAMS, "_meta must be an object")
         client = _client(ctx)
@@ -190,7 +191,7 @@ class GatewayServer(Server[Any]):
             if ctx.method == "notifications/initialized":
                 self._welcome(ctx)
             return answer
-        await self._backend.notified(_client(ctx), ctx.method, ctx.params or {})
+        await self._backend.notified(_client(ctx), ctx.method, exactjson.resolve_placeholders(ctx.params or {}))
         return None
 
     def _welcome(self, ctx: _Context) -> None:

@@ -17,7 +17,7 @@ from pegboard.log import logger
 from pegboard.protocol import envelope
 from pegboard.protocol.client import Client
 from pegboard.protocol.envelope import one_line
-from pegboard.protocol.message import Batch, BatchRefused, fault, is_batch, joined, refusal
+from pegboard.protocol.message import Batch, BatchRefused, fault, is_batch, joined, parse_error, refusal
 
 LAST_ANSWERS = 2.0
 # How long after the greeting the SDK is loaded, unless it is needed before: by then the first list is out.
@@ -191,6 +191,11 @@ class LineClient:
     async def _pass_on(self, text: bytes, under_way: Any = None) -> None:
         """Give a line to the SDK, with the call of it that is under way, if one is."""
         stream = self._stream or await self._entered()
+        try:
+            text = exactjson.with_placeholders(text)
+        except NotJson as exc:
+            await self._write(parse_error(str(exc)))
+            return
         if under_way is None:
             if is_batch(text):
                 await self._take_batch(text, stream)
@@ -239,8 +244,8 @@ class LineClient:
             self._running.add_done_callback(lambda _: self._over.set())
             for text in self._said:
                 # What was taken on the doorstep was looked at closely; should the SDK see it otherwise, so be it.
-                with contextlib.suppress(NotAMessage):
-                    self._hushed.add(await stream.take(text, None))
+                with contextlib.suppress(NotAMessage, NotJson):
+                    self._hushed.add(await stream.take(exactjson.with_placeholders(text), None))
             self._said.clear()
             self._stream, self._doorstep = stream, False
             if self._ended:

@@ -10,6 +10,7 @@ from msgspec.json import Decoder
 from pegboard import exactjson
 from pegboard.protocol import envelope
 
+PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 # The one version whose clients may send batches, and whose servers must take them.
 BATCH_VERSION = "2025-03-26"
@@ -49,6 +50,12 @@ def refusal(reason: str, request_id: bytes = b"null") -> bytes:
     """The answer to what is no message."""
     error = exactjson.dump({"code": INVALID_REQUEST, "message": f"Invalid request: {reason}"})
     return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (request_id, error)
+
+
+def parse_error(reason: str) -> bytes:
+    """The answer to what is not JSON."""
+    error = exactjson.dump({"code": PARSE_ERROR, "message": f"Parse error: {reason}"})
+    return b'{"jsonrpc":"2.0","id":null,"error":%b}' % error
 
 
 class BatchRefused(ValueError):  # noqa: N818  it names an answer

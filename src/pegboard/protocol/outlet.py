@@ -11,6 +11,7 @@ import anyio
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 
+from pegboard import exactjson
 from pegboard.protocol.client import Refused
 
 _MAX_WAITING = 1024
@@ -67,7 +68,8 @@ class Outlet:
         assert task is not None
         self._asking.add(task)
         try:
-            return await self._channel.send_raw_request(method, params, options)
+            answer = await self._channel.send_raw_request(method, params, options)
+            return exactjson.resolve_placeholders(answer)
         except NoBackChannelError:
             raise Refused(METHOD_NOT_FOUND, f"{method}: this client cannot be asked anything") from None
         except MCPError as exc:

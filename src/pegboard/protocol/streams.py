@@ -15,6 +15,7 @@ from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
 from pydantic import ValidationError
 
+from pegboard import exactjson
 from pegboard.protocol.client import LineRequest
 from pegboard.protocol.lines import LAST_ANSWERS, NotAMessage
 
@@ -78,4 +79,5 @@ class SdkStream:
                     and "protocolVersion" in message.result
                 ):
                     self.version = str(message.result["protocolVersion"])
-                await self._write(message.model_dump_json(by_alias=True, exclude_unset=True).encode(), answers)
+                text = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+                await self._write(exactjson.fill_placeholders(text), answers)

@@ -19,21 +19,22 @@ def parsed(data: bytes) -> Any:
     """A JSON text's value. Bytes that are no UTF-8 become U+FFFD, and spoil only the word that they stand in."""
     data = data.removeprefix(b"\xef\xbb\xbf")
     try:
-        return exactjson.parse(data)
+        return exactjson.parse_well_formed(data)
     except exactjson.NotJson as exc:
-        if "recursion" in str(exc):
+        if "recursion" in str(exc) or "NaN" in str(exc):
             return _parsed_deep(data)
         try:
             data.decode()
         except UnicodeDecodeError:
-            return exactjson.parse(data.decode("utf-8", "replace"))
+            return exactjson.parse_well_formed(data.decode("utf-8", "replace").encode())
         raise
 
 
 def _parsed_deep(data: bytes) -> Any:
-    """A text that is nested deeper than anything that is looked at: without what lies so deep."""
+    """A text that is nested deeper than anything that is looked at, or has a NaN: without those."""
     try:
-        return exactjson.parse(exactjson.dump(_cut(json.loads(data.decode("utf-8", "replace")), _DEEPEST)))
+        value = json.loads(data.decode("utf-8", "replace"), parse_constant=lambda _: None)
+        return exactjson.parse(exactjson.dump(_cut(value, _DEEPEST)))
     except (ValueError, RecursionError):
         raise exactjson.NotJson("it is nested too deep") from None
 

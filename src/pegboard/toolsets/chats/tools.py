@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+from pegboard.result import ToolError, ToolErrorCode
 from pegboard.tool import LanguageModelToolResult, Tool
 from pegboard.toolsets.chats.answers import MOST_DETAIL, found, listed, paged, shortened, told_call
 from pegboard.toolsets.chats.chats import Chats, NotThere
@@ -123,14 +124,17 @@ class ChatTool(Tool):
     async def answer(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """What a call finds; `NotThere` with the words for it if that is nothing."""
 
-    def check(self, arguments: Mapping[str, Any]) -> None:
+    def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """A parameter that is null is one that was left out."""
-        super().check(_given(arguments))
+        return super().check(_given(arguments) if isinstance(arguments, Mapping) else arguments)  # pyright: ignore[reportUnnecessaryIsInstance]
 
     def rendered(self, answer: Any) -> LanguageModelToolResult:
         """The answer as it is; one that says so is a failure over MCP, too."""
         result = super().rendered(answer)
-        return LanguageModelToolResult(result.content, is_error=answer.get("success") is False, data=result.data)
+        if answer.get("success") is not False:
+            return result
+        error = ToolError(ToolErrorCode.NOT_FOUND, str(answer["error"]))
+        return LanguageModelToolResult(result.content, is_error=True, data=result.data, error=error)
 
     async def _session(self, arguments: Mapping[str, Any]) -> Session:
         # Models like to fill in what they leave out with nothing.

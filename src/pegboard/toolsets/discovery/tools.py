@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from pegboard.exactjson import as_object
 from pegboard.relay.caller import Caller, current
 from pegboard.result import ToolError, ToolErrorCode, ToolFailure, invalid
 from pegboard.tool import RegisteredTool, RelayingTool, ResultTool, answers, takes
@@ -212,6 +213,13 @@ class ToolCall(RelayingTool):
     description = "Call any tool by name, loaded or not. See tool_describe for its arguments."
     input_schema = takes(["name"], name=_TEXT, arguments={"type": "object", "description": "The tool's own arguments"})
     annotations = {"title": "Call a tool", "readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}  # noqa: RUF012
+
+    def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """What is given to the other tool is for that one to judge."""
+        inner = as_object(arguments.get("arguments"))
+        if inner is None:
+            return super().check(arguments)
+        return {**super().check({**arguments, "arguments": {}}), "arguments": inner}
 
     def target(self, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         if arguments["name"] == self.name:

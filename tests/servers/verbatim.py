@@ -1,0 +1,62 @@
+"""An MCP server over stdio that never reads a value: it gives back the bytes that it was given.
+
+`echo` answers with its arguments, `nan` with what is not JSON. The definition of `echo` has odd values too.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+ODD = r'{"big":1e400,"long":0.1000000000000000055511151231257827,"half":"\ud800"}'
+_READER = json.JSONDecoder(parse_int=str, parse_float=str)
+_SCHEMA = f'{{"type":"object","properties":{{"x":{{"default":{ODD}}}}}}}'
+
+
+def arguments_of(line: str) -> str:
+    """The arguments of a call, as they stand in it."""
+    start = line.find('"arguments":')
+    if start < 0:
+        return "{}"
+    start += len('"arguments":')
+    start += len(line[start:]) - len(line[start:].lstrip())
+    return line[start : _READER.raw_decode(line, start)[1]]
+
+
+def result(message: dict[str, object], line: str) -> str | None:
+    """The result of a request, as text."""
+    match message.get("method"):
+        case "initialize":
+            return (
+                '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},'
+                '"serverInfo":{"name":"verbatim","version":"1"}}'
+            )
+        case "tools/list":
+            tools = f'{{"name":"echo","inputSchema":{_SCHEMA}}},{{"name":"nan","inputSchema":{{"type":"object"}}}}'
+            return f'{{"tools":[{tools}]}}'
+        case "tools/call" if '"nan"' in line:
+            return '{"content":[],"structuredContent":{"n":NaN}}'
+        case "tools/call":
+            given = arguments_of(line)
+            text = json.dumps(given)
+            return f'{{"content":[{{"type":"text","text":{text}}}],"structuredContent":{{"echo":{given}}}}}'
+        case "ping":
+            return "{}"
+        case _:
+            return None
+
+
+def main() -> None:
+    """Answer every line that is a request."""
+    for line in sys.stdin:
+        message = json.loads(line, parse_int=str, parse_float=str)
+        if "id" not in message or "method" not in message:
+            continue
+        found = result(message, line)
+        error = '{"code":-32601,"message":"unknown"}'
+        outcome = f'"error":{error}' if found is None else f'"result":{found}'
+        print(f'{{"jsonrpc":"2.0","id":{message["id"]},{outcome}}}', flush=True)
+
+
+if __name__ == "__main__":
+    main()
