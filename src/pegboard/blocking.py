@@ -113,6 +113,10 @@ class BlockingPegboard:
         """Ask a server, or all of them, for its tools now."""
         return self._outcome(lambda board: board.refresh(server))
 
+    def discover_all_tools(self, trace_id: str | None = None) -> ToolResult[dict[str, int]]:
+        """Ask every server whose tools are not fresh."""
+        return self._outcome(lambda board: board.discover_all_tools(trace_id))
+
     def enable(self, server: str) -> ToolResult[None]:
         """Switch a server on, for this program."""
         return self._outcome(lambda board: board.enable(server))

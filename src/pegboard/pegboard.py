@@ -36,7 +36,7 @@ from pegboard.loaded import session_board
 from pegboard.log import new_trace_id
 from pegboard.log import trace_id as current_trace
 from pegboard.relay.caller import Caller
-from pegboard.result import ToolError, ToolResult, caught, unavailable
+from pegboard.result import ToolError, ToolResult, caught, invalid, unavailable
 from pegboard.retries import tried
 from pegboard.servers.link import Message
 from pegboard.tool import Disposable, RegisteredTool, ResultTool, Tool
@@ -167,6 +167,8 @@ class Pegboard:
         What failed by chance is tried again, up to three times in the time limit, if the tool says that this is safe.
         """
         self._check_opened()
+        if problem := _text_problem("the name of a tool", name) or _time_problem(timeout) or _trace_problem(trace_id):
+            return _refused(problem)
         token = current_trace.set(trace_id or current_trace.get() or new_trace_id())
         try:
             meant = self._names().meant(name)
@@ -219,16 +221,26 @@ class Pegboard:
 
     async def load(self, *names: str, format: Format = "anthropic") -> ToolResult[list[dict[str, Any]]]:
         """Have these tools shown from now on, also where others are deferred; gives their definitions. All or none."""
-        _check_format(format)
         self._check_opened()
+        if format not in FORMATS:
+            return _refused(_no_format(format))
+        if problem := next(filter(None, (_text_problem("the name of a tool", name) for name in names)), None):
+            return _refused(problem)
         return await caught(self._loaded(names, format))
 
     async def refresh(self, server: str | None = None) -> ToolResult[dict[str, int]]:
         """Ask a server, or all of them, for its tools now."""
         self._check_opened()
-        if server is not None and server not in self._board.servers:
-            return _no_server(server)
-        return await self._board.refresh(None if server is None else [server])
+        if server is None:
+            return await self._board.refresh()
+        if problem := _text_problem("the name of a server", server):
+            return _refused(problem)
+        return await self._board.refresh([server]) if server in self._board.servers else _no_server(server)
+
+    async def discover_all_tools(self, trace_id: str | None = None) -> ToolResult[dict[str, int]]:
+        """Ask every server whose tools are not fresh."""
+        self._check_opened()
+        return await self._board.discover_all_tools(trace_id)
 
     async def enable(self, server: str) -> ToolResult[None]:
         """Switch a server on, for this program; no file changes."""
@@ -250,6 +262,23 @@ class Pegboard:
             registered.dispose()
 
         return Disposable(undo)
+
+    def register_static_tool(
+        self, name: str, handler: Callable[[dict[str, Any]], Any], definition: Mapping[str, Any]
+    ) -> ToolResult[str]:
+        """Add a function that takes the arguments as one object, with its definition in MCP's or Anthropic's words."""
+        result = self._board.registry.register_static_tool(name, handler, definition)
+        if result.success:
+            self._brought.add(name)
+        return result
+
+    def get_mcp_tool(self, name: str) -> RegisteredTool | None:
+        """The server's tool of that name."""
+        return self._board.registry.get_mcp_tool(name)
+
+    def is_discovery_stale(self, server: str) -> bool:
+        """Whether a server was never asked for its tools, or longer ago than they hold."""
+        return self._board.registry.is_discovery_stale(server)
 
     @overload
     def tool(self, function: Callable[P, R], /) -> FunctionTool[P, R]: ...
@@ -374,6 +403,8 @@ class Pegboard:
 
     async def _switched(self, server: str, *, enabled: bool) -> ToolResult[None]:
         self._check_opened()
+        if problem := _text_problem("the name of a server", server):
+            return _refused(problem)
         settings = self._board.settings
         spec = settings.servers.get(server)
         if spec is None:
@@ -385,7 +416,28 @@ class Pegboard:
 
 def _check_format(form: str) -> None:
     if form not in FORMATS:
-        raise ValueError(f"there is no format {form!r}; there are {', '.join(FORMATS)}")
+        raise ValueError(_no_format(form))
+
+
+def _no_format(form: object) -> str:
+    return f"there is no format {form!r}; there are {', '.join(FORMATS)}"
+
+
+def _refused(problem: str) -> ToolResult[Any]:
+    return ToolResult[Any].failed(invalid(problem).error)
+
+
+def _text_problem(what: str, value: object) -> str | None:
+    return None if isinstance(value, str) else f"{what} must be a text, found {type(value).__name__}"
+
+
+def _trace_problem(trace_id: object) -> str | None:
+    return None if trace_id is None else _text_problem("trace_id", trace_id)
+
+
+def _time_problem(timeout: object) -> str | None:
+    is_number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool) and timeout == timeout  # noqa: PLR0124  NaN
+    return None if timeout is None or is_number else "timeout must be a number of seconds"
 
 
 def _no_server(name: str) -> ToolResult[Any]:

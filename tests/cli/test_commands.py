@@ -451,3 +451,22 @@ def test_an_export_that_cannot_be_written_says_so(tmp_path: Path) -> None:
         assert len(fifo.read_bytes().splitlines()) == 5
         assert process.wait(timeout=30) == 0
     assert fifo.is_fifo()
+
+
+def test_a_static_tool_that_fails_ends_with_1(tmp_path: Path) -> None:
+    """The call was right, and it failed; alike with a gateway and without."""
+    config = write_config(tmp_path / "pegboard.json", {}, toolsets=["discovery"])
+
+    def check() -> None:
+        done = pegboard("call", "tool_describe", '{"name": "nope"}', config=config)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith('pegboard: Unknown tool "nope".')
+        shown = pegboard("call", "tool_describe", '{"name": "nope"}', "--json", config=config)
+        answer = json.loads(shown.stdout)
+        assert (shown.returncode, answer["success"], answer["error"]["code"]) == (1, False, "TOOL_NOT_FOUND")
+        assert answer["data"]["structuredContent"]["error"] == answer["error"]
+        assert pegboard("call", "nope", config=config).returncode == 2
+
+    check()
+    with serving(config):
+        check()

@@ -25,9 +25,11 @@ JSON = {"content-type": "application/json"}
 
 
 @asynccontextmanager
-async def rest(tmp_path: Path, servers: dict[str, Entry]) -> AsyncGenerator[tuple[httpx2.AsyncClient, Gateway]]:
+async def rest(
+    tmp_path: Path, servers: dict[str, Entry], **own: Any
+) -> AsyncGenerator[tuple[httpx2.AsyncClient, Gateway]]:
     """A gateway and a plain HTTP client."""
-    async with open_gateway(tmp_path, servers) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+    async with open_gateway(tmp_path, servers, **own) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
         yield http, gateway
 
 
@@ -168,10 +170,44 @@ async def test_static_tools_stand_beside_the_servers(tmp_path: Path) -> None:
         assert (described["server"], described["description"]) == (None, "Greets.")
         result = await data(http, "/api/tools/greet/call", "POST", json={"arguments": {"who": "you"}})
         assert result["structuredContent"] == {"success": True, "greeting": "hello you"}
-        refused = await data(http, "/api/tools/greet/call", "POST", json={"arguments": {"who": 5}})
-        assert refused["isError"] is True
-        assert refused["structuredContent"]["isError"] is True
-        assert "who" in refused["structuredContent"]["message"]
+        refused = await http.post("/api/tools/greet/call", json={"arguments": {"who": 5}})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (400, "TOOL_INVALID_INPUT")
+        own = refused.json()["data"]["structuredContent"]
+        assert (own["isError"], own["message"]) == (True, refused.json()["error"]["message"])
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "status", "code"),
+    [
+        ("memory_get", {"key": "nope"}, 404, "TOOL_NOT_FOUND"),
+        ("memory_get", {}, 400, "TOOL_INVALID_INPUT"),
+        ("tool_call", {"name": "memory_get", "arguments": {"key": "nope"}}, 404, "TOOL_NOT_FOUND"),
+        ("tool_describe", {"name": "__x"}, 400, "TOOL_INVALID_INPUT"),
+        ("copilot_chat_secretary_get_request", {"index": 1, "sessionId": "nope"}, 404, "TOOL_NOT_FOUND"),
+        ("copilot_chat_secretary_get_request", {"index": "x"}, 400, "TOOL_INVALID_INPUT"),
+    ],
+)
+async def test_a_static_tool_that_fails_is_a_failure(
+    tmp_path: Path, tool: str, arguments: dict[str, Any], status: int, code: str
+) -> None:
+    """With the status that fits; what the tool says itself, the chat tools' flat answers included, stands beside it."""
+    async with rest(tmp_path, {}, toolsets=["discovery", "memory", "chats"]) as (http, _):
+        answer = await http.post(f"/api/tools/{tool}/call", json={"arguments": arguments})
+        body = answer.json()
+        assert (answer.status_code, body["success"], body["error"]["code"]) == (status, False, code)
+        assert body["data"]["isError"] is True
+        assert body["error"]["message"] in json.dumps(body["data"]["structuredContent"]).replace('\\"', '"')
+
+
+async def test_a_float_without_a_fraction_is_an_integer(tmp_path: Path) -> None:
+    """As JSON Schema has it, for every tool of Pegboard's own."""
+    async with rest(tmp_path, {"one": toy()}, toolsets=["discovery", "memory"]) as (http, _):
+        found = await data(
+            http, "/api/tools/tool_find/call", "POST", json={"arguments": {"query": "echo", "limit": 5.0}}
+        )
+        assert 0 < len(found["structuredContent"]["data"]["tools"]) <= 5
+        await data(http, "/api/tools/memory_list/call", "POST", json={"arguments": {"limit": 2.0, "offset": 0.0}})
+        assert (await error(http, "/api/tools/search?q=x&limit=1.5"))[1] == "TOOL_INVALID_INPUT"
 
 
 async def test_health_metrics_openapi_and_pages(tmp_path: Path) -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 from pegboard import exactjson
 from pegboard.catalog.schema import tool_problem
 from pegboard.log import logger
 from pegboard.names import compose, expose, is_snake_case, parse
 from pegboard.pace import Pace
-from pegboard.result import ToolError, ToolErrorCode, ToolResult
+from pegboard.result import ToolError, ToolErrorCode, ToolResult, error_of, words_of
 from pegboard.tool import Disposable, RegisteredTool, ResultTool, Tool
 
 DEFAULT_TTL = 300.0
@@ -91,14 +92,16 @@ class ToolRegistry:
         return Disposable(lambda: self._unregister(name))
 
     def register_static_tool(self, name: str, handler: Any, definition: Mapping[str, Any]) -> ToolResult[str]:
-        """Add a static tool from a plain function and its definition."""
-        named = {**definition, "name": name} if isinstance(definition, Mapping) else definition  # pyright: ignore[reportUnnecessaryIsInstance]
-        if problem := tool_problem(named):
-            return _refused(f"tool {name!r} cannot be registered: {problem}")
+        """Add a static tool from a plain function and its definition, as MCP has it or as Anthropic has it."""
+        if not callable(handler):
+            return _refused(f"tool {name!r} cannot be registered: its handler is no function")
         try:
-            self.register_tool(name, _FunctionTool(handler, named))
-        except ValueError as exc:
-            return _refused(str(exc))
+            named = _mcp_definition(name, definition)
+            if problem := tool_problem(named):
+                return _refused(f"tool {name!r} cannot be registered: {problem}")
+            self.register_tool(name, _FunctionTool(handler, cast("dict[str, Any]", named)))
+        except (TypeError, ValueError, RecursionError) as exc:
+            return _refused(words_of(exc))
         return ToolResult[str].ok(name)
 
     def register_mcp_tools(
@@ -111,12 +114,18 @@ class ToolRegistry:
         discovered_at: float | None = None,
     ) -> ToolResult[int]:
         """Replace a server's whole set of tools; what is wrong with one never touches the others."""
-        if not is_snake_case(server):
+        if not isinstance(server, str) or not is_snake_case(server):  # pyright: ignore[reportUnnecessaryIsInstance]
             return _refused(f"server name {server!r} is not snake_case")
-        if not isinstance(tools, Iterable) or isinstance(tools, (str, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(tools, Iterable) or isinstance(tools, (str, bytes, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
             return _refused(f"what server {server!r} offers is no list of tools")
-        known = self._unjudged(list(tools), exposure, ttl, discovered_at)
-        self._fill(known, server)
+        if not (_is_time(ttl) and _is_time(discovered_at) and isinstance(exposure, Exposure | None)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return _refused("ttl and discovered_at must be seconds, and exposure an Exposure")
+        try:
+            known = self._unjudged(list(tools), exposure, ttl, discovered_at)
+            self._fill(known, server)
+        except Exception as exc:
+            # What gives the tools one by one is the caller's, and may do anything.
+            return ToolResult[int].failed(error_of(exc))
         self._put(server, known)
         return ToolResult[int].ok(len(known.tools))
 
@@ -140,6 +149,8 @@ class ToolRegistry:
 
     def remove_server_tools(self, server: str) -> ToolResult[int]:
         """Forget a server's tools and when they were discovered."""
+        if not isinstance(server, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return _refused(f"server name {server!r} is not snake_case")
         known = self._servers.pop(server, None)
         removed = len(known.tools) if known else 0
         if known is not None:
@@ -150,12 +161,12 @@ class ToolRegistry:
 
     def get_mcp_tool(self, name: str) -> RegisteredTool | None:
         """The server's tool of that name."""
-        found = self._names.get(name)
+        found = self.get(name)
         return found if found is not None and found.server_name is not None else None
 
     def get(self, name: str) -> RegisteredTool | None:
         """The tool of that name, static or a server's."""
-        return self._names.get(name)
+        return self._names.get(name) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
 
     def get_tools_for_claude(self) -> list[dict[str, Any]]:
         """Every tool in the provider's form, sorted by name."""
@@ -163,7 +174,7 @@ class ToolRegistry:
 
     def is_discovery_stale(self, server: str) -> bool:
         """Whether a server was never discovered, or longer ago than its TTL."""
-        known = self._servers.get(server)
+        known = self.server(server)
         # A time to come, from a clock that was wrong, would otherwise be fresh until it has come.
         return known is None or not 0 <= self._clock() - known.discovered_at <= known.ttl
 
@@ -180,7 +191,7 @@ class ToolRegistry:
 
     def full_name(self, name: str) -> RegisteredTool | None:
         """The tool of that name, or the one whose name was too long or too strange to be exposed as it is."""
-        return self._names.get(name) or self._names.get(expose(name, self.max_name_length))
+        return self.get(name) or self.get(expose(name, self.max_name_length))
 
     def values(self) -> Iterable[RegisteredTool]:
         """Every tool, in no particular order."""
@@ -192,7 +203,7 @@ class ToolRegistry:
 
     def server(self, name: str) -> ServerTools | None:
         """What is known of a server's tools; `None` if it was never discovered."""
-        return self._servers.get(name)
+        return self._servers.get(name) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
 
     def servers(self) -> list[str]:
         """Every server whose tools are known."""
@@ -200,7 +211,7 @@ class ToolRegistry:
 
     def touch(self, server: str, ttl: float | None = None) -> None:
         """The same tools were found again: they are fresh from now on, and nothing changed."""
-        if known := self._servers.get(server):
+        if known := self.server(server):
             known.discovered_at = self._clock()
             known.ttl = ttl or known.ttl
 
@@ -355,6 +366,21 @@ def _registered(
 ) -> RegisteredTool:
     text = exactjson.dump(definition)
     return RegisteredTool(name, server, original, definition, hash(text), tool, b"x-mcp-header" in text, text)
+
+
+def _mcp_definition(name: object, definition: object) -> object:
+    """A definition in MCP's words; Anthropic's differ in one."""
+    if not isinstance(definition, Mapping):
+        return definition
+    named: dict[str, Any] = {**cast("Mapping[str, Any]", definition), "name": name}
+    if "inputSchema" not in named and "input_schema" in named:
+        named["inputSchema"] = named.pop("input_schema")
+    return named
+
+
+def _is_time(value: object) -> bool:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value is None or (is_number and math.isfinite(cast("float", value)))
 
 
 def _own_name(raw: object) -> str:

@@ -119,7 +119,11 @@ def document() -> dict[str, Any]:
 
 
 def _call() -> dict[str, Any]:
-    operation = _operation("Call a tool; data is its result as the server gave it", {"type": "object"}, _NAME)
+    operation = _operation(
+        "Call a tool; data is its result, also beside the error where a tool of Pegboard's own fails",
+        {"type": "object"},
+        _NAME,
+    )
     body = {"type": "object", "properties": {"arguments": {"type": "object"}}}
     operation["requestBody"] = {"required": False, "content": {"application/json": {"schema": body}}}
     return operation

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from pegboard.board import Board
+from pegboard.board import Board, FailedResult
 from pegboard.front import answers
 from pegboard.front.chats import ChatsRest
 from pegboard.front.memory import MemoryRest
@@ -17,7 +17,7 @@ from pegboard.front.openapi import document
 from pegboard.front.pages import page
 from pegboard.front.proof import CHALLENGE_HEADER, MAX_CHALLENGE, http_purpose, prove
 from pegboard.front.reload import ConfigFile
-from pegboard.front.reply import answering, body_of, json_response
+from pegboard.front.reply import Failed, answering, body_of, json_response
 from pegboard.front.tasks import TaskRest
 from pegboard.protocol.nearness import is_remote
 from pegboard.relay.caller import Caller
@@ -130,9 +130,10 @@ class Rest:
         params = {**await _arguments(request), "name": name}
         try:
             caller = Caller(filter=self._filter(request), remote=is_remote(request.scope))
-            return await self._board.call_tool(name, params, caller)
+            result = await self._board.call_tool(name, params, caller)
         except RpcError as exc:
             raise ToolFailure(ToolErrorCode.EXECUTION_FAILED, f"{name} failed ({exc.code}): {exc.message}") from None
+        return Failed(result.error, result) if isinstance(result, FailedResult) else result
 
     def _filter(self, request: Request) -> Filter:
         return self._board.seen_from(EVERYTHING, remote=is_remote(request.scope))
