@@ -428,6 +428,19 @@ def unstamped(result: Mapping[str, Any], raw: RawClient) -> dict[str, Any]:
     return rest | ({"_meta": meta} if meta else {})
 
 
+def unattributed(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """A question without what the gateway says of the server that asks, which it has to say wherever it can."""
+    meta = dict(params["_meta"])
+    server = meta.pop("pegboard/server")
+    rest: dict[str, Any] = {key: value for key, value in params.items() if key != "_meta"}
+    if meta:
+        rest["_meta"] = meta
+    if method == "elicitation/create":
+        assert rest["message"].startswith(f"[{server}] ")
+        rest["message"] = rest["message"].removeprefix(f"[{server}] ")
+    return rest
+
+
 def http_client(url: str, version: str = "2025-11-25", **options: Any) -> Any:
     """A raw client over HTTP."""
     return connect(

@@ -409,13 +409,13 @@ class Board:
         """A server said that a resource changed."""
         self.relay.subscriptions.updated(server, key, params)
 
-    def said(self, server: Server, key: str | None, method: str, params: Params) -> None:
+    def said(self, server: Server, key: str | None, method: str, params: Params, only: str | None) -> None:
         """A server said something that belongs to no request under way."""
-        self.relay.said(server, key, method, params)
+        self.relay.said(server, key, method, params, only)
 
-    async def asked(self, server: Server, key: str | None, method: str, params: Params, only: str | None) -> Message:
+    async def asked(self, server: Server, key: str | None, method: str, params: Params) -> Message:
         """A server asks something that belongs to no request under way."""
-        return await self.relay.asked(server, key, method, params, only)
+        return await self.relay.asked(server, key, method, params)
 
     async def _meet(self) -> None:
         self.discovery.refresh_stale()

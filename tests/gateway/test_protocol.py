@@ -19,6 +19,7 @@ from harness import (
     http_client,
     open_gateway,
     stdio_client,
+    unattributed,
     unstamped,
     until_seen,
     write_config,
@@ -199,8 +200,9 @@ async def carries_log_lines(raw: RawClient, server: str) -> None:
 
 
 def question(raw: RawClient, back: int = 1) -> dict[str, Any]:
-    """One of the last questions as it came."""
-    method, params = raw.questions[-back]
+    """One of the last questions as the server asked it."""
+    method, given = raw.questions[-back]
+    params = unattributed(method, given)
     return {"method": method, **({"params": params} if params else {})}
 
 

@@ -20,6 +20,7 @@ from harness import (
     open_gateway,
     seen,
     toy,
+    unattributed,
     unstamped,
     until_seen,
 )
@@ -114,7 +115,7 @@ async def test_calls_that_ask_at_the_same_time_are_kept_apart(tmp_path: Path, ki
                     )
                 assert [answers(result) for result in results] == [{"form": named(name)} for name in clients]
             for name, client in clients.items():
-                assert [params["message"] for _, params in client.questions] == [form(name)["params"]["message"]] * 2
+                assert [unattributed(*each) for each in client.questions] == [form(name)["params"]] * 2
 
 
 @pytest.mark.parametrize("kind", ["stdio_handshake", "http_handshake", "http_stream", "sse_handshake"])
@@ -180,7 +181,8 @@ async def test_a_modern_server_sees_what_the_client_can_answer(tmp_path: Path, k
 async def test_the_questions_of_a_handshake_server_for_a_modern_client(tmp_path: Path) -> None:
     """`input_required` with one entry for the open question, as it was asked, and a state that says nothing."""
     async with parked(tmp_path, {"who": "x"}) as (client, params, result):
-        assert list(result["inputRequests"].values()) == [form("x")]
+        (question,) = result["inputRequests"].values()
+        assert unattributed(question["method"], question["params"]) == form("x")["params"]
         assert isinstance(result["requestState"], str)
         final = await client.request("tools/call", {**params, **await client.answered(result)})
         assert answers(unstamped(final, client)) == {"form": named("me")}
@@ -228,7 +230,8 @@ async def test_a_modern_servers_own_state_is_carried_for_a_modern_client(tmp_pat
         async with open_gateway(tmp_path, entries) as gateway, asked(gateway.mcp, "2026-07-28") as client:
             params = {"name": f"{kind}__ask_form", "arguments": {"who": "x"}}
             result = await client.request("tools/call", params)
-            assert result["inputRequests"] == {"form": form("x")}
+            question = result["inputRequests"]["form"]
+            assert unattributed(question["method"], question["params"]) == form("x")["params"]
             with pytest.raises(RpcError) as refused:
                 await client.request("tools/call", {**params, "inputResponses": {}, "requestState": "nonsense"})
             assert refused.value.code == -32602

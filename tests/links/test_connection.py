@@ -61,8 +61,8 @@ class Ear:
     """What the server says and asks by itself."""
 
     def __init__(self) -> None:
-        self.heard: list[str] = []
-        self.asked_for: list[str | None] = []
+        self.heard: list[tuple[str, str | None]] = []
+        self.asked_for: list[str] = []
 
     def lists_changed(self) -> None:
         """Not here."""
@@ -70,11 +70,11 @@ class Ear:
     def resource_updated(self, params: Params) -> None:
         """Not here."""
 
-    def said(self, method: str, params: Params) -> None:
-        self.heard.append(params["data"])
+    def said(self, method: str, params: Params, only: str | None) -> None:
+        self.heard.append((params["data"], only))
 
-    async def asked(self, method: str, params: Params, only: str | None) -> Message:
-        self.asked_for.append(only)
+    async def asked(self, method: str, params: Params) -> Message:
+        self.asked_for.append(params["message"])
         return {"by": "listener"}
 
 
@@ -104,7 +104,7 @@ class Stage:
         self.link = Link(self.wire, label="toy")
         self.connection = Connection(self.link, Greeting(era, "2025-11-25"), self.ear)
         if origins:
-            self.connection._parties = Parties(origins=True)
+            self.connection._parties = Parties(origins=True, streams=True)
         self.tasks: list[asyncio.Task[Message]] = []
 
     async def call(
@@ -174,7 +174,7 @@ async def test_a_question_and_its_answer_pass_through(stage: Stage) -> None:
     await stage.ask("q1", "who?")
     a.answer.set()
     await settle()
-    assert (a.asked_for, stage.reply("q1")) == (["who?"], {"jsonrpc": "2.0", "id": "q1", "result": {"by": "a"}})
+    assert (a.asked_for, stage.reply("q1")) == (["[toy] who?"], {"jsonrpc": "2.0", "id": "q1", "result": {"by": "a"}})
     stage.answer(number, ok=1)
     assert await task == {"ok": 1}
 
@@ -207,7 +207,7 @@ async def test_a_late_answer_frees_the_others(stage: Stage, how: str) -> None:
     assert b.asked_for == []
     stage.link.deliver({"jsonrpc": "2.0", "id": number, how: {"code": -1, "message": "no"}})
     await asyncio.sleep(parties_module.SETTLED * 2)
-    assert b.asked_for == ["b's"]
+    assert b.asked_for == ["[toy] b's"]
 
 
 async def test_an_error_is_an_answer_too(stage: Stage) -> None:
@@ -280,24 +280,14 @@ async def test_what_is_given_up_is_remembered_within_bounds(stage: Stage, monkey
 
 
 async def test_a_question_with_nobody_there_is_put_to_the_listener(stage: Stage) -> None:
-    """With the only client that ever used the connection, if there was one."""
+    """Whoever used the connection before: it belongs to no request of theirs."""
     await stage.ask("q1")
     number, task = await stage.call(Client("a"))
     stage.answer(number)
     await task
     await stage.ask("q2")
-    assert stage.ear.asked_for == [None, "a"]
+    assert stage.ear.asked_for == ["?", "?"]
     assert stage.reply("q2") == {"jsonrpc": "2.0", "id": "q2", "result": {"by": "listener"}}
-
-
-async def test_a_question_on_a_connection_that_was_shared_is_refused(stage: Stage) -> None:
-    """Whose it is cannot be told, whoever is still around."""
-    for name in ("a", "b"):
-        number, task = await stage.call(Client(name))
-        stage.answer(number)
-        await task
-    await stage.ask("q1")
-    assert (stage.refusal("q1"), stage.ear.asked_for) == (METHOD_NOT_FOUND, [])
 
 
 async def test_a_question_that_names_what_is_over_is_refused() -> None:
@@ -315,18 +305,38 @@ async def test_a_question_that_names_what_is_over_is_refused() -> None:
 
 
 async def test_a_line_reaches_the_only_client_or_nobody(stage: Stage) -> None:
-    """One client's line must not reach another; with nobody there it is the server's own."""
+    """One client's line must not reach another; with nobody there it is told who alone could be meant."""
     await stage.hush()
     a, b = Client("a"), Client("b")
     stage.say("own")
     number, task = await stage.call(a)
     stage.say("a's")
-    await stage.call(b)
+    second, other = await stage.call(b)
     stage.say("whose?")
     stage.answer(number)
     await task
     stage.say("b's")
-    assert (a.heard_of, b.heard_of, stage.ear.heard) == (["a's"], ["b's"], ["own"])
+    stage.answer(second)
+    await other
+    stage.say("late")
+    assert (a.heard_of, b.heard_of) == (["a's"], ["b's"])
+    assert [line for line, _ in stage.ear.heard] == ["own", "late"]
+
+
+async def test_a_late_line_is_told_with_the_only_client_that_there_ever_was() -> None:
+    """As long as there was just one; over HTTP a line that names no request belongs to none, whoever is present."""
+    async with opened(origins=True) as stage:
+        a, b = Client("a"), Client("b")
+        stage.say("before")
+        number, task = await stage.call(a)
+        stage.say("about a")
+        stage.answer(number)
+        await task
+        stage.say("late")
+        await stage.call(b)
+        stage.say("about a again")
+        assert (a.heard_of, b.heard_of) == ([], [])
+        assert stage.ear.heard == [("before", None), ("about a", "a"), ("late", "a"), ("about a again", None)]
 
 
 async def test_a_modern_server_keeps_nobody_waiting() -> None:

@@ -756,22 +756,22 @@ async def test_what_is_said_is_heard_by_the_one_it_belongs_to(stage: Stage) -> N
     await stage.call("b", "x")
     assert stage.parties.hearers(calls[0].presence) == [stage.clients["a"]]
     assert stage.parties.hearers(None) == []
-    assert stage.parties.occupied
+    assert stage.parties.may_be_of_a_request
     await stage.clear()
     assert stage.parties.hearers(None) == []
-    assert not stage.parties.occupied
+    assert not stage.parties.may_be_of_a_request
 
 
 async def test_who_ever_used_the_connection_is_known(stage: Stage) -> None:
-    """What a server asks by itself can be put to the only client it ever had, and to nobody once there were two."""
-    assert (stage.parties.only, stage.parties.shared) == (None, False)
+    """What a server says late is heard by the only client it ever had, and by nobody once there were two."""
+    assert stage.parties.only is None
     for _ in range(2):
         await (await stage.call("a", "x")).end()
-        assert (stage.parties.only, stage.parties.shared) == ("a", False)
+        assert stage.parties.only == "a"
     await (await stage.call("b", "x")).end()
-    assert (stage.parties.only, stage.parties.shared) == (None, True)
+    assert stage.parties.only is None
     await (await stage.call("a", "x")).end()
-    assert (stage.parties.only, stage.parties.shared) == (None, True)
+    assert stage.parties.only is None
 
 
 # The promise

@@ -228,9 +228,9 @@ class Normal:
             "answer": step.answer,
             # A token is the requester's own.
             "progress": [{k: v for k, v in said.items() if k != "progressToken"} for said in step.progress],
-            "questions": step.questions,
+            "questions": [_without_attribution(asked) for asked in step.questions if asked["method"] != "roots/list"],
             "notifications": self._notifications(step),
-            "waited in vain for": step.in_vain,
+            "waited in vain for": [] if step.title == "greeting" else step.in_vain,
         }
         return self.value(said)
 
@@ -241,6 +241,7 @@ class Normal:
             # A server that is still registering its tools; a client of the gateway comes later.
             changes = set[str]()
         others = [_without_chance(said) for said in step.notifications if not said["method"].endswith("/list_changed")]
+        others = [said for said in others if not _is_about_roots(said)]
         return others + [{"method": method} for method in sorted(changes)]
 
     def value(self, value: Any) -> Any:
@@ -267,6 +268,20 @@ class Normal:
             text = base64.b64decode(blob, validate=True).decode()
             return {"base64 of": self._text(text)}
         return blob
+
+
+def _without_attribution(asked: dict[str, Any]) -> dict[str, Any]:
+    """A gateway says which server asks, in front of its words and in `_meta`; a server alone does not."""
+    params = dict(asked["params"])
+    meta = {key: value for key, value in params.pop("_meta", {}).items() if key != "pegboard/server"}
+    message = params.get("message")
+    named = {"message": message.removeprefix("[everything] ")} if isinstance(message, str) else {}
+    return {**asked, "params": {**params, **named, **({"_meta": meta} if meta else {})}}
+
+
+def _is_about_roots(said: dict[str, Any]) -> bool:
+    """A server alone asks for roots at the start; behind a gateway it has to wait until a call is under way."""
+    return str(said.get("params", {}).get("data")).startswith("Roots updated")
 
 
 def _without_chance(said: dict[str, Any]) -> dict[str, Any]:

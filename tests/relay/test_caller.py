@@ -144,7 +144,9 @@ def test_what_belongs_to_the_servers_hop_is_not_passed_on() -> None:
     client.caller.heard("notifications/custom", {"x": 1, "_meta": {}})
     assert [params for _, params in client.heard] == [{"x": 1, "_meta": {"own": 2}}, {"x": 1}, {"x": 1, "_meta": {}}]
     assert said == {"x": 1, "_meta": {**HOP, "own": 2}}
-    assert question_for({}, said) == {"x": 1, "_meta": {"own": 2}}
+    # A question keeps the name of the server that asks, which is written over whatever the server said.
+    assert question_for({}, said) == {"x": 1, "_meta": {"own": 2, "pegboard/server": HOP["pegboard/server"]}}
+    assert question_for({}, {"x": 1, "_meta": {"progressToken": 1}}) == {"x": 1}
 
 
 # What it is asked

@@ -13,6 +13,7 @@ from pegboard.relay import rounds as module
 from pegboard.relay.caller import Caller, OnProgress
 from pegboard.relay.rounds import PAGES_WANTED, answered, wants_input, with_pages_visited
 from pegboard.result import ToolErrorCode, ToolFailure
+from pegboard.servers.attribution import attribute
 from pegboard.servers.link import Message, Params, RpcError
 from pegboard.servers.party import Nobody
 
@@ -49,9 +50,9 @@ class Server:
 class Client:
     """A handshake client that answers questions."""
 
-    def __init__(self, answer: Callable[[Params], Any] = lambda params: {"said": params["message"]}) -> None:
+    def __init__(self, answer: Callable[[Params], Any] | None = None) -> None:
         self.asked: list[tuple[str, Params]] = []
-        self._answer = answer
+        self._answer = answer or (lambda params: {"said": params["message"].removeprefix("[toy] ")})
 
     def caller(self, capabilities: Mapping[str, Any] = CAPABILITIES) -> Caller:
         return Caller(session="a", capabilities=capabilities, ask=self._ask)
@@ -104,7 +105,9 @@ async def test_answers_go_back_with_the_state_under_their_keys() -> None:
         {"inputResponses": {"b": {"said": "2?"}}, "requestState": states[1]},
         {"inputResponses": {"c": {"said": "3?"}}, "requestState": states[2]},
     ]
-    assert [params for _, params in client.asked] == [{"message": "1?"}, {"message": "2?"}, {"message": "3?"}]
+    assert [params for _, params in client.asked] == [
+        {"message": f"[toy] {number}?", "_meta": {"pegboard/server": "toy"}} for number in (1, 2, 3)
+    ]
 
 
 async def test_a_wish_without_state_is_answered_without_state() -> None:
@@ -122,7 +125,7 @@ async def test_questions_of_one_round_are_asked_at_the_same_time() -> None:
 
     async def answer(params: Params) -> Message:
         await seen.wait()
-        return {"said": params["message"]}
+        return {"said": params["message"].removeprefix("[toy] ")}
 
     server = Server(DONE)
     async with asyncio.timeout(LIMIT):
@@ -264,7 +267,7 @@ async def test_the_first_refusal_is_the_outcome() -> None:
     withdrawn = asyncio.Event()
 
     async def answer(params: Params) -> Message:
-        if params["message"] == "no?":
+        if params["message"] == "[toy] no?":
             raise RpcError(-1, "user said no", {"x": 1})
         try:
             await asyncio.Event().wait()
@@ -318,7 +321,7 @@ async def test_a_question_without_usable_params_has_none(params: Any) -> None:
     first = {"resultType": "input_required", "inputRequests": {"a": {"method": "roots/list", "params": params}}}
     client, server = Client(lambda _: {"roots": []}), Server(DONE)
     await answered(first, server.send, client.caller(), "toy", PATIENCE)
-    assert client.asked == [("roots/list", {})]
+    assert client.asked == [("roots/list", {"_meta": {"pegboard/server": "toy"}})]
 
 
 async def test_a_client_that_goes_away_withdraws_its_questions() -> None:
@@ -402,15 +405,15 @@ class Visitor(Nobody):
 async def test_pages_are_put_to_the_client_and_the_request_is_sent_again() -> None:
     """Every page is a question in url mode, with all that the server said of it."""
     server, visitor = Reluctant(1), Visitor()
-    assert await with_pages_visited(server.send, visitor) is DONE
-    assert visitor.asked_for == [{"mode": "url", **page} for page in PAGES]
+    assert await with_pages_visited(server.send, visitor, "toy") is DONE
+    assert visitor.asked_for == [attribute("elicitation/create", {"mode": "url", **page}, "toy") for page in PAGES]
     assert server.sent == 2
 
 
 async def test_a_request_that_needs_no_pages_is_sent_once() -> None:
     """Nobody is asked anything."""
     server, visitor = Reluctant(0), Visitor()
-    assert await with_pages_visited(server.send, visitor) is DONE
+    assert await with_pages_visited(server.send, visitor, "toy") is DONE
     assert (server.sent, visitor.asked_for) == (1, [])
 
 
@@ -419,7 +422,7 @@ async def test_a_page_that_is_not_visited_leaves_the_refusal(action: str) -> Non
     """One of them is enough; the request is not sent again."""
     server = Reluctant(1)
     with pytest.raises(RpcError) as refused:
-        await with_pages_visited(server.send, Visitor("accept", action))
+        await with_pages_visited(server.send, Visitor("accept", action), "toy")
     assert refused.value is server.refusal
     assert server.sent == 1
 
@@ -440,7 +443,7 @@ async def test_no_question_about_a_page_is_left_behind() -> None:
 
     with pytest.raises(ExceptionGroup):
         async with asyncio.timeout(LIMIT):
-            await with_pages_visited(Reluctant(1).send, Odd())
+            await with_pages_visited(Reluctant(1).send, Odd(), "toy")
     assert withdrawn == ["https://a"]
 
 
@@ -457,7 +460,7 @@ async def test_whoever_goes_away_withdraws_the_questions_about_pages() -> None:
             return {}
 
     server = Reluctant(1)
-    call = asyncio.create_task(with_pages_visited(server.send, Thinking()))
+    call = asyncio.create_task(with_pages_visited(server.send, Thinking(), "toy"))
     for _ in range(5):
         await asyncio.sleep(0)
     call.cancel()
@@ -469,7 +472,7 @@ async def test_whoever_cannot_visit_pages_gets_the_refusal() -> None:
     """The server's own, not that of the question."""
     server = Reluctant(1)
     with pytest.raises(RpcError) as refused:
-        await with_pages_visited(server.send, Nobody())
+        await with_pages_visited(server.send, Nobody(), "toy")
     assert refused.value is server.refusal
 
 
@@ -487,7 +490,7 @@ async def test_another_error_is_passed_on_as_it_is(data: Any, code: int) -> None
     """Another code, or no page to visit."""
     server, visitor = Reluctant(1, data, code), Visitor()
     with pytest.raises(RpcError) as refused:
-        await with_pages_visited(server.send, visitor)
+        await with_pages_visited(server.send, visitor, "toy")
     assert refused.value is server.refusal
     assert (server.sent, visitor.asked_for) == (1, [])
 
@@ -496,7 +499,7 @@ async def test_a_server_that_always_wants_pages_is_stopped() -> None:
     """After a few visits its refusal is the outcome."""
     server, visitor = Reluctant(100), Visitor()
     with pytest.raises(RpcError):
-        await with_pages_visited(server.send, visitor)
+        await with_pages_visited(server.send, visitor, "toy")
     assert server.sent == module._MAX_VISITS + 1
     assert len(visitor.asked_for) == module._MAX_VISITS * len(PAGES)
-    assert await with_pages_visited(Reluctant(module._MAX_VISITS).send, Visitor()) is DONE
+    assert await with_pages_visited(Reluctant(module._MAX_VISITS).send, Visitor(), "toy") is DONE

@@ -8,7 +8,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from pegboard.exactjson import as_object
 from pegboard.protocol.eras import Era, forwarded_params, severity
+from pegboard.servers.attribution import SERVER_KEY
 from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
 from pegboard.servers.party import inability
 from pegboard.servers.plaincall import PlainCall
@@ -92,8 +94,11 @@ class Caller:
 
 
 def question_for(capabilities: Mapping[str, Any], params: Params) -> dict[str, Any]:
-    """A question's params as a client with these capabilities understands them."""
+    """A question's params as a client with these capabilities understands them, with the name of whoever asks."""
     forwarded = forwarded_params(params)
+    server = (as_object(params.get("_meta")) or {}).get(SERVER_KEY)
+    if server is not None:
+        forwarded["_meta"] = {**forwarded.get("_meta", {}), SERVER_KEY: server}
     if "tasks" not in capabilities:
         # A shared server was told of tasks; a client that knows none answers at once, which is allowed.
         forwarded.pop("task", None)

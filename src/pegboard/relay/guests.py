@@ -60,17 +60,3 @@ class Guests:
             return None
         # Whoever said nothing is not to hear less because another one spoke up.
         return LOG_LEVELS[min(severity(level or "info") for level in levels)]
-
-    def of(self, server: str, key: str | None) -> list[Guest]:
-        """Whom a server's own words concern: the session that has it for itself, or all who can see it."""
-        if key is not None:
-            guest = self._guests.get(key)
-            return [guest] if guest is not None else []
-        return [guest for guest in self._guests.values() if guest.filter.admits_server(server)]
-
-    def only(self, server: str, key: str | None) -> Guest | None:
-        """The one guest there is; with two, it could not be told whom a question is for."""
-        if key is None and len(self._guests) != 1:
-            return None
-        guests = self.of(server, key)
-        return guests[0] if guests else None

@@ -20,6 +20,7 @@ from pegboard.relay.rounds import answered, wants_input, with_pages_visited
 from pegboard.relay.routes import Routes
 from pegboard.relay.subscriptions import Listener, Subscriptions
 from pegboard.result import ToolFailure, unavailable
+from pegboard.servers.attribution import attribute, attribute_result
 from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
 from pegboard.servers.party import Party
 from pegboard.servers.plaincall import PlainCall
@@ -103,7 +104,7 @@ class Relay:
                 method,
                 params,
                 caller,
-                lambda party, told: with_pages_visited(lambda: exchange(party, told, {}), party),
+                lambda party, told: with_pages_visited(lambda: exchange(party, told, {}), party, server.name),
             )
         result = await exchange(caller, caller.on_progress, {})
         if wants_input(result) and caller.era == "handshake":
@@ -114,7 +115,7 @@ class Relay:
                 server.name,
                 server.spec.timeout,
             )
-        return result
+        return attribute_result(result, server.name) if wants_input(result) else result
 
     def noted(self, server: str, result: Message, caller: Caller) -> Message:
         """Keep in mind what a result refers to, and name resources as clients have to."""
@@ -180,7 +181,8 @@ class Relay:
         """A notification of a client that is not about Pegboard itself."""
         if method == _ROOTS_CHANGED:
             for server in list(self._servers().values()):
-                if server.key_for(caller.session) is not None or self.guests.only(server.name, None) is not None:
+                # A server that several share could not ask for them, unless a call of this client is under way.
+                if server.key_for(caller.session) is not None:
                     self._own(self._tell(server, caller, method, forwarded_params(params) or None))
             return
         if not is_relayed_notification(method):
@@ -246,17 +248,21 @@ class Relay:
             for session_place in [each for each in self._subscribed if each[1] == place]:
                 del self._subscribed[session_place]
 
-    def said(self, server: Server, key: str | None, method: str, params: Params) -> None:
-        """What a server says by itself goes to everyone it concerns."""
-        for guest in self.guests.of(server.name, key):
-            guest.caller().heard(method, params)
+    def said(self, server: Server, key: str | None, method: str, params: Params, only: str | None) -> None:
+        """What a server says outside of any request may be about a client's call that is over, so that it goes to the
+        session whose own server it is, or to the only client that this connection ever had; else to nobody."""
+        guest = self.guests.get(key if key is not None else only)
+        if guest is None or not guest.filter.admits_server(server.name):
+            logger().debug("server.said.unattributed", server=server.name, method=method)
+            return
+        guest.caller().heard(method, params)
 
-    async def asked(self, server: Server, key: str | None, method: str, params: Params, only: str | None) -> Message:
-        """What a server asks by itself can only be put to a client if there is no doubt which."""
-        guest = self.guests.only(server.name, key)
-        if guest is None or only not in {None, guest.session}:
+    async def asked(self, server: Server, key: str | None, method: str, params: Params) -> Message:
+        """What a server asks outside of any request is put to the session whose own server it is, else to nobody."""
+        guest = self.guests.get(key)
+        if guest is None:
             raise RpcError(METHOD_NOT_FOUND, f"{method}: no client's request is under way that this could belong to")
-        return await guest.caller().asked(method, params, None)
+        return await guest.caller().asked(method, attribute(method, params, server.name), None)
 
     def capabilities(self, wanted: Filter) -> dict[str, Any]:
         """What servers can do that Pegboard knows nothing of: announced, since it is passed on."""

@@ -10,6 +10,7 @@ from uuid import uuid4
 from pegboard.exactjson import as_list, as_object
 from pegboard.relay.caller import Caller
 from pegboard.result import ToolErrorCode, ToolFailure, unavailable
+from pegboard.servers.attribution import attribute
 from pegboard.servers.link import Message, RpcError, broken_answer
 from pegboard.servers.party import Party
 
@@ -54,7 +55,7 @@ async def answered(first: Message, send: Send, caller: Caller, label: str, patie
     return result
 
 
-async def with_pages_visited(send: Callable[[], Awaitable[Message]], party: Party) -> Message:
+async def with_pages_visited(send: Callable[[], Awaitable[Message]], party: Party, server: str) -> Message:
     """A handshake server may refuse a request until its user has been to some pages (-32042), which the modern era
     has no word for: there it is put to the client as questions, and the request is sent again."""
     for _ in range(_MAX_VISITS):
@@ -62,13 +63,14 @@ async def with_pages_visited(send: Callable[[], Awaitable[Message]], party: Part
             return await send()
         except RpcError as exc:
             pages = as_list((as_object(exc.data) or {}).get("elicitations")) if exc.code == PAGES_WANTED else None
-            if not pages or not await _visited(pages, party):
+            if not pages or not await _visited(pages, party, server):
                 raise
     return await send()
 
 
-async def _visited(pages: list[Any], party: Party) -> bool:
-    asked = [{"mode": "url", **(as_object(page) or {})} for page in pages]
+async def _visited(pages: list[Any], party: Party, server: str) -> bool:
+    wanted = [{"mode": "url", **(as_object(page) or {})} for page in pages]
+    asked = [attribute("elicitation/create", page, server) for page in wanted]
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_visit(party, params)) for params in asked]
     return all(task.result() for task in tasks)
@@ -124,7 +126,7 @@ async def _answer(question: Any, caller: Caller, label: str) -> Message:
         # Before the modern era a question that sends the user elsewhere has an id.
         params = {"elicitationId": uuid4().hex, **params}
     try:
-        return await caller.asked(method, params, None)
+        return await caller.asked(method, attribute(method, params, label), None)
     except RpcError as exc:
         raise RpcError(
             exc.code, f"{label} asked for input ({method}), and the client refused: {exc.message}", exc.data

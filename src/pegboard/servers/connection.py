@@ -21,6 +21,7 @@ from pegboard.protocol.eras import (
 )
 from pegboard.protocol.headers import parameter_headers, request_headers
 from pegboard.result import ToolFailure, unavailable
+from pegboard.servers.attribution import attribute
 from pegboard.servers.greeting import Greeting
 from pegboard.servers.link import METHOD_NOT_FOUND, AnswerTooLarge, Link, Message, Params, Pending, RpcError
 from pegboard.servers.pages import MAX_BYTES, Pages
@@ -67,12 +68,12 @@ class Listener(Protocol):
         """A resource that was subscribed to has changed."""
         ...
 
-    def said(self, method: str, params: Params) -> None:
-        """Something that belongs to no request under way."""
+    def said(self, method: str, params: Params, only: str | None) -> None:
+        """Something that belongs to no request under way; `only` is the one client that ever made any."""
         ...
 
-    async def asked(self, method: str, params: Params, only: str | None) -> Message:
-        """A question that belongs to no request under way; `only` is the one client that ever made any."""
+    async def asked(self, method: str, params: Params) -> Message:
+        """A question that belongs to no request under way."""
         ...
 
 
@@ -97,7 +98,8 @@ class Connection:
         }
         wire = link.wire
         # A modern server asks nothing; over HTTP it is told which request a question belongs to.
-        self._parties = Parties(origins=isinstance(wire, HttpWire) or greeting.era == "modern")
+        streams = isinstance(wire, HttpWire)
+        self._parties = Parties(origins=streams or greeting.era == "modern", streams=streams)
         link.on_notification, link.on_request = self._heard, self._asked
         if isinstance(wire, HttpWire):
             wire.modern = greeting.era == "modern"
@@ -304,13 +306,13 @@ class Connection:
         if presence is None and origin is not None:
             # With a request of our own, or with one that is over: it concerns no client's request.
             if method != _ACKNOWLEDGED and self.link.waits_for(origin):
-                self._listener.said(method, params)
+                self._listener.said(method, params, self._parties.only)
             return
-        hearers = self._parties.hearers(presence)
-        for party in hearers:
+        for party in self._parties.hearers(presence):
             party.heard(method, params)
-        if not self._parties.occupied:
-            self._listener.said(method, params)
+        if presence is None and not self._parties.may_be_of_a_request:
+            # Said late, or about nothing in particular: it may be about anybody who ever used this connection.
+            self._listener.said(method, params, self._parties.only)
 
     async def _asked(self, method: str, params: Params, origin: int | None) -> Message:
         question = asyncio.current_task()
@@ -320,14 +322,13 @@ class Connection:
             raise RpcError(METHOD_NOT_FOUND, f"{method}: no client's request is under way that this could belong to")
         presence = await self._parties.owner(presence, question)
         if presence is None:
-            if self._parties.shared:
-                raise RpcError(METHOD_NOT_FOUND, f"{method}: it cannot be told which client's question this is")
-            return await self._listener.asked(method, params, self._parties.only)
+            return await self._listener.asked(method, params)
         # Whoever answers has the call's whole time limit for it, and the server has it again afterwards.
         self._parties.extend(question)
         token = (as_object(params.get("_meta")) or {}).get("progressToken")
         try:
-            return await presence.party.asked(method, params, self._progress_of(token))
+            asked = attribute(method, params, self.link.label)
+            return await presence.party.asked(method, asked, self._progress_of(token))
         finally:
             self._parties.extend(question)
             self._parties.answered(question)

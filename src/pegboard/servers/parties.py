@@ -65,9 +65,10 @@ class _Unplaced:
 class Parties:
     """Everyone on one connection."""
 
-    def __init__(self, *, origins: bool) -> None:
-        # Whether the wire itself tells which request a question belongs to.
+    def __init__(self, *, origins: bool, streams: bool = False) -> None:
+        # Whether the wire itself tells which request a question belongs to, and what is said.
         self._origins = origins
+        self._streams = streams
         self._present: dict[Presence, None] = {}
         # Those of them without an open question, and each client's own: there may be many present.
         self._silent: dict[Presence, None] = {}
@@ -132,11 +133,6 @@ class Parties:
             each.asked = True
         return _now() if len(rivals) == 1 else float("inf")
 
-    @property
-    def shared(self) -> bool:
-        """Whether more than one client has used this connection."""
-        return self._several
-
     def extend(self, question: asyncio.Task[None]) -> None:
         """Give whatever waits for the answer its whole time limit again; of parallel requests, all that it could be."""
         if (owner := self._owners.get(question)) is not None:
@@ -157,13 +153,15 @@ class Parties:
         """Who is to be told what the server says: the one it belongs to, or the only one who is present."""
         if origin is not None:
             return [origin.party]
+        if not self.may_be_of_a_request:
+            return []
         # One client's line must not reach another one: of several, nobody can say whose it is.
         return [next(iter(self._present)).party] if len(self._requests) == 1 else []
 
     @property
-    def occupied(self) -> bool:
-        """Whether anybody is present."""
-        return bool(self._present)
+    def may_be_of_a_request(self) -> bool:
+        """Whether what does not say which request it belongs to may belong to one that is under way."""
+        return bool(self._present) and not self._streams
 
     def leave(self, presence: Presence) -> None:
         """A request is over."""

@@ -72,11 +72,11 @@ class Watcher(Protocol):
         """The server said that a resource has changed."""
         ...
 
-    def said(self, server: Server, key: str | None, method: str, params: Params) -> None:
-        """The server said something that belongs to no request under way."""
+    def said(self, server: Server, key: str | None, method: str, params: Params, only: str | None) -> None:
+        """The server said something that belongs to no request under way; `only` is the one client it ever had."""
         ...
 
-    async def asked(self, server: Server, key: str | None, method: str, params: Params, only: str | None) -> Message:
+    async def asked(self, server: Server, key: str | None, method: str, params: Params) -> Message:
         """The server asks something that belongs to no request under way; `only` is the one client it ever had."""
         ...
 
@@ -95,11 +95,11 @@ class _Ear:
     def resource_updated(self, params: Params) -> None:
         self.watcher.resource_updated(self.server, self.key, params)
 
-    def said(self, method: str, params: Params) -> None:
-        self.watcher.said(self.server, self.key, method, params)
+    def said(self, method: str, params: Params, only: str | None) -> None:
+        self.watcher.said(self.server, self.key, method, params, only)
 
-    async def asked(self, method: str, params: Params, only: str | None) -> Message:
-        return await self.watcher.asked(self.server, self.key, method, params, only)
+    async def asked(self, method: str, params: Params) -> Message:
+        return await self.watcher.asked(self.server, self.key, method, params)
 
 
 @dataclass(slots=True)
