@@ -34,7 +34,7 @@ from mutants.tree import Tree
 
 ENTRIES_WANTED, RANDOM_WANTED = 1.0, 0.95
 # First come a few fast tests, since most mutants are noticed by any; then the others, up to so many seconds.
-FIRST_TESTS, FIRST_SECONDS, MOST_SECONDS = 25, 5.0, 90.0
+FIRST_TESTS, FIRST_SECONDS, MOST_SECONDS = 25, 8.0, 90.0
 # Exit code of pytest for arguments that it cannot follow.
 _WRONG_USE = 4
 _MISSING = re.compile(r"^ERROR: not found: (.*)$", re.MULTILINE)

@@ -68,7 +68,7 @@ def record(tree: Tree, workers: int, selection: Iterable[str] = ()) -> None:
 
 
 class CoverageMap:
-    """The recorded tests, fastest first."""
+    """What was recorded, by line."""
 
     def __init__(self, root: Path) -> None:
         self._root_now = root
@@ -83,24 +83,34 @@ class CoverageMap:
         self._moved: dict[str, dict[int, int]] = {}
 
     def tests(self, file: str, lines: Iterable[int]) -> list[str]:
-        """The tests that run one of these lines of a file as it is now, fastest first."""
+        """The tests that run one of these lines of a file as it is now, the most telling first."""
         then = {old for line in lines for old in self._lines_then(file, line)}
         found = {
             self._names[context]
             for context, bits in self._recorded(file)
             if context in self._names and any(num_in_numbits(line, bits) for line in then)
         }
-        return sorted(found, key=lambda test: (self.seconds[test], test))
+        return self._spread(found)
 
     def tests_of_name(self, name: str) -> list[str]:
-        """The tests that run a line inside of a function where this name stands, in any file, fastest first."""
+        """The tests that run a line inside of a function where this name stands, in any file."""
         word = re.compile(rf"\b{re.escape(name)}\b")
         found: set[str] = set()
         for path in sorted((self._root_now / "src").rglob("*.py")):
             lines = [n for n, text in enumerate(path.read_text("utf-8").splitlines(), 1) if word.search(text)]
             if lines:
                 found.update(self.tests(str(path.relative_to(self._root_now)), lines))
-        return sorted(found, key=lambda test: (self.seconds[test], test))
+        return self._spread(found)
+
+    def _spread(self, tests: Iterable[str]) -> list[str]:
+        """One of each file in turn, its fastest first: what a file is about is better told by it than by another."""
+        turns: dict[str, int] = {}
+        order: list[tuple[int, float, str]] = []
+        for test in sorted(tests, key=lambda test: (self.seconds[test], test)):
+            file = test.partition("::")[0]
+            turns[file] = turns.get(file, -1) + 1
+            order.append((turns[file], self.seconds[test], test))
+        return [test for *_, test in sorted(order)]
 
     def _recorded(self, file: str) -> list[tuple[str, bytes]]:
         if file not in self._contexts:
