@@ -133,6 +133,12 @@ def test_secrets_in_arguments_are_not_shown(tmp_path: Path, args: list[str], sho
     assert ("tulip-42" in spec.redactor.clean("it said: tulip-42")) is ("tulip-42" not in str(args))
 
 
+def test_a_quote_does_not_hide_a_secret(tmp_path: Path) -> None:
+    """An argument is quoted for a shell only after what is secret in it is gone."""
+    spec = spec_of(tmp_path, {"command": "x", "args": ["${V}", "a b"]}, V="tulip'42")
+    assert shown_address(spec) == "x [redacted] 'a b'"
+
+
 def test_harmless_values_of_secret_names_are_not_secret(tmp_path: Path) -> None:
     """`--auth none` must not blot out the word in every message."""
     assert spec_of(tmp_path, {"command": "x", "args": ["--auth", "none", "--token=true"]}).secrets == frozenset()

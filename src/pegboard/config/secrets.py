@@ -82,8 +82,9 @@ def shown_address(spec: ServerSpec) -> str:
     """Where a server is, its command line or its address, with nothing secret in it."""
     if spec.url is not None:
         return spec.redactor.clean(_visit_url(spec.url, _hide))
-    args = (arg if REDACTED in arg else shlex.quote(arg) for arg in _visit_args(spec.args, _hide))
-    return spec.redactor.clean(" ".join([spec.command or "", *args]))
+    # Cleaned before it is quoted: a secret with a quote in it would not be known again.
+    words = map(spec.redactor.clean, [spec.command or "", *_visit_args(spec.args, _hide)])
+    return " ".join(word if REDACTED in word else shlex.quote(word) for word in words)
 
 
 def _hide(_value: str, _is_named: bool) -> str:
