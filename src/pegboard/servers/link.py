@@ -154,6 +154,9 @@ class Link:
         self.wire = wire
         self.label = label
         self._redactor = redactor or Redactor()
+        # How the first thing begins that was no message, as long as there was none.
+        self.unreadable: str | None = None
+        self._has_heard = False
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         # Whoever takes over the conversation puts itself in here.
         self.on_notification = on_notification
@@ -324,6 +327,8 @@ class Link:
 
     def garbled(self, head: bytes, tail: bytes, reason: str) -> None:
         """Something came that cannot be read; if it shows which request it answers, that one fails."""
+        if not self._has_heard and self.unreadable is None:
+            self.unreadable = self.excerpt(head.decode("utf-8", "replace").strip())[:100] or None
         match = _ID_FIRST.search(head) or _ID_LAST.search(tail)
         pending = self._pending.get(int(match.group(1))) if match else None
         logger().warning(
@@ -338,6 +343,7 @@ class Link:
         if message is None:
             self.garbled(b"", b"", "a message that is no JSON object")
             return
+        self._has_heard, self.unreadable = True, None
         method = message.get("method")
         if not isinstance(method, str):
             self._settle(message)

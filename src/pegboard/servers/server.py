@@ -88,6 +88,8 @@ class _Ear:
     server: Server
     watcher: Watcher
     key: str | None
+    # What a process said so far, for when it does not get any further.
+    hints: Callable[[], list[str]] = list
 
     def lists_changed(self) -> None:
         self.watcher.lists_may_have_changed(self.server)
@@ -446,7 +448,8 @@ class Server:
                 logger().info("server.subscription.lost", server=self.name, reason=self._clean(str(exc))[:200])
 
     def _could_not_open(self, exc: Exception, *, for_call: bool) -> ToolFailure:
-        reason = self._clean(str(exc) or type(exc).__name__)
+        # Whoever shows it says whose it is.
+        reason = self._clean(str(exc) or type(exc).__name__).removeprefix(self.name).lstrip(": ")
         self.last_error = reason
         logger().warning("server.connect.failed", server=self.name, reason=reason[:300])
         if isinstance(exc, (RpcError, LinkLost)):
@@ -477,12 +480,16 @@ class Server:
     async def _within_limit(self, key: str | None, capabilities: Mapping[str, Any] | None) -> Connection:
         # A session's own process is told what its client can do; a shared one, what any client might.
         announced = EVERYTHING_ASKABLE if key is None else capabilities or {}
-        limit = self.spec.start_timeout if self.spec.transport == "stdio" else self.spec.connect_timeout
+        is_process = self.spec.transport == "stdio"
+        limit = self.spec.start_timeout if is_process else self.spec.connect_timeout
+        ear = _Ear(self, self._watcher, key)
         try:
             async with asyncio.timeout(limit):
-                return await self._reach(_Ear(self, self._watcher, key), announced)
+                return await self._reach(ear, announced)
         except TimeoutError:
-            raise unavailable(f"timed out: no answer within {limit:g} s") from None
+            setting = "startTimeout" if is_process else "connectTimeout"
+            reason = f'timed out: no answer within {limit:g} s (its "{setting}")'
+            raise unavailable("; ".join([reason, *ear.hints()])) from None
 
     async def _reach(self, ear: _Ear, announced: Mapping[str, Any]) -> Connection:
         """One try; two where the first shows that this server must be spoken to differently."""
@@ -504,6 +511,8 @@ class Server:
 
     async def _greeted(self, spec: ServerSpec, era: Era | None, ear: _Ear, announced: Mapping[str, Any]) -> Connection:
         wire = _wire(spec, self._keeper)
+        if isinstance(wire, StdioWire):
+            ear.hints = wire.hints
         link = Link(wire, label=self.name, redactor=spec.redactor)
         try:
             await wire.start(link)

@@ -17,7 +17,10 @@ from pegboard.servers.process import Process
 
 # A line that never ends is no message: past this the server is beyond help.
 _ENDLESS = 4 * MAX_MESSAGE_BYTES
-_STDERR_LINES = 8
+_STDERR_LINES = 20
+_STDERR_SHOWN = 600
+# It is behind every error of npm, and says nothing.
+_NPM_LOG = "A complete log of this run can be found in"
 
 
 class StdioWire:
@@ -47,7 +50,7 @@ class StdioWire:
 
         def ended(reason: str) -> None:
             errors.finish()
-            link.lose(self._with_complaint(reason))
+            link.lose("; ".join([reason, *self.hints()]))
 
         self._process = Process(self._keeper, out=out, err=errors.feed, ended=ended)
         assert self._spec.command is not None
@@ -94,11 +97,23 @@ class StdioWire:
     def _complained(self, line: bytes) -> None:
         self._complaints.append(line.decode("utf-8", "replace").strip())
 
-    def _with_complaint(self, reason: str) -> str:
-        """The last thing it said on stderr is mostly why it ended."""
+    def hints(self) -> list[str]:
+        """What it said on stderr last, and what it wrote that is no message: mostly why it does not work."""
         # Cleaned before it is cut: half a secret would not be known as one.
-        said = self._spec.redactor.clean(" | ".join(self._complaints))[-500:]
-        return f"{reason}; it said: {said}" if said else reason
+        said = _last_lines(self._spec.redactor.clean("\n".join(self._complaints)), _STDERR_SHOWN)
+        hints = [f"it said: {said}"] if said else []
+        if self._link is not None and (wrote := self._link.unreadable) is not None:
+            hints.append(f"it wrote {wrote!r}, which is not JSON-RPC: is it an MCP server?")
+        return hints
+
+
+def _last_lines(text: str, room: int) -> str:
+    """As many whole lines from the end of a text as there is room for."""
+    lines = [line for line in text.splitlines() if line and _NPM_LOG not in line]
+    kept: list[str] = []
+    while lines and (not kept or sum(map(len, kept)) + len(lines[-1]) <= room):
+        kept.insert(0, lines.pop()[-room:])
+    return " | ".join(["…"] * bool(lines) + kept)
 
 
 def cancellation(request_id: int, reason: str) -> Message:
