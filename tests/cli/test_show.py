@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 from rich.text import Text
 
-from pegboard.cli import chats
+from pegboard.cli import chats, look
 from pegboard.cli.common import finish
 from pegboard.cli.show import highlighted, verbatim
 from pegboard.terminal import plain, plain_data
@@ -53,3 +56,51 @@ def test_any_chat_can_be_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert title == "C:\\<mark>needle</mark>\\ [/bold] </mark> :bug: [31m\\ in C:\\work\\[x]"
     assert where == "  abc --request 1"
     assert excerpt == "  C:\\needle\\ [/bold] </mark> :bug: [31m\\"
+
+
+def _row(name: str, state: str, error: str | None = None, **more: Any) -> dict[str, Any]:
+    return {"name": name, "state": state, "tools": 3, "seen": True, "lastSeen": None, "latencyMs": 12971.0} | {
+        "lastError": error,
+        **more,
+    }
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rich takes this for a terminal of 80 columns."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.mark.usefixtures("terminal")
+def test_servers_are_readable_at_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    """One line each: the whole name, the state in people's words, and the beginning of the last error."""
+    names = [f"a_rather_long_name_{n:02}" for n in range(8)]
+    states = ["registered", "connected", "idle", "connecting", "lost", "unreachable", "needs_auth", "invalid"]
+    long = "could not be connected:\n" + "npm error " * 100
+    rows = [_row(name, state, long) for name, state in zip(names, states, strict=True)]
+    rows.append(_row("off", "disabled", rejected={"x": "y"}, conflicts=["z"]))
+    finish({"data": {"servers": rows}}, as_json=False, show=look._show_servers)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
+    shown = [line.rstrip() for line in lines[2:]]
+    assert [line.split()[0] for line in shown] == [*names, "off"]
+    words = ["ready"] * 3 + ["starting", "unreachable", "unreachable", "needs sign-in", "invalid", "disabled"]
+    assert all(word in line for word, line in zip(words, shown, strict=True))
+    assert all(len(line) <= 80 for line in shown)
+    assert "could not" in shown[0]
+    assert "2 left" in shown[-1]
+
+
+@pytest.mark.parametrize("width", ["80", None])
+def test_names_of_tools_are_never_cut(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: str | None
+) -> None:
+    """However long the descriptions beside them: on a terminal, and in a pipe on one line."""
+    if width is not None:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("COLUMNS", width)
+    names = [f"git__git_create_pull_request_review_{n}" for n in range(3)]
+    tools = [{"name": name, "status": "available", "description": "words " * 200} for name in names]
+    finish({"data": {"tools": tools, "total": 3}}, as_json=False, show=look._show_tools)
+    out = capsys.readouterr().out
+    assert all(name in out for name in names)

@@ -18,7 +18,15 @@ from pegboard.cli.common import (
     stop,
     text_of_input,
 )
-from pegboard.cli.show import Rows, ago, coloured
+from pegboard.cli.show import Rows, ago, coloured, one_line
+
+# The states as people say them; `--json` and REST have the exact ones.
+_STATES = {
+    **dict.fromkeys(("registered", "connected", "idle"), "ready"),
+    **dict.fromkeys(("unreachable", "lost"), "unreachable"),
+    "connecting": "starting",
+    "needs_auth": "needs sign-in",
+}
 
 
 def add_to(app: typer.Typer) -> None:
@@ -96,26 +104,18 @@ def _show_servers(data: dict[str, Any]) -> None:
         return
     rows = Rows("name", "state", "tools", "last seen", "latency", "last error")
     for row in data["servers"]:
-        latency = "" if row["latencyMs"] is None else f"{row['latencyMs']:g} ms"
-        notes = [row["lastError"] or "", *_left_out(row)]
+        latency = "" if row["latencyMs"] is None else f"{row['latencyMs']:.0f} ms"
         count = str(row["tools"]) if row["seen"] else "?"
-        rows.add(
-            row["name"],
-            coloured(row["state"]),
-            count,
-            ago(row["lastSeen"]),
-            latency,
-            "\n".join(filter(None, notes)),
-        )
+        state = coloured(_STATES.get(row["state"], row["state"]))
+        rows.add(row["name"], state, count, ago(row["lastSeen"]), latency, _note(row))
     rows.show()
 
 
-def _left_out(row: dict[str, Any]) -> list[str]:
-    notes = [f"left out: {name} ({reason})" for name, reason in row.get("rejected", {}).items()]
-    notes += row.get("cut", [])
-    if row.get("conflicts"):
-        notes.append(f"left out, a static tool has the name: {', '.join(row['conflicts'])}")
-    return notes
+def _note(row: dict[str, Any]) -> str:
+    """What there is to say of a server, on one line; all of it is in `--json` and in `doctor`."""
+    left_out = len(row.get("rejected", ())) + len(row.get("conflicts", ()))
+    notes = [row["lastError"], *row.get("cut", ()), f"{left_out} left out: see pegboard doctor" if left_out else ""]
+    return one_line("; ".join(filter(None, notes)))
 
 
 def _show_tools(data: dict[str, Any]) -> None:

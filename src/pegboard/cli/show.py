@@ -21,7 +21,10 @@ _STATES_BY_COLOUR = {
     "bright_black": "disabled skipped",
 }
 _COLOURS = {state: colour for colour, states in _STATES_BY_COLOUR.items() for state in states.split()}
-_FOLDED = {"last error", "summary", "excerpt", "task", "waits for"}
+_FOLDED = {"summary", "excerpt", "task", "waits for"}
+# Between two columns of a table.
+_GAP = 2
+_LEAST_WIDTH = 8
 _OPEN, _CLOSE = "<mark>", "</mark>"
 _MARK = re.compile(f"({_OPEN}|{_CLOSE})")
 
@@ -77,7 +80,7 @@ class Rows:
     def __init__(self, *columns: str, folded: Collection[str] = (), least: int = 0) -> None:
         self._columns = columns
         self._folded = {*_FOLDED, *folded}
-        # How wide the first column is at least, whatever else is cut.
+        # How wide the first column is at least, however narrow the terminal.
         self._least = least
         self._rows: list[tuple[str | Text, ...]] = []
 
@@ -91,15 +94,32 @@ class Rows:
         from rich.console import Console
         from rich.table import Table
 
-        table = Table(box=SIMPLE_HEAD, pad_edge=False)
-        for at, column in enumerate(self._columns):
-            whole = column in self._folded
-            least = self._least if at == 0 else None
-            table.add_column(column, overflow="fold" if whole else "ellipsis", no_wrap=not whole, min_width=least)
-        for row in self._rows:
-            table.add_row(*(verbatim(cell) if isinstance(cell, str) else cell for cell in row))
         console = Console(highlight=False)
         if not console.is_terminal:
             # There is no width to fit into: a name that is cut helps no program and no person.
             console = Console(highlight=False, width=240)
+        table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+        for at, (column, width) in enumerate(zip(self._columns, self._widths(console.width), strict=True)):
+            whole = at == 0 or column in self._folded
+            table.add_column(column, overflow="fold" if whole else "ellipsis", no_wrap=not whole, width=width)
+        for row in self._rows:
+            table.add_row(*(verbatim(cell) if isinstance(cell, str) else cell for cell in row))
         console.print(table)
+
+    def _widths(self, room: int) -> list[int]:
+        """How wide each column is. What a row is called by has its room first, what is said at length its room last."""
+        cells = [[column, *(row[at] for row in self._rows)] for at, column in enumerate(self._columns)]
+        room -= _GAP * (len(cells) - 1)
+        widths = [min(max(map(_width, column)), max(room, 1)) for column in cells]
+        first, others = max(self._least, min(widths[0], room * 3 // 5)), widths[1:]
+        if not others:
+            return widths
+        others[-1] = max(min(others[-1], room - first - sum(others[:-1])), _LEAST_WIDTH)
+        while first + sum(others) > room and max(others) > _LEAST_WIDTH:
+            others[others.index(max(others))] -= 1
+        return [first, *others]
+
+
+def _width(cell: str | Text) -> int:
+    text = cell if isinstance(cell, str) else cell.plain
+    return max((verbatim(line).cell_len for line in text.split("\n")), default=0)
