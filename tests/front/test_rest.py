@@ -252,3 +252,16 @@ async def test_only_what_is_meant_for_us_gets_in(tmp_path: Path) -> None:
         headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
         assert (await http.post("/mcp", content=deep, headers=headers)).status_code == 400
         assert (await http.get("/health")).status_code == 200
+
+
+async def test_a_config_that_cannot_be_written_is_unavailable(tmp_path: Path) -> None:
+    """A full disk is no fault of the request: 503, the server as it was, and nothing half written."""
+    # There is room for this name, but not for that of a draft beside it.
+    (tmp_path / "pegboard.json").symlink_to(tmp_path / f"{'n' * 250}.json")
+    async with rest(tmp_path, {"one": toy()}) as (http, gateway):
+        before = gateway.config.read_bytes()
+        status, code, message = await error(http, "/api/servers/one/disable", "POST")
+        assert (status, code) == (503, "TOOL_UNAVAILABLE")
+        assert "it cannot be written" in message
+        assert gateway.board.servers["one"].spec.enabled
+        assert gateway.config.read_bytes() == before

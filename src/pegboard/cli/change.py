@@ -11,10 +11,12 @@ import typer
 from pegboard.cli.ask import Alone, Answer, Answerer, answerer, running
 from pegboard.cli.common import (
     BAD_CONFIG,
+    FAILED,
     UNREACHED,
     WRONG_CALL,
     ConfigOption,
     JsonOption,
+    check_servers,
     find_config,
     finish,
     json_text,
@@ -48,6 +50,8 @@ def add(
     as_json: JsonOption = False,
 ) -> None:
     """Add a server to the config and ask it for its tools at once."""
+    if not name.strip():
+        stop("a server needs a name", WRONG_CALL)
     entry = _entry(target, _pairs(env, "--env"), _pairs(header, "--header"), sse=sse)
     path = _changing(config)
     from pegboard.config.edit import add_server
@@ -90,9 +94,7 @@ def refresh(
     """Ask servers for their tools now, all at once."""
     location = find_config(config)
     settings = load_settings(location)
-    unknown = [name for name in names or [] if name not in settings.servers]
-    if unknown:
-        stop(f"there is no server {', '.join(unknown)} in {location.path}", WRONG_CALL)
+    check_servers(names or [], settings.servers)
     chosen = names or [name for name, spec in settings.servers.items() if spec.enabled]
     source = answerer(location)
     _report_refresh(_refresh_all(source, chosen, quiet=as_json), as_json=as_json)
@@ -115,7 +117,7 @@ def _report_refresh(results: dict[str, Answer], *, as_json: bool) -> None:
     else:
         for name, answer in sorted(results.items()):
             if name in failed:
-                say(f"{name}: {answer['error']['message']}", error=True)
+                say(f"{name}: {answer['error']['message'].removeprefix(f'server {name} ')}", error=True)
             else:
                 print(f"{name}: {answer['data']['registered']} tools")
     if failed:
@@ -144,11 +146,15 @@ def _changing(config: Path | None) -> Path:
 
 
 def _edit(change: Any) -> None:
-    from pegboard.config import ConfigError
+    from pegboard.config import ConfigError, ConfigWriteError, UnknownServerError
     from pegboard.jsonc import JsoncError
 
     try:
         change()
+    except UnknownServerError as exc:
+        stop(str(exc), WRONG_CALL)
+    except ConfigWriteError as exc:
+        stop(str(exc), FAILED)
     except (ConfigError, JsoncError) as exc:
         stop(str(exc), BAD_CONFIG)
 

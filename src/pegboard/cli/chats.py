@@ -102,6 +102,8 @@ def search(
     as_json: JsonOption = False,
 ) -> None:
     """Search what was asked and answered."""
+    if not query.strip():
+        stop("say what to search for", WRONG_CALL)
     from pegboard.toolsets.chats.answers import found, paged
 
     async def work(chats: Chats) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -59,6 +59,26 @@ def quiet_logs() -> None:
     from pegboard.log import configure
 
     configure(os.environ.get("PEGBOARD_LOG", "critical"))
+
+
+def check_servers(names: Iterable[str], known: Collection[str]) -> None:
+    """End with exit code 2 at the first name that no server has."""
+    from pegboard.names import nearest
+
+    for name in names:
+        if name not in known:
+            close = nearest(name, known, limit=1)
+            stop(f"there is no server {name!r}{f': did you mean {close[0]}?' if close else ''}", WRONG_CALL)
+
+
+def json_argument(text: str, what: str) -> Any:
+    """The value of a JSON text that a person typed."""
+    from pegboard.exactjson import NotJson, parse
+
+    try:
+        return parse(text)
+    except NotJson as exc:
+        stop(f"{what} cannot be read as JSON: {exc}", WRONG_CALL)
 
 
 def text_of_input() -> str:

@@ -95,7 +95,8 @@ async def _look_at_server(board: Board, server: Server) -> list[Finding]:
         return [Finding(about, "error", spec.problem, "mend its entry in the config")]
     result = await board.discovery.discover(server.name)
     if result.error is not None:
-        return [Finding(about, "error", result.error.message, _advice(server))]
+        said = result.error.message.removeprefix(f"server {server.name} ")
+        return [Finding(about, "error", said, _advice(server))]
     findings = [
         Finding(about, "ok", f"{result.data} tools, protocol {server.greeting.version if server.greeting else '?'}")
     ]

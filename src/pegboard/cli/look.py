@@ -12,8 +12,10 @@ from pegboard.cli.common import (
     WRONG_CALL,
     ConfigOption,
     JsonOption,
+    check_servers,
     find_config,
     finish,
+    json_argument,
     json_text,
     stop,
     text_of_input,
@@ -53,7 +55,10 @@ def tools(
     """List tools."""
     if status not in {None, "available", "unavailable", "disabled", "needs_auth"}:
         stop(f"--status must be available or unavailable, found {status!r}", WRONG_CALL)
-    answer = answerer(find_config(config)).tools(server, prefix, status)
+    source = answerer(find_config(config))
+    if server and "data" in (known := source.servers()):
+        check_servers(filter(None, server.split(",")), [row["name"] for row in known["data"]["servers"]])
+    answer = source.tools(server, prefix, status)
     finish(answer, as_json=as_json, show=_show_tools)
 
 
@@ -81,13 +86,10 @@ def call(
     as_json: JsonOption = False,
 ) -> None:
     """Call a tool and print its result."""
-    from pegboard.exactjson import as_object, parse
+    from pegboard.exactjson import as_object
 
     text = text_of_input() if arguments == "-" else arguments
-    try:
-        given = as_object(parse(text))
-    except ValueError as exc:
-        stop(f"the arguments are not JSON: {exc}", WRONG_CALL)
+    given = as_object(json_argument(text, "the arguments"))
     if given is None:
         stop("the arguments must be a JSON object", WRONG_CALL)
     answer = answerer(find_config(config)).call(tool, given)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-import json
+import sys
 from typing import Annotated, Any
 
 import typer
 
 from pegboard.cli import transfer
 from pegboard.cli.ask import Answer, answerer
-from pegboard.cli.common import WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop, text_of_input
+from pegboard.cli.common import (
+    WRONG_CALL,
+    ConfigOption,
+    JsonOption,
+    find_config,
+    finish,
+    json_argument,
+    stop,
+    text_of_input,
+)
 from pegboard.cli.show import Rows, ago, coloured, highlighted
 
 _Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="The project; else the configured one.")]
@@ -45,8 +54,13 @@ def add(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write down a memory."""
-    arguments = {"key": key, "summary": summary, "text": _read(text), "links": _all_links(link, links)}
+    """Write down a memory; without --text and --summary, the text that is piped in."""
+    all_links = _all_links(link, links)
+    if text is None and summary is None:
+        text = "" if sys.stdin.isatty() else text_of_input()
+        if not text.strip():
+            stop("a memory needs something to remember: give --text or --summary, or pipe the text in", WRONG_CALL)
+    arguments = {"key": key, "summary": summary, "text": _read(text), "links": all_links}
     answer = _ask(config, "memory_add", namespace, **arguments, replace=replace or None)
     finish(answer, as_json=as_json, show=_show_written)
 
@@ -172,13 +186,12 @@ def _read(text: str | None) -> str | None:
 
 
 def _all_links(keys: list[str] | None, links: str | None) -> list[Any] | None:
+    from pegboard.exactjson import as_list
+
     if keys is None and links is None:
         return None
-    try:
-        given = json.loads(links or "[]")
-    except ValueError as exc:
-        stop(f"--links is not JSON: {exc}", WRONG_CALL)
-    if not isinstance(given, list):
+    given = as_list(json_argument(links or "[]", "--links"))
+    if given is None:
         stop("--links must be a list", WRONG_CALL)
     return [*given, *({"key": key} for key in keys or [])]
 

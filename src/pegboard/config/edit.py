@@ -14,9 +14,9 @@ from pegboard import jsonc
 from pegboard.config.locate import identity, trust_store
 from pegboard.config.read import decode, parse_settings
 from pegboard.config.runfile import run_file
-from pegboard.config.settings import ConfigError
+from pegboard.config.settings import ConfigError, ConfigWriteError, UnknownServerError
 from pegboard.exactjson import as_object
-from pegboard.names import fold_server_name
+from pegboard.names import fold_server_name, nearest
 
 _SECTIONS = ("mcpServers", "servers")
 
@@ -73,7 +73,10 @@ def _set_new(text: str, name: str, entry: Mapping[str, object]) -> str:
 def _entry(path: Path, text: str, name: str) -> tuple[str, str]:
     found = _find(text, name)
     if found is None:
-        raise ConfigError(f'{path}: there is no server "{name}"')
+        known = [given for section in _SECTIONS for given in as_object(_root(text).get(section)) or {}]
+        close = nearest(name, known, limit=1)
+        hint = f'; did you mean "{close[0]}"?' if close else ""
+        raise UnknownServerError(f'{path}: there is no server "{name}"{hint}')
     return found
 
 
@@ -108,7 +111,7 @@ def _alone_with(path: Path) -> Generator[None]:
         handle = _acquire(lock)
     except (OSError, RuntimeError) as exc:
         # A path that leads in a circle has no identity to lock.
-        raise ConfigError(f"{path}: {getattr(exc, 'strerror', None) or exc}") from None
+        raise ConfigWriteError(f"{path}: {getattr(exc, 'strerror', None) or exc}") from None
     with handle:
         try:
             yield
@@ -147,7 +150,7 @@ def _rewrite_alone(path: Path, change: Callable[[str], str]) -> None:
         if (store := trust_store()).holds(path, content):
             store.add(path, changed.encode())
     except OSError as exc:
-        raise ConfigError(f"{path}: it cannot be written: {exc.strerror or exc}") from None
+        raise ConfigWriteError(f"{path}: it cannot be written: {exc.strerror or exc}") from None
 
 
 def _put(path: Path, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -102,6 +103,13 @@ def _filled(node: Node, text: str, around: _Around) -> str:
         raise node.wrong(str(exc)) from None
 
 
+def _storage(node: Node, around: _Around) -> _Changes:
+    setting = _filled(node, node.text(), around)
+    if setting != "sqlite" and not re.match(r"sqlite:|postgres(ql)?://", setting):
+        raise node.wrong('is not known: use "sqlite", "sqlite:PATH" or "postgresql://…"')
+    return {"storage": setting}
+
+
 # Every key of the section, and how it is read.
 SETTINGS: dict[str, Callable[[Node, _Around], _Changes]] = {
     "expose": lambda node, _: {"expose": node.one_of("auto", "all", "search")},
@@ -115,5 +123,5 @@ SETTINGS: dict[str, Callable[[Node, _Around], _Changes]] = {
     "hosts": _hosts,
     "renamed": lambda node, _: {"renamed": {child.key: child.text() for child in node.children()}},
     "maxNameLength": lambda node, _: {"max_name_length": node.whole_number(16, 128)},
-    "storage": lambda node, around: {"storage": _filled(node, node.text(), around)},
+    "storage": _storage,
 }

@@ -23,6 +23,14 @@ class ConfigError(Exception):
     """The config cannot be used; the message names file, place and reason."""
 
 
+class UnknownServerError(ConfigError):
+    """There is no server of that name in the config."""
+
+
+class ConfigWriteError(ConfigError):
+    """The config cannot be written, though nothing is wrong with what it says: a full disk, missing rights."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSpec:
     """How one server is reached and treated. Times are in seconds; 0 for `idle_timeout` means never."""

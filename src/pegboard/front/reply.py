@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pegboard import exactjson
-from pegboard.config import ConfigError
-from pegboard.result import Conflict, Forbidden, ToolError, ToolErrorCode, ToolResult, error_of, invalid
+from pegboard.config import ConfigError, ConfigWriteError
+from pegboard.result import Conflict, Forbidden, ToolError, ToolErrorCode, ToolResult, error_of, invalid, unavailable
 
 STATUS = {
     ToolErrorCode.NOT_FOUND: 404,
@@ -68,6 +68,8 @@ def answering(work: Handler) -> Callable[[Request], Awaitable[Response]]:
 async def _translated(work: Handler, request: Request) -> Any:
     try:
         return await work(request)
+    except ConfigWriteError as exc:
+        raise unavailable(str(exc)) from None
     except ConfigError as exc:
         raise invalid(str(exc)) from None
 
