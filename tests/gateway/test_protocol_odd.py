@@ -82,6 +82,28 @@ async def test_a_task_of_one_client_is_no_address_for_another(tmp_path: Path) ->
                 await other.request("tasks/get", {"taskId": task})
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_the_tasks_of_a_shared_server_are_their_clients_own(tmp_path: Path, version: str) -> None:
+    """With one server there is no doubt where a task is, and still it is unknown to whoever did not start it."""
+    async with open_gateway(tmp_path, {"one": full("one")}) as gateway:
+        async with http_client(gateway.mcp, version) as owner, http_client(gateway.mcp) as other:
+            await owner.until_in("tools", "one__start_task")
+            task = (await owner.call("one__start_task"))["task"]["taskId"]
+            theirs = (await other.call("one__start_task"))["task"]["taskId"]
+            for meta in ({}, {"_meta": {"pegboard/server": "one"}}):
+                assert (await owner.request("tasks/get", {"taskId": task, **meta}))["by"] == "one"
+                for method in ("tasks/get", "tasks/result", "tasks/cancel", "tasks/update"):
+                    with pytest.raises(RpcError, match="Unknown task") as unknown:
+                        await other.request(method, {"taskId": task, **meta})
+                    assert unknown.value.code == -32602
+                    with pytest.raises(RpcError, match="Unknown task"):
+                        await other.request(method, {"taskId": [task], **meta})
+            for client, own in ((owner, task), (other, theirs)):
+                listed = await client.request("tasks/list")
+                assert [each["taskId"] for each in listed["tasks"]] == [own]
+                assert listed["nextCursor"] == "more"
+
+
 @pytest.mark.parametrize("era", ERAS)
 async def test_an_unknown_notice_reaches_the_client_of_its_call_alone(tmp_path: Path, era: str) -> None:
     """What a server says during a call is meant for whoever called."""

@@ -115,6 +115,7 @@ class Core:
         self.subscriptions: list[str] = []
         self.counter = 0
         self.numbers = itertools.count(1)
+        self.tasks: list[str] = []
         self.broadcast: Send = lambda _: None
         self.write_raw: Callable[[bytes], None] = lambda _: None
         self.listeners: dict[Any, tuple[Send, Message]] = {}
@@ -461,9 +462,13 @@ class Odd(Core):
     def on_tasks_get(self, params: Message, *_: Any) -> Message:
         return {"taskId": params.get("taskId"), "status": "completed", "by": self.settings.name, "ttl": None}
 
+    def on_tasks_list(self, *_: Any) -> Message:
+        return {"tasks": [{"taskId": task_id, "status": "working"} for task_id in self.tasks], "nextCursor": "more"}
+
     def tool_start_task(self, *_: Any) -> Message:
         now = "2026-11-15T12:00:00Z"
         task_id = f"{self.settings.name}-task-{next(self.numbers)}"
+        self.tasks.append(task_id)
         return {"task": {"taskId": task_id, "status": "working", "createdAt": now, "lastUpdatedAt": now, "ttl": 60_000}}
 
     def tool_whisper(self, arguments: Message, params: Message, request_id: Any, send: Send) -> Message:

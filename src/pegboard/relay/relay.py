@@ -12,7 +12,7 @@ from pegboard.exactjson import as_list, as_object
 from pegboard.log import logger
 from pegboard.names import nearest, parse
 from pegboard.protocol.eras import forwarded_params
-from pegboard.protocol.methods import is_relayed_notification, is_relayed_request
+from pegboard.protocol.methods import TASK_METHODS, is_relayed_notification, is_relayed_request
 from pegboard.relay.caller import Caller, OnProgress
 from pegboard.relay.guests import Guests
 from pegboard.relay.parked import ROUND_KEYS, ParkedCalls
@@ -119,7 +119,7 @@ class Relay:
 
     def noted(self, server: str, result: Message, caller: Caller) -> Message:
         """Keep in mind what a result refers to, and name resources as clients have to."""
-        self._routes.learn(caller.session or "", server, result)
+        self._routes.learn(caller.kin, server, result)
         for key in ("content", "messages", "contents"):
             items = as_list(result.get(key))
             if items and (named := [self._named(server, item, caller) for item in items]) != items:
@@ -174,7 +174,10 @@ class Relay:
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method[:_SHOWN]!r}; {reason}")
         server = self._server(self._owner(method, params, caller))
         result = await self.send(server, method, forwarded_params(params), caller, subject=method)
-        self._routes.learn(caller.session or "", server.name, result)
+        if method == "tasks/list":
+            return self._routes.own_tasks(caller.kin, server.name, result)
+        if method not in TASK_METHODS:
+            self._routes.learn(caller.kin, server.name, result)
         return result
 
     async def notified(self, method: str, params: Params, caller: Caller) -> None:
@@ -289,7 +292,7 @@ class Relay:
 
     def _owner(self, method: str, params: Params, caller: Caller) -> str:
         seen = self._seen(caller.filter)
-        return self._routes.owner(caller.session or "", method, params, seen, self._discovery.capabilities)
+        return self._routes.owner(caller.kin, method, params, seen, self._discovery.capabilities)
 
     async def _prompt(self, name: object, wanted: Filter) -> Entry:
         if not isinstance(name, str):

@@ -6,11 +6,14 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pegboard.exactjson import as_object
+from pegboard.exactjson import as_list, as_object
 from pegboard.names import fold_server_name
+from pegboard.protocol.client import INVALID_PARAMS
+from pegboard.protocol.methods import TASK_METHODS
 from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
 
 _MAX_TASKS = 10_000
+_SHOWN = 100
 SERVER_KEY = "pegboard/server"
 
 
@@ -29,6 +32,18 @@ class Routes:
         while len(self._tasks) > _MAX_TASKS:
             self._tasks.popitem(last=False)
 
+    def knows(self, identity: str, server: str, task: object) -> bool:
+        """Whether a client was given this task by this server."""
+        return isinstance(task, str) and server in self._tasks.get((identity, task), ())
+
+    def own_tasks(self, identity: str, server: str, result: Message) -> Message:
+        """A server's list of tasks, as far as they are this client's: those of others are nothing to it."""
+        tasks = as_list(result.get("tasks"))
+        if tasks is None:
+            return result
+        own = [task for task in tasks if self.knows(identity, server, (as_object(task) or {}).get("taskId"))]
+        return {**result, "tasks": own}
+
     def owner(
         self,
         identity: str,
@@ -41,6 +56,7 @@ class Routes:
         named = (as_object(params.get("_meta")) or {}).get(SERVER_KEY)
         if isinstance(named, str):
             if (folded := fold_server_name(named)) in seen:
+                self._check_task(identity, folded, method, params)
                 return folded
             raise RpcError(METHOD_NOT_FOUND, f"{method}: there is no server {named!r} here")
         task = params.get("taskId")
@@ -52,12 +68,18 @@ class Routes:
         able = [server for server in seen if room in capabilities.get(server, {})]
         for candidates in (able, seen):
             if len(candidates) == 1:
+                self._check_task(identity, candidates[0], method, params)
                 return candidates[0]
         raise RpcError(
             METHOD_NOT_FOUND,
             f"Method not found: {method} could be meant for any of {len(seen)} servers; "
             f'name one in _meta as "{SERVER_KEY}", or use /mcp?server=NAME',
         )
+
+    def _check_task(self, identity: str, server: str, method: str, params: Params) -> None:
+        """A server that many clients share cannot tell them apart, so whose a task is has to be told here."""
+        if method in TASK_METHODS and "taskId" in params and not self.knows(identity, server, params["taskId"]):
+            raise RpcError(INVALID_PARAMS, f"Unknown task: {str(params['taskId'])[:_SHOWN]!r} is none of this client's")
 
 
 def _task_id(result: Message) -> str | None:
