@@ -33,6 +33,8 @@ _MAX_LINE = 4 * 1024 * 1024
 _MAX_WAITING = 10_000
 _HEAD = 512
 _ANSWER = re.compile(rb'\s*\{"jsonrpc":\s*"2\.0",\s*"id":\s*("(?:[^"\\]|\\.)*"|-?\d+),\s*"(?:result|error)"')
+# A folder's name has 4,096 bytes at most, each of them up to six characters of JSON.
+_MAX_GREETING = 32 * 1024
 
 
 @contextlib.asynccontextmanager
@@ -77,7 +79,7 @@ async def _serve(
         async with asyncio.timeout(5):
             if not await _acquainted(token, reader, writer):
                 return
-            said = json.loads(await reader.readline())
+            said = json.loads(await _short_line(reader))
         name, workspace = said.get("board"), said.get("workspace")
         query = {"workspace": workspace} if isinstance(workspace, str) else {}
         address = Address(query, name if isinstance(name, str) and is_board_name(name) else None)
@@ -87,7 +89,7 @@ async def _serve(
             await client.serve()
         finally:
             reading.cancel()
-    except (TimeoutError, ConnectionError, ValueError, AttributeError):
+    except (TimeoutError, ConnectionError, EOFError, ValueError, AttributeError, RecursionError):
         pass
     finally:
         writer.close()
@@ -95,11 +97,22 @@ async def _serve(
 
 async def _acquainted(token: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
     """Each side proves that it knows the token, and neither says it."""
-    challenge = (await reader.readline()).strip()
+    challenge = await _short_line(reader)
     own = secrets.token_hex(16).encode()
     writer.write(prove(token, "gateway", challenge) + b" " + own + b"\n")
     await writer.drain()
-    return hmac.compare_digest((await reader.readline()).strip(), prove(token, "bridge", own))
+    return hmac.compare_digest(await _short_line(reader), prove(token, "bridge", own))
+
+
+async def _short_line(reader: asyncio.StreamReader) -> bytes:
+    """A line of the greeting; whoever says more than anybody has to is not listened to."""
+    line = bytearray()
+    # Byte by byte: what stands behind it is the client's first message.
+    while not line.endswith(b"\n"):
+        if len(line) >= _MAX_GREETING:
+            raise ValueError("a line of the greeting is too long")
+        line += await reader.readexactly(1)
+    return bytes(line).strip()
 
 
 async def _read(client: LineClient, reader: asyncio.StreamReader) -> None:
