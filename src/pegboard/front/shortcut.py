@@ -22,7 +22,7 @@ from pegboard.front.known import Door, Known, KnownClients
 from pegboard.front.plainway import PlainWay, refusal, taken_back
 from pegboard.names import is_board_name
 from pegboard.protocol import envelope
-from pegboard.protocol.client import UNDER_WAY, Address
+from pegboard.protocol.client import UNDER_WAY, Address, Handover
 from pegboard.protocol.envelope import Request
 from pegboard.protocol.eras import HANDSHAKE_VERSIONS, LATEST_MODERN
 from pegboard.protocol.gateway import GatewayServer
@@ -130,7 +130,7 @@ class Shortcut:
 
     async def go_on(self, call: PlainCall | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Go on the full way, with the call that is under way, if one is."""
-        await self._app(scope if call is None else {**scope, UNDER_WAY: call}, receive, send)
+        await self._app(scope if call is None else {**scope, UNDER_WAY: Handover(call)}, receive, send)
 
     def admission(self, scope: Scope) -> Admitted | None:
         """What is known from a request's headers; `None` where the full way has to look at them."""

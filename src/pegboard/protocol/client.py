@@ -17,7 +17,7 @@ MAX_BODY = 4 * 1024 * 1024
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 COULD_NOT_ANSWER = "Pegboard could not answer this; its log says why"
-# Where in a request's scope a call of it is that was begun already.
+# Where in a request's scope the `Handover` is of a call of it that was begun already.
 UNDER_WAY = "pegboard.under_way"
 
 
@@ -44,11 +44,24 @@ line_address: ContextVar[Address] = ContextVar("line_address", default=Address()
 line_session: ContextVar[str | None] = ContextVar("line_session", default=None)
 
 
+@dataclass(slots=True, eq=False)
+class Handover:
+    """A call that was begun already, for whoever goes on with it. It is taken once: the SDK keeps the last message of a
+    session, and with it whatever came along."""
+
+    call: Any
+
+    def take(self) -> Any:
+        """The call, which is not here any more."""
+        call, self.call = self.call, None
+        return call
+
+
 @dataclass(frozen=True, slots=True)
 class LineRequest:
-    """What comes along with a request over a pipe: a call of it that was begun already."""
+    """What comes along with a request over a pipe."""
 
-    under_way: Any
+    under_way: Handover
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)

@@ -350,9 +350,10 @@ def _client(ctx: _Context) -> Client:
 
 
 def _under_way(ctx: _Context) -> Any:
-    if isinstance(ctx.request, LineRequest):
-        return ctx.request.under_way
-    return ctx.request.scope.get(UNDER_WAY) if ctx.request is not None else None
+    if ctx.request is None:
+        return None
+    held = ctx.request.under_way if isinstance(ctx.request, LineRequest) else ctx.request.scope.get(UNDER_WAY)
+    return held.take() if held is not None else None
 
 
 def _http_request(ctx: _Context) -> Any:

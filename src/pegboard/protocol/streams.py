@@ -16,7 +16,7 @@ from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse, jsonrpc_mes
 from pydantic import ValidationError
 
 from pegboard import exactjson
-from pegboard.protocol.client import LineRequest
+from pegboard.protocol.client import Handover, LineRequest
 from pegboard.protocol.lines import LAST_ANSWERS, NotAMessage
 
 
@@ -38,7 +38,9 @@ class SdkStream:
             message = jsonrpc_message_adapter.validate_json(text, by_name=False)
         except ValidationError:
             raise NotAMessage from None
-        metadata = ServerMessageMetadata(request_context=LineRequest(under_way) if under_way is not None else None)
+        metadata = ServerMessageMetadata(
+            request_context=LineRequest(Handover(under_way)) if under_way is not None else None
+        )
         if isinstance(message, JSONRPCRequest):
             # What was taken back gets no answer, and nobody has to wait for one.
             metadata.on_request_unanswered = partial(self._write, b"", message.id)
