@@ -57,6 +57,8 @@ PRIVATE = {
         "_handle_stateful_request",
         "_server_instances",
         "_session_owners",
+        "_discard_session",
+        "_idle_timeout",
         "_create_event_data",
         "_create_error_response",
         # For batches, which tests/gateway/test_batches.py sends.
@@ -603,6 +605,7 @@ def test_a_schema_with_a_header_that_cannot_be_one_gives_none(wrong: dict[str, A
             ["self", "http_transport", "scope", "receive", "send"],
         ),
         (StreamableHTTPSessionManager, "_handle_stateful_request", ["self", "scope", "receive", "send"]),
+        (StreamableHTTPSessionManager, "_discard_session", ["self", "session_id", "transport"]),
         (StreamableHTTPServerTransport, "_create_event_data", ["self", "event_message"]),
         (
             StreamableHTTPServerTransport,
@@ -623,6 +626,7 @@ def test_what_is_overridden_has_the_same_shape(owner: type, name: str, parameter
     waits = {
         "_serve_opening_request",
         "_handle_stateful_request",
+        "_discard_session",
         "_handle_post_request",
         "handle_request",
         "terminate",

@@ -62,6 +62,7 @@ _OWN_NOTIFICATIONS = SPEC_CLIENT_NOTIFICATION_METHODS - {"notifications/roots/li
 _ADDRESS_KEY = "pegboard.address"
 _CAPABILITIES_KEY = "pegboard.capabilities"
 _GREETED_KEY = "pegboard.greeted"
+_READY_KEY = "pegboard.ready"
 _NAME_KEY = "pegboard.session"
 _Context = ServerRequestContext[Any, Any]
 
@@ -197,8 +198,9 @@ class GatewayServer(Server[Any]):
     def _welcome(self, ctx: _Context) -> None:
         """A handshake client is ready: from now on it hears of changes."""
         connection = _connection(ctx)
-        if any(session.connection is connection for session in self._sessions):
+        if _READY_KEY in connection.state:
             return
+        connection.state[_READY_KEY] = True
         client = _client(ctx)
         # Between requests there is the connection's own channel.
         client.outlet = Outlet(connection.outbound)

@@ -24,6 +24,11 @@ def is_batch(text: bytes) -> bool:
     return text.lstrip(b" \t\r\n").startswith(b"[")
 
 
+def is_greeting(text: bytes) -> bool:
+    """Whether a text asks for a session to be opened."""
+    return (envelope.members(text) or {}).get("method") == b'"initialize"'
+
+
 def fault(text: bytes) -> str | None:
     """What is wrong with a text as one message; `None` where nothing is, or where it is not JSON at all."""
     parts = envelope.members(text)

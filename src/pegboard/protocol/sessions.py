@@ -1,10 +1,10 @@
 """HTTP sessions of the handshake era: each remembers what it sent, and answers to whoever opened it alone.
 
 Built on inner parts of the SDK 2.3, all named here: of `StreamableHTTPSessionManager`, `_admit_session`,
-`_serve_opening_request`, `_handle_stateful_request`, `_server_instances` and `_session_owners`; of
-`StreamableHTTPServerTransport`, `_create_event_data`, `_create_error_response`, and for batches `_handle_post_request`,
-`_validate_accept_header`, `_check_content_type`, `_read_stream_writer`, `_request_streams`, `_message_metadata`,
-`_terminate_unanswered_request` and `_clean_up_memory_streams`.
+`_serve_opening_request`, `_handle_stateful_request`, `_discard_session`, `_server_instances` and `_session_owners`; of
+`StreamableHTTPServerTransport`, `_idle_timeout`, `_create_event_data`, `_create_error_response`, and for batches
+`_handle_post_request`, `_validate_accept_header`, `_check_content_type`, `_read_stream_writer`, `_request_streams`,
+`_message_metadata`, `_terminate_unanswered_request` and `_clean_up_memory_streams`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import asyncio
 import hashlib
 import hmac
 import secrets
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
@@ -47,11 +48,14 @@ from starlette.types import Message, Receive, Scope, Send
 
 from pegboard.exactjson import NotJson
 from pegboard.log import logger
-from pegboard.protocol.message import Batch, BatchRefused, fault, is_batch, joined, refusal
+from pegboard.protocol.message import Batch, BatchRefused, fault, is_batch, is_greeting, joined, refusal
 from pegboard.protocol.nearness import is_remote
 from pegboard.protocol.replay import TOTAL_BYTES, Replay, Shelf
 
 IDLE_LIMIT = 30 * 60.0
+# How long a session is kept that was opened and never used.
+OPENING_LIMIT = 60.0
+MAX_SESSIONS = 10_000
 # Milliseconds until a client comes back for a stream whose connection ended early.
 RETRY = 1000
 _TOUCHES_APART = 1.0
@@ -62,6 +66,10 @@ _BATCH_BUFFER = 16
 _FIRST_PRIMED = "2025-11-25"
 
 
+# Who holds a session: its credentials, and the address it came from.
+Holder = tuple[bytes, str]
+
+
 class Sessions(StreamableHTTPSessionManager):
     """The SDK's sessions with a memory of their own and bound to the principal that opened them."""
 
@@ -70,10 +78,13 @@ class Sessions(StreamableHTTPSessionManager):
         server: Server[Any],
         *,
         idle_limit: float = IDLE_LIMIT,
+        max_sessions: int = MAX_SESSIONS,
         version_of: Callable[[str], str | None] = lambda _: None,
     ) -> None:
-        super().__init__(server, session_idle_timeout=idle_limit, retry_interval=RETRY)
+        super().__init__(server, session_idle_timeout=idle_limit, retry_interval=RETRY, max_sessions=max_sessions)
         self._version_of = version_of
+        # Sessions by who holds them, the longest unused first.
+        self._held: dict[Holder, OrderedDict[str, Session]] = {}
         self.shelf = Shelf(max_bytes=TOTAL_BYTES)
         # What is kept of a credential is of no use outside this process.
         self._secret = secrets.token_bytes(32)
@@ -82,7 +93,7 @@ class Sessions(StreamableHTTPSessionManager):
         if self.max_sessions is not None and len(self._server_instances) >= self.max_sessions:
             return None
         session_id = uuid4().hex
-        session = Session(session_id, Replay(self.shelf), self.session_idle_timeout)
+        session = Session(session_id, Replay(self.shelf), self.session_idle_timeout, self._used)
         if requestor is not None:
             self._session_owners[session_id] = requestor
         self._server_instances[session_id] = session
@@ -94,7 +105,32 @@ class Sessions(StreamableHTTPSessionManager):
         if isinstance(http_transport, Session):
             http_transport.principal = self._principal(scope)
             http_transport.remote = is_remote(scope)
+            http_transport.holder = (http_transport.principal, (scope.get("client") or ("",))[0])
+            self._held.setdefault(http_transport.holder, OrderedDict())[http_transport.mcp_session_id or ""] = (
+                http_transport
+            )
         await super()._serve_opening_request(http_transport, scope, receive, send)
+
+    async def _discard_session(self, session_id: str, transport: StreamableHTTPServerTransport) -> None:
+        if isinstance(transport, Session) and (held := self._held.get(transport.holder)) is not None:
+            held.pop(session_id, None)
+            if not held:
+                del self._held[transport.holder]
+        await super()._discard_session(session_id, transport)
+
+    def _used(self, session: Session) -> None:
+        held, session_id = self._held.get(session.holder), session.mcp_session_id
+        if held is not None and session_id in held:
+            held.move_to_end(session_id)
+
+    async def _make_room(self) -> None:
+        """End a session so that another can be opened: of whoever has the most, the one that was unused the longest."""
+        if self.max_sessions is None or len(self._server_instances) < self.max_sessions or not self._held:
+            return
+        held = max(self._held.values(), key=len)
+        session = next((each for each in held.values() if not each.is_busy), next(iter(held.values())))
+        logger().warning("session.ended.for.another", sessions=len(self._server_instances), held=len(held))
+        await self._discard_session(session.mcp_session_id or "", session)
 
     async def _handle_stateful_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         session = self._server_instances.get(Headers(scope=scope).get(MCP_SESSION_ID_HEADER, ""))
@@ -107,6 +143,8 @@ class Sessions(StreamableHTTPSessionManager):
             if (reason := self._look_into(body, scope)) is not None:
                 await _refused(reason)(scope, receive, send)
                 return
+            if MCP_SESSION_ID_HEADER not in Headers(scope=scope) and is_greeting(body):
+                await self._make_room()
         await super()._handle_stateful_request(scope, receive, send)
 
     def _look_into(self, body: bytes, scope: Scope) -> str | None:
@@ -143,10 +181,20 @@ class Session(StreamableHTTPServerTransport):
     """One session's streams. Every GET reads from the session's memory; the SDK's own way knows one reader a stream
     and turns a client away (409), or leaves it without what comes next, while the dead connection is not noticed."""
 
-    def __init__(self, session_id: str, replay: Replay, idle_limit: float | None) -> None:
-        super().__init__(session_id, event_store=replay, retry_interval=RETRY, idle_timeout=idle_limit)
+    def __init__(
+        self,
+        session_id: str,
+        replay: Replay,
+        idle_limit: float | None,
+        on_use: Callable[[Session], None] = lambda _: None,
+    ) -> None:
+        opening = None if idle_limit is None else min(idle_limit, OPENING_LIMIT)
+        super().__init__(session_id, event_store=replay, retry_interval=RETRY, idle_timeout=opening)
         self.principal = b""
         self.remote = False
+        self.holder: Holder = (b"", "")
+        self._on_use = on_use
+        self._is_opened = False
         self._replay = replay
         self._limit = idle_limit
         # Requests that the SDK deals with now, a standing stream included: while there are any, it is not idle.
@@ -155,6 +203,11 @@ class Session(StreamableHTTPServerTransport):
 
     async def handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
+        if self._is_opened:
+            # Its client came back: from now on it may be idle for longer.
+            self._idle_timeout = self._limit
+        self._is_opened = True
+        self._on_use(self)
         self._busy += 1
         try:
             if scope["method"] == "GET" and not self.is_terminated:
@@ -200,6 +253,11 @@ class Session(StreamableHTTPServerTransport):
             await self._clean_up_memory_streams(key)
 
     @property
+    def is_busy(self) -> bool:
+        """Whether a request of it is under way, or a stream open."""
+        return self._busy > 0
+
+    @property
     def is_open(self) -> bool:
         """Whether it takes requests."""
         return not self.is_terminated and self.idle_scope is not None and not self.idle_scope.cancel_called
@@ -211,6 +269,7 @@ class Session(StreamableHTTPServerTransport):
         if idle_scope is not None and limit is not None and not self._busy and now - self._touched > _TOUCHES_APART:
             self._touched = now
             idle_scope.deadline = now + limit
+            self._on_use(self)
 
     async def terminate(self) -> None:
         """End the session and everything that is kept for it."""

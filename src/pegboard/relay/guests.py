@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,14 +41,26 @@ class Guests:
 
     def __init__(self) -> None:
         self._guests: dict[str, Guest] = {}
+        # How many want to be told from each level on: nobody has to be asked again when one of thousands leaves.
+        self._levels: Counter[str | None] = Counter()
 
     def enter(self, guest: Guest) -> None:
         """A client is ready to be told things."""
+        self.leave(guest.session)
         self._guests[guest.session] = guest
+        self._levels[guest.log_level] += 1
 
     def leave(self, session: str) -> None:
         """A client is gone."""
-        self._guests.pop(session, None)
+        if (guest := self._guests.pop(session, None)) is not None:
+            self._levels[guest.log_level] -= 1
+
+    def set_level(self, guest: Guest, level: str) -> None:
+        """A client wants to be told from this level on."""
+        if self._guests.get(guest.session) is guest:
+            self._levels[guest.log_level] -= 1
+            self._levels[level] += 1
+        guest.log_level = level
 
     def get(self, session: str | None) -> Guest | None:
         """The guest of this session."""
@@ -55,7 +68,7 @@ class Guests:
 
     def lowest_level(self) -> str | None:
         """The level from which on at least one guest wants to be told, if any of them said so."""
-        levels = [guest.log_level for guest in self._guests.values()]
+        levels = [level for level, count in self._levels.items() if count]
         if all(level is None for level in levels):
             return None
         # Whoever said nothing is not to hear less because another one spoke up.

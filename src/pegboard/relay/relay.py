@@ -47,7 +47,8 @@ class Relay:
         self.guests = Guests()
         self.parked = ParkedCalls()
         self.subscriptions = Subscriptions()
-        self._subscribed: dict[tuple[str, str], Callable[[], None]] = {}
+        # What ends each session's subscriptions, by the URI.
+        self._subscribed: dict[str, dict[str, Callable[[], None]]] = {}
         # The level that servers were told to log from on, once anybody wanted one.
         self.told_level: str | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -215,19 +216,20 @@ class Relay:
     async def subscribe_session(self, uri: object, caller: Caller) -> None:
         """The same for as long as a session lasts, or until it unsubscribes."""
         guest = self.guests.get(caller.session)
-        if guest is None or (guest.session, str(uri)) in self._subscribed:
+        if guest is None or str(uri) in self._subscribed.get(guest.session, {}):
             return
         release = await self.subscribe(
             uri, caller, lambda params: guest.notify("notifications/resources/updated", forwarded_params(params))
         )
-        if self.guests.get(guest.session) is not guest or (guest.session, str(uri)) in self._subscribed:
+        own = self._subscribed.setdefault(guest.session, {}) if self.guests.get(guest.session) is guest else None
+        if own is None or str(uri) in own:
             release()
             return
-        self._subscribed[guest.session, str(uri)] = release
+        own[str(uri)] = release
 
     def unsubscribe_session(self, uri: object, caller: Caller) -> None:
         """End it; unsubscribing from what was never subscribed to changes nothing."""
-        if release := self._subscribed.pop((caller.session or "", str(uri)), None):
+        if release := self._subscribed.get(caller.session or "", {}).pop(str(uri), None):
             release()
 
     async def set_level(self, session: str | None, level: str) -> None:
@@ -235,21 +237,21 @@ class Relay:
         guest = self.guests.get(session)
         if guest is None:
             return
-        guest.log_level = level
+        self.guests.set_level(guest, level)
         self._tell_level()
 
     def leave(self, session: str) -> None:
         """A session is over."""
         self.guests.leave(session)
         self._tell_level()
-        for place in [place for place in self._subscribed if place[0] == session]:
-            self._subscribed.pop(place)()
+        for release in self._subscribed.pop(session, {}).values():
+            release()
 
     def forget(self, server: str) -> None:
         """A server was taken out: nobody hears of its resources any more, and all can subscribe to others anew."""
         for place in self.subscriptions.drop(server):
-            for session_place in [each for each in self._subscribed if each[1] == place]:
-                del self._subscribed[session_place]
+            for own in self._subscribed.values():
+                own.pop(place, None)
 
     def said(self, server: Server, key: str | None, method: str, params: Params, only: str | None) -> None:
         """What a server says outside of any request may be about a client's call that is over, so that it goes to the

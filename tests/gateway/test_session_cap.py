@@ -1,0 +1,102 @@
+"""How many sessions there are: nobody locks others out, and what was never used goes soon."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from harness import Gateway, eventually, open_gateway
+from pegboard.protocol.eras import LOG_LEVELS, severity
+from pegboard.protocol.sessions import IDLE_LIMIT, OPENING_LIMIT
+from pegboard.relay.guests import Guest, Guests
+from pegboard.view import EVERYTHING
+
+pytestmark = pytest.mark.anyio
+
+ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+PARAMS = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "0"}}
+GREETING = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": PARAMS}
+READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+PING = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+
+
+class Somebody:
+    """A client with credentials of its own, and any number of sessions."""
+
+    def __init__(self, http: httpx2.AsyncClient, name: str) -> None:
+        self._http, self._headers = http, {**ACCEPT, "authorization": f"Bearer {name}"}
+
+    async def open(self) -> str:
+        answer = await self._http.post("/mcp", json=GREETING, headers=self._headers)
+        assert answer.status_code == 200
+        return str(answer.headers["mcp-session-id"])
+
+    async def send(self, session: str, message: dict[str, Any]) -> int:
+        headers = {**self._headers, "mcp-session-id": session}
+        return (await self._http.post("/mcp", json=message, headers=headers)).status_code
+
+
+def remaining(gateway: Gateway, session: str) -> float:
+    """How long an idle session still lives."""
+    scope = gateway.front._manager._server_instances[session].idle_scope
+    assert scope is not None
+    return scope.deadline - asyncio.get_running_loop().time()
+
+
+async def test_whoever_has_the_most_sessions_makes_room(tmp_path: Path) -> None:
+    """With the one that was unused the longest; the sessions of others, and those in use, stay."""
+    async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+        gateway.front._manager.max_sessions = 5
+        greedy, modest, newcomer = (Somebody(http, name) for name in ("greedy", "modest", "newcomer"))
+        own = await modest.open()
+        sessions = [await greedy.open() for _ in range(4)]
+        assert await greedy.send(sessions[0], PING) == 200, "it was used just now"
+        first = await newcomer.open()
+        states = [await greedy.send(session, PING) for session in sessions]
+        assert states == [200, 404, 200, 200]
+        assert await modest.send(own, PING) == 200
+        assert await newcomer.send(first, PING) == 200
+        # What is no greeting opens nothing, so nobody has to go for it.
+        assert (await http.post("/mcp", json=PING, headers=ACCEPT)).status_code >= 400
+        assert len(gateway.front._manager._server_instances) == 5
+        for _ in range(20):
+            await greedy.open()
+        assert await modest.send(own, PING) == 200
+        assert await newcomer.send(first, PING) == 200
+        assert len(gateway.front._manager._server_instances) == 5
+        assert sum(map(len, gateway.front._manager._held.values())) == 5
+
+
+async def test_a_session_that_was_opened_and_never_used_ends_soon(tmp_path: Path) -> None:
+    """From the first message behind the greeting on it has the whole time."""
+    async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+        client = Somebody(http, "one")
+        session = await client.open()
+        await eventually(lambda: remaining(gateway, session) <= OPENING_LIMIT)
+        assert await client.send(session, READY) == 202
+        await eventually(lambda: OPENING_LIMIT < remaining(gateway, session) <= IDLE_LIMIT)
+
+
+def test_the_lowest_level_is_known_without_asking_everybody() -> None:
+    """After any coming, going and changing of minds it is the one that asking each would give."""
+    guests, here, dice = Guests(), dict[str, Guest](), random.Random(7)
+    for _ in range(2000):
+        name = f"session-{dice.randrange(8)}"
+        match dice.randrange(3):
+            case 0:
+                here[name] = Guest(name, EVERYTHING, lambda *_: None, lambda *_: None)  # type: ignore[arg-type]
+                guests.enter(here[name])
+            case 1:
+                here.pop(name, None)
+                guests.leave(name)
+            case _:
+                if (guest := guests.get(name)) is not None:
+                    guests.set_level(guest, dice.choice(LOG_LEVELS))
+        levels = [guest.log_level for guest in here.values()]
+        expected = min((severity(level or "info") for level in levels), default=0)
+        assert guests.lowest_level() == (LOG_LEVELS[expected] if any(levels) else None)
