@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.datastructures import QueryParams
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -42,7 +43,7 @@ from pegboard.front.shortcut import Shortcut
 from pegboard.front.shutdown import Shutdown, stopping_response
 from pegboard.log import logger
 from pegboard.names import is_board_name
-from pegboard.protocol.client import Address
+from pegboard.protocol.client import Address, query_problem
 from pegboard.protocol.exactbody import ExactBody
 from pegboard.protocol.gateway import GatewayServer
 from pegboard.protocol.sessions import Sessions
@@ -138,6 +139,9 @@ class _Mcp:
         if board is not None and not is_board_name(board):
             reason = f"a board's name has letters, digits, '_', '-' and '.', 64 at most: found {board[:80]!r}"
             await refused(404, reason)(scope, receive, send)
+            return
+        if (problem := query_problem(QueryParams(scope["query_string"]))) is not None:
+            await refused(400, problem)(scope, receive, send)
             return
         await self._app(scope, receive, send)
 

@@ -12,6 +12,8 @@ from typing import Any
 from pegboard import exactjson
 from pegboard.board import Board, UnknownTool
 from pegboard.loaded import named_board, session_board
+from pegboard.log import logger
+from pegboard.names import nearest
 from pegboard.protocol.client import INVALID_PARAMS, Address, Client, Refused
 from pegboard.protocol.eras import LOG_LEVELS, Era
 from pegboard.relay.caller import Caller, OnProgress
@@ -26,6 +28,8 @@ _SERVER_ERROR = -32000
 _KINDS = {"prompts/list": "prompts", "resources/list": "resources", "resources/templates/list": "templates"}
 _FIELDS = {"prompts": "prompts", "resources": "resources", "templates": "resourceTemplates"}
 _MAX_INSTRUCTIONS = 4000
+# Of so many servers that are not there it is said, with so much of their names.
+_NAMED, _SHOWN = 5, 80
 _LISTED = (
     "Pegboard joins the tools of many MCP servers; a tool's name tells its server (server__tool). "
     "The list changes while servers come and go, so call a tool by the name that the list gives it now."
@@ -191,6 +195,22 @@ class McpFront:
 
     def instructions(self, address: Address) -> str:
         """What a model should know of all this; where every tool is listed, also what their servers say."""
+        missing = self._missing(self.chosen(address))
+        return " ".join([*missing, self._instructions(address)])
+
+    def _missing(self, chosen: Filter) -> list[str]:
+        """What to say of servers that an address names and that are not there; they may be added later."""
+        names = sorted((chosen.servers or frozenset()) - self._board.servers.keys())[:_NAMED]
+        if names:
+            logger().warning("client.filter.unknown", servers=names)
+        close = {name: nearest(name, self._board.servers, 1) for name in names}
+        return [
+            f'There is no server "{name[:_SHOWN]}" here, which ?server= asks for'
+            f"{f'; did you mean {known[0]}?' if known else '.'}"
+            for name, known in close.items()
+        ]
+
+    def _instructions(self, address: Address) -> str:
         wanted, own = self._filter(address), self._board.registry.static()
         if not wanted.narrows and self._board.lists.searching():
             known = [words for tool, words in _WAYS.items() if tool in own]

@@ -22,7 +22,7 @@ from pegboard.front.known import Door, Known, KnownClients
 from pegboard.front.plainway import PlainWay, refusal, taken_back
 from pegboard.names import is_board_name
 from pegboard.protocol import envelope
-from pegboard.protocol.client import UNDER_WAY, Address, Handover
+from pegboard.protocol.client import UNDER_WAY, Address, Handover, query_problem
 from pegboard.protocol.envelope import Request
 from pegboard.protocol.eras import HANDSHAKE_VERSIONS, LATEST_MODERN
 from pegboard.protocol.gateway import GatewayServer
@@ -169,8 +169,10 @@ class Shortcut:
         headers = dict(stripped)
         version = headers.get(b"mcp-protocol-version", b"").decode("latin-1")
         session_id = headers.get(b"mcp-session-id", b"").decode("latin-1")
+        query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+        if query_problem(query) is not None:
+            return None
         if version == LATEST_MODERN and not session_id:
-            query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
             board = scope["path"].removeprefix("/mcp").removeprefix("/")
             address = Address(query, board or None, is_remote(scope))
             credentials = headers.get(b"authorization", b"").decode("latin-1")

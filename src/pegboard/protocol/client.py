@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from pegboard.names import nearest
 from pegboard.protocol.eras import CLIENT_INFO_KEY, Era
 
 if TYPE_CHECKING:
@@ -36,6 +37,20 @@ class Address:
     query: Mapping[str, str] = field(default_factory=dict[str, str])
     board: str | None = None
     remote: bool = False
+
+
+# What an address may say.
+_PARAMETERS = ("server", "prefix", "expose", "workspace")
+
+
+def query_problem(query: Iterable[str]) -> str | None:
+    """Which parameter of an address means nothing here: a misspelt filter would let everything through."""
+    for name in query:
+        if name not in _PARAMETERS:
+            close = nearest(name, _PARAMETERS, 1)
+            hint = f"; did you mean {close[0]}?" if close else "."
+            return f"{name[:80]!r} is not a parameter of this address{hint} There are {', '.join(_PARAMETERS)}."
+    return None
 
 
 # The same for a client that comes over a pipe, which has no address to say it in.
