@@ -106,7 +106,10 @@ class Board:
             self.registry, self.library, self.loaded, hidden=self.unavailable_servers, settings=lambda: self.settings
         )
         self.finder = Finder(
-            self.registry, self._configured_keywords, semantic=lambda: self.settings.search == "semantic"
+            self.registry,
+            self._configured_keywords,
+            keywords_of=lambda name: spec.keywords if (spec := self.settings.servers.get(name)) else None,
+            semantic=lambda: self.settings.search == "semantic",
         )
         self.discovery = Discovery(
             self.registry, self.storage.catalog, lambda: self.servers, may_try=self._may_try, library=self.library
@@ -224,6 +227,7 @@ class Board:
     async def find(self, query: str, limit: int = 10, wanted: Filter = EVERYTHING) -> tuple[list[Hit], int]:
         """The tools that fit a query best, and how many fit at all."""
         await self._meet()
+        await self.finder.catch_up()
         return self.finder.find(query, limit, wanted.admits if wanted != EVERYTHING else None)
 
     def is_listed(self, name: str, sight: Sight) -> bool:
@@ -517,6 +521,8 @@ class Board:
             return UnknownTool(
                 f'"{shown}" cannot be a tool: a server\'s tool is called server__tool.', ToolErrorCode.INVALID_INPUT
             )
+        if len(self.registry.all()) > _COMPARED:
+            await self.finder.catch_up()
         close = nearest(name[:_SHOWN], self._candidates(name, wanted))
         hint = f" Did you mean {', '.join(close)}?" if close else ""
         find = " Use tool_find to search for tools." if "tool_find" in self.registry.static() else ""

@@ -17,6 +17,8 @@ from pegboard.view import Filter, Listed, Sight, View
 # Up to this many tools of servers, `auto` lists them all.
 FEW = 30
 _MAX_VIEWS = 1024
+# Views have the texts of all that they list: a hundred filters over ten thousand tools would be a gigabyte.
+_MAX_BYTES = 64 * 2**20
 
 T = TypeVar("T", bound=Listed)
 
@@ -41,6 +43,7 @@ class Lists:
         self._settings = settings
         # What each view was made of, and the view.
         self._views: dict[tuple[str, Filter | Sight], tuple[object, View[Any]]] = {}
+        self._weight = 0
         self._epoch = 0
         self._seen = (-1, -1)
         self.tools: Notices[Sight] = Notices(self.listed)
@@ -130,10 +133,17 @@ class Lists:
         hidden = self._hidden()
         view = View[T].of(chosen(lambda entry: entry.server_name not in hidden))
         if not (key.filter if isinstance(key, Sight) else key).is_long:
-            if len(self._views) >= _MAX_VIEWS:
-                del self._views[next(iter(self._views))]
-            self._views[kind, key] = (made_of, view)
+            self._keep((kind, key), made_of, view)
         return view
+
+    def _keep(self, key: tuple[str, Filter | Sight], made_of: object, view: View[Any]) -> None:
+        """Keep a view for whoever has the same, and as many of those before as there is room for, the newest first."""
+        if (before := self._views.pop(key, None)) is not None:
+            self._weight -= before[1].weight
+        self._weight += view.weight
+        while self._views and (len(self._views) >= _MAX_VIEWS or self._weight > _MAX_BYTES):
+            self._weight -= self._views.pop(next(iter(self._views)))[1].weight
+        self._views[key] = (made_of, view)
 
 
 def _admits(wanted: Filter, kind: str, entry: Entry) -> bool:

@@ -100,6 +100,8 @@ class Listed(Protocol):
     @property
     def digest(self) -> int: ...
     @property
+    def text(self) -> bytes: ...
+    @property
     def local_only(self) -> bool: ...
 
 
@@ -127,12 +129,18 @@ class View(Generic[T]):
     @cached_property
     def definitions_text(self) -> bytes:
         """The definitions as JSON, written once."""
-        return exactjson.dump(self.definitions)
+        return _joined(item.text for item in self.items)
 
     @cached_property
     def handshake_text(self) -> bytes:
         """The same for the handshake era."""
-        return exactjson.dump(self.handshake_definitions)
+        pairs = zip(self.items, self.definitions, self.handshake_definitions, strict=True)
+        return _joined(item.text if own is shown else exactjson.dump(shown) for item, own, shown in pairs)
+
+    @cached_property
+    def weight(self) -> int:
+        """About how many bytes it takes to keep, its texts included."""
+        return sum(2 * len(item.text) + 100 for item in self.items)
 
     @cached_property
     def definitions(self) -> list[Mapping[str, Any]]:
@@ -143,6 +151,11 @@ class View(Generic[T]):
     def handshake_definitions(self) -> list[Mapping[str, Any]]:
         """The same for the handshake era, where what a tool puts out can only be an object."""
         return [_without_odd_output(definition) for definition in self.definitions]
+
+
+def _joined(texts: Iterable[bytes]) -> bytes:
+    """A JSON list of what is JSON already."""
+    return b"[" + b",".join(texts) + b"]"
 
 
 def _without_odd_output(definition: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -717,6 +717,23 @@ async def test_tools_are_there_before_the_others_are_waited_for(house: Build) ->
     assert (await discovering).data == 1
 
 
+async def test_prompts_that_are_known_are_not_waited_for(house: Build) -> None:
+    """Whoever lists prompts waits only for servers whose prompts nobody has seen."""
+    source = Source("git", "log")
+    here = house(source)
+    await here.discovery.discover("git")
+    await here.settle()
+    assert here.library.knows("git")
+    source.others_gate.clear()
+    here.discovery.soon("git")
+    with anyio.fail_after(10):
+        while not here.discovery._asking:
+            await asyncio.sleep(0)
+        await here.discovery.meet_others(60)
+    source.others_gate.set()
+    await here.settle()
+
+
 async def test_a_server_whose_tools_fail_has_its_prompts(house: Build) -> None:
     """One kind does not depend on another."""
     source = Source("git", "log")

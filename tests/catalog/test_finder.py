@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from loopwatch import LIMIT, loopwatch
 from pegboard.catalog.finder import Finder
 from pegboard.catalog.registry import Exposure, ToolRegistry
 from pegboard.search.index import document
@@ -66,3 +68,63 @@ def test_only_what_is_admitted_counts() -> None:
     hits, total = finder.find("sing", 1, lambda tool: tool.server_name == "beta")
     assert ([hit.tool.name for hit in hits], total) == (["beta__sing"], 2)
     assert finder.find("sing", 1)[1] == 4
+
+
+def test_a_search_in_the_middle_of_catching_up_goes_on_with_it() -> None:
+    """Whoever searches while the index is brought up to date finishes that first: nothing is half struck."""
+    registry = ToolRegistry()
+    finder = Finder(registry)
+    registry.register_mcp_tools("alpha", [tool(f"sing_{number}", "Sing") for number in range(20)])
+    assert len(found(finder, "sing")) == 10
+    registry.register_mcp_tools("alpha", [tool(f"jump_{number}", "Jump") for number in range(20)])
+    for _ in range(25):
+        finder._step()
+    assert found(finder, "sing") == []
+    assert len(found(finder, "jump")) == 10
+
+
+def test_a_config_edit_reads_only_the_servers_whose_keywords_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tools are neither read nor weighed again."""
+    keywords = {"alpha": {"sing": ["music"]}, "beta": {}}
+    registry = ToolRegistry()
+    finder = Finder(
+        registry,
+        lambda tool: keywords[tool.server_name or ""].get(tool.original_name, []),
+        keywords_of=keywords.get,
+    )
+    for server in keywords:
+        registry.register_mcp_tools(server, [tool("sing", "Sing"), tool("jump", "Jump")])
+    assert found(finder, "music") == ["alpha__sing"]
+    seen: list[str] = []
+    read = document.read
+    monkeypatch.setattr(document, "read", lambda tool, server=None: (seen.append(server), read(tool, server))[1])
+    finder.reconfigured()
+    assert found(finder, "music") == ["alpha__sing"]
+    assert seen == []
+    keywords["beta"] = {"jump": ["music"]}
+    finder.reconfigured()
+    assert set(found(finder, "music")) == {"alpha__sing", "beta__jump"}
+    assert set(seen) == {"beta"}
+
+
+@pytest.mark.anyio
+async def test_a_large_change_is_indexed_in_slices() -> None:
+    """Thousands of tools come, change and go: no callback takes long, and others have their turns."""
+    registry = ToolRegistry()
+    finder = Finder(registry)
+    words = ["sing", "jump", "read", "write", "send", "fetch", "open", "close", "list", "merge"]
+    many = [tool(f"{words[n % 10]}_{n}", f"{words[n % 7]} the thing {n} of {words[n % 9]}") for n in range(4_000)]
+    registry.register_mcp_tools("small", [tool("whistle", "Whistle")])
+    await finder.catch_up()
+    with loopwatch() as watch:
+        for tools in (many, many[::2], []):
+            registry.register_mcp_tools("large", tools)
+            await asyncio.sleep(0)
+            # Only what the index costs is looked at.
+            watch.longest, before = 0.0, watch.callbacks
+            await finder.catch_up()
+            await asyncio.sleep(0)
+            assert watch.longest <= LIMIT, watch.culprit
+            assert watch.callbacks > before + 2
+    assert found(finder, "sing") == []
+    assert found(finder, "whistle") == ["small__whistle"]

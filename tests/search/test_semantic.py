@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from pegboard.search import semantic
+from pegboard.search import document, semantic
 from pegboard.search.index import ToolIndex
 
 TOOLS = (
@@ -97,3 +97,12 @@ def test_a_tool_with_everything_that_can_be_said_of_it_has_a_meaning() -> None:
     index = ToolIndex([TOOLS[0], rich, *TOOLS[2:]], semantic=True)
     assert index.search("how warm is it outside")[0].name == "current_weather"
     assert index.search("town")[0].name == "current_weather"
+
+
+def test_the_first_sentence_of_a_description_says_what_a_tool_means() -> None:
+    """What follows it, as examples and warnings do, does not count."""
+    meanings = [semantic.Meanings(model) for model in [semantic.model()] * 2 if model is not None]
+    texts = ["Reserve a seat on an airplane.", "Reserve a seat on an airplane. Music songs albums concerts melodies."]
+    for each, text in zip(meanings, texts, strict=True):
+        each.put(0, document.read({"name": "tool", "description": text}) or pytest.fail("it has a name"))
+    assert (meanings[0]._rows[0] == meanings[1]._rows[0]).all()

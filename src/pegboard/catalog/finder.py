@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.exactjson import as_list, as_object
+from pegboard.pace import Pace
 from pegboard.tool import RegisteredTool
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 Keywords = Callable[[RegisteredTool], Sequence[str]]
 _OWN = ""
 _FIRST_THINGS_FIRST = 1.0
-_NOTHING: Mapping[str, RegisteredTool] = {}
+_DONE = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +34,25 @@ class Finder:
     """Finds tools by what they do. The tools that do the finding are not among them: every client has those."""
 
     def __init__(
-        self, registry: ToolRegistry, configured: Keywords = lambda _: (), *, semantic: Callable[[], bool] = bool
+        self,
+        registry: ToolRegistry,
+        configured: Keywords = lambda _: (),
+        *,
+        keywords_of: Callable[[str], object] = lambda _: None,
+        semantic: Callable[[], bool] = bool,
     ) -> None:
         self._registry = registry
+        # What the config says of all tools of a server: when that is another, they are read anew.
+        self._keywords_of = keywords_of
         self._configured = configured
         self._semantic = semantic
         self._made: ToolIndex | None = None
         self._by_meaning = semantic()
         # Whose tools are in the index, and which: the registry gives a server another dict when they change.
-        self._entered: dict[str, Mapping[str, RegisteredTool]] = {}
+        self._entered: dict[str, tuple[Mapping[str, RegisteredTool], object]] = {}
         self._generation = -1
+        # What is under way to bring the index up to date. Whoever needs the index goes on with it.
+        self._work: Iterator[None] | None = None
 
     @property
     def _index(self) -> ToolIndex:
@@ -73,44 +83,58 @@ class Finder:
 
     def keep_up(self) -> None:
         """Take over what changed since the last time; the rest of the index stays as it is."""
-        if self._generation == self._registry.generation:
-            return
-        self._generation = self._registry.generation
-        offered = self._offered()
-        for server, tools in offered.items():
-            if self._entered.get(server) is not tools:
-                self._enter(server, tools)
-        for server in self._entered.keys() - offered.keys():
-            self._index.replace(server, ())
-        self._entered = offered
-        if len(self._index) != sum(map(_is_sought, self._registry.values())):
-            # Two servers have a name in common, and the one whose tool it was gave it up.
-            for server, tools in offered.items():
-                self._enter(server, tools)
+        while self._is_behind():
+            self._step()
+
+    async def catch_up(self) -> None:
+        """The same in slices, with whoever else does it: others on the loop have their turns meanwhile."""
+        pace = Pace()
+        while self._is_behind():
+            self._step()
+            if pace.is_over:
+                await pace.rest()
 
     async def warm_up(self) -> None:
-        """Read every server's tools, one server at a time, so that nobody has to wait for all of them; clients that
-        are greeted and given their list meanwhile come first."""
+        """Read every server's tools, so that nobody has to wait for it; clients that are greeted and given their list
+        meanwhile come first."""
         await asyncio.sleep(_FIRST_THINGS_FIRST)
         await asyncio.to_thread(import_module, "pegboard.search.index")
-        for server in list(self._offered()):
-            # Looked at again each time: meanwhile it may have changed, or somebody searched and all were read.
-            tools = self._offered().get(server)
-            if tools is not None and self._entered.get(server) is not tools:
-                self._enter(server, tools)
-                self._entered[server] = tools
-                await asyncio.sleep(0)
-        self.keep_up()
+        await self.catch_up()
 
     def reconfigured(self) -> None:
         """The configured keywords may be others now, or what the index goes by."""
         if self._semantic() != self._by_meaning:
             self._by_meaning = self._semantic()
-            self._made = None
+            self._made = self._work = None
             self._entered = {}
-        # Whose tools are in the index stays known: a server that is gone has to be struck.
-        self._entered = dict.fromkeys(self._entered, _NOTHING)
         self._generation = -1
+
+    def _is_behind(self) -> bool:
+        return self._work is not None or self._generation != self._registry.generation
+
+    def _step(self) -> None:
+        """One small step of the work that is under way, or the first of what is to be done."""
+        self._work = self._work or self._steps()
+        if next(self._work, _DONE) is _DONE:
+            self._work = None
+
+    def _steps(self) -> Iterator[None]:
+        self._generation = generation = self._registry.generation
+        offered = self._offered()
+        for server, tools in offered.items():
+            made_of = tools, self._keywords_of(server)
+            before = self._entered.get(server)
+            if before is None or before[0] is not tools or before[1] != made_of[1]:
+                yield from self._enter(server, tools)
+                self._entered[server] = made_of
+        for server in self._entered.keys() - offered.keys():
+            yield from self._index.replacing(server, ())
+            del self._entered[server]
+        sought = self._registry.server_tools + sum(map(_is_sought, self._registry.static().values()))
+        if generation == self._registry.generation and len(self._index) != sought:
+            # Two servers have a name in common, and the one whose tool it was gave it up.
+            for server, tools in offered.items():
+                yield from self._enter(server, tools)
 
     def keywords(self, tool: RegisteredTool) -> tuple[str, ...]:
         """Words a tool is to be found by: its own, its server's, the config's."""
@@ -121,8 +145,8 @@ class Finder:
         servers = {name: known.tools for name in self._registry.servers() if (known := self._registry.server(name))}
         return {_OWN: self._registry.static(), **servers}
 
-    def _enter(self, server: str, tools: Mapping[str, RegisteredTool]) -> None:
-        self._index.replace(server, self._documents(tools.values()))
+    def _enter(self, server: str, tools: Mapping[str, RegisteredTool]) -> Iterator[None]:
+        return self._index.replacing(server, self._documents(tools.values()))
 
     def _documents(self, tools: Iterable[RegisteredTool]) -> Iterable[Mapping[str, Any]]:
         for tool in tools:

@@ -28,6 +28,8 @@ class Entry:
     original_name: str
     definition: Mapping[str, Any]
     digest: int
+    # The definition as JSON.
+    text: bytes = field(default=b"", repr=False, compare=False)
 
     @property
     def local_only(self) -> bool:
@@ -198,11 +200,11 @@ def _add(shelf: Shelf, name: str, server: str, own: str, definition: Mapping[str
         logger().error("catalog.entry.duplicate", serverName=server, entry=own)
         return
     try:
-        digest = hash(exactjson.dump(definition))
+        text = exactjson.dump(definition)
     except exactjson.NotJson as exc:
         logger().error("catalog.entry.invalid", serverName=server, reason=str(exc))
         return
-    shelf.entries[name] = Entry(name, server, own, definition, digest)
+    shelf.entries[name] = Entry(name, server, own, definition, hash(text), text)
 
 
 def _text(raw: Any, key: str) -> str | None:

@@ -92,9 +92,26 @@ class ToolIndex:
 
     def replace(self, server: str, tools: Iterable[object]) -> None:
         """Make these the tools of a server, and forget its others. Only what changed is read anew."""
-        wanted = {_key(texts): texts for tool in tools if (texts := document.read(tool, server)) is not None}
-        self._strike([key for key in self._by_server.get(server, ()) if key not in wanted])
-        self._put(wanted.values())
+        for _ in self.replacing(server, tools):
+            pass
+
+    def replacing(self, server: str, tools: Iterable[object]) -> Iterator[None]:
+        """The same in small steps. Until the last one is done, nothing may be sought."""
+        wanted: dict[_Key, Texts] = {}
+        for tool in tools:
+            if (texts := document.read(tool, server)) is not None:
+                wanted[_key(texts)] = texts
+            yield
+        yield from self._striking([key for key in self._by_server.get(server, ()) if key not in wanted])
+        new: list[Texts] = []
+        for texts in wanted.values():
+            if not self._stands(texts):
+                new.append(texts)
+            yield
+        yield from self._striking([_key(texts) for texts in new])
+        for texts in new:
+            self._enter(texts)
+            yield
 
     def search(self, query: str, limit: int = 10) -> list[Hit]:
         """The best tools for a query, best first; equals by name. A query that says nothing finds nothing."""
@@ -153,6 +170,10 @@ class ToolIndex:
         self._by_name.setdefault(texts.name, {})[key] = None
 
     def _strike(self, keys: Iterable[_Key]) -> None:
+        for _ in self._striking(keys):
+            pass
+
+    def _striking(self, keys: Iterable[_Key]) -> Iterator[None]:
         slots = [self._slots.pop(key) for key in keys if key in self._slots]
         if not slots:
             return
@@ -165,7 +186,13 @@ class ToolIndex:
             _drop(self._by_server, entry.server, (entry.server, entry.name))
             _drop(self._by_name, entry.name, (entry.server, entry.name))
             self._entries[slot] = None
-        self._vocabulary.forget([term for term in touched if not self._postings.remove(term, gone)])
+            yield
+        unused: list[int] = []
+        for term in touched:
+            if not self._postings.remove(term, gone):
+                unused.append(term)
+            yield
+        yield from self._vocabulary.forgetting(unused)
         self._unused += slots
         if self._meanings:
             self._meanings.drop(slots)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -41,6 +42,11 @@ class Vocabulary:
 
     def forget(self, numbers: list[int]) -> None:
         """Take out terms that are in no tool, all at once: each list of theirs is gone through once."""
+        for _ in self.forgetting(numbers):
+            pass
+
+    def forgetting(self, numbers: list[int]) -> Iterator[None]:
+        """The same in small steps."""
         if not numbers:
             return
         gone = np.zeros(len(self.terms), dtype=np.bool_)
@@ -50,9 +56,11 @@ class Vocabulary:
             term = self.terms[number]
             del self.numbers[term]
             touched |= _pieces(term)
+            yield
         for piece in touched:
             known = np.asarray(self._by_piece[piece])
             self._by_piece[piece] = array("i", known[~gone[known]].tobytes())
+            yield
         self._unused += numbers
         self._alike.clear()
 

@@ -1,0 +1,96 @@
+"""What is kept of the lists that clients see, and when a list is short."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pegboard import exactjson, lists
+from pegboard.catalog.library import Library
+from pegboard.catalog.registry import ToolRegistry
+from pegboard.config import Settings
+from pegboard.lists import FEW, Lists
+from pegboard.loaded import LoadedTools
+from pegboard.storage import open_storage
+from pegboard.tool import Tool
+from pegboard.view import Filter, Sight
+
+
+class ToolFind(Tool):
+    """The one that finds others."""
+
+    name = "tool_find"
+    description = "Find tools."
+    category = "discovery"
+
+    async def call(self, arguments: Any) -> Any:
+        return arguments
+
+
+class Local(ToolFind):
+    """One that is not for clients on other machines."""
+
+    name = "local_find"
+    local_only = True
+
+
+def tools(count: int, words: str = "") -> list[dict[str, Any]]:
+    schema = {"type": "object"}
+    return [{"name": f"t{number}", "description": words, "inputSchema": schema} for number in range(count)]
+
+
+def build(registry: ToolRegistry) -> Lists:
+    loaded = LoadedTools(open_storage("sqlite").boards, on_change=lambda: None)
+    return Lists(registry, Library(), loaded, hidden=set, settings=Settings)
+
+
+@pytest.mark.parametrize(("count", "searching"), [(FEW - 1, False), (FEW, False), (FEW + 1, True)])
+def test_more_than_thirty_tools_make_a_short_list(count: int, searching: bool) -> None:
+    """Thirty are still listed; with one more they have to be found."""
+    registry = ToolRegistry()
+    registry.register_tool("tool_find", ToolFind())
+    registry.register_mcp_tools("git", tools(count))
+    assert build(registry).searching() is searching
+
+
+def test_a_short_list_holds_only_what_its_client_may_have() -> None:
+    """A tool for clients on this machine is not in the short list of a client on another one."""
+    registry = ToolRegistry()
+    for tool in (ToolFind(), Local()):
+        registry.register_tool(tool.name, tool)
+    registry.register_mcp_tools("git", tools(FEW + 1))
+    here = build(registry)
+    assert here.listed(Sight()).names >= {"tool_find", "local_find"}
+    remote = here.listed(Sight(Filter(remote=True))).names
+    assert "tool_find" in remote
+    assert "local_find" not in remote
+
+
+def test_views_are_kept_up_to_a_number_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many filters there are, what is kept stays within its bounds, and the newest is among it."""
+    monkeypatch.setattr(lists, "_MAX_BYTES", 100_000)
+    registry = ToolRegistry()
+    registry.register_mcp_tools("git", tools(100, "x" * 100))
+    here = build(registry)
+    for number in range(50):
+        view = here.view(Filter.of(server=["git", f"other{number}"]))
+        assert here.view(Filter.of(server=["git", f"other{number}"])) is view
+        kept = [each for _, each in here._views.values()]
+        assert len(kept) == 1 or sum(each.weight for each in kept) <= 100_000
+        assert here._weight == sum(each.weight for each in kept)
+    registry.remove_server_tools("git")
+    for number in range(50):
+        here.view(Filter.of(server=["git", f"other{number}"]))
+    assert here._weight == 0
+
+
+def test_the_text_of_a_view_is_its_definitions() -> None:
+    """What is joined from the tools' own texts is what writing the whole list would give, in both eras."""
+    registry = ToolRegistry()
+    odd = {"name": "odd", "inputSchema": {"type": "object"}, "outputSchema": {"type": "string"}, "x": 2**70}
+    registry.register_mcp_tools("git", [*tools(3), odd])
+    view = build(registry).view(Filter())
+    assert view.definitions_text == exactjson.dump(view.definitions)
+    assert view.handshake_text == exactjson.dump(view.handshake_definitions)
+    assert b"outputSchema" not in view.handshake_text
