@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from pegboard.log import logger
+from pegboard.result import invalid, unavailable
 from pegboard.storage import BoardStore, StorageError
 
+# Named boards with at least one tool.
+MOST_BOARDS = 1_000
 _NAMED = "board:"
 _SESSION = "session:"
 
@@ -24,11 +28,14 @@ def session_board(session: str) -> str:
 
 
 class LoadedTools:
-    """Names of loaded tools by board, in the order they were loaded."""
+    """Names of loaded tools by board, in the order they were loaded.
+
+    A named board changes once its storage has taken the change, and not at all where it refused.
+    """
 
     def __init__(self, store: BoardStore, on_change: Callable[[], None] = lambda: None) -> None:
         self._store = store
-        # Changes are kept in the order they were made.
+        # Changes of named boards are made one after the other.
         self._keeping = asyncio.Lock()
         self._on_change = on_change
         self._boards: dict[str, dict[str, None]] = {}
@@ -44,27 +51,43 @@ class LoadedTools:
 
     async def add(self, board: str, names: Iterable[str]) -> None:
         """Load tools; those that are loaded already stay."""
-        loaded = self._boards.setdefault(board, {})
-        added = [name for name in dict.fromkeys(names) if name not in loaded]
-        loaded.update(dict.fromkeys(added))
-        if added:
-            self._on_change()
-            await self._keep(self._store.add, board, added)
+        async with self._turn(board):
+            added = [name for name in dict.fromkeys(names) if name not in self._boards.get(board, {})]
+            if added:
+                self._check_room(board)
+                await self._keep(self._store.add, board, added)
+                self._boards.setdefault(board, {}).update(dict.fromkeys(added))
+                self._on_change()
 
     async def remove(self, board: str, names: Iterable[str]) -> list[str]:
         """Unload tools; those that were loaded are given back."""
-        loaded = self._boards.get(board, {})
-        removed = [name for name in dict.fromkeys(names) if loaded.pop(name, name) is None]
-        if removed:
-            self._on_change()
-            if not loaded:
-                self._boards.pop(board, None)
-            await self._keep(self._store.remove, board, removed)
+        async with self._turn(board):
+            loaded = self._boards.get(board, {})
+            removed = [name for name in dict.fromkeys(names) if name in loaded]
+            if removed:
+                await self._keep(self._store.remove, board, removed)
+                for name in removed:
+                    del loaded[name]
+                if not loaded:
+                    self._boards.pop(board, None)
+                self._on_change()
         return removed
 
     def leave(self, session: str) -> None:
         """A session is over."""
         self._boards.pop(session_board(session), None)
+
+    def _turn(self, board: str) -> AbstractAsyncContextManager[None]:
+        return self._keeping if board.startswith(_NAMED) else nullcontext()
+
+    def _check_room(self, board: str) -> None:
+        """A named board stays until its last tool is unloaded: whoever names one after the other fills the disk."""
+        if not board.startswith(_NAMED) or board in self._boards:
+            return
+        if sum(name.startswith(_NAMED) for name in self._boards) >= MOST_BOARDS:
+            raise invalid(
+                f"there are {MOST_BOARDS:,} named boards already: unload every tool of one that is not needed"
+            )
 
     async def _keep(
         self, change: Callable[[str, list[str]], Coroutine[Any, Any, None]], board: str, names: list[str]
@@ -72,8 +95,7 @@ class LoadedTools:
         if not board.startswith(_NAMED):
             return
         try:
-            async with self._keeping:
-                await change(board.removeprefix(_NAMED), names)
+            await change(board.removeprefix(_NAMED), names)
         except StorageError as exc:
-            # The board is as it was asked to be; only a restart will not know of it.
             logger().warning("board.save.failed", board=board, reason=str(exc))
+            raise unavailable(f"nothing was changed on board {board.removeprefix(_NAMED)}: {exc}") from exc
