@@ -14,7 +14,7 @@ from memory.peek import peek, peek_all
 from pegboard.result import Conflict, ToolErrorCode, ToolFailure
 from pegboard.storage.database import Connection, Database
 from pegboard.toolsets.memory import Link, Memories
-from pegboard.toolsets.memory.memory import Brief
+from pegboard.toolsets.memory.memory import Brief, ordered
 
 pytestmark = pytest.mark.anyio
 
@@ -677,3 +677,9 @@ async def test_the_status_follows_the_score(
     for _ in range(50):
         memory = await memories.get("a")
     assert 0 <= memory.meta.score <= 100
+
+
+def test_links_of_the_same_worth_are_ordered_by_key() -> None:
+    """Scores count as they are shown: what differs behind the second place is no difference."""
+    links = [Link("b", "see"), Link("a", "see"), Link("c", "see", weight=1.0)]
+    assert keys(ordered(links, {"a": 50.0011, "b": 50.0012, "c": 25.0})) == ["c", "a", "b"]

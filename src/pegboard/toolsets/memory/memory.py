@@ -90,13 +90,22 @@ def moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+_PLACES = 2
+
+
 def shown_score(score: float) -> float:
     """A score as it is shown: two places are enough to compare by."""
-    return round(score, 2)
+    return round(score, _PLACES)
 
 
 def ordered(links: Sequence[Link], scores: Mapping[str, float]) -> list[Link]:
-    """Links with the most useful first: weight times the target's score, then weight, then key."""
-    return sorted(
-        links, key=lambda link: (-link.weight * scores.get(link.key, MISSING_SCORE), -link.weight, link.key, link.type)
-    )
+    """Links with the most useful first: weight times the target's score, then weight, then key.
+
+    Scores count as they are shown: what drifts behind the second place would put equals in another order each time.
+    """
+
+    def place(link: Link) -> tuple[float, float, str, str]:
+        worth = round(link.weight * shown_score(scores.get(link.key, MISSING_SCORE)), _PLACES)
+        return -worth, -link.weight, link.key, link.type
+
+    return sorted(links, key=place)

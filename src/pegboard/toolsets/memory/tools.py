@@ -88,6 +88,7 @@ _LINKS = {
     "examples": [[{"key": "shop:billing:bug:double-charge", "type": "bug", "term": "refund", "weight": 0.8}]],
 }
 _SORT_LINKS = {
+    "type": ["boolean", "string"],
     "enum": [True, False, "true", "false"],
     "description": "Sort links by weight times the score of their target; false leaves them as they were written",
     "default": True,
