@@ -76,6 +76,22 @@ class PostgresServer:
         finally:
             await asyncio.to_thread(self.start)
 
+    @contextlib.contextmanager
+    def hung(self) -> Generator[None]:
+        """Stopped with every connection open inside the block: it neither answers nor ends."""
+        assert self._process is not None
+        server = self._process.pid
+        os.kill(server, signal.SIGSTOP)
+        each = [server, *map(int, Path(f"/proc/{server}/task/{server}/children").read_text("ascii").split())]
+        for process in each[1:]:
+            os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in reversed(each):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGCONT)
+
     def run(self, *statements: str, database: str = _OWNER) -> None:
         """As the server's owner."""
         with psycopg.connect(self._url(_OWNER, database), autocommit=True) as connection:

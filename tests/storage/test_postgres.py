@@ -6,6 +6,7 @@ import json
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncGenerator
 
 import anyio
@@ -133,16 +134,62 @@ async def test_work_that_others_overtake_is_done_again(storage: Storage) -> None
     assert await storage.boards.load() == {"red": ["theirs", "after 1"]}
 
 
-async def test_conflicts_without_end_are_an_error(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_conflicts_without_end_are_an_error(storage: Storage) -> None:
     """Work that is overtaken again and again is given up after a while, and can be tried again."""
-    monkeypatch.setattr(module, "_PATIENCE", 0.1)
 
     def overtaken(_: Connection) -> None:
         raise psycopg.errors.SerializationFailure("could not serialize")
 
     with pytest.raises(StorageError, match="too many others are writing; try again"):
-        await storage.database.write(overtaken)
+        await storage.database.write(overtaken, 0.1)
     assert await storage.boards.load() == {}
+
+
+class Pausing:
+    """Work that has begun, and goes on when the server hangs."""
+
+    def __init__(self) -> None:
+        self.begun, self.go_on = threading.Event(), threading.Event()
+
+    def __call__(self, connection: Connection) -> None:
+        connection.rows("SELECT 1")
+        self.begun.set()
+        self.go_on.wait(60)
+        connection.rows("SELECT 1")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="stops the server's processes")
+async def test_a_server_that_hangs_is_given_up(
+    postgres: PostgresServer, storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is under way, and more than there are connections for, fail; afterwards all is as before."""
+    monkeypatch.setattr(module, "_HUNG_SECONDS", 0.5)
+    monkeypatch.setattr(module, "_CONNECT_SECONDS", 2)
+    work = Pausing()
+    under_way = asyncio.create_task(storage.database.read(work))
+    assert await asyncio.to_thread(work.begun.wait, 60)
+    with anyio.fail_after(120):
+        with postgres.hung():
+            work.go_on.set()
+            calls = [storage.boards.load() for _ in range(16)]
+            found = await asyncio.gather(under_way, *calls, return_exceptions=True)
+        assert {type(each) for each in found} == {StorageError}
+        assert await storage.boards.load() == {}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="stops the server's processes")
+async def test_a_server_that_hangs_keeps_nobody_from_ending(postgres: PostgresServer, postgres_url: str) -> None:
+    """The storage closes though a statement is under way that nobody answers."""
+    storage = open_storage(postgres_url)
+    await storage.open()
+    work = Pausing()
+    under_way = asyncio.create_task(storage.database.read(work))
+    assert await asyncio.to_thread(work.begun.wait, 60)
+    with postgres.hung(), anyio.fail_after(30):
+        work.go_on.set()
+        await storage.close()
+        with pytest.raises(StorageError):
+            await under_way
 
 
 async def test_a_server_that_is_not_there_is_told_within_seconds() -> None:

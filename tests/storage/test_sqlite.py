@@ -1,5 +1,6 @@
 """What is SQLite's own: a file that is made, shared, and refused when it is not ours."""
 
+import asyncio
 import sqlite3
 import stat
 import sys
@@ -215,19 +216,39 @@ async def test_the_file_is_set_up_for_many_processes(path: Path) -> None:
     assert not path.with_name("pegboard.db-wal").exists()
 
 
-async def test_a_writer_that_waits_too_long_is_told_why(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_writer_that_waits_too_long_is_told_why(path: Path) -> None:
     """Another process that never lets go of the file is named as the reason; afterwards all is well."""
-    monkeypatch.setattr(module, "_BUSY_SECONDS", 0.05)
     storage = Storage(SqliteDatabase(path))
     await storage.open()
     holder = sqlite3.Connection(path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     with pytest.raises(StorageError, match=r"locked.*another process is writing") as raised:
-        await storage.catalog.save(RECORD)
+        await storage.database.write(lambda db: db.rows("SELECT 1"), 0.05)
     assert str(path) in raised.value.problem
     holder.execute("ROLLBACK")
     holder.close()
     await storage.catalog.save(RECORD)
+    await storage.close()
+
+
+async def test_every_writer_waits_from_when_it_asked(path: Path) -> None:
+    """One that has waited as long as it may is told so while those before it still wait; reads wait for none."""
+    storage = Storage(SqliteDatabase(path))
+    await storage.open()
+    holder = sqlite3.Connection(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    patient = asyncio.create_task(storage.boards.add("red", ["a"]))
+    await asyncio.sleep(0)
+    done: list[int] = []
+    for number in range(3):
+        with pytest.raises(StorageError, match=r"locked.*another process is writing"):
+            await storage.database.write(lambda _, number=number: done.append(number), 0.05)
+    assert await storage.boards.load() == {}
+    assert not patient.done()
+    holder.execute("ROLLBACK")
+    holder.close()
+    await patient
+    assert (await storage.boards.load(), done) == ({"red": ["a"]}, [])
     await storage.close()
 
 

@@ -18,6 +18,8 @@ Dialect: TypeAlias = Literal["sqlite", "postgres"]
 Value: TypeAlias = str | int | float | bytes | None
 Row: TypeAlias = tuple[Any, ...]
 T = TypeVar("T")
+# Seconds that a piece of work waits for others to be done with the database.
+PATIENCE = 10.0
 
 
 class StorageError(Exception):
@@ -81,9 +83,10 @@ class Database(Protocol):
         """Leave nothing of what was deleted in a log beside the database, if there is one."""
         ...
 
-    async def write(self, work: Callable[[Connection], T]) -> T:
+    async def write(self, work: Callable[[Connection], T], patience: float = PATIENCE) -> T:
         """What this work gives, with all it changed, or an exception and nothing changed.
 
+        For its turn it waits so many seconds at most, from now.
         What it reads stays true until it is done, whoever else writes. Where others came first it is done again
         from the start, so it must change nothing but the database. Its own exceptions come out as they are.
         """

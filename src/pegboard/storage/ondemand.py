@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from pegboard.storage.database import Connection, Database
+from pegboard.storage.database import PATIENCE, Connection, Database
 
 T = TypeVar("T")
 
@@ -49,8 +49,8 @@ class OnDemand:
             await self.open()
         return await self._database.read(work)
 
-    async def write(self, work: Callable[[Connection], T]) -> T:
+    async def write(self, work: Callable[[Connection], T], patience: float = PATIENCE) -> T:
         """What this work gives, with all it changed."""
         if not self._is_open:
             await self.open()
-        return await self._database.write(work)
+        return await self._database.write(work, patience)

@@ -6,7 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any, TypeAlias, TypeVar, cast
 
 import psycopg
@@ -18,21 +18,28 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from pegboard.storage import migrations
 from pegboard.storage.address import PostgresAddress, unreadable
-from pegboard.storage.database import Connection, Dialect, Row, StorageError, Value
+from pegboard.storage.database import PATIENCE, Connection, Dialect, Row, StorageError, Value
 from pegboard.storage.placeholders import with_percents
 from pegboard.storage.text import storable
 from pegboard.storage.threads import Threads
+from pegboard.storage.watchdog import Watchdog
 
 T = TypeVar("T")
 Driver: TypeAlias = psycopg.Connection[Row]
 _CONNECTIONS = 8
 _CONNECT_SECONDS = 5
-# As long as a writer of SQLite waits for its turn.
-_PATIENCE = 10.0
+# Seconds for a statement: the server ends it, and where that hangs, we do.
+_STATEMENT_SECONDS = 30
+_HUNG_SECONDS = _STATEMENT_SECONDS + 5
+# Seconds for what is under way when the storage is closed.
+_GRACE = 3.0
 # A transaction whose connection was lost is done again so often.
 _LOSSES = 3
 _MIGRATING = 0x7065_6762_6F61_7264
-_SESSION = b"SET statement_timeout = '60s'; SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s'"
+_SESSION = (
+    f"SET statement_timeout = '{_STATEMENT_SECONDS}s'; SET lock_timeout = '10s';"
+    " SET idle_in_transaction_session_timeout = '60s'"
+).encode()
 _ADVICE: dict[type[psycopg.Error], str] = {
     errors.InsufficientPrivilege: "let its user make and change tables there, or make it the database's owner",
     errors.DuplicateTable: "give Pegboard a database of its own",
@@ -54,6 +61,7 @@ class PostgresDatabase:
         self._conninfo = _conninfo(self._address)
         self._threads: Threads | None = None
         self._pool: ConnectionPool[Driver] | None = None
+        self._watchdog = Watchdog()
 
     @property
     def name(self) -> str:
@@ -76,9 +84,9 @@ class PostgresDatabase:
             max_size=_CONNECTIONS,
             timeout=_CONNECT_SECONDS,
             reconnect_timeout=_CONNECT_SECONDS,
-            configure=_configure,
+            configure=self._configure,
             # After a restart of the server every connection is a dead one, which nobody notices before it is used.
-            check=ConnectionPool[Driver].check_connection,
+            check=self._check,
             open=True,
         )
 
@@ -87,33 +95,41 @@ class PostgresDatabase:
         threads, self._threads = self._threads, None
         pool, self._pool = self._pool, None
         if threads is not None and pool is not None:
-            await threads.end()
-            await asyncio.to_thread(pool.close)
+            if not await threads.end(_GRACE):
+                # A server that hangs must not keep us from ending.
+                self._watchdog.end()
+                await threads.end(_GRACE)
+            await asyncio.to_thread(pool.close, _GRACE)
 
     async def empty_log(self) -> None:
         """Nothing: its log is the server's."""
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Do work that only reads."""
-        return await self._run(work, read_only=True)
+        return await self._run(work, PATIENCE, read_only=True)
 
-    async def write(self, work: Callable[[Connection], T]) -> T:
+    async def write(self, work: Callable[[Connection], T], patience: float = PATIENCE) -> T:
         """Do work that may write; again from the start, when others came first."""
-        return await self._run(work, read_only=False)
+        return await self._run(work, patience, read_only=False)
 
-    async def _run(self, work: Callable[[Connection], T], *, read_only: bool) -> T:
+    async def _run(self, work: Callable[[Connection], T], patience: float, *, read_only: bool) -> T:
         threads, pool = self._threads, self._pool
         if threads is None or pool is None:
             raise StorageError("the storage is closed")
-        return await threads.run(lambda: self._patiently(pool, work, read_only=read_only))
+        deadline = time.monotonic() + patience
+        try:
+            return await threads.run(lambda: self._patiently(pool, work, deadline, read_only=read_only), patience)
+        except TimeoutError:
+            raise StorageError(f"{self.name} had no connection to spare", "try again") from None
 
-    def _patiently(self, pool: ConnectionPool[Driver], work: Callable[[Connection], T], *, read_only: bool) -> T:
-        deadline = time.monotonic() + _PATIENCE
+    def _patiently(
+        self, pool: ConnectionPool[Driver], work: Callable[[Connection], T], deadline: float, *, read_only: bool
+    ) -> T:
         conflicts = losses = 0
         while True:
             try:
                 # Whoever lost twice queues up with the others who did, instead of losing against them again.
-                return _transaction(pool, work, read_only=read_only, queue=conflicts > 1)
+                return self._transaction(pool, work, read_only=read_only, queue=conflicts > 1)
             except (errors.SerializationFailure, errors.DeadlockDetected) as exc:
                 conflicts += 1
                 if time.monotonic() > deadline:
@@ -121,10 +137,45 @@ class PostgresDatabase:
                 time.sleep(random.uniform(0, min(0.002 * 2**conflicts, 0.1)))  # noqa: S311
             except _Lost as exc:
                 losses += 1
-                if losses == _LOSSES or (exc.committing and not read_only):
+                if losses == _LOSSES or (exc.committing and not read_only) or time.monotonic() > deadline:
                     raise self._lost(exc) from exc
             except psycopg.Error as exc:
                 raise self._explained(exc) from exc
+
+    def _transaction(
+        self, pool: ConnectionPool[Driver], work: Callable[[Connection], T], *, read_only: bool, queue: bool
+    ) -> T:
+        driver = pool.getconn()
+        committing = False
+        try:
+            # Serializable, so that what is read stays true until the end, as under SQLite's write lock.
+            driver.isolation_level = IsolationLevel.REPEATABLE_READ if read_only else IsolationLevel.SERIALIZABLE
+            driver.read_only = read_only
+            connection = PostgresConnection(driver, self._watchdog)
+            if queue:
+                # The only kind of lock that can be waited for before the transaction has chosen the moment it sees.
+                connection.execute("LOCK TABLE pegboard_schema IN SHARE ROW EXCLUSIVE MODE")
+            result = work(connection)
+            committing = True
+            with self._watchdog.watch(driver.fileno(), _HUNG_SECONDS):
+                driver.commit()
+            return result
+        except BaseException as exc:
+            if isinstance(exc, psycopg.Error) and driver.closed:
+                raise _Lost(committing=committing) from exc
+            with suppress(psycopg.Error), self._watchdog.watch(driver.fileno(), _CONNECT_SECONDS):
+                driver.rollback()
+            raise
+        finally:
+            pool.putconn(driver)
+
+    def _configure(self, driver: Driver) -> None:
+        with self._watchdog.watch(driver.fileno(), _CONNECT_SECONDS):
+            _configure(driver)
+
+    def _check(self, driver: Driver) -> None:
+        with self._watchdog.watch(driver.fileno(), _CONNECT_SECONDS):
+            ConnectionPool[Driver].check_connection(driver)
 
     def _set_up(self) -> None:
         try:
@@ -169,25 +220,32 @@ class PostgresConnection:
 
     dialect: Dialect = "postgres"
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, watchdog: Watchdog) -> None:
         self._driver = driver
+        self._watchdog = watchdog
 
     def rows(self, sql: str, *params: Value) -> list[Row]:
         """Every row of a query."""
-        return self._driver.execute(with_percents(sql), storable(params)).fetchall()
+        with self._in_time():
+            return self._driver.execute(with_percents(sql), storable(params)).fetchall()
 
     def row(self, sql: str, *params: Value) -> Row | None:
         """The first row, if there is one."""
-        return self._driver.execute(with_percents(sql), storable(params)).fetchone()
+        with self._in_time():
+            return self._driver.execute(with_percents(sql), storable(params)).fetchone()
 
     def execute(self, sql: str, *params: Value) -> int:
         """Change something; how many rows it was."""
-        return max(self._driver.execute(with_percents(sql), storable(params)).rowcount, 0)
+        with self._in_time():
+            return max(self._driver.execute(with_percents(sql), storable(params)).rowcount, 0)
 
     def execute_many(self, sql: str, params: Sequence[Sequence[Value]]) -> None:
         """The same statement for each of these."""
-        with self._driver.cursor() as cursor:
+        with self._in_time(), self._driver.cursor() as cursor:
             cursor.executemany(with_percents(sql), list(map(storable, params)))
+
+    def _in_time(self) -> AbstractContextManager[None]:
+        return self._watchdog.watch(self._driver.fileno(), _HUNG_SECONDS)
 
 
 class _Lost(Exception):  # noqa: N818  it says what happened to the connection
@@ -230,30 +288,6 @@ def _configure(driver: Driver) -> None:
     driver.adapters.register_loader("numeric", _Number)
     driver.execute(_SESSION)
     driver.commit()
-
-
-def _transaction(pool: ConnectionPool[Driver], work: Callable[[Connection], T], *, read_only: bool, queue: bool) -> T:
-    driver = pool.getconn()
-    committing = False
-    try:
-        # Serializable, so that what is read stays true until the end, as under SQLite's write lock.
-        driver.isolation_level = IsolationLevel.REPEATABLE_READ if read_only else IsolationLevel.SERIALIZABLE
-        driver.read_only = read_only
-        if queue:
-            # The only kind of lock that can be waited for before the transaction has chosen the moment it sees.
-            driver.execute("LOCK TABLE pegboard_schema IN SHARE ROW EXCLUSIVE MODE")
-        result = work(PostgresConnection(driver))
-        committing = True
-        driver.commit()
-        return result
-    except BaseException as exc:
-        if isinstance(exc, psycopg.Error) and driver.closed:
-            raise _Lost(committing=committing) from exc
-        with suppress(psycopg.Error):
-            driver.rollback()
-        raise
-    finally:
-        pool.putconn(driver)
 
 
 def _migrate(driver: Driver, name: str) -> None:

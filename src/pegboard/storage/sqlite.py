@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from pegboard.storage import migrations
-from pegboard.storage.database import Connection, Dialect, Row, StorageError, Value
+from pegboard.storage.database import PATIENCE, Connection, Dialect, Row, StorageError, Value
 from pegboard.storage.text import storable
 from pegboard.storage.threads import Threads
 
 T = TypeVar("T")
 _CACHE_KIB = 8192
-_BUSY_SECONDS = 10.0
 _READERS = 4
 _EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 _ADVICE = {
@@ -75,12 +74,23 @@ class SqliteDatabase:
         file = self._file()
         return await file.reading.run(lambda: self._guarded(lambda: _in_transaction(file.reader(), "BEGIN", work)))
 
-    async def write(self, work: Callable[[Connection], T]) -> T:
-        """Do work that may write, when all before it is done."""
+    async def write(self, work: Callable[[Connection], T], patience: float = PATIENCE) -> T:
+        """Do work that may write, when all before it is done; each waits so long from when it was asked, not longer
+        because others waited before it."""
         file = self._file()
-        # With the write lock from the start: what the work reads cannot be changed before it writes.
-        begin = "BEGIN IMMEDIATE"
-        return await file.writing.run(lambda: self._guarded(lambda: _in_transaction(file.writer(), begin, work)))
+        deadline = time.monotonic() + patience
+
+        def transaction() -> T:
+            db = file.writer()
+            db.execute(f"PRAGMA busy_timeout = {max(int((deadline - time.monotonic()) * 1000), 1)}")
+            # With the write lock from the start: what the work reads cannot be changed before it writes.
+            return _in_transaction(db, "BEGIN IMMEDIATE", work)
+
+        try:
+            return await file.writing.run(lambda: self._guarded(transaction), patience)
+        except TimeoutError:
+            busy = f"{self.path} cannot be used as storage: database is locked"
+            raise StorageError(busy, _ADVICE[sqlite3.SQLITE_BUSY]) from None
 
     def _file(self) -> _OpenFile:
         if self._open_file is None:
@@ -189,7 +199,7 @@ def _make(path: Path) -> None:
 
 def _connect(path: Path) -> sqlite3.Connection:
     # Transactions begin where we say so. A connection is used by one thread at a time, but closed by another.
-    return sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    return sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
 
 
 def _in_transaction(db: sqlite3.Connection, begin: str, work: Callable[[Connection], T]) -> T:
@@ -206,7 +216,7 @@ def _in_transaction(db: sqlite3.Connection, begin: str, work: Callable[[Connecti
 
 def _use_wal(db: sqlite3.Connection) -> None:
     """Of several processes that open a new file at once, SQLite lets one switch and turns the others away unheard."""
-    deadline = time.monotonic() + _BUSY_SECONDS
+    deadline = time.monotonic() + PATIENCE
     while True:
         try:
             db.execute("PRAGMA journal_mode = WAL")

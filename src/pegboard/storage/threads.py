@@ -17,12 +17,22 @@ class Threads:
     def __init__(self, name: str, count: int) -> None:
         self._executor = ThreadPoolExecutor(count, thread_name_prefix=f"pegboard-{name}")
 
-    async def run(self, work: Callable[[], T]) -> T:
-        """Do this in a thread. Given up while it runs, it is still done to its end."""
-        # What is logged there belongs to whoever asked.
-        context = contextvars.copy_context()
-        return await asyncio.get_running_loop().run_in_executor(self._executor, context.run, work)
+    async def run(self, work: Callable[[], T], patience: float | None = None) -> T:
+        """Do this in a thread. Given up while it runs, it is still done to its end.
 
-    async def end(self) -> None:
-        """Finish what is under way."""
-        await asyncio.to_thread(self._executor.shutdown)
+        With patience, what has not begun after so many seconds is never begun: `TimeoutError`.
+        """
+        # What is logged there belongs to whoever asked.
+        waiting = self._executor.submit(contextvars.copy_context().run, work)
+        future = asyncio.wrap_future(waiting)
+        if patience is not None:
+            await asyncio.wait({future}, timeout=patience)
+            if not future.done() and waiting.cancel():
+                raise TimeoutError("everything before it took too long")
+        return await future
+
+    async def end(self, patience: float | None = None) -> bool:
+        """Finish what is under way, within so many seconds; whether it is."""
+        ending = asyncio.ensure_future(asyncio.to_thread(self._executor.shutdown))
+        done, _ = await asyncio.wait({ending}, timeout=patience)
+        return bool(done)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 from unicodedata import normalize
 
+from pegboard.log import logger
 from pegboard.result import Conflict, invalid
-from pegboard.storage.database import Connection, Database
+from pegboard.storage.database import Connection, Database, StorageError
 from pegboard.toolsets.checked import checked_choice, checked_number, checked_text
 from pegboard.toolsets.memory.check import (
     MAX_KEY,
@@ -38,6 +39,8 @@ from pegboard.toolsets.memory.table import namespaces
 T = TypeVar("T")
 ORDERS = ("key", "recent")
 MAX_LIMIT = 100
+# Seconds that a count of accesses waits for its turn.
+_COUNTING = 0.25
 MAX_DEPTH, MAX_BREADTH, MAX_TOTAL = 6, 20, 50
 
 
@@ -108,11 +111,13 @@ class Memories:
         """One memory in full; that it was looked at counts for its score."""
         key = checked_key(key)
 
-        def work(desk: Desk) -> Memory:
-            desk.table.accessed(desk.existing(key).id, desk.now)
-            return desk.memory(desk.existing(key), sort_links=sort_links)
+        def work(desk: Desk) -> tuple[int, Memory]:
+            kept = desk.existing(key).accessed(desk.now)
+            return kept.id, desk.memory(kept, sort_links=sort_links)
 
-        return await self._write(namespace, work)
+        number, memory = await self._read(namespace, work)
+        await self._count(namespace, lambda desk: desk.table.accessed(number, desk.now))
+        return memory
 
     async def update(
         self,
@@ -226,14 +231,18 @@ class Memories:
         wide = checked_number(breadth, "breadth", 1, MAX_BREADTH)
         most = checked_number(total, "total", 1, MAX_TOTAL)
 
-        def work(desk: Desk) -> Sequence[Step]:
-            root = desk.existing(key)
-            desk.table.accessed(root.id, desk.now)
-            steps = desk.walk(desk.existing(key), far, wide, most, sort_links=sort_links)
-            desk.table.traversed([number for number, _ in steps[1:]])
-            return [step for _, step in steps]
+        def work(desk: Desk) -> list[tuple[int, Step]]:
+            return desk.walk(desk.existing(key).accessed(desk.now), far, wide, most, sort_links=sort_links)
 
-        return await self._write(namespace, work)
+        steps = await self._read(namespace, work)
+        numbers = [number for number, _ in steps]
+
+        def count(desk: Desk) -> None:
+            desk.table.accessed(numbers[0], desk.now)
+            desk.table.traversed(numbers[1:])
+
+        await self._count(namespace, count)
+        return [step for _, step in steps]
 
     def now(self) -> float:
         """The time as memories have it."""
@@ -310,6 +319,14 @@ class Memories:
 
     async def _write(self, namespace: str | None, work: Callable[[Desk], T]) -> T:
         return await self._database.write(self._at_desk(namespace, work))
+
+    async def _count(self, namespace: str | None, work: Callable[[Desk], None]) -> None:
+        """Count that memories were looked at, where that can be done at once: who reads does not wait for who writes,
+        and can read on where nothing can be written."""
+        try:
+            await self._database.write(self._at_desk(namespace, work), _COUNTING)
+        except StorageError as exc:
+            logger().debug("memory.access.not_counted", reason=str(exc))
 
     def _at_desk(self, namespace: str | None, work: Callable[[Desk], T]) -> Callable[[Connection], T]:
         space = checked_namespace(self.namespace if namespace is None else namespace)

@@ -7,7 +7,7 @@ counted when they are asked for, so they are always true.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from pegboard.storage.database import Connection
@@ -40,6 +40,10 @@ class Kept(Entry):
     """A row of `memories`."""
 
     text: str
+
+    def accessed(self, now: float) -> Kept:
+        """The same after somebody looked at it."""
+        return replace(self, access_count=self.access_count + 1, last_accessed_at=now)
 
 
 @dataclass(frozen=True, slots=True)
