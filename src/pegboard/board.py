@@ -513,10 +513,10 @@ class Board:
         shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "…"
         if wanted.remote and (there := self.registry.get(name)) is not None and there.local_only:
             return UnknownTool(refusal_of_remote(name))
+        find = " Use tool_find to search for tools." if "tool_find" in self.registry.static() else ""
         if renamed := self.settings.renamed.get(name) or FORMER_NAMES.get(name):
-            return UnknownTool(
-                f'Unknown tool "{shown}": it is called "{renamed}" now{await self._state(renamed, wanted)}.'
-            )
+            state = await self._state(renamed, wanted)
+            return UnknownTool(f'Unknown tool "{shown}": it is called "{renamed}" now{state}.{find}')
         if SEPARATOR in name and parse(name) is None:
             return UnknownTool(
                 f'"{shown}" cannot be a tool: a server\'s tool is called server__tool.', ToolErrorCode.INVALID_INPUT
@@ -525,7 +525,6 @@ class Board:
             await self.finder.catch_up()
         close = nearest(name[:_SHOWN], self._candidates(name, wanted))
         hint = f" Did you mean {', '.join(close)}?" if close else ""
-        find = " Use tool_find to search for tools." if "tool_find" in self.registry.static() else ""
         return UnknownTool(f'Unknown tool "{shown}".{hint}{find}')
 
     async def _state(self, renamed: str, wanted: Filter) -> str:

@@ -175,3 +175,11 @@ async def test_a_refusal_says_no_more_than_the_caller_said(tmp_path: Path, monke
             assert str(tmp_path) not in failed.value.error.message
             said.add(failed.value.error.message.replace(repr(path), "…"))
     assert "path …: there is no openspec folder there; `openspec init` makes one" in said
+
+
+def test_only_clients_of_this_machine_are_told_where_a_folder_is(tmp_path: Path) -> None:
+    """Others are told where it is within the workspace."""
+    found, below = project(tmp_path), project(tmp_path / "below")
+    assert workspace(tmp_path).shown(found) == str(found)
+    there = workspace(tmp_path, elsewhere=True)
+    assert (there.shown(found), there.shown(below)) == ("openspec", "below/openspec")

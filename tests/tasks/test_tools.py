@@ -330,6 +330,15 @@ async def test_old_names_lead_to_the_new_ones(tmp_path: Path) -> None:
         assert "not installed" not in str(failed.value)
 
 
+async def test_describing_an_old_name_says_the_new_one_and_where_to_search(tmp_path: Path) -> None:
+    """Whoever has old names in mind may want others, too."""
+    async with open_gateway(tmp_path, {}, toolsets=["discovery", "tasks"]) as gateway:
+        async with http_client(gateway.mcp) as client:
+            answer = await client.call("tool_describe", {"name": "go_ent_registry_next"})
+    assert 'it is called "registry_next" now' in str(answer)
+    assert "tool_find" in str(answer)
+
+
 async def test_beside_the_other_toolsets_everyday_words_find_them(tmp_path: Path) -> None:
     """`tool_find` knows what an agent would ask for, among a server's tools and all of Pegboard's own."""
     root = whole(tmp_path / "project")

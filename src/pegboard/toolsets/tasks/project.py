@@ -79,6 +79,13 @@ class Project:
         # Whoever has other projects open does not mean ours, unless they say so.
         return self._own() if named is None or bounds is None else _first(bounds)
 
+    def shown(self, folder: Path) -> str:
+        """A folder as its caller may know it: who is on another machine does not learn where the workspace is."""
+        if not self._is_elsewhere():
+            return str(folder)
+        base = self._base()
+        return folder.relative_to(base).as_posix() if folder.is_relative_to(base) else folder.name
+
     def _bounds(self, named: Sequence[str] | None) -> _Bounds | None:
         """What the caller stays within, if anything."""
         roots = [_resolved(folder) for each in named or () if (folder := _local(each)) is not None]

@@ -55,7 +55,7 @@ class RegistryInit(TaskTool):
         made = await self._registry.init(arguments.get("path"))
         there = "an empty registry now: registry_sync fills it" if made.created else "a registry already"
         return {
-            "folder": str(made.folder),
+            "folder": self._registry.project.shown(made.folder),
             "created": made.created,
             "changes": made.changes,
             "tasks": made.tasks,
