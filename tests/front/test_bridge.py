@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import signal
 import subprocess
@@ -12,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from harness import eventually, serving, toy, write_config
+from harness import eventually, open_gateway, serving, toy, write_config
+from pegboard.front.proof import prove
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}}
@@ -68,6 +71,28 @@ async def test_what_is_under_way_fails_when_the_gateway_dies(tmp_path: Path) -> 
         assert process.stdout.read() == ""
         assert process.stderr is not None
         assert "gateway" in process.stderr.read()
+
+
+@pytest.mark.parametrize(
+    "said", [b"[" * 100_000, b"oops", b"[]", b'{"board": {}}'], ids=["deep", "text", "list", "odd"]
+)
+async def test_whatever_a_bridge_says_of_itself_the_gateway_goes_on(tmp_path: Path, said: bytes) -> None:
+    """A greeting that is none ends the connection, and is no fault of the gateway."""
+    faults: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
+    async with open_gateway(tmp_path, {}) as gateway:
+        front = gateway.front
+        reader, writer = await asyncio.open_connection("127.0.0.1", front.bridge)
+        writer.write(b"challenge\n")
+        async with asyncio.timeout(LIMIT):
+            proof, _, theirs = (await reader.readline()).strip().partition(b" ")
+            assert proof == prove(front.token, "gateway", b"challenge")
+            writer.write(prove(front.token, "bridge", theirs) + b"\n" + said + b"\n")
+            writer.write_eof()
+            assert await reader.read() == b""
+        writer.close()
+        gc.collect()
+    assert faults == []
 
 
 async def test_a_client_that_leaves_is_no_failure(tmp_path: Path) -> None:
