@@ -35,8 +35,9 @@ class Bridge:
         self.process.stdin.flush()
 
     def hear(self) -> dict[str, Any]:
+        """The next answer; notifications come when they come."""
         assert self.process.stdout is not None
-        return json.loads(self.process.stdout.readline())
+        return next(message for line in self.process.stdout if "id" in (message := json.loads(line)))
 
     def greet(self) -> None:
         self.say("initialize", HELLO, id=0)

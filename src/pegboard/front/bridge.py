@@ -20,7 +20,6 @@ from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from pegboard.config.runfile import find_gateways, forget
 from pegboard.front.proof import prove
 
 if TYPE_CHECKING:
@@ -207,6 +206,8 @@ def _request_id(message: object) -> str | None:
 
 def _reach(config: Path, said: dict[str, str | None]) -> socket.socket | None:
     """A gateway that proves to be the one which wrote its run file: its port may be somebody else's by now."""
+    from pegboard.config.runfile import find_gateways, forget
+
     for file, gateway in find_gateways(config):
         try:
             link = socket.create_connection(("127.0.0.1", gateway.bridge), timeout=2)
