@@ -74,9 +74,7 @@ async def test_what_is_under_way_fails_when_the_gateway_dies(tmp_path: Path) -> 
         assert "gateway" in process.stderr.read()
 
 
-@pytest.mark.parametrize(
-    "said", [b"[" * 100_000, b"oops", b"[]", b'{"board": {}}'], ids=["deep", "text", "list", "odd"]
-)
+@pytest.mark.parametrize("said", [b"[" * 20_000, b"oops", b"[]", b'{"board": {}}'], ids=["deep", "text", "list", "odd"])
 async def test_whatever_a_bridge_says_of_itself_the_gateway_goes_on(tmp_path: Path, said: bytes) -> None:
     """A greeting that is none ends the connection, and is no fault of the gateway."""
     faults: list[dict[str, Any]] = []
