@@ -95,9 +95,14 @@ def test_a_config_edit_reads_only_the_servers_whose_keywords_changed(monkeypatch
     for server in keywords:
         registry.register_mcp_tools(server, [tool("sing", "Sing"), tool("jump", "Jump")])
     assert found(finder, "music") == ["alpha__sing"]
-    seen: list[str] = []
+    seen: list[str | None] = []
     read = document.read
-    monkeypatch.setattr(document, "read", lambda tool, server=None: (seen.append(server), read(tool, server))[1])
+
+    def count(tool: object, server: str | None = None) -> document.Texts | None:
+        seen.append(server)
+        return read(tool, server)
+
+    monkeypatch.setattr(document, "read", count)
     finder.reconfigured()
     assert found(finder, "music") == ["alpha__sing"]
     assert seen == []
