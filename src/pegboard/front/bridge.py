@@ -38,13 +38,13 @@ _MAX_GREETING = 32 * 1024
 
 @contextlib.asynccontextmanager
 async def bridgehead(
-    server: GatewayServer, shortcut: Callable[[Address], LineWay | None], token: str
+    server: GatewayServer, shortcut: Callable[[Address], LineWay | None], token: str, lines: set[LineClient]
 ) -> AsyncGenerator[int]:
-    """The gateway's side, which takes whoever knows the token: gives its port."""
+    """The gateway's side, which takes whoever knows the token: gives its port; who is connected is among the lines."""
     clients: set[asyncio.Task[None]] = set()
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(_serve(server, shortcut, token, reader, writer))
+        task = asyncio.get_running_loop().create_task(_serve(server, shortcut, lines, token, reader, writer))
         clients.add(task)
         task.add_done_callback(clients.discard)
 
@@ -61,6 +61,7 @@ async def bridgehead(
 async def _serve(
     server: GatewayServer,
     shortcut: Callable[[Address], LineWay | None],
+    lines: set[LineClient],
     token: str,
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
@@ -84,9 +85,11 @@ async def _serve(
         address = Address(query, name if isinstance(name, str) and is_board_name(name) else None)
         client = LineClient(write, entrance(server, address), shortcut(address))
         reading = asyncio.get_running_loop().create_task(_read(client, reader))
+        lines.add(client)
         try:
             await client.serve()
         finally:
+            lines.discard(client)
             reading.cancel()
     except (TimeoutError, ConnectionError, EOFError, ValueError, AttributeError, RecursionError):
         pass

@@ -46,9 +46,12 @@ from pegboard.names import is_board_name
 from pegboard.protocol.client import Address, query_problem
 from pegboard.protocol.exactbody import ExactBody
 from pegboard.protocol.gateway import GatewayServer
+from pegboard.protocol.lines import LineClient
 from pegboard.protocol.sessions import Sessions
 
 _GRACE = 2
+# How many seconds calls have that are under way when we are told to stop.
+_FINISH = 5.0
 
 
 class HttpFront:
@@ -69,6 +72,7 @@ class HttpFront:
         hosts = AllowedHosts(host, (*board.settings.hosts, *allowed))
         self.shutdown = Shutdown(_behind_proxies(self._make_app(hosts)))
         self.full_way: ASGIApp = self.shutdown
+        self._lines: set[LineClient] = set()
         self.connections = Connections()
         self.app, self.protocol = self.full_way, protocol_for(BoundedProtocol, all_connections=self.connections)
         if is_open():
@@ -83,6 +87,7 @@ class HttpFront:
             server=self.server,
             clients=self._clients,
             way=self._way,
+            shutdown=self.shutdown,
         )
 
     def _count(self, sessions: int) -> None:
@@ -105,7 +110,7 @@ class HttpFront:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """Everything that has to run while requests come in; it is no ASGI lifespan, which a hurried exit skips."""
-        async with self._manager.run(), bridgehead(self.server, self._line_way, self.token) as self.bridge:
+        async with self._manager.run(), self._bridgehead() as self.bridge:
             watching = [asyncio.create_task(self.config.watch()), asyncio.create_task(self.connections.watch())]
             try:
                 yield
@@ -113,6 +118,13 @@ class HttpFront:
                 self.shutdown.has_begun = True
                 for task in watching:
                     task.cancel()
+
+    def _bridgehead(self) -> contextlib.AbstractAsyncContextManager[int]:
+        return bridgehead(self.server, self._line_way, self.token, self._lines)
+
+    async def finish(self) -> None:
+        """Take no more requests, and let the calls under way finish, if that does not take too long."""
+        await asyncio.gather(self.shutdown.finish(_FINISH), *(client.settle(_FINISH) for client in self._lines))
 
     def _line_way(self, address: Address) -> LineWay | None:
         """The short way of a client that comes over the bridge."""
@@ -164,8 +176,13 @@ async def serve(
 ) -> None:
     """Serve until a signal says stop."""
     front = HttpFront(board, config_path, host, allowed)
-    stopping = asyncio.Event()
-    with _signals(stopping.set, front.config.reload_soon):
+    stopping, hurrying = asyncio.Event(), asyncio.Event()
+
+    def stop() -> None:
+        # A second signal waits for nothing.
+        (hurrying if stopping.is_set() else stopping).set()
+
+    with _signals(stop, front.config.reload_soon):
         async with board:
             server = _Uvicorn(uvicorn_config(front))
             async with front.running():
@@ -174,6 +191,9 @@ async def serve(
                 with _announce(config_path, RunningGateway(os.getpid(), url, front.bridge, front.token)):
                     ready(url)
                     await _first(stopping.wait(), serving)
+                finishing = asyncio.get_running_loop().create_task(front.finish())
+                await _first(hurrying.wait(), finishing)
+                finishing.cancel()
             # Clients' streams have ended with their sessions: nothing is left to wait for.
             server.should_exit = True
             await serving

@@ -20,6 +20,7 @@ from pegboard.front.body import has_too_many_values, replayed
 from pegboard.front.guard import Guard
 from pegboard.front.known import Door, Known, KnownClients
 from pegboard.front.plainway import PlainWay, refusal, taken_back
+from pegboard.front.shutdown import Shutdown
 from pegboard.names import is_board_name
 from pegboard.protocol import envelope
 from pegboard.protocol.client import UNDER_WAY, Address, Handover, query_problem
@@ -83,8 +84,10 @@ class Shortcut:
         server: GatewayServer,
         clients: KnownClients,
         way: PlainWay,
+        shutdown: Shutdown,
     ) -> None:
         self._app = app
+        self._shutdown = shutdown
         self._guard = guard
         self._sessions = sessions
         self._server = server
@@ -120,10 +123,13 @@ class Shortcut:
 
     async def outcome(self, admitted: Admitted, request: Request, begun: Begun) -> bytes | PlainCall | None:
         """The answer to a request, or what has to go on the full way."""
+        self._shutdown.begin()
         try:
             answer = await begun
         except GivenUp:
             return refusal(request, REQUEST_CANCELLED, "Request cancelled")
+        finally:
+            self._shutdown.end()
         if admitted.session is not None and (session := admitted.session()) is not None:
             session.touch()
         return answer
@@ -134,7 +140,7 @@ class Shortcut:
 
     def admission(self, scope: Scope) -> Admitted | None:
         """What is known from a request's headers; `None` where the full way has to look at them."""
-        if not scope["path"].startswith("/mcp"):
+        if not scope["path"].startswith("/mcp") or self._shutdown.has_begun:
             return None
         headers = scope["headers"]
         peer = scope.get("client")

@@ -8,20 +8,56 @@ import contextlib
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from pegboard.protocol.client import UNDER_WAY
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
+
+_LISTEN = b"subscriptions/listen"
 
 
 class Shutdown:
-    """Stands before the full way. Sessions and servers end first: what still comes, or is under way, has to fail."""
+    """Stands before the full way and counts the requests under way, which may finish before sessions and servers end.
+    Streams that stand open until somebody closes them do not count."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self.has_begun = False
+        self._under_way = 0
+        self._idle = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self.has_begun:
+        # A call that was begun before goes on.
+        if self.has_begun and UNDER_WAY not in scope:
             await stopping_response()(scope, receive, send)
             return
+        if _is_standing(scope):
+            await self._serve(scope, receive, send)
+            return
+        self.begin()
+        try:
+            await self._serve(scope, receive, send)
+        finally:
+            self.end()
+
+    def begin(self) -> None:
+        """A request is under way."""
+        self._under_way += 1
+
+    def end(self) -> None:
+        """It is over."""
+        self._under_way -= 1
+        if not self._under_way:
+            self._idle.set()
+
+    async def finish(self, grace: float) -> None:
+        """Take no more requests, and wait so many seconds at most for those that are under way."""
+        self.has_begun = True
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(grace):
+                while self._under_way:
+                    self._idle.clear()
+                    await self._idle.wait()
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await self._app(scope, receive, send)
         except (Exception, asyncio.CancelledError):
@@ -29,6 +65,13 @@ class Shutdown:
             if not self.has_begun:
                 raise
             await _end(scope, receive, send)
+
+
+def _is_standing(scope: Scope) -> bool:
+    headers = dict(scope.get("headers", ()))
+    if scope.get("method") == "GET":
+        return b"text/event-stream" in headers.get(b"accept", b"")
+    return headers.get(b"mcp-method", b"").strip() == _LISTEN
 
 
 async def _end(scope: Scope, receive: Receive, send: Send) -> None:

@@ -149,9 +149,7 @@ class LineClient:
 
     async def end(self) -> None:
         """The client will say no more; what it asked is still answered, if that does not take long."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LAST_ANSWERS):
-                await self._quiet.wait()
+        await self.settle(LAST_ANSWERS)
         self._ended = True
         if self._timer is not None:
             self._timer.cancel()
@@ -159,6 +157,12 @@ class LineClient:
             self._stream.close()
         else:
             self._over.set()
+
+    async def settle(self, limit: float) -> None:
+        """Wait until everything is answered, so many seconds at most."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(limit):
+                await self._quiet.wait()
 
     async def serve(self) -> None:
         """Answer until the client is gone."""
