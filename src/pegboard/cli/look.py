@@ -23,7 +23,7 @@ from pegboard.cli.common import (
 from pegboard.cli.show import Rows, ago, coloured, one_line
 
 # The states as people say them; `--json` and REST have the exact ones.
-_STATES = {
+_STATES: dict[str, str] = {
     **dict.fromkeys(("registered", "connected", "idle"), "ready"),
     **dict.fromkeys(("unreachable", "lost"), "unreachable"),
     "connecting": "starting",
