@@ -108,7 +108,8 @@ def _show_servers(data: dict[str, Any]) -> None:
     for row in data["servers"]:
         latency = "" if row["latencyMs"] is None else f"{row['latencyMs']:.0f} ms"
         count = str(row["tools"]) if row["seen"] else "?"
-        state = coloured(_STATES.get(row["state"], row["state"]))
+        exact = str(row["state"])
+        state = coloured(_STATES.get(exact, exact))
         rows.add(row["name"], state, count, ago(row["lastSeen"]), latency, _note(row))
     rows.show()
 
