@@ -77,10 +77,11 @@ class Model:
         return 50 * (1 - 0.05 * (1 - math.exp(-quarters))) + 10 * f / (f + 1) + 5 * d / (d + 5)
 
     def in_order(self, note: Note, now: float) -> list[Link]:
-        """Sorted as links are shown."""
+        """Sorted as links are shown, by scores of two places."""
 
         def place(link: Link) -> tuple[float, float, str, str]:
-            return (-link.weight * self.score(link.key, now), -link.weight, link.key, link.type)
+            worth = round(link.weight * round(self.score(link.key, now), 2), 2)
+            return -worth, -link.weight, link.key, link.type
 
         return sorted(note.links.values(), key=place)
 
