@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from catalog.ear import listening
+from pegboard import exactjson
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.result import ToolError, ToolErrorCode, ToolResult, unavailable
 from pegboard.tool import Disposable, LanguageModelTextPart, LanguageModelToolResult, ResultTool, Tool
@@ -190,6 +191,8 @@ def test_invoke_never_raises(arguments: dict[str, Any]) -> None:
         ({"index": 1, "sessionId": 5}, "sessionId: "),
         ({"index": 1, "other": 5}, "other"),
         ({"index": -(2**70)}, "index: "),
+        (exactjson.parse('{"index": 1e400}'), "index: the number 1e400… is too large"),
+        (exactjson.parse('{"index": %s}' % ("7" * 5000)), "index: the number 77777777777777777777… is too large"),
     ],
 )
 async def test_input_is_checked_before_the_call(arguments: dict[str, Any] | None, words: str) -> None:

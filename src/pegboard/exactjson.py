@@ -11,6 +11,7 @@ SDK can read, `fill_placeholders` and `resolve_placeholders` undo it.
 from __future__ import annotations
 
 import json
+import math
 import re
 import secrets
 from collections.abc import Callable, Iterable
@@ -170,6 +171,18 @@ def well_formed(value: Any, *, but: type[str] | None = None) -> Any:
     if isinstance(value, (list, tuple)):
         return [well_formed(item, but=but) for item in cast("list[Any]", value)]
     return value
+
+
+def as_floats(value: Any) -> Any:
+    """The value with a plain float for each `Number`, for whoever computes with it; `NotJson` if one is too large."""
+    if isinstance(value, Number):
+        number = float(value)
+        if math.isinf(number):
+            raise NotJson(f"the number {value.digits[:20]}… is too large")
+        return number
+    if isinstance(value, dict):
+        return {key: as_floats(item) for key, item in cast("dict[Any, Any]", value).items()}
+    return [as_floats(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def is_well_formed(value: Any) -> bool:

@@ -105,10 +105,15 @@ class Tool(ABC):
         """The input as `call` takes it; one that does not fit the schema is refused, naming the parameter."""
         if not isinstance(arguments, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise invalid(f"the arguments must be an object, found {type(arguments).__name__}")
-        given: dict[str, Any] = _with_integers(dict(arguments), self.input_schema)
-        for name, value in given.items():
+        given: dict[str, Any] = {}
+        for name, value in arguments.items():
+            try:
+                given[name] = exactjson.as_floats(value)
+            except exactjson.NotJson as exc:
+                raise invalid(f"{exactjson.well_formed(name)}: {exc}") from None
             if not (exactjson.is_well_formed(name) and exactjson.is_well_formed(value)):
                 raise invalid(f"{exactjson.well_formed(name)}: it is not valid Unicode: half of a surrogate pair")
+        given = _with_integers(given, self.input_schema)
         self._validate(given)
         return given
 
