@@ -20,12 +20,13 @@ pytestmark = pytest.mark.anyio
 
 HOSTILE = HERE / "servers" / "hostile.py"
 # As events of a stream, and as lines of a pipe.
-MESSAGES = ["log flood", "progress flood", "nothing", "deep"]
+MESSAGES = ["log flood", "progress flood", "no json", "pings", "batch", "nothing", "lists", "objects", "deep"]
 STREAMS = ["line ends", "packed line ends", "lines", "data lines", "empty events", "tiny chunks", "headers"]
 ATTACKS = [
     *(("http", each) for each in STREAMS),
     *(("http", f"events:{each}") for each in MESSAGES),
     *(("stdio", f"lines:{each}") for each in MESSAGES),
+    *(("http", f"json:{each}") for each in ("batch", "lists", "objects", "deep")),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from time import perf_counter
 
 # How long one slice of work may take, in seconds.
@@ -19,6 +20,12 @@ class Pace:
     def is_over(self) -> bool:
         """Whether a slice of time was used up."""
         return perf_counter() - self._began > SLICE
+
+    async def through(self, steps: Iterable[object]) -> None:
+        """Take all of these steps."""
+        for _ in steps:
+            if self.is_over:
+                await self.rest()
 
     async def rest(self) -> None:
         """Wait as long as was worked, so that the others have half of the loop, and begin the next slice."""

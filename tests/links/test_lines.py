@@ -11,7 +11,9 @@ from pegboard.servers.lines import Lines
 def cut(chunks: list[bytes], limit: int = 10_000) -> tuple[list[bytes], list[tuple[bytes, bytes, int]]]:
     lines: list[bytes] = []
     giants: list[tuple[bytes, bytes, int]] = []
-    reader = Lines(lines.append, lambda head, tail, size: giants.append((head, tail, size)), limit)
+    reader = Lines(
+        lambda line: lines.append(line) or (), lambda head, tail, size: giants.append((head, tail, size)), limit
+    )
     for chunk in chunks:
         list(reader.feed(chunk))
     reader.finish()

@@ -80,7 +80,7 @@ class Stage:
     ends: list[bool] = field(default_factory=list[bool])
 
     def say(self, text: bytes) -> None:
-        self.link.deliver_text(text, self.number)
+        list(self.link.deliver_text(text, self.number))
 
     def answer(self, result: bytes = RESULT) -> None:
         self.say(b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (self.number, result))

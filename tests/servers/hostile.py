@@ -69,6 +69,8 @@ def bodies(attack: str, request_id: Any) -> Iterator[bytes]:
             for _ in range(MB):
                 yield b""
             yield done
+        case "batch":
+            yield b"[" + b",".join([b"{}"] * 100_000) + b"," + done + b"]"
         case "pings":
             for number in range(20_000):
                 yield b'{"jsonrpc":"2.0","id":"p%d","method":"ping"}' % number

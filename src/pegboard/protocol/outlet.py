@@ -12,9 +12,13 @@ from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 
 from pegboard import exactjson
+from pegboard.log import logger
 from pegboard.protocol.client import Refused
+from pegboard.protocol.weight import weight
 
 _MAX_WAITING = 1024
+# Bytes of notifications that wait for a client which does not read, roughly.
+MAX_WEIGHT = 8 * 1024 * 1024
 _WITHDRAWING = 2.0
 METHOD_NOT_FOUND = -32601
 
@@ -37,7 +41,10 @@ class Outlet:
     def __init__(self, channel: Channel, progress_token: object = None) -> None:
         self._channel = channel
         self._token = progress_token
-        self._queue: asyncio.Queue[tuple[str, Params] | None] | None = None
+        # What waits to be sent, each with its weight, and the weight of it all.
+        self._queue: asyncio.Queue[tuple[str, Params, int] | None] | None = None
+        self._weight = 0
+        self._dropped = 0
         self._pump: asyncio.Task[None] | None = None
         self._asking: set[asyncio.Task[Any]] = set()
         self._finishing = False
@@ -54,10 +61,14 @@ class Outlet:
         if self._queue is None:
             self._queue = asyncio.Queue()
             self._pump = asyncio.get_running_loop().create_task(self._carry(self._queue))
-        if self._queue.qsize() >= _MAX_WAITING:
-            # A client that does not read gets the newest, not all of it.
-            self._queue.get_nowait()
-        self._queue.put_nowait((method, params))
+        weighs = weight(params)
+        self._weight += weighs
+        # A client that does not read gets the newest, not all of it.
+        while self._queue.qsize() and (self._queue.qsize() >= _MAX_WAITING or self._weight > MAX_WEIGHT):
+            if (oldest := self._queue.get_nowait()) is not None:
+                self._weight -= oldest[2]
+                self._dropped += 1
+        self._queue.put_nowait((method, params, weighs))
 
     async def ask(self, method: str, params: Params, on_progress: Callable[[Params], None] | None) -> dict[str, Any]:
         """Put a question to the client; its result, or `Refused`."""
@@ -105,10 +116,15 @@ class Outlet:
     def _progressed(self, params: Params) -> None:
         self.notify("notifications/progress", {**params, "progressToken": self._token})
 
-    async def _carry(self, queue: asyncio.Queue[tuple[str, Params] | None]) -> None:
+    async def _carry(self, queue: asyncio.Queue[tuple[str, Params, int] | None]) -> None:
         while (item := await queue.get()) is not None:
+            method, params, weighs = item
             with contextlib.suppress(Exception):
-                await self._channel.notify(*item)
+                await self._channel.notify(method, params)
+            self._weight -= weighs
+            if self._dropped and not queue.qsize():
+                dropped, self._dropped = self._dropped, 0
+                logger().warning("client.notifications.dropped", leftOut=dropped)
 
 
 def progress_token(params: Mapping[str, Any] | None) -> object:

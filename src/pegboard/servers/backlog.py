@@ -93,6 +93,11 @@ class Backlog:
             (self._pause if paused else self._resume)()
 
 
+def work_off(steps: Iterator[object]) -> None:
+    """Take these steps, whatever else is done: now, as far as a slice of time goes, and the rest in later ones."""
+    Backlog(lambda: None, lambda: None).add(steps)
+
+
 def _once(work: Callable[[], object]) -> Iterator[None]:
     work()
     yield

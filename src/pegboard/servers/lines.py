@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 _KEPT_OF_A_GIANT = 4096
@@ -21,7 +21,7 @@ def gather(parts: list[bytes], part: bytes) -> None:
 class Lines:
     """Feeds complete lines to `line`, and what is left of one that was too long to `giant` (head, tail, size)."""
 
-    line: Callable[[bytes], None]
+    line: Callable[[bytes], Iterable[object]]
     giant: Callable[[bytes, bytes, int], None]
     limit: int
     _parts: list[bytes] = field(default_factory=list[bytes])
@@ -29,27 +29,26 @@ class Lines:
     _head: bytes = b""
     _tail: bytes = b""
 
-    def feed(self, data: bytes) -> Iterator[None]:
-        """Take the next bytes of the stream; a step for each line."""
+    def feed(self, data: bytes) -> Iterator[object]:
+        """Take the next bytes of the stream, in small steps."""
         first, end, rest = data.partition(b"\n")
         if first:
             self._take(first)
         if not end:
             return
-        self._finish()
-        yield
+        yield from self._finish()
+        yield None
         *lines, last = rest.split(b"\n")
         for line in filter(None, lines):
             self._take(line)
-            self._finish()
-            yield
+            yield from self._finish()
+            yield None
         if last:
             self._take(last)
 
-    def finish(self) -> None:
+    def finish(self) -> Iterable[object]:
         """The stream ended: what is there of a last line without an end is a line, too."""
-        if self._size:
-            self._finish()
+        return self._finish() if self._size else ()
 
     @property
     def size(self) -> int:
@@ -69,13 +68,12 @@ class Lines:
             self._head = (self._head + part[:_KEPT_OF_A_GIANT])[:_KEPT_OF_A_GIANT]
         self._tail = (self._tail + part[-_KEPT_OF_A_GIANT:])[-_KEPT_OF_A_GIANT:]
 
-    def _finish(self) -> None:
+    def _finish(self) -> Iterable[object]:
         size, self._size = self._size, 0
         if size > self.limit:
             head, tail, self._head, self._tail = self._head, self._tail, b"", b""
             self.giant(head, tail, size)
-            return
+            return ()
         whole = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         self._parts.clear()
-        if whole.strip():
-            self.line(whole)
+        return self.line(whole) if whole.strip() else ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,6 +18,8 @@ from pegboard.log import Redactor, logger
 from pegboard.protocol import envelope
 from pegboard.protocol.eras import SUBSCRIPTION_KEY
 from pegboard.result import ToolErrorCode, ToolFailure, unavailable
+from pegboard.servers.large import LARGE, TOO_MANY, has_too_many_values
+from pegboard.servers.token_bucket import TokenBucket
 
 Message = dict[str, Any]
 Params = Mapping[str, Any]
@@ -28,8 +30,11 @@ REQUEST_CANCELLED = -32800
 # Progress can make a call last this many times its time limit.
 _LONGEST = 10
 _MAX_GIVEN_UP = 1000
-# Below this, looking whether an answer is too large costs more than to open it.
-_LARGE = 2**20
+# Questions of a server that wait for their answers.
+_MAX_QUESTIONS = 1000
+# Log lines and words of progress: so many at once, so many a second after that; and log lines of ours about a server.
+_CHATTER_BURST, _CHATTER_RATE = 2000, 500
+_COMPLAINT_BURST, _COMPLAINT_RATE = 5, 0.1
 INTERNAL_ERROR = -32603
 
 _ID_FIRST = re.compile(rb'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*"?(\d+)')
@@ -77,13 +82,13 @@ class Pending:
     most: int | None = None
     _furthest: float | None = None
 
-    def progressed(self, params: Params) -> None:
+    def progressed(self, params: Params, *, tell: bool = True) -> None:
         """Progress that goes on shows a server at work: its time limit starts anew, though not for ever."""
         progress = params.get("progress")
         if isinstance(progress, (int, float)) and (self.latest is None or progress > self.latest):
             self.latest = progress
             self.extend()
-        if self.on_progress is not None:
+        if self.on_progress is not None and tell:
             self.on_progress(params)
 
     def extend(self) -> None:
@@ -167,6 +172,9 @@ class Link:
         # How many open requests want their answers as the bytes they come in.
         self._verbatim = 0
         self._answering: dict[Any, asyncio.Task[None]] = {}
+        # Log lines and progress, which can be left out without harm if they come too fast; and our complaints.
+        self._chatter = TokenBucket(_CHATTER_RATE, _CHATTER_BURST)
+        self._complaints = TokenBucket(_COMPLAINT_RATE, _COMPLAINT_BURST)
         # Requests that were given up, for whoever still wants to know whether they were answered.
         self._given_up: OrderedDict[int, Any] = OrderedDict()
 
@@ -287,8 +295,14 @@ class Link:
         for pending in self._pending.values():
             _fail(pending, LinkLost(f"{self.label}: {reason}"))
 
-    def deliver_text(self, text: bytes, origin: int | None = None) -> None:
-        """Take one message as it came over the wire."""
+    def deliver_text(self, text: bytes, origin: int | None = None) -> Iterator[None]:
+        """Take one message as it came over the wire; in small steps."""
+        if len(text) > LARGE:
+            if self._verbatim and self.refuse_large(text):
+                return
+            if (yield from has_too_many_values(text)):
+                self.garbled(text[:4096], text[-4096:], TOO_MANY)
+                return
         if self._verbatim and self.settle_verbatim(text):
             return
         try:
@@ -304,11 +318,10 @@ class Link:
                 logger().error(
                     "server.message.failed", server=self.label, error=self.excerpt(f"{type(exc).__name__}: {exc}")
                 )
+            yield
 
     def settle_verbatim(self, text: bytes) -> bool:
         """Hand a result on as it is to a request that wants it so; anything else is for the general way."""
-        if self._verbatim and len(text) > _LARGE and self._refuse_large(text):
-            return True
         answer = envelope.answer(text)
         pending = self._pending.get(answer[0]) if answer is not None else None
         if answer is None or pending is None or not pending.verbatim or pending.future.done():
@@ -316,7 +329,7 @@ class Link:
         pending.future.set_result(answer[1])
         return True
 
-    def _refuse_large(self, text: bytes) -> bool:
+    def refuse_large(self, text: bytes) -> bool:
         """Fail the request that an answer is too large for, without opening it."""
         match = _ID_FIRST.search(text[:4096]) or _ID_LAST.search(text[-4096:])
         pending = self._pending.get(int(match.group(1))) if match else None
@@ -331,9 +344,16 @@ class Link:
             self.unreadable = self.excerpt(head.decode("utf-8", "replace").strip())[:100] or None
         match = _ID_FIRST.search(head) or _ID_LAST.search(tail)
         pending = self._pending.get(int(match.group(1))) if match else None
-        logger().warning(
-            "server.message.unreadable", server=self.label, reason=self.excerpt(reason), answer=bool(pending)
-        )
+        if self._complaints.take():
+            left_out = self._complaints.take_refused()
+            more = {"leftOut": left_out} if left_out else {}
+            logger().warning(
+                "server.message.unreadable",
+                server=self.label,
+                reason=self.excerpt(reason),
+                answer=bool(pending),
+                **more,
+            )
         if pending is not None:
             _fail(pending, broken_answer(self.label, reason))
 
@@ -385,7 +405,9 @@ class Link:
     def _heard(self, method: str, params: Params, origin: int | None) -> None:
         if method == "notifications/progress":
             if pending := self._pending.get(_as_id(params.get("progressToken"))):
-                pending.progressed(params)
+                pending.progressed(params, tell=self._may_talk())
+            return
+        if method == "notifications/message" and not self._may_talk():
             return
         if method == "notifications/cancelled":
             request_id = params.get("requestId")
@@ -395,7 +417,18 @@ class Link:
             return
         self.on_notification(method, params, _stream_id(params) if origin is None else origin)
 
+    def _may_talk(self) -> bool:
+        """Whether one more log line or word of progress is passed on."""
+        if self._chatter.take():
+            if left_out := self._chatter.take_refused():
+                logger().warning("server.notifications.dropped", server=self.label, leftOut=left_out)
+            return True
+        return False
+
     def _answer(self, message: Message, method: str, origin: int | None) -> None:
+        if len(self._answering) >= _MAX_QUESTIONS:
+            self.lose(f"it asked more than {_MAX_QUESTIONS:,} questions at once")
+            return
         request_id = message["id"]
         task = asyncio.get_running_loop().create_task(self._reply(request_id, method, _params(message), origin))
         self._answering[request_id] = task

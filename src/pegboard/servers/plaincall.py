@@ -14,6 +14,8 @@ from typing import Any
 
 from pegboard import exactjson
 from pegboard.protocol.eras import Era
+from pegboard.protocol.outlet import MAX_WEIGHT
+from pegboard.protocol.weight import weight
 from pegboard.result import unavailable
 from pegboard.servers.link import Link, Message, Params, Pending, RpcError, broken_answer
 from pegboard.servers.parties import Parties, Presence
@@ -75,7 +77,9 @@ class PlainCall:
         self.is_given_up = False
         self._party: Party | None = None
         self._adopted: asyncio.Future[None] | None = None
+        # What the server said so far, which is not all if that is too much.
         self._said: list[tuple[str, Params]] = []
+        self._weight = 0
 
     def begin(
         self, link: Link, parties: Parties, presence: Presence, timeout: float, era: Era, on_talk: Callable[[], None]
@@ -165,7 +169,8 @@ class PlainCall:
         if self._party is not None:
             self._party.heard(method, params)
         elif self._hears_log or method != _LOG_LINE:
-            if len(self._said) < _MAX_SAID:
+            self._weight += weight(params)
+            if len(self._said) < _MAX_SAID and self._weight <= MAX_WEIGHT:
                 self._said.append((method, params))
             self._on_talk()
             self._turn()

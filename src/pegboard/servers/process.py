@@ -30,8 +30,8 @@ class Process(asyncio.SubprocessProtocol):
         self,
         keeper: Keeper,
         *,
-        out: Callable[[bytes], Iterator[None]],
-        err: Callable[[bytes], Iterator[None]],
+        out: Callable[[bytes], Iterator[object]],
+        err: Callable[[bytes], Iterator[object]],
         ended: Callable[[str], None],
     ) -> None:
         self._keeper = keeper

@@ -187,17 +187,13 @@ class HttpWire:
         kind = media_type(response.headers)
         if kind == "application/json":
             body = await read_body(response, self._label)
-            self._deliver_body(body, request_id)
+            await Pace().through(deliver_body(self._link, self._label, body, request_id))
             return None
         if kind != "text/event-stream":
             raise broken_answer(self._label, f"content of type {kind or 'unknown'}")
         stream = EventStream(MAX_MESSAGE_BYTES)
         await self._read_events(response, stream, request_id)
         return stream if self._link.waits_for(request_id) else None
-
-    def _deliver_body(self, body: bytes, request_id: int) -> None:
-        assert self._link is not None
-        deliver_body(self._link, self._label, body, request_id)
 
     async def _read_events(self, response: Answered, stream: EventStream, request_id: int | None) -> None:
         assert self._link is not None
@@ -206,7 +202,7 @@ class HttpWire:
                 pace = Pace()
                 for event in stream.feed(part):
                     if event is not None and event.data and event.name == "message":
-                        self._link.deliver_text(event.data, request_id)
+                        await pace.through(self._link.deliver_text(event.data, request_id))
                     if pace.is_over:
                         await pace.rest()
                 if request_id is not None and not self._link.waits_for(request_id):

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from pegboard import exactjson
+from pegboard.servers.backlog import work_off
 from pegboard.servers.events import EventStream, EventTooLarge
+from pegboard.servers.large import LARGE, TOO_MANY, has_too_many_values
 from pegboard.servers.lines import gather
 from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, broken_answer
 from pegboard.servers.wires.client import Moved, Unreachable, media_type
@@ -80,7 +82,7 @@ class Posted:
         try:
             for event in stream.feed(part):
                 if event is not None and event.data and event.name == "message":
-                    self._link.deliver_text(event.data, self._request_id)
+                    yield from self._link.deliver_text(event.data, self._request_id)
                 yield None
         except EventTooLarge as exc:
             self._fail(broken_answer(self._label, str(exc)))
@@ -99,7 +101,8 @@ class Posted:
         elif self._stream is not None:
             self._ended(self._stream, "the stream ended before the answer came")
         else:
-            self._deliver(self._parts[0] if len(self._parts) == 1 else b"".join(self._parts))
+            parts, self._parts = self._parts, []
+            work_off(self._deliver(parts[0] if len(parts) == 1 else b"".join(parts)))
 
     def failed(self, error: Broken) -> None:
         """The connection broke, or there was none."""
@@ -109,9 +112,9 @@ class Posted:
         else:
             self._link.fail(self._request_id, Unreachable(self._label, str(error), refused=error.refused))
 
-    def _deliver(self, body: bytes) -> None:
+    def _deliver(self, body: bytes) -> Iterator[None]:
         try:
-            deliver_body(self._link, self._label, body, self._request_id)
+            yield from deliver_body(self._link, self._label, body, self._request_id)
         except Exception as exc:
             self._link.fail(self._request_id, exc)
 
@@ -137,8 +140,13 @@ class Posted:
         self._wire.over(self._request_id)
 
 
-def deliver_body(link: Link, label: str, body: bytes, request_id: int) -> None:
-    """Take a whole body, which has to bring the answer to its request."""
+def deliver_body(link: Link, label: str, body: bytes, request_id: int) -> Iterator[None]:
+    """Take a whole body, which has to bring the answer to its request; in small steps."""
+    if len(body) > LARGE:
+        if link.refuse_large(body):
+            return
+        if (yield from has_too_many_values(body)):
+            raise broken_answer(label, TOO_MANY)
     if link.settle_verbatim(body):
         if link.waits_for(request_id):
             raise broken_answer(label, NOT_ANSWERED)
@@ -149,5 +157,6 @@ def deliver_body(link: Link, label: str, body: bytes, request_id: int) -> None:
         raise broken_answer(label, f"not valid JSON ({exc})") from None
     for single in exactjson.as_list(message) or [message]:
         link.deliver(single, request_id)
+        yield
     if link.waits_for(request_id):
         raise broken_answer(label, NOT_ANSWERED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pegboard import exactjson
 from pegboard.config import ServerSpec
@@ -101,13 +101,13 @@ class SseWire:
                     pace = Pace()
                     for event in stream.feed(part):
                         if event is not None:
-                            self._take(event, link)
+                            await pace.through(self._take(event, link))
                         if pace.is_over:
                             await pace.rest()
             except Broken as exc:
                 raise Unreachable(self._label, str(exc) or type(exc).__name__) from exc
 
-    def _take(self, event: Event, link: Link) -> None:
+    def _take(self, event: Event, link: Link) -> Iterable[object]:
         if event.name == "endpoint":
             target = within_origin(self._url, event.data.decode("utf-8", "replace"))
             if target is None:
@@ -115,7 +115,8 @@ class SseWire:
             if not self._endpoint.done():
                 self._endpoint.set_result(target)
         elif event.name == "message" and event.data:
-            link.deliver_text(event.data)
+            return link.deliver_text(event.data)
+        return ()
 
     async def _tell(self, message: Message) -> None:
         with contextlib.suppress(Exception):

@@ -43,13 +43,14 @@ class StdioWire:
         lines = Lines(link.deliver_text, giant, MAX_MESSAGE_BYTES)
         errors = Lines(self._complained, lambda _head, _tail, _size: None, 64 * 1024)
 
-        def out(data: bytes) -> Iterator[None]:
+        def out(data: bytes) -> Iterator[object]:
             yield from lines.feed(data)
             if lines.size > _ENDLESS:
                 link.lose(f"it sent {lines.size:,} bytes without the end of a line")
 
         def ended(reason: str) -> None:
-            errors.finish()
+            for _ in errors.finish():
+                pass
             link.lose("; ".join([reason, *self.hints()]))
 
         self._process = Process(self._keeper, out=out, err=errors.feed, ended=ended)
@@ -94,8 +95,9 @@ class StdioWire:
         """The process's id."""
         return self._process.pid if self._process else 0
 
-    def _complained(self, line: bytes) -> None:
+    def _complained(self, line: bytes) -> tuple[()]:
         self._complaints.append(line.decode("utf-8", "replace").strip())
+        return ()
 
     def hints(self) -> list[str]:
         """What it said on stderr last, and what it wrote that is no message: mostly why it does not work."""
