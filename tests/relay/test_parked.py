@@ -462,6 +462,7 @@ async def test_a_result_that_nobody_fetches_is_not_kept_for_ever(
     async with asyncio.timeout(LIMIT):
         while calls.count:
             await asyncio.sleep(0)
+    assert calls._ended == {}
     with pytest.raises(RpcError, match="no longer"):
         await client.answer(asked, ANSWER)
 

@@ -168,3 +168,5 @@ def test_what_is_forgotten_leaves_nothing_behind() -> None:
     assert [hit.name for hit in index.search("forcast")] == ["forcast"]
     index.remove("forcast")
     assert [hit.name for hit in index.search("forcast")] == ["forecast"]
+    index.replace("", ())
+    assert (len(index), index._by_name, index._by_server) == (0, {}, {})
