@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from harness import serving, write_config
+from pegboard.cli.tasks import _show_sync
 from tasks.project import tasks_md, whole, write_tasks
 
 ESCAPES = "red \x1b[31mline\x1b[2J \x1b]0;title\x07 \x9b2J end"
@@ -197,3 +198,13 @@ def test_an_output_that_cannot_write_every_character_gets_the_rest(tmp_path: Pat
         assert "N?her ?" in done.stdout
     done = pegboard(config, root, "next", "--json", PYTHONIOENCODING="ascii")
     assert json.loads(done.stdout)["data"]["recommended"]["content"] == "Näher 😀"
+
+
+def test_of_what_a_sync_changed_only_what_is_not_shown_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever happened to the tasks; with few of them nothing is left out."""
+    rows = [{"change": change, "id": f"a/{at}", "content": "x"} for at, change in enumerate(("added", "removed"))]
+    data = {"synced_changes": 1, "added": 1, "updated": 0, "removed": 1, "dry_run": False, "conflicts": []}
+    _show_sync({**data, "changes": rows})
+    assert "more" not in capsys.readouterr().out
+    _show_sync({**data, "updated": 3, "removed": 2, "changes": rows})
+    assert "… 4 more" in capsys.readouterr().out
