@@ -104,10 +104,10 @@ def _first_failure(tree: Tree, tests: Sequence[str], limit: float) -> str | None
     code, output = tree.pytest("-x", "--timeout", "60", f"@{selection}", limit=limit)
     if code is None:
         return "it hangs"
-    missing = set(_MISSING.findall(output))
+    missing = {name.partition("[")[0] for name in _MISSING.findall(output)}
     if code == _WRONG_USE and missing and "ERROR collecting" not in output:
         # The tests of the recording are not all there any more.
-        rest = [test for test in tests if str(tree.root / test) not in missing]
+        rest = [test for test in tests if str(tree.root / test.partition("[")[0]) not in missing]
         if len(rest) == len(tests):
             raise SystemExit(output[-2000:])
         return _first_failure(tree, rest, limit) if rest else None
