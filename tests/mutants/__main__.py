@@ -4,7 +4,7 @@
 --entries       the kept breaks of breaks.toml; the tests of its own ledger entry have to notice each
 --random N      N random mutants, chosen by --seed; the tests that run the mutated line have to notice
 --only TEXT     only those whose name holds this
---confirm       run each test that noticed once more without the fault: it has to pass
+--trust         believe every test that fails; otherwise each is run once without a fault, and has to pass
 Without any of the first three: the entries, then 200 random ones.
 """
 
@@ -39,6 +39,9 @@ FIRST_TESTS, FIRST_SECONDS, MOST_SECONDS = 25, 8.0, 90.0
 _WRONG_USE = 4
 _MISSING = re.compile(r"^ERROR: not found: (.*)$", re.MULTILINE)
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
+
+
+_passing: dict[str, bool] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ def _up_to(tests: Sequence[str], known: CoverageMap, seconds: float) -> Iterator
 def _judge(
     tree: Tree, name: str, file: str, source: str, runs: Sequence[tuple[Sequence[str], float]], *, confirm: bool
 ) -> Verdict:
-    """Run tests on the changed file until one notices; if asked to, make sure that it does not fail in any case."""
+    """Run tests on the changed file until one notices, and make sure that it does not fail in any case."""
     started = time.monotonic()
     by = None
     tree.write(file, source)
@@ -92,9 +95,16 @@ def _judge(
                 break
     finally:
         tree.restore()
-    if by is not None and confirm and "::" in by and _first_failure(tree, [by], 300) is not None:
+    if by is not None and confirm and "::" in by and not _passes(tree, by):
         return Verdict(name, noticed=False, by=f"{by} fails without it, too", seconds=time.monotonic() - started)
     return Verdict(name, noticed=by is not None, by=by or "nothing", seconds=time.monotonic() - started)
+
+
+def _passes(tree: Tree, test: str) -> bool:
+    """Whether a test passes without a fault; asked once for each."""
+    if test not in _passing:
+        _passing[test] = _first_failure(tree, [test], 300) is None
+    return _passing[test]
 
 
 def _first_failure(tree: Tree, tests: Sequence[str], limit: float) -> str | None:
@@ -172,7 +182,7 @@ def main() -> int:
     parser.add_argument("--random", type=int, metavar="N")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", metavar="TEXT")
-    parser.add_argument("--confirm", action="store_true")
+    parser.add_argument("--trust", action="store_true")
     parser.add_argument("--workers", type=int, default=int(os.environ.get("WORKERS", "2")))
     options = parser.parse_args()
     # A background job has SIGINT ignored; either ends a run and all that it started.
@@ -184,7 +194,7 @@ def main() -> int:
         trees = [Tree(folder / str(number)) for number in range(options.workers)]
         if options.record or ((everything or options.random) and not TIMES.exists()):
             record(Tree(folder / "recorded"), options.workers)
-        sure: bool = options.confirm
+        sure: bool = not options.trust
         if options.entries or everything:
             chosen = [each for each in breaks() if options.only is None or options.only in each.name]
             work = [lambda tree, each=each: entry_verdict(tree, each, confirm=sure) for each in chosen]
