@@ -28,6 +28,7 @@ from pegboard.config import RunningGateway, announcement, identity
 from pegboard.front.bounds import KEEP_ALIVE, BoundedProtocol, Connections, protocol_for
 from pegboard.front.bridge import bridgehead
 from pegboard.front.fastlane import FastLane
+from pegboard.front.garbage import short_collections
 from pegboard.front.guard import Guard, refused
 from pegboard.front.hosts import AllowedHosts
 from pegboard.front.known import KnownClients
@@ -183,7 +184,7 @@ async def serve(
         (hurrying if stopping.is_set() else stopping).set()
 
     with _signals(stop, front.config.reload_soon):
-        async with board:
+        async with board, short_collections():
             server = _Uvicorn(uvicorn_config(front))
             async with front.running():
                 serving = asyncio.get_running_loop().create_task(server.serve(sockets=[listener]))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pegboard.board import Board
 from pegboard.front.entrance import late_entrance
+from pegboard.front.garbage import short_collections
 from pegboard.front.known import KnownClients
 from pegboard.front.lineway import LineWay
 from pegboard.front.mcp import McpFront
@@ -26,7 +27,7 @@ async def serve_stdio(board: Board, config_path: Path, address: Address) -> None
     """Serve one client until it closes our input, or a signal says stop."""
     out = _claim_output()
     config = ConfigFile(board, config_path)
-    async with board:
+    async with board, short_collections():
         front = McpFront(board)
         shortcut = LineWay(front, KnownClients(front), PlainWay(board, front), address) if is_open() else None
         client = LineClient(_Writer(out).write, late_entrance(front, address), shortcut, doorstep=True)
