@@ -244,6 +244,16 @@ async def test_a_time_limit_counts_from_the_beginning() -> None:
         assert stage.wire.given_up == [(stage.number, "timed out after 5 s")]
 
 
+async def test_the_time_until_a_call_is_adopted_is_not_the_server_s() -> None:
+    """The SDK had to be loaded, or the loop was busy: the server has what is left of the limit from then on."""
+    async with staged(timeout=4) as stage:
+        with pytest.raises(Turned):
+            await stage.call.result()
+        await asyncio.sleep(20)
+        asyncio.get_running_loop().call_later(2.5, stage.answer)
+        assert await stage.call.adopted(Adopter())
+
+
 @pytest.mark.parametrize("lost", [True, False])
 async def test_what_went_wrong_is_told_to_whoever_adopts_the_call(*, lost: bool) -> None:
     """The server's own error, and the end of the connection."""

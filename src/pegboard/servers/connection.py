@@ -23,6 +23,7 @@ from pegboard.protocol.headers import parameter_headers, request_headers
 from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.attribution import attribute
 from pegboard.servers.greeting import Greeting
+from pegboard.servers.limit import Limit
 from pegboard.servers.link import METHOD_NOT_FOUND, AnswerTooLarge, Link, Message, Params, Pending, RpcError
 from pegboard.servers.pages import MAX_BYTES, Pages
 from pegboard.servers.parties import Parties, Presence
@@ -134,7 +135,7 @@ class Connection:
         busy = unavailable(f"{self.link.label} timed out: another client's question held it up for {timeout:g} s")
         async with contextlib.AsyncExitStack() as stack:
             try:
-                async with asyncio.timeout(timeout):
+                async with Limit(timeout):
                     presence = await stack.enter_async_context(self._parties.admitted(party, subject))
             except TimeoutError:
                 raise busy from None
@@ -259,7 +260,7 @@ class Connection:
     async def list_all(self, method: str, key: str) -> Listing:
         """Every page of a list, in a limited time."""
         try:
-            async with asyncio.timeout(_LIST_LIMIT):
+            async with Limit(_LIST_LIMIT):
                 return await self._list_all(method, key)
         except TimeoutError:
             raise unavailable(f"{self.link.label} timed out: no end of {method} within {_LIST_LIMIT:g} s") from None

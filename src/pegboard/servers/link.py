@@ -19,6 +19,7 @@ from pegboard.protocol import envelope
 from pegboard.protocol.eras import SUBSCRIPTION_KEY
 from pegboard.result import ToolErrorCode, ToolFailure, unavailable
 from pegboard.servers.large import LARGE, TOO_MANY, has_too_many_values
+from pegboard.servers.limit import Limit
 from pegboard.servers.token_bucket import TokenBucket
 
 Message = dict[str, Any]
@@ -73,7 +74,7 @@ class Pending:
     future: asyncio.Future[Any]
     on_progress: Callable[[Params], None] | None
     timeout: float | None
-    limit: asyncio.Timeout | None = None
+    limit: Limit | None = None
     latest: float | None = None
     # Who it is made for; what that is, is the connection's business.
     presence: Any = None
@@ -93,12 +94,12 @@ class Pending:
 
     def extend(self) -> None:
         """The time limit starts anew, though not for ever."""
-        if self.limit is None or self.limit.expired() or self.timeout is None or self.future.done():
+        if self.limit is None or self.limit.is_over or self.timeout is None or self.future.done():
             return
         now = asyncio.get_running_loop().time()
         if self._furthest is None:
             self._furthest = now + _LONGEST * self.timeout
-        self.limit.reschedule(min(now + self.timeout, self._furthest))
+        self.limit.restart(max(min(self.timeout, self._furthest - now), 0.0))
 
 
 class Wire(Protocol):
@@ -240,7 +241,7 @@ class Link:
     ) -> Any:
         """Wait for the answer to an open request, as long as it may take, and close it."""
         try:
-            async with asyncio.timeout(timeout) as limit:
+            async with Limit(timeout) as limit:
                 pending.limit = limit
                 if sending is not None:
                     await sending

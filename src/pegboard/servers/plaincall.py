@@ -152,7 +152,9 @@ class PlainCall:
             party.heard(*said)
         left = None
         if self._pending.timeout is not None:
-            left = max(self._pending.timeout - (self._loop.time() - self._began), 0.0)
+            # What it took beyond that was our own doing: a busy loop, or the SDK that had to be loaded.
+            spent = min(self._loop.time() - self._began, self._patience)
+            left = max(self._pending.timeout - spent, 0.0)
         answered = True
         try:
             return self._read(await self._link.outcome(self._number, self._pending, "tools/call", left))

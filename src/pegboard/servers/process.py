@@ -19,6 +19,7 @@ from pegboard.result import ToolFailure, invalid, unavailable
 from pegboard.servers.backlog import Backlog
 from pegboard.servers.environment import inherited_environment
 from pegboard.servers.keeper import MARKER, Keeper, marked_processes
+from pegboard.servers.limit import Limit
 
 GRACE = 2.0
 
@@ -158,7 +159,7 @@ class Process(asyncio.SubprocessProtocol):
 
     async def _gone(self) -> bool:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(GRACE):
+            async with Limit(GRACE):
                 await asyncio.shield(self._exited)
                 while self._group_alive():
                     await asyncio.sleep(0.02)

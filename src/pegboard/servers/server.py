@@ -17,6 +17,7 @@ from pegboard.servers.breaker import Breaker
 from pegboard.servers.connection import Connection, Listing
 from pegboard.servers.greeting import Greeting, greet
 from pegboard.servers.keeper import Keeper
+from pegboard.servers.limit import Limit
 from pegboard.servers.link import Link, LinkLost, Message, Params, RpcError
 from pegboard.servers.party import Nobody, Party
 from pegboard.servers.plaincall import PlainCall, PlainRequest
@@ -484,7 +485,7 @@ class Server:
         limit = self.spec.start_timeout if is_process else self.spec.connect_timeout
         ear = _Ear(self, self._watcher, key)
         try:
-            async with asyncio.timeout(limit):
+            async with Limit(limit):
                 return await self._reach(ear, announced)
         except TimeoutError:
             setting = "startTimeout" if is_process else "connectTimeout"

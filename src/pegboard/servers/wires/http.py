@@ -19,6 +19,7 @@ from pegboard.pace import Pace
 from pegboard.protocol.eras import LATEST_MODERN
 from pegboard.protocol.headers import request_headers
 from pegboard.servers.events import EventStream, EventTooLarge
+from pegboard.servers.limit import Limit
 from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, Message, RpcError, broken_answer, rpc_error
 from pegboard.servers.wires.client import (
     Answered,
@@ -155,9 +156,9 @@ class HttpWire:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._session is not None:
             with contextlib.suppress(Exception):
-                async with asyncio.timeout(2):
-                    async with self._client.stream("DELETE", self._url, self._session_headers(), None) as response:
-                        await read_body(response, self._label)
+                ending = self._client.stream("DELETE", self._url, self._session_headers(), None)
+                async with Limit(2), ending as response:
+                    await read_body(response, self._label)
         await self._client.close()
 
     def _session_headers(self) -> dict[str, str]:
@@ -283,7 +284,7 @@ class HttpWire:
 
     async def _tell(self, message: Message) -> None:
         with contextlib.suppress(Exception):
-            async with asyncio.timeout(30):
+            async with Limit(30):
                 await self.send(message, None)
 
 

@@ -14,6 +14,7 @@ from typing import Protocol, cast
 import httptools
 
 from pegboard.servers.backlog import Backlog
+from pegboard.servers.limit import Limit
 from pegboard.servers.wires.inflating import CODINGS, Inflating
 from pegboard.servers.wires.reaching import reached
 
@@ -402,7 +403,7 @@ class Pool:
         try:
             tls = self._tls() if self._tls is not None else None
             name = self._host if tls is not None else None
-            async with asyncio.timeout(self._connect_timeout):
+            async with Limit(self._connect_timeout):
                 sock = await reached(self._host, self._port)
                 _, line = await self._loop.create_connection(
                     lambda: Line(self), sock=sock, ssl=tls, server_hostname=name

@@ -11,6 +11,7 @@ from pegboard.config import ServerSpec
 from pegboard.pace import Pace
 from pegboard.result import unavailable
 from pegboard.servers.events import Event, EventStream, EventTooLarge
+from pegboard.servers.limit import Limit
 from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, Message
 from pegboard.servers.wires.client import (
     Unreachable,
@@ -120,5 +121,5 @@ class SseWire:
 
     async def _tell(self, message: Message) -> None:
         with contextlib.suppress(Exception):
-            async with asyncio.timeout(30):
+            async with Limit(30):
                 await self.send(message, None)
