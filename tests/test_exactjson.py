@@ -20,6 +20,7 @@ from pegboard.exactjson import (
     as_object,
     dump,
     fill_placeholders,
+    is_too_deep,
     is_well_formed,
     parse,
     parse_object,
@@ -258,6 +259,19 @@ def test_deep_nesting_is_refused(depth: int, inside: str, left: str, right: str)
     """A text nested without end is refused, however deep, and crashes nothing."""
     with pytest.raises(NotJson):
         parse(left * depth + inside + right * depth)
+
+
+@given(
+    st.lists(st.sampled_from(['[1,"]",', '{"a]":', '{"\\\\":', '["\\"[",'])), st.integers(MAX_DEPTH - 40, MAX_DEPTH + 5)
+)
+def test_depth_is_told_without_reading(odd: list[str], depth: int) -> None:
+    """Brackets in texts do not count, wherever backslashes and quotes stand."""
+    openings = [*odd[:40], *["["] * (depth - len(odd[:40]))]
+    closings = ["}" if opening.startswith("{") else "]" for opening in reversed(openings)]
+    text = "".join([*openings, '"[[{"', *closings]).encode()
+    assert is_too_deep(text) is (depth > MAX_DEPTH)
+    wide = b"[" + b",".join([b"[[[1]]]"] * 300) + b"]"
+    assert not is_too_deep(wide)
 
 
 def test_sensible_nesting_is_read_and_written() -> None:

@@ -23,11 +23,13 @@ from pydantic_core import SchemaSerializer, core_schema, from_json, to_json
 MAX_DEPTH = 200
 
 _NO_CONSTANTS = "NaN and Infinity are not JSON"
-_TOO_DEEP = f"it is nested deeper than {MAX_DEPTH} levels (recursion limit)"
+_TOO_DEEP = f"it is nested deeper than {MAX_DEPTH} levels"
 _NO_TEXT = "it is not valid Unicode: half of a surrogate pair"
 # Numbers that a float may not hold: many digits, or an exponent. Most are held all the same.
 _LONG_NUMBER = re.compile(rb"[0-9](?:[eE][-+0-9]|[0-9.]{16})")
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
+_AS_LISTS = bytes.maketrans(b"{}", b"[]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # Nobody else can write this, so no text of a client or server is taken for a placeholder.
 _MARK = f"pegboard.{secrets.token_hex(16)}."
@@ -129,6 +131,23 @@ class ValueCounter:
         outside = b"".join(parts[self._in_string :: 2])
         self._in_string ^= len(parts) % 2 == 0
         self.values += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
+
+
+def is_too_deep(text: bytes) -> bool:
+    """Whether a JSON text is nested deeper than `MAX_DEPTH`, found out without reading it."""
+    if text.count(b"[") + text.count(b"{") <= MAX_DEPTH:
+        return False
+    if b"\\" in text:
+        text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    # Most texts are two quotes by now, and go; whatever is left between two others is a text's own.
+    brackets = text.translate(_AS_LISTS, _NO_BRACKETS).replace(b'""', b"")
+    brackets = b"".join(brackets.split(b'"')[::2])
+    # Each turn takes the innermost lists and objects away.
+    for _ in range(MAX_DEPTH):
+        if not brackets:
+            return False
+        brackets = brackets.replace(b"[]", b"")
+    return bool(brackets)
 
 
 def dump(value: Any, *, indent: int | None = None, ascii_only: bool = False) -> bytes:
@@ -245,7 +264,7 @@ def _reason(data: bytes, exc: ValueError) -> str:
         except ValueError:
             return str(exc)
         return _NO_CONSTANTS
-    return str(exc)
+    return _TOO_DEEP if "recursion limit" in str(exc) else str(exc)
 
 
 def _check_depth(value: Any) -> None:

@@ -39,7 +39,7 @@ BROKEN_ANSWERS = {
     "not_utf8": "not valid JSON",
     "no_result": "neither a result",
     "result_is_list": "neither a result",
-    "deep": "recursion limit",
+    "deep": "nested deeper than 200 levels",
 }
 
 

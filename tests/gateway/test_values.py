@@ -161,6 +161,17 @@ async def test_what_is_no_json_is_refused_on_every_way(tmp_path: Path) -> None:
         assert "NaN and Infinity are not JSON" in result["content"][0]["text"]
 
 
+@pytest.mark.both_ways
+async def test_an_answer_that_is_nested_too_deep_fails_on_every_way(tmp_path: Path) -> None:
+    """The server wraps what it is given, so the deepest arguments that may pass make an answer that may not."""
+    deepest = MAX_DEPTH - 2
+    async with a_gateway(tmp_path) as gateway, http_client(gateway.mcp) as client:
+        for depth, fails in ((deepest - 1, False), (deepest, True)):
+            result = await client.call("v__echo", parse('{"a":' * depth + "1" + "}" * depth))
+            assert result.get("isError", False) is fails
+        assert f"nested deeper than {MAX_DEPTH} levels" in result["content"][0]["text"]
+
+
 numbers = st.from_regex(r"-?(0|[1-9][0-9]{0,40})(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,5})?", fullmatch=True)
 texts = st.text(alphabet=st.characters(codec=None, exclude_characters="\x7f"), max_size=12).map(json.dumps)
 

@@ -106,7 +106,7 @@ def answer(text: bytes) -> tuple[int, bytes] | None:
     result = bytes(opened.result)
     if not result.startswith(b"{") or bytes(opened.jsonrpc) != _VERSION or not _is_text(text):
         return None
-    return int(number), result
+    return None if exactjson.is_too_deep(text) else (int(number), result)
 
 
 def members(text: bytes | Raw) -> dict[str, bytes] | None:
