@@ -119,6 +119,23 @@ def test_a_run_file_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
     assert "run.file.failed" in warnings[0]
 
 
+def test_a_storage_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    """It names the file and the reason, and there is no traceback."""
+    config = write_config(tmp_path / "pegboard.json", {}, toolsets=[])
+    (tmp_path / "file").write_text("no folder")
+    env = {**os.environ, "PEGBOARD_STATE_DIR": str(tmp_path / "file" / "state"), "PEGBOARD_LOG": "warning"}
+    for command in ("serve", "stdio"):
+        more = ["--port", "0"] if command == "serve" else []
+        whole = [sys.executable, "-m", "pegboard", command, "--config", str(config), *more]
+        done = subprocess.run(
+            whole, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env, timeout=LIMIT, check=False
+        )
+        assert (done.returncode, done.stdout) == (1, "")
+        (line,) = done.stderr.splitlines()
+        file = tmp_path / "file" / "state" / "pegboard.db"
+        assert line == (f"pegboard: {file} cannot be used as storage: Not a directory: check the rights of its folder")
+
+
 def test_no_lock_file_stays_behind(tmp_path: Path) -> None:
     """What two processes agreed by is gone when both are done, also when they came at once."""
     config = write_config(tmp_path / "pegboard.json", {"one": toy(), "two": toy()})

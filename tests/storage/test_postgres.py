@@ -66,14 +66,21 @@ async def test_a_server_that_comes_back_within_seconds_is_waited_for(
         assert await asked == [RECORD]
 
 
+def database_of(storage: Storage) -> module.PostgresDatabase:
+    """The database that is watched."""
+    database = storage.database._database
+    assert isinstance(database, module.PostgresDatabase)
+    return database
+
+
 async def test_a_server_that_stays_away_is_an_error_that_says_so(
     postgres: PostgresServer, storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a while the call fails with the reason; when the server is back, the next one works."""
     async with postgres.away():
-        assert isinstance(storage.database, module.PostgresDatabase)
-        assert storage.database._pool is not None
-        monkeypatch.setattr(storage.database._pool, "timeout", 0.3)
+        pool = database_of(storage)._pool
+        assert pool is not None
+        monkeypatch.setattr(pool, "timeout", 0.3)
         with pytest.raises(StorageError, match=r"refused.*check that PostgreSQL runs there") as raised:
             await storage.catalog.load()
         without_secrets(str(raised.value))
@@ -90,8 +97,7 @@ async def ended_by_the_server(storage: Storage, when: str) -> list[int]:
         ((pid,),) = connection.rows("SELECT pg_backend_pid()")
         tries.append(pid)
         if len(tries) == 1:
-            assert isinstance(storage.database, module.PostgresDatabase)
-            with psycopg.connect(storage.database._conninfo, autocommit=True) as other:
+            with psycopg.connect(database_of(storage)._conninfo, autocommit=True) as other:
                 other.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
             if when == "before":
                 connection.row("SELECT 1")
@@ -122,8 +128,7 @@ async def test_work_that_others_overtake_is_done_again(storage: Storage) -> None
         ((before,),) = connection.rows("SELECT count(*) FROM board_tools")
         tries.append(before)
         if len(tries) == 1:
-            assert isinstance(storage.database, module.PostgresDatabase)
-            with psycopg.connect(storage.database._conninfo) as other:
+            with psycopg.connect(database_of(storage)._conninfo) as other:
                 other.isolation_level = psycopg.IsolationLevel.SERIALIZABLE
                 other.execute("SELECT count(*) FROM board_tools")
                 other.execute("INSERT INTO board_tools (board, tool) VALUES ('red', 'theirs')")

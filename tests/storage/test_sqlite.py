@@ -1,9 +1,12 @@
 """What is SQLite's own: a file that is made, shared, and refused when it is not ours."""
 
 import asyncio
+import contextlib
+import os
 import sqlite3
 import stat
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -103,6 +106,35 @@ async def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("in the way")
     with pytest.raises(StorageError, match=r"state.*pegboard\.db"):
         await SqliteDatabase(tmp_path / "state" / "pegboard.db").open()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="mode bits are of other systems")
+async def test_a_file_that_cannot_be_written_is_refused() -> None:
+    """SQLite opens a write-protected file for reading; at the start that is an error, not with the first change."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "pegboard.db"
+        assert await kept(f"sqlite:{file}") == []
+        file.chmod(0o444)
+        me = os.geteuid()
+        if me == 0:
+            # Root may write everything; nobody may not, not even its own file.
+            os.chown(folder, 65534, 65534)
+            os.chown(file, 65534, 65534)
+            os.seteuid(65534)
+        try:
+            with pytest.raises(StorageError, match=r"pegboard\.db.*readonly.*check the rights") as raised:
+                await SqliteDatabase(file).open()
+        finally:
+            os.seteuid(me)
+        assert raised.value.reason == "attempt to write a readonly database"
+
+
+async def test_a_file_is_opened_while_somebody_else_writes(path: Path) -> None:
+    """Whether it can be written is found without waiting for a turn."""
+    assert await kept(f"sqlite:{path}") == []
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        assert await kept(f"sqlite:{path}") == []
 
 
 async def test_a_file_that_goes_bad_while_in_use_is_told(path: Path) -> None:

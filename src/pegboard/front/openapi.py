@@ -83,7 +83,9 @@ def document() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "Pegboard", "version": VERSION, "description": "One endpoint for many MCP servers."},
         "paths": {
-            "/health": {"get": _plain("Whether the gateway is up")},
+            "/health": {
+                "get": _plain("Whether the gateway is up, and whether its storage works: status is ok or degraded")
+            },
             "/metrics": {"get": _plain("Counters for Prometheus", "text/plain")},
             "/api/servers": {"get": _operation("Every server and its state", _of("servers", _list(_SERVER)))},
             "/api/servers/{name}/enable": {"post": _operation("Enable a server", _SERVER, _NAME)},

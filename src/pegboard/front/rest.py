@@ -62,8 +62,10 @@ class Rest:
         ]
 
     async def _health(self, request: Request) -> Response:
-        health = {"status": "ok", "version": VERSION, "config": self._identity, **self._proof(request)}
-        return json_response(health, 200)
+        problem = self._board.storage.problem
+        status = {"status": "ok"} if problem is None else {"status": "degraded", "storage": problem}
+        about = {"version": VERSION, "config": self._identity}
+        return json_response({**status, **about, **self._proof(request)}, 200)
 
     def _proof(self, request: Request) -> dict[str, str]:
         """That we are the gateway of our run file, where somebody asks for it."""

@@ -20,15 +20,22 @@ Row: TypeAlias = tuple[Any, ...]
 T = TypeVar("T")
 # Seconds that a piece of work waits for others to be done with the database.
 PATIENCE = 10.0
+_REASON = 200
 
 
 class StorageError(Exception):
-    """The storage cannot be used; the message says why and, where that is known, what to do. It holds no secret."""
+    """The storage cannot be used; the message says why and, where that is known, what to do. It holds no secret.
 
-    def __init__(self, problem: str, advice: str = "") -> None:
+    The reason alone is one short line, without the place of the storage.
+    """
+
+    def __init__(self, problem: str, advice: str = "", *, reason: str = "", is_busy: bool = False) -> None:
         super().__init__(f"{problem}: {advice}" if advice else problem)
         self.problem = problem
         self.advice = advice
+        self.reason = (reason or problem).partition("\n")[0][:_REASON]
+        # Others had it for too long.
+        self.is_busy = is_busy
 
 
 class Connection(Protocol):

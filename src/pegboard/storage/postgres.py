@@ -50,6 +50,7 @@ _ADVICE: dict[type[psycopg.Error], str] = {
     errors.DeadlockDetected: "too many others are writing; try again",
     errors.ReadOnlySqlTransaction: "name the server that takes writes, not its standby",
 }
+_BUSY = (errors.LockNotAvailable, errors.SerializationFailure, errors.DeadlockDetected)
 _UNREACHED = "check that PostgreSQL runs there, that the database exists, and that user and password are right"
 
 
@@ -120,7 +121,7 @@ class PostgresDatabase:
         try:
             return await threads.run(lambda: self._patiently(pool, work, deadline, read_only=read_only), patience)
         except TimeoutError:
-            raise StorageError(f"{self.name} had no connection to spare", "try again") from None
+            raise self._busy() from None
 
     def _patiently(
         self, pool: ConnectionPool[Driver], work: Callable[[Connection], T], deadline: float, *, read_only: bool
@@ -199,7 +200,8 @@ class PostgresDatabase:
             return self._unreached()
         reason = self._address.clean(exc.diag.message_primary or str(exc))
         advice = _ADVICE.get(type(exc), _UNREACHED if type(exc) is psycopg.OperationalError else "")
-        return StorageError(f"{self.name} cannot be used as storage: {reason}", advice)
+        is_busy = isinstance(exc, _BUSY)
+        return StorageError(f"{self.name} cannot be used as storage: {reason}", advice, reason=reason, is_busy=is_busy)
 
     def _unreached(self) -> StorageError:
         """The pool knows that it has no connection, but not why."""
@@ -207,12 +209,17 @@ class PostgresDatabase:
             psycopg.connect(self._conninfo).close()
         except psycopg.Error as exc:
             return self._explained(exc)
-        return StorageError(f"{self.name} had no connection to spare", "try again")
+        return self._busy()
+
+    def _busy(self) -> StorageError:
+        reason = "no connection to spare"
+        return StorageError(f"{self.name} had {reason}", "try again", reason=reason, is_busy=True)
 
     def _lost(self, lost: _Lost) -> StorageError:
         reason = self._address.clean(str(lost.__cause__))
         advice = "see whether the change was kept before it is made again" if lost.committing else "try again"
-        return StorageError(f"the connection to {self.name} was lost: {reason}", advice)
+        problem = f"the connection to {self.name} was lost: {reason}"
+        return StorageError(problem, advice, reason=f"the connection was lost: {reason}")
 
 
 class PostgresConnection:

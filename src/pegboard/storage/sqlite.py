@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 import threading
 import time
@@ -26,7 +27,13 @@ _ADVICE = {
     sqlite3.SQLITE_PERM: "check the rights of the file and its folder",
     sqlite3.SQLITE_CORRUPT: "the file is damaged; move it away or put a backup in its place",
     sqlite3.SQLITE_NOTADB: "the file is something else; move it away, or name another one",
-    sqlite3.SQLITE_IOERR: "check the disk",
+    # A disk without room for the files beside the database is one as well.
+    sqlite3.SQLITE_IOERR: "check the disk, and that it has room",
+}
+_ADVICE_OF_SYSTEM = {
+    errno.ENOSPC: "make room on the disk",
+    errno.EDQUOT: "make room on the disk",
+    errno.EROFS: 'name a file elsewhere with "storage"',
 }
 
 
@@ -90,7 +97,8 @@ class SqliteDatabase:
             return await file.writing.run(lambda: self._guarded(transaction), patience)
         except TimeoutError:
             busy = f"{self.path} cannot be used as storage: database is locked"
-            raise StorageError(busy, _ADVICE[sqlite3.SQLITE_BUSY]) from None
+            advice = _ADVICE[sqlite3.SQLITE_BUSY]
+            raise StorageError(busy, advice, reason="database is locked", is_busy=True) from None
 
     def _file(self) -> _OpenFile:
         if self._open_file is None:
@@ -103,7 +111,9 @@ class SqliteDatabase:
         except sqlite3.Error as exc:
             # The upper bits say more than the advice needs.
             code = (getattr(exc, "sqlite_errorcode", None) or 0) & 0xFF
-            raise StorageError(f"{self.path} cannot be used as storage: {exc}", _ADVICE.get(code, "")) from exc
+            problem = f"{self.path} cannot be used as storage: {exc}"
+            is_busy = code == sqlite3.SQLITE_BUSY
+            raise StorageError(problem, _ADVICE.get(code, ""), reason=str(exc), is_busy=is_busy) from exc
 
 
 class _OpenFile:
@@ -132,6 +142,7 @@ class _OpenFile:
         if self._wipes:
             self._writer.execute("PRAGMA secure_delete = ON")
         _migrate(self._writer, str(self._path), self._steps)
+        _check_writable(self._writer)
 
     def writer(self) -> sqlite3.Connection:
         assert self._writer is not None
@@ -194,7 +205,9 @@ def _make(path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.touch(mode=0o600)
     except OSError as exc:
-        raise StorageError(f"{path} cannot be used as storage: {exc}", "check the rights of its folder") from exc
+        reason = exc.strerror or str(exc)
+        problem = f"{path} cannot be used as storage: {reason}"
+        raise StorageError(problem, _ADVICE_OF_SYSTEM.get(exc.errno or 0, "check the rights of its folder")) from exc
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -239,6 +252,21 @@ def _migrate(db: sqlite3.Connection, name: str, steps: Sequence[migrations.Step]
         db.execute(f"PRAGMA user_version = {len(steps)}")
 
     _in_transaction(db, "BEGIN IMMEDIATE", migrate)
+
+
+def _check_writable(db: sqlite3.Connection) -> None:
+    """SQLite opens a file that may not be written, and says so with the first change."""
+    db.execute("PRAGMA busy_timeout = 0")
+    try:
+        db.execute("BEGIN IMMEDIATE")
+        db.execute(f"PRAGMA user_version = {_version(db)}")
+    except sqlite3.OperationalError as exc:
+        # Whoever writes there just now can.
+        if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
 
 
 def _version(db: sqlite3.Connection) -> int:

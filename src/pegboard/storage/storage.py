@@ -9,6 +9,7 @@ from pegboard.config import state_folder
 from pegboard.storage.boards import BoardStore
 from pegboard.storage.catalog import CatalogStore
 from pegboard.storage.database import Database, StorageError
+from pegboard.storage.health import MonitoredDatabase
 from pegboard.storage.sqlite import SqliteDatabase
 
 
@@ -16,9 +17,14 @@ class Storage:
     """Each call of a store is safe from several processes at once."""
 
     def __init__(self, database: Database) -> None:
-        self.database = database
-        self.catalog = CatalogStore(database)
-        self.boards = BoardStore(database)
+        self.database = MonitoredDatabase(database)
+        self.catalog = CatalogStore(self.database)
+        self.boards = BoardStore(self.database)
+
+    @property
+    def problem(self) -> str | None:
+        """Why nothing can be kept at the moment, in one short line; None while all is well."""
+        return self.database.problem
 
     async def open(self) -> None:
         """Be ready, with every migration applied; `StorageError` if that cannot be."""
