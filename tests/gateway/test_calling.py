@@ -305,3 +305,20 @@ async def test_a_state_of_ones_own_with_instance_session(tmp_path: Path) -> None
 
             await eventually(lambda: not alive(pid))
             assert await one.text("own__count") == "3"
+
+
+async def test_processes_for_sessions_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session beyond the limit is refused in words, nobody else notices, and it has its turn when one has ended."""
+    monkeypatch.setattr("pegboard.servers.server.MOST_SESSIONS", 2)
+    async with open_gateway(tmp_path, {"own": toy({"instance": "session"})}) as gateway:
+        async with http_client(gateway.mcp) as one, http_client(gateway.mcp) as three:
+            async with http_client(gateway.mcp) as two:
+                assert [await one.text("own__count"), await two.text("own__count")] == ["1", "1"]
+                refused = await three.call("own__count")
+                assert refused["isError"] is True
+                assert "TOOL_UNAVAILABLE" in str(refused)
+                assert "2 sessions use it already, which is the limit" in str(refused)
+                assert await one.text("own__count") == "2"
+                assert gateway.board.servers["own"].failure() is None
+            await eventually(lambda: len(gateway.board.servers["own"]._held) < 3)
+            assert await three.text("own__count") == "1"

@@ -29,6 +29,8 @@ from pegboard.servers.wires.stdio import StdioWire
 _STEADY = 30.0
 _LEVEL_PATIENCE = 1.0
 _SHORTEST_PAUSE = 0.1
+# So many client sessions can have a connection of their own to one server.
+MOST_SESSIONS = 64
 # A shared connection serves clients of every kind; which of them can be asked what is told question by question.
 EVERYTHING_ASKABLE: Mapping[str, Any] = {
     "elicitation": {"form": {}, "url": {}},
@@ -386,6 +388,8 @@ class Server:
             if self.breaker.tripped and self._opening:
                 # Half open: one trial at a time, whoever's connection it is.
                 raise unavailable(f"server {self.name} is unavailable ({self.breaker.reason}); it is being tried")
+            if key is not None:
+                self._check_room()
             opening = self._loop.create_task(self._open(key, capabilities, for_call=for_call))
             self._opening[key] = opening
             opening.add_done_callback(lambda task: self._opened(key, task))
@@ -398,6 +402,14 @@ class Server:
         if held is None:
             raise unavailable(f"server {self.name} went away as soon as it was connected: {self.last_error}")
         return held
+
+    def _check_room(self) -> None:
+        """Each session has a process of its own here, and whoever opens sessions must not fill the machine."""
+        if len((self._held.keys() | self._opening.keys()) - {None}) >= MOST_SESSIONS:
+            raise unavailable(
+                f'server {self.name} has "instance": "session", and {MOST_SESSIONS} sessions use it already, which is'
+                " the limit; try again when one of them has ended"
+            )
 
     def _opened(self, key: str | None, task: asyncio.Task[None]) -> None:
         if self._opening.get(key) is task:
