@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pegboard.config import ServerSpec
 from pegboard.relay.caller import Caller
 from pegboard.relay.subscriptions import Subscriptions
 from pegboard.result import unavailable
@@ -27,6 +28,7 @@ class FakeServer:
     def __init__(self, name: str = "toy", *, per_session: bool = False) -> None:
         self.name = name
         self.per_session = per_session
+        self.spec = ServerSpec(name, name)
         self.log: list[tuple[str, str | None, str]] = []
         self.subscribed: set[tuple[str | None, str]] = set()
         self.told: list[Mapping[str, Any] | None] = []

@@ -6,7 +6,7 @@ import base64
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterable
-from urllib.parse import unquote, unquote_plus, urlsplit
+from urllib.parse import unquote, unquote_plus, urlsplit, urlunsplit
 
 from pegboard.config.settings import ServerSpec
 from pegboard.log import REDACTED
@@ -138,7 +138,7 @@ def _visit_url(url: str, take: _Take) -> str:
         for name, equals, value in fields
     )
     path = "/".join(_visit_segment(segment, take) for segment in parts.path.split("/"))
-    return parts._replace(netloc=f"{_take_user(user, take)}{at}{host}", query=query, path=path).geturl()
+    return urlunsplit((parts.scheme, f"{_take_user(user, take)}{at}{host}", path, query, parts.fragment))
 
 
 def _visit_segment(segment: str, take: _Take) -> str:

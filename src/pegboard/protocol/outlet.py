@@ -14,11 +14,9 @@ from mcp.shared.exceptions import MCPError, NoBackChannelError
 from pegboard import exactjson
 from pegboard.log import logger
 from pegboard.protocol.client import Refused
-from pegboard.protocol.weight import weight
+from pegboard.protocol.weight import MAX_WEIGHT, weight
 
 _MAX_WAITING = 1024
-# Bytes of notifications that wait for a client which does not read, roughly.
-MAX_WEIGHT = 8 * 1024 * 1024
 _WITHDRAWING = 2.0
 METHOD_NOT_FOUND = -32601
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+# Bytes of notifications that wait for a client which does not read.
+MAX_WEIGHT = 8 * 1024 * 1024
 _EACH = 64
 _MOST_LOOKED_AT = 1000
 

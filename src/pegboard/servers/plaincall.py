@@ -14,8 +14,7 @@ from typing import Any
 
 from pegboard import exactjson
 from pegboard.protocol.eras import Era
-from pegboard.protocol.outlet import MAX_WEIGHT
-from pegboard.protocol.weight import weight
+from pegboard.protocol.weight import MAX_WEIGHT, weight
 from pegboard.result import unavailable
 from pegboard.servers.link import Link, Message, Params, Pending, RpcError, broken_answer
 from pegboard.servers.parties import Parties, Presence
