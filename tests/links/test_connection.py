@@ -46,6 +46,7 @@ class Wire:
 
     # What goes by as bytes is not told here.
     ready = False
+    drained = True
 
     def put(self, request_id: int, text: bytes, name: str | None) -> None:
         """Never asked for."""

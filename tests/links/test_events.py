@@ -48,3 +48,13 @@ def test_an_id_with_a_nul_is_ignored() -> None:
     stream = EventStream(1000)
     assert list(filter(None, stream.feed(b"id: a\0b\ndata: x\n\n"))) == [Event("message", b"x")]
     assert stream.last_id is None
+
+
+def test_a_stream_knows_whether_an_event_has_begun() -> None:
+    """Half a line of one, or lines without the empty one at the end."""
+    stream = EventStream(1000)
+    seen: list[bool] = []
+    for part in (b"data: a\n\n", b"dat", b"a: b\n", b"\n", b": a comment\n"):
+        list(stream.feed(part))
+        seen.append(stream.is_between_events)
+    assert seen == [True, False, False, True, True]

@@ -33,6 +33,7 @@ class Wire:
     """Keeps what is sent."""
 
     ready = True
+    drained = True
 
     def __init__(self) -> None:
         self.sent: list[Message] = []

@@ -1,4 +1,4 @@
-"""Processes of servers are started one at a time."""
+"""Processes of servers are started one at a time, and what they write is read to its end."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from typing import Any
 
 import pytest
 
+from harness import eventually
+from pegboard.config import ServerSpec
 from pegboard.servers.keeper import Keeper
+from pegboard.servers.link import Link
 from pegboard.servers.process import Process
+from pegboard.servers.wires.stdio import StdioWire
 
 pytestmark = pytest.mark.anyio
 
@@ -46,3 +50,23 @@ async def test_others_get_a_turn_between_two_starts(monkeypatch: pytest.MonkeyPa
         await asyncio.gather(*(process.stop() for process in processes))
         keeper.close()
     assert len(set(started)) == len(processes)
+
+
+async def test_a_pipe_is_drained_when_no_message_has_begun() -> None:
+    """Of a line that has begun to arrive the rest is to be waited for."""
+    script = """for part in ('{"method":', '"x"}\\n'): input(); print(part, end="", flush=True)"""
+    keeper, heard = Keeper(), list[str]()
+    spec = ServerSpec(name="slow", given_name="slow", command=sys.executable, args=("-I", "-S", "-c", script))
+    wire = StdioWire(spec, keeper)
+    link = Link(wire, label="slow", on_notification=lambda method, _params, _origin: heard.append(method))
+    try:
+        await wire.start(link)
+        assert wire.drained
+        await wire.send({}, None)
+        await eventually(lambda: not wire.drained)
+        await wire.send({}, None)
+        await eventually(lambda: wire.drained)
+        assert heard == ["x"]
+    finally:
+        await link.close()
+        keeper.close()

@@ -100,7 +100,11 @@ class Connection:
         wire = link.wire
         # A modern server asks nothing; over HTTP it is told which request a question belongs to.
         streams = isinstance(wire, HttpWire)
-        self._parties = Parties(origins=streams or greeting.era == "modern", streams=streams)
+        self._parties = Parties(
+            origins=streams or greeting.era == "modern",
+            streams=streams,
+            drained=lambda: wire.drained or link.lost.done(),
+        )
         link.on_notification, link.on_request = self._heard, self._asked
         if isinstance(wire, HttpWire):
             wire.modern = greeting.era == "modern"

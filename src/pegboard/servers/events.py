@@ -47,6 +47,11 @@ class EventStream:
     _after_cr: bool = False
     _started: bool = False
 
+    @property
+    def is_between_events(self) -> bool:
+        """Whether nothing of a next event is there."""
+        return not self._pending and not self._size
+
     def feed(self, data: bytes) -> Iterator[Event | None]:
         """Take the next bytes; a step for each line that means something, and with it the event that it completes."""
         data = self._with_plain_ends(data)

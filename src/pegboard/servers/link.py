@@ -122,6 +122,11 @@ class Wire(Protocol):
         """Send a request that is ready to go; `name` is the tool's own, where the era wants it said beside the body."""
         ...
 
+    @property
+    def drained(self) -> bool:
+        """Whether every message that has begun to arrive is delivered; asked where none says what it belongs to."""
+        ...
+
     def cancelled(self, request_id: int, reason: str) -> None:
         """Tell the server, without waiting, that nobody waits for this answer any more."""
         ...

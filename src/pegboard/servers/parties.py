@@ -4,7 +4,7 @@ Over HTTP a question comes with the request it belongs to. Over a pipe it does n
 mixed up there. What has never asked anything runs side by side; what asks, or has not shown yet that it does
 not, is leased to one client at a time, until its question is out. A question belongs to one of the requests
 that were under way when it came: one after the other they are ruled out by the server's answer to them, or
-because they wait for an answer themselves. What cannot be placed in time is refused.
+because they had been waiting for an answer themselves when it came. What cannot be placed in time is refused.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from pegboard.servers.link import RpcError
 from pegboard.servers.party import Party
@@ -27,7 +28,10 @@ SETTLED_ASKING_ON = 5.0
 PLACING = 10.0
 # A server may go on with a request that was given up, and ask: so long it counts as one that could have asked.
 HAUNTING = 3.0
-_JUST_NOW = 1.0
+# How often in a row all must be dealt with that was read before a server counts as silent, and how far apart.
+_LOOKS = 3
+_SHORTEST_LOOK = 0.001
+_LONGEST_LOOK = 0.1
 _MAX_SUBJECTS = 20_000
 _CANNOT_TELL = -32000
 _WHOSE = (
@@ -47,12 +51,14 @@ class Presence:
     # Whether the server has answered the request: from then on it asks nothing for it.
     answered: bool = False
     left: bool = False
-    # When the last of its questions was closed.
-    closed: float = float("-inf")
+    # Whether it waits for an answer, and has had the time to ask whatever else it wanted to ask.
+    settled: bool = False
+    # How often it began to settle: each question and each answer to one makes it begin anew.
+    beginnings: int = 0
     # Gives the request its whole time limit again.
     extend: Callable[[], None] = lambda: None
-    # The open questions, and since when they are open.
-    questions: dict[asyncio.Task[None], float] = field(default_factory=dict[asyncio.Task[None], float])
+    # The open questions, and whether it is certain that they are this request's own.
+    questions: dict[asyncio.Task[None], bool] = field(default_factory=dict[asyncio.Task[None], bool])
 
 
 @dataclass(slots=True, eq=False)
@@ -65,13 +71,15 @@ class _Unplaced:
 class Parties:
     """Everyone on one connection."""
 
-    def __init__(self, *, origins: bool, streams: bool = False) -> None:
+    def __init__(self, *, origins: bool, streams: bool = False, drained: Callable[[], bool] = lambda: True) -> None:
         # Whether the wire itself tells which request a question belongs to, and what is said.
         self._origins = origins
         self._streams = streams
+        # Whether all is dealt with that was read from the server.
+        self._drained = drained
         self._present: dict[Presence, None] = {}
-        # Those of them without an open question, and each client's own: there may be many present.
-        self._silent: dict[Presence, None] = {}
+        # Those of them that may ask any moment, and each client's own: there may be many present.
+        self._busy: dict[Presence, None] = {}
         self._requests: dict[str, dict[Presence, None]] = {}
         # The only client that ever used this connection, as long as there is just one.
         self.only: str | None = None
@@ -106,7 +114,7 @@ class Parties:
         presence = Presence(party, subject)
         self._several = self._several or self.only not in {None, party.identity}
         self.only = None if self._several else party.identity
-        self._present[presence] = self._silent[presence] = None
+        self._present[presence] = self._busy[presence] = None
         self._requests.setdefault(party.identity, {})[presence] = None
         return presence
 
@@ -116,22 +124,28 @@ class Parties:
         if presence is not None:
             presence.asked = True
             if presence.questions:
-                self._asking_on.add(presence.subject)
+                self._asks_on(presence.subject)
             self._quiet.discard(presence.subject)
             self._asking.add(presence.subject)
-            self._book(question, presence, self._since(presence, placed=origin is None))
+            self._book(question, presence, certain=origin is not None or self._is_certain(presence))
         self._wake()
         return presence
 
-    def _since(self, presence: Presence, *, placed: bool) -> float:
-        """When a question began to keep its request waiting; never, where another request may have asked it."""
-        if not placed:
-            return _now()
+    def _asks_on(self, subject: str) -> None:
+        """Whatever does the same is given more time, even where it has settled."""
+        if subject not in self._asking_on:
+            self._asking_on.add(subject)
+            for each in self._present:
+                if each.subject == subject and each.questions:
+                    self._begin_to_settle(each)
+
+    def _is_certain(self, presence: Presence) -> bool:
+        """Whether a question that was placed is this request's, and not another one's of the same client."""
         identity = presence.party.identity
         rivals = [*self._requests[identity], *(each for each in self._ghosts if each.party.identity == identity)]
         for each in rivals:
             each.asked = True
-        return _now() if len(rivals) == 1 else float("inf")
+        return len(rivals) == 1
 
     def extend(self, question: asyncio.Task[None]) -> None:
         """Give whatever waits for the answer its whole time limit again; of parallel requests, all that it could be."""
@@ -144,9 +158,7 @@ class Parties:
         presence = self._owners.pop(question, None)
         if presence is not None:
             presence.questions.pop(question, None)
-            presence.closed = _now()
-            if not presence.questions and presence in self._present:
-                self._silent[presence] = None
+            self._begin_to_settle(presence)
         self._wake()
 
     def hearers(self, origin: Presence | None) -> list[Party]:
@@ -165,10 +177,10 @@ class Parties:
 
     def leave(self, presence: Presence) -> None:
         """A request is over."""
-        presence.left = True
+        presence.left, presence.settled = True, False
         identity, subject = presence.party.identity, presence.subject
         del self._present[presence]
-        self._silent.pop(presence, None)
+        self._busy.pop(presence, None)
         del self._requests[identity][presence]
         if not self._requests[identity]:
             del self._requests[identity]
@@ -179,32 +191,65 @@ class Parties:
             and len(self._quiet) < _MAX_SUBJECTS
         ):
             self._quiet.add(subject)
-        # One whose question ends with it has been told so twice: it asks no more than one that waits for an answer.
-        asking = presence.questions or _now() - presence.closed < _JUST_NOW
-        if not presence.answered and not self._origins and not asking:
+        if not presence.answered and not self._origins:
             self._haunt(presence)
         self._settle_questions(presence)
         self._wake()
 
     def _haunt(self, presence: Presence) -> None:
         self._ghosts[presence] = None
-        asyncio.get_running_loop().call_later(HAUNTING, self._ghosts.pop, presence, None)
+        self._after(HAUNTING, partial(self._ghosts.pop, presence, None))
 
     def _settle_questions(self, presence: Presence) -> None:
         """What is left open of a request that is over was another one's of the same client, or is open no longer."""
         sibling = next(iter(self._requests.get(presence.party.identity, ())), None)
-        for question, since in list(presence.questions.items()):
+        for question in list(presence.questions):
             if presence.answered and sibling is not None and not self._origins:
                 del presence.questions[question]
-                self._book(question, sibling, since)
+                self._book(question, sibling, certain=False)
             # One that is being withdrawn already must not be disturbed while it tells its client so.
             elif not question.cancelling():
                 question.cancel()
 
-    def _book(self, question: asyncio.Task[None], presence: Presence, since: float) -> None:
-        presence.questions[question] = since
+    def _book(self, question: asyncio.Task[None], presence: Presence, *, certain: bool) -> None:
+        presence.questions[question] = certain
         self._owners[question] = presence
-        self._silent.pop(presence, None)
+        self._begin_to_settle(presence)
+
+    def _begin_to_settle(self, presence: Presence) -> None:
+        """From now on it may ask, until it has waited for an answer for a while."""
+        if presence not in self._present:
+            return
+        presence.settled = False
+        presence.beginnings += 1
+        self._busy[presence] = None
+        if presence.questions:
+            limit = SETTLED_ASKING_ON if presence.subject in self._asking_on else SETTLED
+            self._after(limit, partial(self._settle, presence, presence.beginnings))
+
+    def _settle(self, presence: Presence, beginning: int) -> None:
+        if not presence.left and presence.beginnings == beginning:
+            del self._busy[presence]
+            presence.settled = all(presence.questions.values())
+            self._wake()
+
+    def _after(self, limit: float, then: Callable[[], object]) -> None:
+        """Do this after a while, once all is dealt with that the server had sent by then.
+
+        While this process is busy, time goes by and what the server says stays in the pipe: that is not silence.
+        """
+        asyncio.get_running_loop().call_later(limit, self._when_drained, then, _LOOKS, _SHORTEST_LOOK)
+
+    def _when_drained(self, then: Callable[[], object], looks: int, pause: float) -> None:
+        # Before each look the loop reads what there is to read.
+        drained, loop = self._drained(), asyncio.get_running_loop()
+        if drained and not looks:
+            # Behind the question that may have come in this very turn.
+            loop.call_soon(then)
+        elif drained:
+            loop.call_later(_SHORTEST_LOOK, self._when_drained, then, looks - 1, _SHORTEST_LOOK)
+        else:
+            loop.call_later(pause, self._when_drained, then, _LOOKS, min(pause * 2, _LONGEST_LOOK))
 
     async def _turn(self, identity: str, subject: str) -> None:
         started = _now()
@@ -215,8 +260,8 @@ class Parties:
         """How long at most to wait for a change before it is worth another look; `None` to go on."""
         if self._is_free(identity, subject):
             return None
-        # Whoever has its question out is no obstacle: the next one can be placed as soon as that has settled.
-        loud = [each for each in self._silent if each.subject not in self._quiet and each.party.identity != identity]
+        # Whoever has settled is no obstacle: the next question is not its own.
+        loud = [each for each in self._busy if each.subject not in self._quiet and each.party.identity != identity]
         if any(each.subject in self._asking or subject in self._asking for each in loud):
             return PLACING
         patience = started + FIRST_USE - _now()
@@ -231,13 +276,15 @@ class Parties:
         candidates = [*self._present, *self._ghosts]
         if not candidates:
             return None
+        # What settles later may have asked this just before.
+        settled = {each for each in candidates if each.settled}
         deadline = _now() + PLACING
         waiting = _Unplaced()
         self._unplaced[waiting] = None
         try:
             while True:
                 candidates = [each for each in candidates if not each.answered]
-                likely = self._without_settled(candidates)
+                likely = self._without_settled(candidates, settled)
                 waiting.clients = frozenset(each.party.identity for each in likely)
                 if len(_rivals(likely)) <= 1:
                     return self._likeliest(likely)
@@ -248,17 +295,10 @@ class Parties:
             del self._unplaced[waiting]
             self._wake()
 
-    def _without_settled(self, candidates: list[Presence]) -> list[Presence]:
-        """Those that do not wait for an answer themselves, if it is plausible that one of them asks."""
-        others = [each for each in candidates if not self._settled(each)]
+    def _without_settled(self, candidates: list[Presence], settled: set[Presence]) -> list[Presence]:
+        """Those that did not wait for an answer themselves, if it is plausible that one of them asks."""
+        others = [each for each in candidates if each not in settled]
         return others if any(each.subject not in self._quiet for each in others) else candidates
-
-    def _settled(self, presence: Presence) -> bool:
-        """Whether this one waits for an answer, and does nothing else."""
-        if not presence.questions:
-            return False
-        silence = _now() - max(presence.questions.values())
-        return silence >= (SETTLED_ASKING_ON if presence.subject in self._asking_on else SETTLED)
 
     def _unplaceable(self, question: _Unplaced, candidates: list[Presence]) -> bool:
         """Whether waiting is of no use: each of the clients may be waiting for an answer, since as many ask."""

@@ -87,6 +87,11 @@ class Process(asyncio.SubprocessProtocol):
         pipe = self._input()
         return pipe is not None and not pipe.is_closing() and self._writable.is_set()
 
+    @property
+    def drained(self) -> bool:
+        """Whether all is dealt with that was read from its output."""
+        return self._backlogs[1].is_empty
+
     def write_now(self, data: bytes) -> None:
         """Write without waiting; for a word that need not arrive."""
         pipe = self._input()

@@ -95,6 +95,9 @@ class HttpWire:
         """Whether a request can be posted without more ado: no proxy, and no redirect to be followed."""
         return self._direct is not None and not self.moved
 
+    # Every message says what it belongs to, or belongs to no request.
+    drained = True
+
     def put(self, request_id: int, text: bytes, name: str | None) -> None:
         """POST a request that is ready to go; `name` is the tool's, where the era wants it in a header."""
         assert self._direct is not None

@@ -38,6 +38,7 @@ class SseWire:
         self._reader: asyncio.Task[None] | None = None
         self._words: set[asyncio.Task[None]] = set()
         self.version: str | None = None
+        self.drained = True
 
     async def start(self, link: Link) -> None:
         """Open the stream and wait for the address that messages go to."""
@@ -100,11 +101,13 @@ class SseWire:
             try:
                 async for part in response.aiter_bytes():
                     pace = Pace()
+                    self.drained = False
                     for event in stream.feed(part):
                         if event is not None:
                             await pace.through(self._take(event, link))
                         if pace.is_over:
                             await pace.rest()
+                    self.drained = stream.is_between_events
             except Broken as exc:
                 raise Unreachable(self._label, str(exc) or type(exc).__name__) from exc
 

@@ -32,6 +32,7 @@ class StdioWire:
         self._complaints: deque[str] = deque(maxlen=_STDERR_LINES)
         self._process: Process | None = None
         self._link: Link | None = None
+        self._lines: Lines | None = None
 
     async def start(self, link: Link) -> None:
         """Start the command."""
@@ -40,7 +41,7 @@ class StdioWire:
         def giant(head: bytes, tail: bytes, size: int) -> None:
             link.garbled(head, tail, f"an answer of {size:,} bytes; the limit is {MAX_MESSAGE_BYTES:,}")
 
-        lines = Lines(link.deliver_text, giant, MAX_MESSAGE_BYTES)
+        lines = self._lines = Lines(link.deliver_text, giant, MAX_MESSAGE_BYTES)
         errors = Lines(self._complained, lambda _head, _tail, _size: None, 64 * 1024)
 
         def out(data: bytes) -> Iterator[object]:
@@ -79,6 +80,11 @@ class StdioWire:
         del request_id, name
         assert self._process is not None
         self._process.write_now(one_line(text) + b"\n")
+
+    @property
+    def drained(self) -> bool:
+        """Whether all is delivered that was read, and nothing of a next line is there."""
+        return self._process is None or self._lines is None or (self._process.drained and not self._lines.size)
 
     def cancelled(self, request_id: int, reason: str) -> None:
         """Say so on the pipe."""
