@@ -54,6 +54,43 @@ async def test_tasks_are_there_as_their_files_say(registry: Registry, root: Path
     assert (listed.total, listed.filtered) == (5, 5)
 
 
+async def test_a_task_is_known_by_the_number_before_its_text(registry: Registry, root: Path) -> None:
+    """A number with a dot is the one in the file, one without is a place; the answer says which task it was."""
+    numbered = "- [ ] Begin\n- [ ] 1.1 Plan\n- [ ] **1.2.** Build\n- [ ] 2. Ship\n"
+    write_tasks(root, a=numbered, b="- [ ] 1.1 Other\n")
+    done = await registry.update("a/1.1", status="completed")
+    assert (str(done.task.id), done.state.shown(done.task)["printed_number"]) == ("a/2", "1.1")
+    assert tasks_md(root, "a").read_text() == numbered.replace("[ ] 1.1", "[x] 1.1")
+    assert str((await registry.update("a/2", priority="high")).task.id) == "a/2"
+    added = await registry.deps("a/1.2", "add", ["1.1", "b/1.1", "2"])
+    assert (str(added.task.id), list(map(str, added.added))) == ("a/3", ["a/2", "b/1"])
+    removed = await registry.deps("a/1.2", "remove", ["b/1.1"])
+    assert list(map(str, removed.removed)) == ["b/1"]
+    shown = [done.state.shown(task).get("printed_number") for task in done.state.changes["a"].tasks]
+    assert shown == [None, "1.1", "1.2", "2"]
+
+
+async def test_a_number_before_the_text_that_is_not_unique_is_refused(registry: Registry, root: Path) -> None:
+    """The error lists the tasks that have it, and nothing is changed."""
+    write_tasks(root, a="- [ ] 1.1 Plan\n- [ ] 1.1 Build\n")
+    with pytest.raises(ToolFailure, match=r"2 tasks of a have the number 1\.1: a/1 \(1\.1 Plan\), a/2 \(1\.1 Build\)"):
+        await registry.update("a/1.1", status="completed")
+    with pytest.raises(ToolFailure, match=r"no task of a has the number 1\.2 before its text"):
+        await registry.update("a/1.2", status="completed")
+    assert await statuses(registry) == {"a/1": "pending", "a/2": "pending"}
+
+
+async def test_a_number_before_the_text_follows_its_task_and_no_other(registry: Registry, root: Path) -> None:
+    """A task that moved is still meant by it; once the number stands before another task, it is refused."""
+    write_tasks(root, a="- [ ] 1.1 Plan the whole thing\n- [ ] 1.2 Build\n")
+    await registry.list()
+    write_tasks(root, a="- [ ] New\n- [ ] 1.1 Plan the whole thing\n- [ ] 1.2 Build\n")
+    assert str((await registry.update("a/1.2", status="completed")).task.id) == "a/3"
+    write_tasks(root, a="- [ ] 1.1 Something else entirely\n- [ ] 1.2 Plan the whole thing\n- [x] 1.3 Build\n")
+    with pytest.raises(Conflict, match=r"a/2 was not changed.*It was '1\.2 Build'"):
+        await registry.update("a/1.2", status="completed")
+
+
 async def test_every_filter_is_honoured(registry: Registry, root: Path) -> None:
     """Change, status, priority, assignee and unblocked, alone and together; limit and offset."""
     write_tasks(root, add_login=LOGIN, add_users=USERS)

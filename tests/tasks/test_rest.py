@@ -73,6 +73,13 @@ async def test_statuses_fit(tmp_path: Path) -> None:
             ("GET", "/api/tasks?path=file://[", None, 400, "no address"),
             ("PATCH", "/api/tasks/add-login/9", {"status": "completed"}, 404, "add-login has 2"),
             ("PATCH", "/api/tasks/add-login/x", {"status": "completed"}, 400, "change-id/number"),
+            (
+                "PATCH",
+                "/api/tasks/add-login/1.9",
+                {"status": "completed"},
+                404,
+                "no task of add-login has the number 1.9",
+            ),
             ("PATCH", "/api/tasks/add-login/2", {}, 400, "nothing to change"),
             ("PATCH", "/api/tasks/add-login/2", {"status": "done"}, 400, "status"),
             ("PATCH", "/api/tasks/add-login/2", {"task_id": "add-login/1", "status": "pending"}, 400, "task_id"),
@@ -81,6 +88,8 @@ async def test_statuses_fit(tmp_path: Path) -> None:
             answer = await http.request(method, path, json=body)
             assert answer.status_code == status, (path, answer.text)
             assert words in answer.json()["error"]["message"], answer.text
+        by_number = await http.patch("/api/tasks/add-login/1.2", json={"priority": "high"})
+        assert by_number.json()["data"]["task"]["id"] == "add-login/2"
         await http.post("/api/tasks/sync")
         write_tasks(root, add_login="- [ ] Something else altogether\n- [x] 1.1 Plan\n")
         assert (await http.patch("/api/tasks/add-login/1", json={"status": "completed"})).status_code == 409

@@ -61,7 +61,7 @@ def next_tasks(
 
 
 def done(
-    task: Annotated[str, typer.Argument(help="Which one: change-id/number.")],
+    task: Annotated[str, typer.Argument(help="Which one: change-id/number, like add-login/3 or add-login/1.2.")],
     path: _Folder = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,

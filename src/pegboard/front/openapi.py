@@ -180,7 +180,7 @@ def _task_paths() -> dict[str, Any]:
     """Each is one of the task tools, save the graph."""
     tools = {tool.name: tool for tool in TASK_TOOLS}
     change = {"name": "change", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
-    number = {"name": "number", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 1}}
+    number = {"name": "number", "in": "path", "required": True, "schema": {"type": "string"}}
     drawing = _operation(
         "Who waits for whom: Mermaid text, a picture for a terminal, or its rows",
         {"type": "object", "required": ["format", "tasks", "left_out"]},

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pegboard.names import nearest
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
 from pegboard.toolsets.checked import shown
-from pegboard.toolsets.tasks.task import TaskId
+from pegboard.toolsets.tasks.task import Reference, Task, TaskId
 
 MAX_ASSIGNEE, MAX_NOTES = 200, 20_000
 MAX_LIMIT, MAX_COUNT = 500, 50
@@ -22,12 +22,18 @@ def not_found(message: str) -> ToolFailure:
     return ToolFailure(ToolErrorCode.NOT_FOUND, message, retryable=False)
 
 
-def checked_id(text: str, parameter: str, change: str | None = None) -> TaskId:
-    """A task's id, or a clear refusal."""
-    task = TaskId.parse(text, change)
-    if task is None:
-        raise invalid(f"{parameter} must be change-id/number, like add-login/3, found {shown(text)}")
-    return task
+def checked_reference(text: str, parameter: str, change: str | None = None) -> Reference:
+    """Which task is meant, or a clear refusal."""
+    reference = Reference.parse(text, change)
+    if reference is None:
+        raise invalid(f"{parameter} must be change-id/number, like add-login/3 or add-login/1.2, found {shown(text)}")
+    return reference
+
+
+def ambiguous(reference: Reference, tasks: Sequence[Task], parameter: str) -> ToolFailure:
+    """The failure of a call for a number that stands before the text of several tasks."""
+    told = some(f"{task.id} ({task.content[:_SHOWN]})" for task in tasks)
+    return invalid(f"{parameter}: {len(tasks)} tasks of {reference.change} have the number {reference.number}: {told}")
 
 
 def unknown_change(change: str, known: Iterable[str], unread: Mapping[str, str]) -> ToolFailure:

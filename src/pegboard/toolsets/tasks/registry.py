@@ -21,7 +21,8 @@ from pegboard.toolsets.tasks.check import (
     MAX_COUNT,
     MAX_LIMIT,
     MAX_OFFSET,
-    checked_id,
+    ambiguous,
+    checked_reference,
     circle,
     not_found,
     some,
@@ -36,7 +37,7 @@ from pegboard.toolsets.tasks.setting import Setting
 from pegboard.toolsets.tasks.state import ChangeTasks, State
 from pegboard.toolsets.tasks.sync import Plan, Rules, plan_all, plan_change
 from pegboard.toolsets.tasks.table import Known, Table
-from pegboard.toolsets.tasks.task import Task, TaskId
+from pegboard.toolsets.tasks.task import Reference, Task, TaskId
 from pegboard.toolsets.tasks.taskfile import TaskFile, digest
 
 OPERATIONS = ("list", "add", "remove")
@@ -148,12 +149,13 @@ class Registry:
         path: str | None = None,
     ) -> Updated:
         """Change a task; what is left out stays. A status ticks or empties the box in its file."""
-        wanted = checked_id(task_id, "task_id")
+        reference = checked_reference(task_id, "task_id")
         setting = Setting.checked(status, priority, assignee, notes, self._clock())
         book = await self._book(path)
         state = await self._state(book)
-        task, change = self._existing(state, wanted, "task_id")
-        _check_still_the_same(change, task, book.told)
+        task, change = self._meant(state, reference, "task_id")
+        wanted = task.id
+        _check_still_the_same(change, task, reference, book.told)
         if status is None:
             file = change.file
         else:
@@ -172,27 +174,27 @@ class Registry:
     ) -> Dependencies:
         """Show, add or remove what a task depends on."""
         checked_choice(operation, "operation", OPERATIONS)
-        wanted = checked_id(task_id, "task_id")
-        others = list(dict.fromkeys(checked_id(each, "depends_on", wanted.change) for each in depends_on))
-        if (operation == "list") == bool(others):
+        reference = checked_reference(task_id, "task_id")
+        needed = [checked_reference(each, "depends_on", reference.change) for each in depends_on]
+        if (operation == "list") == bool(needed):
             needs = "takes no depends_on" if operation == "list" else "needs depends_on"
             raise invalid(f"operation {operation} {needs}")
         book = await self._book(path)
         for _ in range(_TRIES):
             state = await self._state(book)
-            task, own = self._existing(state, wanted, "task_id")
+            task, own = self._meant(state, reference, "task_id")
             if operation == "list":
                 book.told = state
                 return Dependencies(state, task, state.dependants(task.id))
-            _check_still_the_same(own, task, book.told)
+            _check_still_the_same(own, task, reference, book.told)
             change = self._add_needs if operation == "add" else self._remove_needs
-            plan, done = await change(book, state, task, others)
+            plan, done = await change(book, state, task, needed)
             if plan is not None:
                 state = book.told = await self._state(book)
-                task = self._existing(state, wanted, "task_id")[0]
+                task = self._existing(state, task.id, "task_id")[0]
                 added, removed = (done, ()) if operation == "add" else ((), done)
                 return Dependencies(state, task, state.dependants(task.id), added, removed, plan)
-        raise Conflict(f"{wanted} was not changed: others change the registry all the time; try again")
+        raise Conflict(f"{task_id} was not changed: others change the registry all the time; try again")
 
     async def state(self, path: str | None = None) -> State:
         """Everything there is to know of a folder's tasks."""
@@ -204,11 +206,14 @@ class Registry:
         return Folder(book.folder.root), book.contents, state
 
     async def _add_needs(
-        self, book: Book, state: State, task: Task, others: Sequence[TaskId]
+        self, book: Book, state: State, task: Task, references: Sequence[Reference]
     ) -> tuple[Plan | None, Sequence[TaskId]]:
+        others: dict[TaskId, None] = {}
+        for reference in references:
+            needed, change = self._meant(state, reference, "depends_on")
+            _check_still_the_same(change, needed, reference, book.told)
+            others[needed.id] = None
         for other in others:
-            needed, change = self._existing(state, other, "depends_on")
-            _check_still_the_same(change, needed, book.told)
             if round_trip := way(state.needs, other, task.id):
                 steps = circle([task.id, *round_trip])
                 raise Conflict(f"{task.id} cannot depend on {other}: that would be a cycle, {steps}")
@@ -221,8 +226,11 @@ class Registry:
         return (await self._change_needs(book, state, [task.id, *new], work) if new else Plan()), new
 
     async def _remove_needs(
-        self, book: Book, state: State, task: Task, others: Sequence[TaskId]
+        self, book: Book, state: State, task: Task, references: Sequence[Reference]
     ) -> tuple[Plan | None, Sequence[TaskId]]:
+        # What is no longer there can be removed as well.
+        places = (each.place or self._meant(state, each, "depends_on")[0].id for each in references)
+        others = list(dict.fromkeys(places))
         needed = state.needs.get(task.id, ())
         for other in others:
             if other in task.depends:
@@ -307,6 +315,20 @@ class Registry:
             raise unknown_change(change, state.changes, state.unread)
         return state.changes[change]
 
+    def _meant(self, state: State, reference: Reference, parameter: str) -> tuple[Task, ChangeTasks]:
+        """The one task that a reference fits."""
+        if reference.place is not None:
+            return self._existing(state, reference.place, parameter)
+        change = self._change(state, reference.change)
+        found = [task for task in change.tasks if reference.fits(task.id.number, task.content)]
+        if len(found) > 1:
+            raise ambiguous(reference, found, parameter)
+        if not found:
+            raise not_found(
+                f"{parameter}: no task of {reference.change} has the number {reference.number} before its text"
+            )
+        return found[0], change
+
     def _existing(self, state: State, wanted: TaskId, parameter: str) -> tuple[Task, ChangeTasks]:
         change = self._change(state, wanted.change)
         task = state.task(wanted)
@@ -315,14 +337,15 @@ class Registry:
         return task, change
 
 
-def _check_still_the_same(change: ChangeTasks, task: Task, told: State | None) -> None:
+def _check_still_the_same(change: ChangeTasks, task: Task, reference: Reference, told: State | None) -> None:
     """A number that was another task's at the last sync, or when it was told last, may still be meant for that one."""
-    known = next((each for each in change.known if not each.gone and each.number == task.id.number), None)
-    if known is not None and known.id != task.known:
-        raise _another(task, known.content, "since the last sync", "registry_sync, then look for")
-    before = told.task(task.id) if told is not None else None
-    if before is not None and not _is_the_same(before, task):
-        raise _another(task, before.content, "since it was read", "look for")
+    known = [each for each in change.known if not each.gone and reference.fits(each.number, each.content)]
+    if known and all(each.id != task.known for each in known):
+        raise _another(task, known[0].content, "since the last sync", "registry_sync, then look for")
+    seen = told.changes.get(reference.change) if told is not None else None
+    before = [each for each in seen.tasks if reference.fits(each.id.number, each.content)] if seen is not None else []
+    if before and not any(_is_the_same(each, task) for each in before):
+        raise _another(task, before[0].content, "since it was read", "look for")
 
 
 def _is_the_same(before: Task, now: Task) -> bool:

@@ -33,7 +33,11 @@ def switch(description: str) -> Schema:
 
 
 PATH = text("The folder that holds openspec; left out, your workspace folder", "/home/me/shop")
-TASK_ID = text("Which task: change-id/number", "add-login/3", minLength=1)
+TASK_ID = text(
+    "Which task: change-id/number, by its place in the file or as it is numbered there (1.2)",
+    "add-login/3",
+    minLength=1,
+)
 CHANGE_ID = text("Only tasks of this change", "add-login", minLength=1)
 STATUS = choice("Only tasks in this status", STATUSES, "pending")
 PRIORITY = choice("Only tasks of this priority", PRIORITIES, "high")
@@ -66,6 +70,7 @@ TASK: Schema = {
     "properties": {
         "id": STRING,
         "content": STRING,
+        "printed_number": STRING,
         "status": {"enum": list(STATUSES)},
         "priority": {"enum": list(PRIORITIES)},
         "depends_on": STRINGS,

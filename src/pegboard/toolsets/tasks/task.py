@@ -17,6 +17,9 @@ UNWRITTEN: tuple[Status, ...] = ("in_progress", "blocked", "skipped")
 
 _MOST_REASONS, _LONGEST_NAME = 5, 120
 _NUMBER = re.compile(r"[0-9]{1,9}")
+# What people number their tasks with in a file: `1.2`, `1.2.`, `**1.2**`, `3)`.
+PRINTED = re.compile(r"\*{0,2}(\d+(?:\.\d+)*)[.):]?\*{0,2}\s+")
+_REFERENCE = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9}){0,9}")
 
 
 class TaskId(NamedTuple):
@@ -35,6 +38,36 @@ class TaskId(NamedTuple):
         if not slash:
             given, number = change or "", given
         return cls(given, int(number)) if given and _NUMBER.fullmatch(number) else None
+
+
+class Reference(NamedTuple):
+    """Which task somebody means: by its place in the file (`3`), or by the number before its text (`1.2`)."""
+
+    change: str
+    number: str
+
+    @classmethod
+    def parse(cls, text: str, change: str | None = None) -> Reference | None:
+        """As a `TaskId` is read, with a number that may have dots."""
+        given, slash, number = map(str.strip, text.partition("/"))
+        if not slash:
+            given, number = change or "", given
+        return cls(given, number) if given and _REFERENCE.fullmatch(number) else None
+
+    @property
+    def place(self) -> TaskId | None:
+        """The task's id, where the number is a place."""
+        return None if "." in self.number else TaskId(self.change, int(self.number))
+
+    def fits(self, place: int, content: str) -> bool:
+        """Whether the task at this place, which says this, is meant."""
+        return printed_number(content) == self.number if "." in self.number else place == int(self.number)
+
+
+def printed_number(content: str) -> str | None:
+    """The number before a task's text, without the dot or bracket behind it."""
+    printed = PRINTED.match(content)
+    return None if printed is None else printed[1]
 
 
 class Block(NamedTuple):
@@ -81,6 +114,8 @@ class Task:
             "source_line": self.line,
             "synced_at": moment(synced_at if self.known is not None else None),
         }
+        if (printed := printed_number(self.content)) is not None:
+            shown["printed_number"] = printed
         if blocks:
             shown["why_blocked"] = reasons(blocks)
         return shown

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pegboard.toolsets.tasks.markdown import Line, Lines, one_ending, plain_lines
-from pegboard.toolsets.tasks.task import TaskId
+from pegboard.toolsets.tasks.task import PRINTED, TaskId
 
 _BOX = re.compile(r"[ \t]*[-*][ \t]+\[([ xX])\](?:[ \t]+(.*))?$")
 # Also what only resembles it: a dependency that cannot be read must not be lost.
 _DEPENDS = re.compile(r"<!--\s*depend(.*?)(-->|$)", re.IGNORECASE | re.DOTALL)
 _LIST = re.compile(r"(?:s(?:[ _-]?on)?)?\s*:(.*)", re.IGNORECASE | re.DOTALL)
-_PRINTED = re.compile(r"\*{0,2}\d+(?:\.\d+)*[.):]?\*{0,2}\s+")
 _MARKS = (
     (codecs.BOM_UTF8, "latin-1"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -114,7 +113,7 @@ def with_box(data: bytes, codec: str, item: Item, *, ticked: bool) -> bytes:
 def digest(content: str) -> str:
     """What tells a task from another: its words, without the number that is printed before them."""
     words = " ".join(content.split())
-    printed = _PRINTED.match(words)
+    printed = PRINTED.match(words)
     key = words[printed.end() :] if printed is not None else words
     return hashlib.blake2b((key or words).encode("utf-8", "replace"), digest_size=12).hexdigest()
 
