@@ -283,3 +283,66 @@ async def test_what_changes_only_with_the_next_start_is_said(tmp_path: Path) -> 
         with capture_logs() as logs:
             await gateway.configure({"one": toy()}, maxNameLength=60)
         assert any("next start" in str(entry.get("remark")) for entry in logs)
+
+
+@pytest.mark.parametrize("way", ["short", "full"])
+async def test_calls_that_hang_open_the_breaker(tmp_path: Path, way: str) -> None:
+    """Three in a row that time out: the next one fails at once, instead of costing its caller the whole limit."""
+    entry = toy({"timeout": 0.3}, hang_on=["tools/call"])
+    async with open_gateway(tmp_path, {"hung": entry}) as gateway, http_client(gateway.mcp) as client:
+        await client.names()
+
+        async def message() -> str:
+            if way == "short":
+                return (await client.call("hung__echo", {}))["content"][0]["text"]
+            result = await gateway.board.call("hung__echo", {})
+            assert result.error is not None
+            return result.error.message
+
+        for _ in range(3):
+            assert "timed out" in await message()
+        server = gateway.board.servers["hung"]
+        await eventually(lambda: server.state is ServerState.LOST)
+        assert server.breaker.remaining() > 20
+        assert "next try in" in await message()
+
+
+@pytest.mark.parametrize("way", ["short", "full"])
+async def test_a_slow_tool_does_not_take_the_server_away(tmp_path: Path, way: str) -> None:
+    """However many calls of it time out at once: others were answered while it had its time."""
+    entry = toy({"timeout": 1})
+    async with open_gateway(tmp_path, {"one": entry}) as gateway, http_client(gateway.mcp) as client:
+        await client.names()
+
+        async def call(tool: str, **arguments: Any) -> object:
+            if way == "short":
+                return await client.call(tool, arguments)
+            return await gateway.board.call(tool, arguments)
+
+        slow = [asyncio.create_task(call("one__sleep", seconds=LIMIT)) for _ in range(4)]
+        server = gateway.board.servers["one"]
+        await eventually(lambda: sum(held.active for held in server._held.values()) == len(slow))
+        assert "timed out" not in str(await call("one__echo"))
+        assert all("timed out" in str(each) for each in await asyncio.gather(*slow))
+        assert server.state is ServerState.CONNECTED
+        assert server.breaker.timeouts == 0
+
+
+async def test_calls_that_show_progress_or_ask_do_not_open_the_breaker(tmp_path: Path) -> None:
+    """The server works on them: that they take too long, or that nobody answers, does not mean that it hangs."""
+
+    async def wait(_: Any) -> Any:
+        await asyncio.Event().wait()
+
+    answering: dict[str, Any] = {"capabilities": {"elicitation": {"form": {}}}, "answers": {"elicitation/create": wait}}
+    entry = toy({"timeout": 0.3}, era="handshake", features=["tools", "asking"])
+    async with (
+        open_gateway(tmp_path, {"one": entry}) as gateway,
+        http_client(gateway.mcp, **answering) as client,
+    ):
+        await client.names()
+        for tool, params in (("ask_form", {}), ("ask_form", {}), ("progress", {"steps": 1, "stuck": True})):
+            listening = {"on_progress": print} if tool == "progress" else {}
+            result = await client.call(f"one__{tool}", params, **listening)
+            assert "timed out" in result["content"][0]["text"]
+            assert gateway.board.servers["one"].breaker.timeouts == 0

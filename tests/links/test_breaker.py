@@ -59,3 +59,36 @@ def test_a_thousand_failures_overflow_nothing() -> None:
     for _ in range(2000):
         breaker.failed("no")
     assert breaker.remaining() == 300
+
+
+def test_time_outs_in_a_row_open_it_and_an_answer_ends_the_row() -> None:
+    """After it was open, one more is enough, for longer; that the server connects again shows nothing."""
+    clock = Clock()
+    breaker = Breaker(clock, chance=lambda: 0.0)
+
+    def time_outs(count: int) -> list[bool]:
+        return [breaker.timed_out("hangs", since=clock.now + 1) for _ in range(count)]
+
+    assert time_outs(2) == [False, False]
+    breaker.answered()
+    assert time_outs(3) == [False, False, True]
+    assert breaker.open
+    assert breaker.remaining() == 30
+    breaker.lost("it was closed", 0)
+    assert breaker.remaining() == 30
+    breaker.succeeded()
+    assert time_outs(1) == [True]
+    assert breaker.remaining() == 60
+    breaker.succeeded()
+    breaker.answered()
+    assert time_outs(1) == [False]
+
+
+def test_a_time_out_does_not_count_if_another_call_was_answered_meanwhile() -> None:
+    """One slow tool does not make a slow server, however many calls of it time out at once."""
+    clock = Clock()
+    breaker = Breaker(clock, chance=lambda: 0.0)
+    sent, clock.now = clock.now, clock.now + 10
+    breaker.answered()
+    clock.now += 20
+    assert not any(breaker.timed_out("slow", since=sent) for _ in range(5))

@@ -255,6 +255,16 @@ async def test_the_time_until_a_call_is_adopted_is_not_the_server_s() -> None:
         assert await stage.call.adopted(Adopter())
 
 
+async def test_a_link_is_silent_until_its_server_shows_that_it_works_on_a_request() -> None:
+    """A question belongs to a request, adopted or not; once that is over, it shows nothing."""
+    async with staged() as stage:
+        assert stage.link.is_silent
+        stage.call._presence.extend()
+        assert not stage.link.is_silent
+        stage.call.end()
+        assert stage.link.is_silent
+
+
 @pytest.mark.parametrize("lost", [True, False])
 async def test_what_went_wrong_is_told_to_whoever_adopts_the_call(*, lost: bool) -> None:
     """The server's own error, and the end of the connection."""

@@ -25,6 +25,9 @@ class Breaker:
     clock: Callable[[], float]
     chance: Callable[[], float] = _default_random
     failures: int = 0
+    # Calls in a row that had no answer in time, and when a call last had one.
+    timeouts: int = 0
+    answered_at: float = float("-inf")
     retry_at: float = 0.0
     reason: str | None = field(default=None)
 
@@ -46,7 +49,25 @@ class Breaker:
     def lost(self, reason: str, losses: int) -> None:
         """A live connection was lost, for the n-th time in short order: it is tried again in a while."""
         self.reason = reason
-        self.retry_at = self.clock() + self._jitter(min(2.0 ** min(losses, 10) - 0.5, _LONGEST_LOST))
+        pause = self._jitter(min(2.0 ** min(losses, 10) - 0.5, _LONGEST_LOST))
+        # An open breaker stays open.
+        self.retry_at = max(self.clock() + pause, self.retry_at if self.tripped else 0.0)
+
+    def timed_out(self, reason: str, since: float) -> bool:
+        """A call that was sent then had no answer in time; whether that was one too many in a row, and it opens."""
+        if self.answered_at >= since:
+            # Others were answered meanwhile: one slow tool does not make a slow server.
+            return False
+        self.timeouts += 1
+        if self.timeouts < _FAILURES_TO_OPEN:
+            return False
+        self.failures = self.timeouts - 1
+        self.failed(reason)
+        return True
+
+    def answered(self) -> None:
+        """A call was answered, which ends the row of those that were not; that a server connects does not."""
+        self.timeouts, self.answered_at = 0, self.clock()
 
     def succeeded(self) -> None:
         """All is well again."""

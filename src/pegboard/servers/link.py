@@ -17,7 +17,7 @@ from pegboard import exactjson
 from pegboard.log import Redactor, logger
 from pegboard.protocol import envelope
 from pegboard.protocol.eras import SUBSCRIPTION_KEY
-from pegboard.result import ToolErrorCode, ToolFailure, unavailable
+from pegboard.result import ToolErrorCode, ToolFailure
 from pegboard.servers.large import LARGE, TOO_MANY, has_too_many_values
 from pegboard.servers.limit import Limit
 from pegboard.servers.token_bucket import TokenBucket
@@ -52,6 +52,14 @@ class RpcError(Exception):
         self.data = data
 
 
+class TimedOut(ToolFailure):
+    """No answer came in time; `silent`: nor any progress or question."""
+
+    def __init__(self, reason: str, *, silent: bool) -> None:
+        super().__init__(ToolErrorCode.UNAVAILABLE, reason, retryable=True)
+        self.silent = silent
+
+
 class LinkLost(ToolFailure):
     """The conversation ended before the answer came."""
 
@@ -81,6 +89,8 @@ class Pending:
     verbatim: bool = False
     # How many bytes the answer may have.
     most: int | None = None
+    # Whether nothing has shown yet that the server works on it.
+    is_silent: bool = True
     _furthest: float | None = None
 
     def progressed(self, params: Params, *, tell: bool = True) -> None:
@@ -94,6 +104,7 @@ class Pending:
 
     def extend(self) -> None:
         """The time limit starts anew, though not for ever."""
+        self.is_silent = False
         if self.limit is None or self.limit.is_over or self.timeout is None or self.future.done():
             return
         now = asyncio.get_running_loop().time()
@@ -254,7 +265,8 @@ class Link:
         except TimeoutError:
             if cancellable:
                 self.wire.cancelled(request_id, f"timed out after {pending.timeout:g} s")
-            raise unavailable(f"{self.label} timed out: no answer to {method} within {pending.timeout:g} s") from None
+            reason = f"{self.label} timed out: no answer to {method} within {pending.timeout:g} s"
+            raise TimedOut(reason, silent=pending.is_silent) from None
         except asyncio.CancelledError:
             if cancellable:
                 self.wire.cancelled(request_id, "cancelled by the client")
@@ -273,6 +285,11 @@ class Link:
             self._given_up[request_id] = pending.presence
             while len(self._given_up) > _MAX_GIVEN_UP:
                 self._given_up.popitem(last=False)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing has shown that the server works on any of the open requests."""
+        return all(pending.is_silent for pending in self._pending.values())
 
     def fail(self, request_id: int, exc: Exception) -> None:
         """An open request has failed."""

@@ -50,7 +50,7 @@ class PlainRequest:
 class PlainCall:
     """One such call, and the party it is made for until it is adopted by another."""
 
-    _link: Link
+    link: Link
     _parties: Parties
     _presence: Presence
     _pending: Pending
@@ -69,7 +69,7 @@ class PlainCall:
         # Whether the client is told what servers log.
         self._hears_log = hears_log
         self._loop = asyncio.get_running_loop()
-        self._began = self._loop.time()
+        self.began = self._loop.time()
         self._on_end: Callable[[], None] = lambda: None
         self._turned = self._over = False
         # Whether the client has taken it back.
@@ -85,7 +85,7 @@ class PlainCall:
     ) -> int:
         """Take a place among the open requests of a connection; the number of it. `on_talk` is told if the server
         has something to say or to ask before its answer."""
-        self._link, self._parties, self._presence, self._on_talk = link, parties, presence, on_talk
+        self.link, self._parties, self._presence, self._on_talk = link, parties, presence, on_talk
         self.era = era
         self._number, self._pending = link.open(timeout, present=self._present, verbatim=True)
         self._soon = self._pending.future
@@ -121,10 +121,15 @@ class PlainCall:
         """Whether nobody waits for it any more."""
         return self._over
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether it ended with an answer."""
+        return self._presence.answered
+
     def end(self, *, answered: bool = True) -> None:
         """It is over; nobody waits for it any more. A second time changes nothing."""
         if not self._over:
-            self._link.shut(self._number, self._pending)
+            self.link.shut(self._number, self._pending)
             self._leave(answered=answered)
 
     def give_up(self) -> None:
@@ -136,13 +141,13 @@ class PlainCall:
     def withdraw(self, reason: str) -> None:
         """Tell the server that nobody waits any more, and end it."""
         if not self._over:
-            self._link.wire.cancelled(self._number, reason)
+            self.link.wire.cancelled(self._number, reason)
             self.end(answered=False)
 
     async def adopted(self, party: Party) -> Message:
         """Go on with it on behalf of somebody who can hear and be asked; its result, or what went wrong."""
         if self._over:
-            raise unavailable(f"{self._link.label}: the call was taken back before it was answered", retryable=False)
+            raise unavailable(f"{self.link.label}: the call was taken back before it was answered", retryable=False)
         self._timer.cancel()
         self._party = party
         if self._adopted is not None:
@@ -152,11 +157,11 @@ class PlainCall:
         left = None
         if self._pending.timeout is not None:
             # What it took beyond that was our own doing: a busy loop, or the SDK that had to be loaded.
-            spent = min(self._loop.time() - self._began, self._patience)
+            spent = min(self._loop.time() - self.began, self._patience)
             left = max(self._pending.timeout - spent, 0.0)
         answered = True
         try:
-            return self._read(await self._link.outcome(self._number, self._pending, "tools/call", left))
+            return self._read(await self.link.outcome(self._number, self._pending, "tools/call", left))
         except RpcError:
             raise
         except BaseException:
@@ -214,4 +219,4 @@ class PlainCall:
         try:
             return exactjson.parse_object(result)
         except exactjson.NotJson as exc:
-            raise broken_answer(self._link.label, f"not valid JSON ({exc})") from None
+            raise broken_answer(self.link.label, f"not valid JSON ({exc})") from None

@@ -18,7 +18,7 @@ from pegboard.servers.connection import Connection, Listing
 from pegboard.servers.greeting import Greeting, greet
 from pegboard.servers.keeper import Keeper
 from pegboard.servers.limit import Limit
-from pegboard.servers.link import Link, LinkLost, Message, Params, RpcError
+from pegboard.servers.link import Link, LinkLost, Message, Params, RpcError, TimedOut
 from pegboard.servers.party import Nobody, Party
 from pegboard.servers.plaincall import PlainCall, PlainRequest
 from pegboard.servers.wires.client import NeedsAuth, SessionExpired, Unreachable, WrongStatus
@@ -238,6 +238,8 @@ class Server:
             held.last_used = self._loop.time()
             self.latency = held.last_used - started
             self.last_seen = time.time()
+            if call.is_answered:
+                self.breaker.answered()
 
         call.on_end(ended)
         return True
@@ -246,6 +248,9 @@ class Server:
         """Go on with a call that was begun as a plain one."""
         try:
             return await call.adopted(party)
+        except TimedOut as exc:
+            self._timed_out(exc, call.link, call.began)
+            raise self._cleaned(exc) from None
         except ToolFailure as exc:
             raise self._cleaned(exc) from None
 
@@ -546,14 +551,28 @@ class Server:
             answer = await held.connection.request_for(
                 party, subject, method, params, timeout=self.spec.timeout, **options
             )
+        except TimedOut as exc:
+            self._timed_out(exc, held.connection.link, started)
+            raise self._cleaned(exc) from None
         except ToolFailure as exc:
             raise self._cleaned(exc) from None
+        except RpcError:
+            self.breaker.answered()
+            raise
         finally:
             held.active -= 1
             held.last_used = self._loop.time()
         self.latency = self._loop.time() - started
         self.last_seen = time.time()
+        self.breaker.answered()
         return answer
+
+    def _timed_out(self, failure: TimedOut, link: Link, since: float) -> None:
+        """A server that hangs must not cost every caller the whole limit; one that shows that it works is none."""
+        if not failure.silent or not link.is_silent:
+            return
+        if self.breaker.timed_out("calls are not answered in time", since):
+            link.lose(f"{self.breaker.timeouts} calls in a row had no answer in time")
 
     def _watch_idle(self, key: str | None, held: _Held) -> None:
         if self.spec.idle_timeout <= 0:
