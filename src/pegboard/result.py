@@ -42,6 +42,8 @@ class ToolError:
     code: ToolErrorCode
     message: str
     retryable: bool = False
+    # Seconds before which another try is of no use, if the server said so.
+    retry_after: float = 0.0
 
     @classmethod
     def read(cls, written: object) -> ToolError | None:
@@ -78,7 +80,8 @@ class ToolResult(Generic[T]):
     def unwrap(self) -> T:
         """The data; a failed result raises its error as `ToolFailure`."""
         if self.error is not None:
-            raise ToolFailure(self.error.code, self.error.message, retryable=self.error.retryable)
+            error = self.error
+            raise ToolFailure(error.code, error.message, retryable=error.retryable, retry_after=error.retry_after)
         return cast("T", self.data)
 
     def to_dict(self) -> dict[str, object]:
@@ -91,9 +94,11 @@ class ToolResult(Generic[T]):
 class ToolFailure(Exception):  # noqa: N818  it names an outcome of a tool, as its result does
     """An expected failure on its way to the tool layer's border."""
 
-    def __init__(self, code: ToolErrorCode, message: str, *, retryable: bool | None = None) -> None:
+    def __init__(
+        self, code: ToolErrorCode, message: str, *, retryable: bool | None = None, retry_after: float = 0.0
+    ) -> None:
         super().__init__(message)
-        self.error = ToolError(code, message, is_retryable(message) if retryable is None else retryable)
+        self.error = ToolError(code, message, is_retryable(message) if retryable is None else retryable, retry_after)
 
 
 class Conflict(ToolFailure):

@@ -34,9 +34,11 @@ async def tried(
     pause, left = _FIRST_PAUSE, first_limit
     for number in range(1, MOST_TRIES):
         result = await attempt(left)
-        wait = pause * random.uniform(0.5, 1.5)  # noqa: S311  so that many callers do not come back at once
         error = result.error
-        if error is None or not error.retryable or not repeatable or time.monotonic() + wait >= deadline:
+        if error is None or not error.retryable or not repeatable:
+            return result
+        wait = error.retry_after + pause * random.uniform(0.5, 1.5)  # noqa: S311  many callers do not come back at once
+        if time.monotonic() + wait >= deadline:
             return result
         logger().info("tool.retry", tool=subject, attempt=number, code=error.code.value, pauseMs=round(wait * 1000))
         await asyncio.sleep(wait)

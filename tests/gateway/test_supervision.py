@@ -346,3 +346,23 @@ async def test_calls_that_show_progress_or_ask_do_not_open_the_breaker(tmp_path:
             result = await client.call(f"one__{tool}", params, **listening)
             assert "timed out" in result["content"][0]["text"]
             assert gateway.board.servers["one"].breaker.timeouts == 0
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_server_that_asks_for_a_pause_is_not_connected_before(tmp_path: Path, status: int) -> None:
+    """The error says how long; until then nothing is sent, unless somebody asks for this server explicitly."""
+    with http_toy(manners=Manners(status=status, headers={"retry-after": "120"})) as server:
+        async with open_board(tmp_path, {"busy": {"url": server.url}}) as board:
+            first = await board.call("busy__echo", {})
+            assert first.error is not None
+            assert f"HTTP {status} and asks for a pause of 120 s" in first.error.message
+            assert first.error.retry_after == 120
+            asked = len(server.headers)
+            second = await board.call("busy__echo", {})
+            assert second.error is not None
+            assert "next try in 1" in second.error.message
+            assert 0 < second.error.retry_after <= 120
+            assert len(server.headers) == asked
+            server.manners.status = None
+            board.servers["busy"].try_now()
+            assert (await board.call("busy__echo", {})).success

@@ -331,6 +331,23 @@ async def test_only_what_may_work_the_next_time_is_tried_again(monkeypatch: pyte
     assert await outcomes(by_chance, limit=0.01) == (by_chance.error, 1)
 
 
+async def test_a_server_that_asks_for_a_pause_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not tried again before that, and not at all if the time limit has no room for it."""
+    from pegboard.result import ToolError
+
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    slower = ToolResult[str].failed(ToolError(ToolErrorCode.RATE_LIMITED, "slower", retryable=True, retry_after=20))
+    assert await outcomes(slower, ToolResult[str].ok("fine")) == ("fine", 2)
+    assert len(pauses) == 1
+    assert pauses[0] >= 20
+    assert await outcomes(slower, limit=15) == (slower.error, 1)
+
+
 async def test_every_try_ends_within_the_limit_of_the_whole_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first has all of it, each later one what is left: three tries do not take three limits."""
     from pegboard import retries

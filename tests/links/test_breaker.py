@@ -92,3 +92,19 @@ def test_a_time_out_does_not_count_if_another_call_was_answered_meanwhile() -> N
     breaker.answered()
     clock.now += 20
     assert not any(breaker.timed_out("slow", since=sent) for _ in range(5))
+
+
+def test_a_server_that_asks_for_a_pause_is_not_tried_before() -> None:
+    """Not even after its first failure; one that asks for less is tried when it would have been anyway."""
+    clock = Clock()
+    breaker = Breaker(clock, chance=lambda: 0.0)
+    breaker.hold_off(120)
+    breaker.failed("HTTP 503")
+    assert (breaker.open, breaker.waiting, breaker.tripped, breaker.remaining()) == (True, True, False, 120)
+    clock.now += 120
+    assert (breaker.open, breaker.waiting) == (False, False)
+    breaker.hold_off(1)
+    breaker.failed("HTTP 503")
+    assert (breaker.remaining(), breaker.unwanted()) == (2, 1)
+    breaker.half_open()
+    assert not breaker.open

@@ -224,6 +224,20 @@ async def test_a_refusal_is_told_alike_on_both_ways(
         assert stage.listener.connections == 1
 
 
+@pytest.mark.parametrize("way", ["put", "fully"])
+@pytest.mark.parametrize(
+    ("said", "least", "most"),
+    [("30", 30, 30), ("Fri, 31 Dec 2100 23:59:59 GMT", 3600, 3600), ("soon", 0, 0), ("0", 0, 0)],
+)
+async def test_how_long_a_pause_a_server_asks_for_is_said(way: str, said: str, least: float, most: float) -> None:
+    """`Retry-After` in seconds or as a date, an hour at most; what is neither does not count."""
+    async with staged(ok(b"slower", JSON, f"retry-after: {said}", status="429 Too Many")) as stage:
+        with pytest.raises(WrongStatus) as caught:
+            await (stage.put() if way == "put" else stage.fully())
+    assert least <= caught.value.error.retry_after <= most
+    assert ("and asks for a pause of" in str(caught.value)) is (most > 0)
+
+
 async def test_a_session_that_is_gone_is_told_apart() -> None:
     """The server has not acted on it, and a new session will do."""
     answers = (ok(ANSWER, JSON, "mcp-session-id: s1"), ok(b"", status="404 Not Found"), ok(b""))

@@ -29,6 +29,7 @@ class Manners:
     status: int | None = None
     body: bytes = b""
     content_type: str = "application/json"
+    headers: dict[str, str] = field(default_factory=dict)
     token: str | None = None
     redirect: str | None = None
     # Drop the connection after the first event of a call.
@@ -92,7 +93,7 @@ class Handler(BaseHTTPRequestHandler):
         elif manners.token and self.headers.get("authorization") != f"Bearer {manners.token}":
             self.plain(401, b"")
         elif manners.status is not None:
-            self.plain(manners.status, manners.body, {"content-type": manners.content_type})
+            self.plain(manners.status, manners.body, {"content-type": manners.content_type, **manners.headers})
         elif self.path.startswith("/sse"):
             self.plain(405, b"")
         elif self.path.startswith("/messages"):

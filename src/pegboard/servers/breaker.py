@@ -29,6 +29,8 @@ class Breaker:
     timeouts: int = 0
     answered_at: float = float("-inf")
     retry_at: float = 0.0
+    # Until when the server itself asks not to be tried.
+    unwanted_until: float = 0.0
     reason: str | None = field(default=None)
 
     def failed(self, reason: str) -> None:
@@ -37,6 +39,10 @@ class Breaker:
         self.reason = reason
         self.retry_at = self.clock() + self._pause()
 
+    def hold_off(self, seconds: float) -> None:
+        """The server itself asks not to be tried for so long: nobody tries, however few failures there were."""
+        self.unwanted_until = self.clock() + seconds
+
     def reopen(self, reason: str) -> None:
         """A trial failed that was not made for a call: the pause begins anew, and grows no longer by it."""
         self.reason = reason
@@ -44,7 +50,7 @@ class Breaker:
 
     def half_open(self) -> None:
         """Let the next try through now; whether it succeeds closes or opens the breaker."""
-        self.retry_at = 0.0
+        self.retry_at = self.unwanted_until = 0.0
 
     def lost(self, reason: str, losses: int) -> None:
         """A live connection was lost, for the n-th time in short order: it is tried again in a while."""
@@ -72,7 +78,7 @@ class Breaker:
     def succeeded(self) -> None:
         """All is well again."""
         self.failures = 0
-        self.retry_at = 0.0
+        self.retry_at = self.unwanted_until = 0.0
         self.reason = None
 
     @property
@@ -83,16 +89,20 @@ class Breaker:
     @property
     def open(self) -> bool:
         """Whether a try would be refused right now."""
-        return self.tripped and self.clock() < self.retry_at
+        return self.remaining() > 0 if self.tripped else self.unwanted() > 0
 
     @property
     def waiting(self) -> bool:
         """Whether a try in the background should wait; a call that needs the server need not."""
-        return self.clock() < self.retry_at
+        return self.remaining() > 0
 
     def remaining(self) -> float:
         """Seconds until the next try."""
-        return max(0.0, self.retry_at - self.clock())
+        return max(0.0, self.retry_at - self.clock(), self.unwanted())
+
+    def unwanted(self) -> float:
+        """Seconds for which the server itself asks not to be tried."""
+        return max(0.0, self.unwanted_until - self.clock())
 
     def _pause(self) -> float:
         over = self.failures - _FAILURES_TO_OPEN

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from pegboard.config import ServerSpec
 from pegboard.log import logger
 from pegboard.protocol.eras import Era, severity
-from pegboard.result import ToolFailure, error_of, invalid, unavailable
+from pegboard.result import ToolErrorCode, ToolFailure, error_of, invalid, unavailable
 from pegboard.servers.breaker import Breaker
 from pegboard.servers.connection import Connection, Listing
 from pegboard.servers.greeting import Greeting, greet
@@ -364,7 +364,10 @@ class Server:
             return invalid(self.spec.problem or "its config cannot be used")
         if self.breaker.open:
             wait = self.breaker.remaining()
-            return unavailable(f"server {self.name} is unavailable ({self.breaker.reason}); next try in {wait:.0f} s")
+            why = self.breaker.reason or self.last_error
+            words = f"server {self.name} is unavailable ({why}); next try in {wait:.0f} s"
+            pause = self.breaker.unwanted()
+            return ToolFailure(ToolErrorCode.UNAVAILABLE, words, retryable=True, retry_after=pause)
         return None
 
     def _must_be_told(self, connection: Connection, level: str | None) -> bool:
@@ -478,6 +481,9 @@ class Server:
         if isinstance(exc, NeedsAuth):
             self._become(ServerState.NEEDS_AUTH)
             return exc
+        error = error_of(unavailable(reason) if isinstance(exc, RpcError) else exc)
+        if error.retry_after:
+            self.breaker.hold_off(error.retry_after)
         # A failed discovery never takes tools away: only calls that fail in a row open the breaker.
         if for_call:
             self.breaker.failed(reason)
@@ -490,9 +496,11 @@ class Server:
             self._supervise()
         else:
             self._become(ServerState.UNREACHABLE)
-        error = error_of(unavailable(reason) if isinstance(exc, RpcError) else exc)
         return ToolFailure(
-            error.code, f"server {self.name} could not be connected: {reason}", retryable=error.retryable
+            error.code,
+            f"server {self.name} could not be connected: {reason}",
+            retryable=error.retryable,
+            retry_after=error.retry_after,
         )
 
     async def _within_limit(self, key: str | None, capabilities: Mapping[str, Any] | None) -> Connection:

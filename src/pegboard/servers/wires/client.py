@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ssl
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Protocol
 from urllib.parse import urljoin, urlsplit, urlunsplit
@@ -20,6 +22,8 @@ from pegboard.servers.wires.origin import Origin
 from pegboard.servers.wires.response import Response
 
 _MAX_REDIRECTS = 3
+# However long a pause a server asks for, it is tried once an hour.
+_LONGEST_PAUSE = 3600.0
 
 
 class NeedsAuth(ToolFailure):
@@ -62,12 +66,26 @@ def is_unacted(failure: ToolFailure) -> bool:
 
 
 class WrongStatus(ToolFailure):
-    """An HTTP status that is no answer."""
+    """An HTTP status that is no answer, and how long a pause the server asks for."""
 
-    def __init__(self, label: str, status: int) -> None:
+    def __init__(self, label: str, status: int, headers: Mapping[str, str] | None = None) -> None:
         code = ToolErrorCode.RATE_LIMITED if status == 429 else ToolErrorCode.UNAVAILABLE
-        super().__init__(code, f"{label} answered HTTP {status}", retryable=status in {408, 425, 429} or status >= 500)
+        retryable = status in {408, 425, 429} or status >= 500
+        pause = _retry_after((headers or {}).get("retry-after", "").strip()) if retryable else 0.0
+        asks = f" and asks for a pause of {pause:.0f} s" if pause else ""
+        super().__init__(code, f"{label} answered HTTP {status}{asks}", retryable=retryable, retry_after=pause)
         self.status = status
+
+
+def _retry_after(value: str) -> float:
+    """The seconds that `Retry-After` names, as a number or as a date; 0 if it is neither."""
+    if value.isascii() and value.isdigit():
+        return min(float(value), _LONGEST_PAUSE)
+    try:
+        pause = parsedate_to_datetime(value).timestamp() - time.time()
+    except (ValueError, OverflowError):
+        return 0.0
+    return min(max(pause, 0.0), _LONGEST_PAUSE)
 
 
 class Answered(Protocol):
@@ -234,7 +252,7 @@ def check_status(response: Answered, label: str) -> None:
     if status in {401, 403}:
         raise NeedsAuth(label, status)
     if status >= 400:
-        raise WrongStatus(label, status)
+        raise WrongStatus(label, status, response.headers)
 
 
 async def read_body(response: Answered, label: str) -> bytes:

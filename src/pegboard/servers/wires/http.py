@@ -174,16 +174,18 @@ class HttpWire:
 
     async def _refused(self, response: Answered, request_id: int | None) -> None:
         body = await read_body(response, self._label)
-        raise self.refusal(response.status_code, body, is_request=request_id is not None)
+        raise self.refusal(response.status_code, body, response.headers, is_request=request_id is not None)
 
-    def refusal(self, status: int, body: bytes, *, is_request: bool = True) -> Exception:
+    def refusal(
+        self, status: int, body: bytes, headers: Mapping[str, str] | None = None, *, is_request: bool = True
+    ) -> Exception:
         """A 4xx or 5xx: the server's own JSON-RPC error if there is one, else what the status means."""
         if status == 404 and self._session is not None:
             return SessionExpired(self._label)
         if status in {401, 403}:
             return NeedsAuth(self._label, status)
         error = _error_in(body)
-        return error if error is not None and is_request else WrongStatus(self._label, status)
+        return error if error is not None and is_request else WrongStatus(self._label, status, headers)
 
     async def _receive(self, response: Answered, request_id: int) -> EventStream | None:
         """Deliver the answer; a stream that broke off before it is given back."""

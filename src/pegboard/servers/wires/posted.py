@@ -27,7 +27,7 @@ class Poster(Protocol):
 
     def noticed(self, headers: Mapping[str, str]) -> None: ...
 
-    def refusal(self, status: int, body: bytes) -> Exception: ...
+    def refusal(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Exception: ...
 
     def resume(self, request_id: int, stream: EventStream) -> None: ...
 
@@ -45,6 +45,7 @@ class Posted:
         self._label = label
         self._request_id = request_id
         self._status = 0
+        self._headers: Mapping[str, str] = {}
         self._parts: list[bytes] = []
         self._size = 0
         self._stream: EventStream | None = None
@@ -58,7 +59,7 @@ class Posted:
 
     def head(self, status: int, headers: dict[str, str]) -> None:
         """What kind of answer it is."""
-        self._status = status
+        self._status, self._headers = status, headers
         if status >= 300:
             return
         self._wire.noticed(headers)
@@ -97,7 +98,7 @@ class Posted:
             self._wire.moved = True
             self._link.fail(self._request_id, Moved(self._label))
         elif self._status >= 300:
-            self._link.fail(self._request_id, self._wire.refusal(self._status, b"".join(self._parts)))
+            self._link.fail(self._request_id, self._wire.refusal(self._status, b"".join(self._parts), self._headers))
         elif self._stream is not None:
             self._ended(self._stream, "the stream ended before the answer came")
         else:
