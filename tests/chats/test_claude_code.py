@@ -203,6 +203,27 @@ def test_how_a_request_of_a_transcript_ended() -> None:
         assert len(read(asked, *rest).requests) == 1
 
 
+def test_a_line_that_is_too_long_is_skipped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is never parsed as a whole, hides no other line, and is counted once, however often the file is read on."""
+    monkeypatch.setattr("pegboard.toolsets.chats.reading.LONGEST_LINE", 1000)
+    one, long, two, three = (
+        log(line("user", at, at - 1 or None, words)) for at, words in enumerate(("one", "x" * 5000, "two", "three"), 1)
+    )
+    reading = LineReading(Transcript())
+    chat = reading.read(io.BytesIO(one + long + two + long[:3000]))
+    assert [each.text for each in chat.requests] == ["one", "two"]
+    assert chat.problem == "lines of more than 1,000 bytes that were skipped: 1"
+    whole = io.BytesIO(one + long + two + long + three)
+    assert reading.goes_on(whole, len(whole.getvalue()))
+    chat = reading.read(whole)
+    assert [each.text for each in chat.requests] == ["one", "two", "three"]
+    assert chat.problem == "lines of more than 1,000 bytes that were skipped: 2"
+    broken = LineReading(Transcript()).read(io.BytesIO(one + b"{no\n" + long)).problem
+    assert broken is not None
+    assert "is broken" in broken
+    assert "skipped: 1" in broken
+
+
 def test_a_broken_line_of_a_transcript_hides_no_other() -> None:
     """Each line stands for itself; the damage is reported unless it is the last line."""
     good = log(line("user", 1, None, "one")), log(line("user", 3, 1, "two"))

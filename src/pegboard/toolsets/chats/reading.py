@@ -15,6 +15,8 @@ from pegboard.toolsets.chats.session import Chat
 
 # Beyond this a file is no chat that anybody could have had.
 MOST_BYTES = 1 << 30
+# A line is parsed in one step that lets nobody else run. An answer, or the output of a tool, is far below this.
+LONGEST_LINE = 8 << 20
 _WITNESS = 4096
 _MOST_KEPT = (1 << 63) - 1
 
@@ -68,6 +70,8 @@ class LineReading:
         self._offset = 0
         self._witness = b""
         self._problem: str | None = None
+        # How many lines were too long to be read.
+        self._skipped = 0
 
     def goes_on(self, stream: BinaryIO, size: int) -> bool:
         """A file that was cut or written anew ends or looks different where we stopped, or at its beginning."""
@@ -81,16 +85,25 @@ class LineReading:
         self._take_new(stream)
         self._witness = self._look(stream)
         chat = self._lines.chat()
-        return chat if self._problem is None else replace(chat, problem=self._problem)
+        problems = [self._problem] if self._problem is not None else []
+        if self._skipped:
+            problems.append(f"lines of more than {LONGEST_LINE:,} bytes that were skipped: {self._skipped}")
+        return replace(chat, problem="; ".join(problems)) if problems else chat
 
     def _take_new(self, stream: BinaryIO) -> None:
         broken = None
-        for line, end in _new_lines(stream, self._offset):
+        # Without one of its lines a chained file is lost, so there each is read, however long.
+        longest = MOST_BYTES if self._lines.chained else LONGEST_LINE
+        for line, end in _new_lines(stream, self._offset, longest):
             if broken is not None:
                 # It was not the last one: nobody is still writing it.
                 self._problem, broken = broken, None
                 if self._lines.chained:
                     return
+            if line is None:
+                self._skipped += 1
+                self._offset = end
+                continue
             try:
                 self._lines.take(line)
             except BrokenLine as exc:
@@ -107,11 +120,18 @@ class LineReading:
         return digest.digest()
 
 
-def _new_lines(stream: BinaryIO, at: int) -> Iterator[tuple[bytes, int]]:
-    """Each line from there on that says something, and where it ends."""
+def _new_lines(stream: BinaryIO, at: int, longest: int) -> Iterator[tuple[bytes | None, int]]:
+    """Each line from there on that says something, and where it ends; `None` for one that is too long."""
     stream.seek(at)
-    while line := stream.readline(MOST_BYTES):
+    while line := stream.readline(longest):
         at += len(line)
+        if len(line) == longest and not line.endswith(b"\n"):
+            while (rest := stream.readline(longest)) and not rest.endswith(b"\n"):
+                at += len(rest)
+            if rest:
+                at += len(rest)
+                yield None, at
+            continue
         if line.strip(b" \t\r\n\0"):
             yield line, at
         if not line.endswith(b"\n"):
