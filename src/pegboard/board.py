@@ -39,7 +39,7 @@ from pegboard.toolsets.chats import Chats, CurrentDialog, chat_index, chat_tools
 from pegboard.toolsets.discovery import ToolFind, discovery_tools
 from pegboard.toolsets.hooks import Hooks
 from pegboard.toolsets.memory import Memories, memory_tools
-from pegboard.toolsets.tasks import Project, Registry, task_tools
+from pegboard.toolsets.tasks import Project, Registry, drawn, task_tools
 from pegboard.toolsets.workspace import Workspace
 from pegboard.view import EVERYTHING, Filter, Sight, View
 
@@ -276,6 +276,18 @@ class Board:
         """What a tool of Pegboard's own answers, for a front that wants the data alone; `ToolFailure` for the rest."""
         caller = caller or Caller()
         return await _answer_of(self.gate.own_tool(toolset, name, caller.filter), arguments, caller)
+
+    async def task_graph(
+        self, form: str, change: str | None, path: str | None, caller: Caller | None = None
+    ) -> dict[str, Any]:
+        """Who waits for whom, for whoever may list tasks: it shows what the list does."""
+        caller = caller or Caller()
+        self.gate.own_tool("tasks", "registry_list", caller.filter)
+        token = current.set(caller)
+        try:
+            return await drawn(self.tasks, form, change, path=path)
+        finally:
+            current.reset(token)
 
     async def search(self, query: str, limit: int, caller: Caller) -> dict[str, Any]:
         """What `tool_find` answers, for people and programs: they search also where models have no tools for it."""

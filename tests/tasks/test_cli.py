@@ -102,6 +102,15 @@ def test_a_project_is_worked_through(config: Path, tmp_path: Path) -> None:
     assert as_json(config, inside, "graph")["rows"]
 
 
+def test_the_picture_is_denied_with_the_list(tmp_path: Path) -> None:
+    """Without a gateway as over REST."""
+    root = whole(tmp_path / "project")
+    config = write_config(tmp_path / "pegboard.json", {}, toolsets=["tasks"], tools={"deny": ["registry_list"]})
+    denied = pegboard(config, root, "graph", "--json")
+    assert denied.returncode != 0
+    assert "tools.deny" in json.loads(denied.stdout)["error"]["message"]
+
+
 def test_a_path_may_be_named(config: Path, tmp_path: Path) -> None:
     """Relative to where one stands, by either name of the option."""
     whole(tmp_path / "project")

@@ -120,6 +120,15 @@ async def test_a_switched_off_toolset_says_so(tmp_path: Path) -> None:
         assert tasks_md(root, "add-login").read_bytes() == before
 
 
+async def test_the_picture_is_denied_with_the_list(tmp_path: Path) -> None:
+    """It shows what the list shows, so `tools.deny` holds for it as well."""
+    async with rest(tmp_path, tools={"deny": ["registry_list"]}) as (http, _):
+        for path in ("/api/tasks", "/api/tasks/graph"):
+            answer = await http.get(path)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (403, "TOOL_UNAVAILABLE")
+            assert "tools.deny" in answer.json()["error"]["message"]
+
+
 async def test_whoever_is_elsewhere_stays_within_the_workspace(tmp_path: Path) -> None:
     """Over every route, the call of a tool included; on this machine any folder may be named."""
     async with rest(tmp_path) as (http, root):

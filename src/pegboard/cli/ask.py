@@ -172,9 +172,7 @@ class Alone:
 
     def task_graph(self, path: str | None, change: str | None, form: str) -> Answer:
         """Who waits for whom."""
-        from pegboard.toolsets.tasks import drawn
-
-        return self._with_board(lambda board: drawn(board.tasks, form, change, path=path))
+        return self._with_board(lambda board: board.task_graph(form, change, path))
 
     def refresh(self, names: Sequence[str], done: Callable[[str], None]) -> dict[str, Answer]:
         """Ask servers for their tools now, all at once."""

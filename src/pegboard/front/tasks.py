@@ -12,10 +12,9 @@ from pegboard.board import Board
 from pegboard.front.queried import joined, queried
 from pegboard.front.reply import answering, body_of
 from pegboard.protocol.nearness import is_remote
-from pegboard.relay.caller import Caller, current
+from pegboard.relay.caller import Caller
 from pegboard.result import invalid
 from pegboard.tool import Tool
-from pegboard.toolsets.tasks import drawn
 from pegboard.view import EVERYTHING
 
 _GRAPH = ("path", "change_id", "format")
@@ -53,7 +52,6 @@ class TaskRest:
         return await self._do(request, "registry_update", joined(given, {"task_id": task}))
 
     async def _graph(self, request: Request) -> Any:
-        self._tool("registry_list")
         query = request.query_params
         for name in query:
             if name not in _GRAPH:
@@ -62,13 +60,8 @@ class TaskRest:
                 raise invalid(f"{name} is given {len(query.getlist(name))} times")
         if query.get("change_id") == "":
             raise invalid('change_id: "" is shorter than 1 character')
-        token = current.set(_caller(request))
-        try:
-            return await drawn(
-                self._board.tasks, query.get("format") or "mermaid", query.get("change_id"), path=query.get("path")
-            )
-        finally:
-            current.reset(token)
+        form = query.get("format") or "mermaid"
+        return await self._board.task_graph(form, query.get("change_id"), query.get("path"), _caller(request))
 
     async def _do(self, request: Request, name: str, arguments: Mapping[str, Any]) -> Any:
         return await self._board.run_own("tasks", name, arguments, _caller(request))
