@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from links.leaping import LeapingLoop
 from pegboard.protocol.eras import Era
@@ -346,3 +347,16 @@ async def test_a_modern_server_keeps_nobody_waiting() -> None:
         for name in "abc":
             await stage.call(Client(name), subject=name)
         assert len(stage.wire.sent) == 3
+
+
+async def test_a_server_that_refuses_a_log_level_is_no_trouble(stage: Stage) -> None:
+    """It is noted, with the level, and nothing else happens."""
+    stage.connection.greeting = Greeting("handshake", "2025-11-25", capabilities={"logging": {}})
+    with capture_logs() as logs:
+        telling = asyncio.create_task(stage.connection.want_level("debug", 5))
+        await settle()
+        stage.link.deliver({"jsonrpc": "2.0", "id": stage.link._last_id, "error": {"code": -1, "message": "no"}})
+        await telling
+    assert [(entry["event"], entry["wanted"], entry["reason"]) for entry in logs] == [
+        ("server.level.refused", "debug", "no")
+    ]

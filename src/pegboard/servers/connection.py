@@ -243,7 +243,7 @@ class Connection:
         try:
             await self.request("logging/setLevel", {"level": level}, timeout=timeout)
         except (RpcError, ToolFailure) as exc:
-            logger().info("server.level.refused", server=self.link.label, level=level, reason=self.link.excerpt(exc))
+            logger().info("server.level.refused", server=self.link.label, wanted=level, reason=self.link.excerpt(exc))
 
     async def subscribe(self, uri: str, wanted: Sequence[str], timeout: float) -> None:
         """Hear of changes of a resource; `wanted` are all that are subscribed to now."""
