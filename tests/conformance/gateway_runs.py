@@ -41,7 +41,14 @@ RUNS = (
 def gateway_before(era: str) -> Generator[str]:
     """`pegboard serve` as a process, with the fixture as its only server and names as they are."""
     with tempfile.TemporaryDirectory() as folder:
-        entry = {"command": sys.executable, "args": [str(FIXTURE), "--stdio", "--era", era], "prefix": False}
+        # The suite has a session for each scenario: on a shared pipe these would be many clients, and a line of the log
+        # that does not say whose it is would be nobody's.
+        entry = {
+            "command": sys.executable,
+            "args": [str(FIXTURE), "--stdio", "--era", era],
+            "prefix": False,
+            "instance": "session",
+        }
         config = write_config(Path(folder) / "pegboard.json", {"fixture": entry})
         environment = {**os.environ, "PEGBOARD_STATE_DIR": str(Path(folder) / "state")}
         # The suite lists once and never looks again, so the catalog has to be there before it starts.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from harness import Entry, eventually, every_server, http_client, open_gateway
 from servers.late import QUESTIONS
@@ -68,6 +69,31 @@ async def test_the_only_client_of_a_server_hears_what_it_says_late(tmp_path: Pat
             assert [*b.said(LINE), *b.said(OTHER)] == []
 
 
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+async def test_a_late_line_does_not_reach_whoever_calls_next(tmp_path: Path, version: str) -> None:
+    """It comes while only another client has a call under way; of one call or the other, nobody can tell."""
+    async with open_gateway(tmp_path, late(tmp_path)) as gateway:
+        async with client(gateway.mcp) as a, client(gateway.mcp, version) as b:
+            await a.call("late__keep", {"secret": "a's own"})
+            with capture_logs() as logs:
+                await b.call("late__tell")
+            assert [*a.said(LINE), *a.said(OTHER), *b.said(LINE), *b.said(OTHER)] == []
+            unattributed = [entry["method"] for entry in logs if entry["event"] == "server.said.unattributed"]
+            assert unattributed == [LINE, OTHER]
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+async def test_a_client_alone_hears_all_that_is_said_during_its_calls(tmp_path: Path, version: str) -> None:
+    """Whoever else is connected, as long as nobody else has used the server; in both eras."""
+    async with open_gateway(tmp_path, late(tmp_path)) as gateway:
+        async with client(gateway.mcp, version) as a, client(gateway.mcp):
+            a.log_level = "info" if version == "2026-07-28" else None
+            await a.call("late__keep", {"own": 1})
+            await a.call("late__tell")
+            assert [line["data"] for line in await a.until_heard(LINE)] == [{"late": {"own": 1}}]
+            assert list(await a.until_heard(OTHER)) == [{"about": {"own": 1}}]
+
+
 async def test_a_session_hears_and_answers_its_own_server_at_any_time(tmp_path: Path) -> None:
     """With a process for each session there is no doubt whose it is."""
     async with open_gateway(tmp_path, late(tmp_path, instance="session")) as gateway:
@@ -75,6 +101,9 @@ async def test_a_session_hears_and_answers_its_own_server_at_any_time(tmp_path: 
             await b.call("late__nothing")
             await a.call("late__talk_later", {"own": 1})
             await a.until_heard(OTHER)
+            await a.call("late__keep", {"own": 2})
+            await a.call("late__tell")
+            await a.until(lambda: a.said(OTHER)[1:] == [{"about": {"own": 2}}])
             await a.call("late__ask_later")
             assert await replies(tmp_path, "later") == {key: {"action": "decline"} for key in QUESTIONS}
             assert [*b.said(LINE), *b.said(OTHER), *b.questions] == []

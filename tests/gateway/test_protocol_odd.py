@@ -24,6 +24,11 @@ def full(name: str, era: str = "handshake", **more: Any) -> dict[str, Any]:
     return toy(name=name, era=era, features=FEATURES, **more)
 
 
+def own(name: str, era: str) -> dict[str, Any]:
+    """The same with a process for each session, so that what it says can be told apart."""
+    return {**full(name, era), "instance": "session"}
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("era", ERAS)
 async def test_an_unknown_method_goes_to_the_only_server_in_view(tmp_path: Path, era: str, version: str) -> None:
@@ -98,16 +103,16 @@ async def test_the_tasks_of_a_shared_server_are_their_clients_own(tmp_path: Path
                     assert unknown.value.code == -32602
                     with pytest.raises(RpcError, match="Unknown task"):
                         await other.request(method, {"taskId": [task], **meta})
-            for client, own in ((owner, task), (other, theirs)):
+            for client, mine in ((owner, task), (other, theirs)):
                 listed = await client.request("tasks/list")
-                assert [each["taskId"] for each in listed["tasks"]] == [own]
+                assert [each["taskId"] for each in listed["tasks"]] == [mine]
                 assert listed["nextCursor"] == "more"
 
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_an_unknown_notice_reaches_the_client_of_its_call_alone(tmp_path: Path, era: str) -> None:
-    """What a server says during a call is meant for whoever called."""
-    async with open_gateway(tmp_path, {"one": full("one", era)}) as gateway:
+    """What a server says during a call is meant for whoever called, where it can be told who that was."""
+    async with open_gateway(tmp_path, {"one": own("one", era)}) as gateway:
         async with (
             http_client(gateway.mcp) as old,
             http_client(gateway.mcp, "2026-07-28") as modern,
@@ -149,7 +154,7 @@ async def test_what_servers_can_do_is_announced(tmp_path: Path, version: str) ->
 @pytest.mark.parametrize("era", ERAS)
 async def test_log_lines_reach_the_client_of_their_call_alone(tmp_path: Path, era: str) -> None:
     """Each of three clients wants another level; none gets another one's lines."""
-    async with open_gateway(tmp_path, {"one": full("one", era)}) as gateway:
+    async with open_gateway(tmp_path, {"one": own("one", era)}) as gateway:
         async with (
             http_client(gateway.mcp) as chatty,
             http_client(gateway.mcp) as calm,

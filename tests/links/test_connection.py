@@ -307,22 +307,36 @@ async def test_a_question_that_names_what_is_over_is_refused() -> None:
 
 
 async def test_a_line_reaches_the_only_client_or_nobody(stage: Stage) -> None:
-    """One client's line must not reach another; with nobody there it is told who alone could be meant."""
-    await stage.hush()
+    """One client's line must not reach another, also when it comes late; who alone could be meant is told beside it."""
     a, b = Client("a"), Client("b")
     stage.say("own")
     number, task = await stage.call(a)
     stage.say("a's")
-    second, other = await stage.call(b)
-    stage.say("whose?")
     stage.answer(number)
     await task
-    stage.say("b's")
+    stage.say("a's, late")
+    second, other = await stage.call(b)
+    stage.say("whose?")
     stage.answer(second)
     await other
     stage.say("late")
-    assert (a.heard_of, b.heard_of) == (["a's"], ["b's"])
-    assert [line for line, _ in stage.ear.heard] == ["own", "late"]
+    assert (a.heard_of, b.heard_of) == (["a's"], [])
+    assert stage.ear.heard == [("own", None), ("a's, late", "a"), ("whose?", None), ("late", None)]
+
+
+async def test_a_line_behind_the_result_of_its_request_reaches_nobody_else() -> None:
+    """Right behind it, it is heard by the client whose request it came with; after that by nobody."""
+    async with opened(origins=True) as stage:
+        a, b = Client("a"), Client("b")
+        number, task = await stage.call(a)
+        await stage.call(b)
+        stage.answer(number)
+        stage.say("right behind", number)
+        await task
+        with capture_logs() as logs:
+            stage.say("late", number)
+        assert (a.heard_of, b.heard_of, stage.ear.heard) == (["right behind"], [], [])
+        assert [entry["event"] for entry in logs] == ["server.said.unattributed"]
 
 
 async def test_a_late_line_is_told_with_the_only_client_that_there_ever_was() -> None:

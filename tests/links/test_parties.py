@@ -840,17 +840,31 @@ async def test_a_newcomers_question_does_not_cost_an_older_one_its_place(stage: 
 
 
 async def test_what_is_said_is_heard_by_the_one_it_belongs_to(stage: Stage) -> None:
-    """With an origin by that one alone; without one by the only client present, once, and by nobody among several."""
-    await stage.hush("x")
-    calls = [await stage.call(client, "x") for client in "aa"]
-    assert stage.parties.hearers(None) == [stage.clients["a"]]
-    await stage.call("b", "x")
-    assert stage.parties.hearers(calls[0].presence) == [stage.clients["a"]]
-    assert stage.parties.hearers(None) == []
-    assert stage.parties.may_be_of_a_request
-    await stage.clear()
-    assert stage.parties.hearers(None) == []
-    assert not stage.parties.may_be_of_a_request
+    """With an origin by that one alone; without one by the only client that there ever was."""
+    calls = [await stage.call("a", "x") for _ in range(2)]
+    assert stage.parties.hearer(None) is stage.clients["a"]
+    for call in calls:
+        await call.end()
+    assert stage.parties.hearer(None) is None
+    other = await stage.call("b", "x")
+    assert stage.parties.hearer(other.presence) is stage.clients["b"]
+    assert stage.parties.hearer(None) is None
+    await other.end()
+    await stage.call("a", "x")
+    assert stage.parties.hearer(None) is None
+
+
+async def test_requests_of_one_person_are_one_clients(stage: Stage) -> None:
+    """Where each request stands for itself, whose they are tells; of two at once nobody knows which one is meant."""
+    await (await stage.call("request-1", "x", kin="ada")).end()
+    await stage.call("request-2", "x", kin="ada")
+    assert stage.parties.hearer(None) is stage.clients["request-2"]
+    third = await stage.call("request-3", "x", kin="ada")
+    assert stage.parties.hearer(None) is None
+    await third.end()
+    assert stage.parties.hearer(None) is stage.clients["request-2"]
+    await (await stage.call("request-4", "x", kin="bob")).end()
+    assert stage.parties.hearer(None) is None
 
 
 async def test_who_ever_used_the_connection_is_known(stage: Stage) -> None:

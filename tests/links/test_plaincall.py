@@ -101,7 +101,7 @@ async def staged(*, timeout: float = 60.0, patience: float = 1.0, hears_log: boo
     call.on_end(lambda: ends.append(True))
 
     def heard(method: str, params: Params, origin: int | None) -> None:
-        for party in parties.hearers(link.presence(origin)):
+        if (party := parties.hearer(link.presence(origin))) is not None:
             party.heard(method, params)
 
     async def asked(method: str, params: Params, origin: int | None) -> Message:
@@ -119,7 +119,7 @@ async def staged(*, timeout: float = 60.0, patience: float = 1.0, hears_log: boo
     assert ends == [True]
     assert not link._pending
     assert not link._verbatim
-    assert not parties.may_be_of_a_request
+    assert not parties._present
     await link.close()
     for _ in range(5):
         await asyncio.sleep(0)

@@ -20,6 +20,7 @@ QUESTIONS = {
     "sampling/createMessage": {"messages": [], "maxTokens": 1, "systemPrompt": "Be brief."},
     "roots/list": {},
 }
+_kept: list[dict[str, Any]] = []
 _writing = threading.Lock()
 _replies: dict[str, Any] = {}
 
@@ -46,6 +47,11 @@ def call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """The result of a tool."""
     if name == "talk_later":
         threading.Timer(0.1, talk, [arguments]).start()
+    if name == "keep":
+        _kept.append(arguments)
+    if name == "tell":
+        for kept in _kept:
+            talk(kept)
     if name == "ask_later":
         threading.Timer(0.1, ask, ["later"]).start()
     return {"content": []}
@@ -59,7 +65,7 @@ def answer(message: dict[str, Any]) -> dict[str, Any]:
             return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "logging": {}}, "serverInfo": info}
         case "tools/list":
             threading.Timer(0.05, ask, ["listed"]).start()
-            names = ("talk_later", "ask_later", "nothing")
+            names = ("talk_later", "keep", "tell", "ask_later", "nothing")
             return {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in names]}
         case "tools/call":
             return call(message["params"]["name"], message["params"].get("arguments") or {})

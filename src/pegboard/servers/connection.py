@@ -310,13 +310,17 @@ class Connection:
         presence: Presence | None = self.link.presence(origin)
         if presence is None and origin is not None:
             # With a request of our own, or with one that is over: it concerns no client's request.
-            if method != _ACKNOWLEDGED and self.link.waits_for(origin):
-                self._listener.said(method, params, self._parties.only)
+            if self.link.waits_for(origin):
+                if method != _ACKNOWLEDGED:
+                    self._listener.said(method, params, self._parties.only)
+            else:
+                logger().debug("server.said.unattributed", server=self.link.label, method=method)
             return
-        for party in self._parties.hearers(presence):
-            party.heard(method, params)
-        if presence is None and not self._parties.may_be_of_a_request:
-            # Said late, or about nothing in particular: it may be about anybody who ever used this connection.
+        hearer = self._parties.hearer(presence)
+        if hearer is not None:
+            hearer.heard(method, params)
+        else:
+            # It may be about anybody who ever used this connection.
             self._listener.said(method, params, self._parties.only)
 
     async def _asked(self, method: str, params: Params, origin: int | None) -> Message:

@@ -83,6 +83,8 @@ class Parties:
         self._requests: dict[str, dict[Presence, None]] = {}
         # The only client that ever used this connection, as long as there is just one.
         self.only: str | None = None
+        # Whose requests it carried last, and whether they were always the same one's.
+        self._kin: str | None = None
         self._several = False
         # Requests that were given up without an answer a moment ago.
         self._ghosts: dict[Presence, None] = {}
@@ -112,7 +114,8 @@ class Parties:
 
     def _enter(self, party: Party, subject: str) -> Presence:
         presence = Presence(party, subject)
-        self._several = self._several or self.only not in {None, party.identity}
+        self._several = self._several or self._kin not in {None, party.kin}
+        self._kin = party.kin
         self.only = None if self._several else party.identity
         self._present[presence] = self._busy[presence] = None
         self._requests.setdefault(party.identity, {})[presence] = None
@@ -161,19 +164,14 @@ class Parties:
             self._begin_to_settle(presence)
         self._wake()
 
-    def hearers(self, origin: Presence | None) -> list[Party]:
-        """Who is to be told what the server says: the one it belongs to, or the only one who is present."""
+    def hearer(self, origin: Presence | None) -> Party | None:
+        """Who is to be told what the server says: the one it belongs to, or the only one it can belong to."""
         if origin is not None:
-            return [origin.party]
-        if not self.may_be_of_a_request:
-            return []
-        # One client's line must not reach another one: of several, nobody can say whose it is.
-        return [next(iter(self._present)).party] if len(self._requests) == 1 else []
-
-    @property
-    def may_be_of_a_request(self) -> bool:
-        """Whether what does not say which request it belongs to may belong to one that is under way."""
-        return bool(self._present) and not self._streams
+            return origin.party
+        # It may be late: a line about a call that is over must not reach whoever else has one under way.
+        if self._several or self._streams or len(self._requests) != 1:
+            return None
+        return next(iter(self._present)).party
 
     def leave(self, presence: Presence) -> None:
         """A request is over."""
