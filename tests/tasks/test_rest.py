@@ -153,6 +153,44 @@ async def test_whoever_is_elsewhere_stays_within_the_workspace(tmp_path: Path) -
         assert (await http.get("/api/tasks", params=query)).json()["data"]["total"] == 2
 
 
+async def test_whoever_is_elsewhere_learns_no_place_on_this_machine(tmp_path: Path) -> None:
+    """Every tool and route, good answers and refusals: none holds a path that the client did not give."""
+    async with rest(tmp_path) as (http, root):
+        write_tasks(root, big="x" * 2_000_001, locked="- [ ] one\n")
+        tasks_md(root, "locked").chmod(0o444)
+        (root / "openspec" / "specs" / "out").symlink_to(tmp_path)
+        (root / "openspec" / "changes" / "add-login" / "away.md").symlink_to(tmp_path / "pegboard.json")
+        calls: list[tuple[str, dict[str, Any]]] = [
+            ("registry_init", {}),
+            ("registry_sync", {"force": True}),
+            ("registry_list", {}),
+            ("registry_next", {"count": 5}),
+            ("registry_update", {"task_id": "locked/1", "status": "completed"}),
+            ("registry_update", {"task_id": "big/1", "status": "completed"}),
+            ("registry_update", {"task_id": "add-login/2", "status": "completed"}),
+            ("registry_deps", {"task_id": "add-login/2"}),
+            ("spec_list", {}),
+            ("spec_show", {"name": "add-login"}),
+            ("spec_show", {"name": "add-login", "file": "away.md"}),
+            ("spec_show", {"name": "out"}),
+            ("spec_show", {"name": "big", "file": "tasks.md"}),
+            ("spec_validate", {}),
+            *(
+                (name, {"path": path})
+                for name in ("registry_list", "spec_validate")
+                for path in ("nope", "..", "~", "x\0")
+            ),
+        ]
+        elsewhere = {"X-Forwarded-For": "192.0.2.7"}
+        for name, arguments in calls:
+            answer = await http.post(f"/api/tools/{name}/call", json={"arguments": arguments}, headers=elsewhere)
+            assert str(tmp_path) not in answer.text, (name, arguments, answer.text)
+            assert str(Path.home()) + "/" not in answer.text
+        for path in ("", "/next", "/graph", "?path=nope", "?path=..", "/graph?path=~"):
+            answer = await http.get(f"/api/tasks{path}", headers=elsewhere)
+            assert str(tmp_path) not in answer.text, (path, answer.text)
+
+
 async def test_rest_and_mcp_answer_alike(tmp_path: Path) -> None:
     """One implementation behind both."""
     async with rest(tmp_path) as (http, _):
