@@ -1,5 +1,6 @@
 """JSON that comes through unharmed, and JSON that is refused."""
 
+import asyncio
 import copy
 import json
 import math
@@ -23,12 +24,14 @@ from pegboard.exactjson import (
     is_too_deep,
     is_well_formed,
     parse,
+    parse_in_steps,
     parse_object,
     parse_well_formed,
     resolve_placeholders,
     with_placeholders,
 )
 from pegboard.exactjson import exact as exact_value
+from pegboard.pace import Pace
 
 scalars = (
     st.none()
@@ -344,3 +347,13 @@ def test_values_are_counted_in_pieces_of_any_size(value: Any, data: st.DataObjec
 def count(value: Any) -> int:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return 1 + sum(map(count, inner))
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False) | st.integers() | st.text()), st.integers(1, 20))
+def test_a_text_read_in_steps_is_read_as_at_once(value: list[Any], portion: int) -> None:
+    """A number that keeps its digits may stand on both sides of a cut."""
+    text = json.dumps([*value, "x"]).encode().replace(b".5", b".50000000000000000000001")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pegboard.exactjson._PORTION", portion)
+        value = asyncio.run(Pace().outcome(parse_in_steps(text)))
+    assert dump(value) == dump(parse(text))

@@ -13,7 +13,7 @@ from typing import cast
 import pytest
 
 from harness import HERE, Entry, http_client, open_gateway, toy
-from loopwatch import loopwatch, served_during
+from loopwatch import LoopWatch, loopwatch, served_during
 from pegboard.servers.wires.http import HttpWire
 
 pytestmark = pytest.mark.anyio
@@ -28,6 +28,16 @@ ATTACKS = [
     *(("stdio", f"lines:{each}") for each in MESSAGES),
     *(("http", f"json:{each}") for each in ("batch", "lists", "objects", "deep")),
 ]
+
+
+# A text of 30 MB, or 20 MB of a log line. To read it, and to write it, is one call of a library in C each.
+LARGE_ATTACKS = [
+    (transport, f"{kind}:{attack}")
+    for transport, kind in (("http", "json"), ("http", "events"), ("stdio", "lines"))
+    for attack in ("large", "huge notification")
+    if (kind, attack) != ("json", "huge notification")
+]
+LARGE_LIMIT = 0.1
 
 
 @pytest.fixture
@@ -46,6 +56,20 @@ async def test_others_are_served_during_an_attack(
     transport: str, attack: str, hostile_url: str, tmp_path: Path
 ) -> None:
     """The attack costs the one who called it what it costs; another client's calls of another server go on."""
+    watch = await _watched(transport, attack, hostile_url, tmp_path)
+    watch.check()
+
+
+@pytest.mark.parametrize(("transport", "attack"), LARGE_ATTACKS)
+async def test_a_large_message_is_taken_in_slices(
+    transport: str, attack: str, hostile_url: str, tmp_path: Path
+) -> None:
+    """No callback goes over all of a large message more than once or twice."""
+    watch = await _watched(transport, attack, hostile_url, tmp_path)
+    watch.check(LARGE_LIMIT)
+
+
+async def _watched(transport: str, attack: str, hostile_url: str, tmp_path: Path) -> LoopWatch:
     hostile: Entry = {"type": "http", "url": hostile_url}
     if transport == "stdio":
         hostile = {"command": sys.executable, "args": ["-I", "-S", str(HOSTILE), "stdio"]}
@@ -62,8 +86,8 @@ async def test_others_are_served_during_an_attack(
             wire = cast("HttpWire", caller.link.wire)
             under_way = _call(gateway.mcp, wire._session_headers(), attack)
             served = await served_during(under_way, lambda: other.call("good__echo", {}))
-    watch.check()
     assert served > 1
+    return watch
 
 
 async def _call(url: str, headers: Mapping[str, str], attack: str) -> None:

@@ -14,7 +14,7 @@ import json
 import math
 import re
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, NoReturn, cast
 
 from pydantic_core import SchemaSerializer, core_schema, from_json, to_json
@@ -27,6 +27,9 @@ _TOO_DEEP = f"it is nested deeper than {MAX_DEPTH} levels"
 _NO_TEXT = "it is not valid Unicode: half of a surrogate pair"
 # Numbers that a float may not hold: many digits, or an exponent. Most are held all the same.
 _LONG_NUMBER = re.compile(rb"[0-9](?:[eE][-+0-9]|[0-9.]{16})")
+# So many bytes it looks at.
+_LONGEST_LOOK = 17
+_PORTION = 256 * 1024
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
 _AS_LISTS = bytes.maketrans(b"{}", b"[]")
@@ -88,6 +91,23 @@ def parse(text: bytes | str) -> Any:
     except ValueError as exc:
         return _parse_slowly(data, exc)
     return value if _LONG_NUMBER.search(data) is None else _parse_slowly(data, None)
+
+
+def parse_in_steps(data: bytes) -> Generator[None, None, Any]:
+    """The same of a text that may be large: to look for long numbers takes most of the time."""
+    if len(data) <= _PORTION:
+        return parse(data)
+    odd = False
+    for start in range(0, len(data), _PORTION):
+        if _LONG_NUMBER.search(data, start, start + _PORTION + _LONGEST_LOOK) is not None:
+            odd = True
+            break
+        yield
+    try:
+        value = from_json(data, allow_inf_nan=False)
+    except ValueError as exc:
+        return _parse_slowly(data, exc)
+    return _parse_slowly(data, None) if odd else value
 
 
 def parse_object(text: bytes | str) -> dict[str, Any]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from time import perf_counter
+from typing import TypeVar
+
+T = TypeVar("T")
 
 # How long one slice of work may take, in seconds.
 SLICE = 0.005
@@ -24,6 +27,16 @@ class Pace:
     async def through(self, steps: Iterable[object]) -> None:
         """Take all of these steps."""
         for _ in steps:
+            if self.is_over:
+                await self.rest()
+
+    async def outcome(self, steps: Generator[object, None, T]) -> T:
+        """Take all of these steps; what comes of them."""
+        while True:
+            try:
+                next(steps)
+            except StopIteration as over:
+                return over.value
             if self.is_over:
                 await self.rest()
 

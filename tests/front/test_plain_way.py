@@ -24,6 +24,7 @@ from pegboard.protocol.eras import (
     LATEST_MODERN,
     VERSION_KEY,
 )
+from pegboard.protocol.portions import PORTION
 from servers.toy import Settings
 from servers.toy_http import Manners, http_toy
 
@@ -198,6 +199,39 @@ async def test_arguments_and_results_are_carried_byte_for_byte(tmp_path: Path, v
             ):
                 assert piece in response.content
             assert response.json()["result"]["own"] == "kept"
+
+
+@pytest.mark.parametrize("version", [LATEST_HANDSHAKE, LATEST_MODERN])
+@pytest.mark.parametrize("patience", [60.0, 0.0])
+async def test_a_large_result_arrives_whole_on_both_ways(
+    tmp_path: Path, version: str, patience: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is read, looked at and written in portions; a number in it keeps its digits, wherever a cut is."""
+    monkeypatch.setattr(plainway, "PATIENCE", patience)
+    text = "é\\u0041 " * 1_200_000
+    async with verbatim_server() as server, open_gateway(tmp_path, {"v": {"url": server.url}}) as gateway:
+        async with caller(gateway, version) as client:
+            await client.call("v__odd")
+            server.result = b'{"content":[{"type":"text","text":"%b"}],"own":1e999}' % text.encode()
+            response = await client.call("v__odd", number=b"7")
+            assert version == LATEST_MODERN or is_short(response) is (patience > 0)
+            assert answer_in(response)["result"]["content"][0]["text"] == text.replace("\\u0041", "A")
+            assert b'"own":1e999' in response.content
+
+
+async def test_a_resource_in_a_large_result_has_our_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the word that tells of it stands on both sides of a cut."""
+    monkeypatch.setattr(plainway, "PATIENCE", 60.0)
+    link = b'{"type":"resource_link","uri":"x://a","name":"a"}'
+    async with verbatim_server() as server, open_gateway(tmp_path, {"v": {"url": server.url}}) as gateway:
+        async with caller(gateway) as client:
+            await client.call("v__odd")
+            begin = b'{"content":[{"type":"text","text":"'
+            filling = b"x" * (5 * PORTION - len(begin) - len(b'"},{"type":') - 4)
+            server.result = begin + filling + b'"},' + link + b"]}"
+            content = answer_in(await client.call("v__odd"))["result"]["content"]
+            server.result = b'{"content":[%b]}' % link
+            assert answer_in(await client.call("v__odd"))["result"]["content"] == content[1:]
 
 
 async def test_nothing_that_goes_to_a_pipe_breaks_its_lines(tmp_path: Path) -> None:

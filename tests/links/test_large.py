@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pegboard.servers import large
-from pegboard.servers.large import has_too_many_values
+from pegboard.servers.large import fault
 
 VALUES = st.recursive(
     st.none() | st.integers() | st.text(alphabet='a",[]{}:\\é\n'),
@@ -26,12 +26,12 @@ def _count(value: Any) -> int:
 
 
 def _refused(text: bytes) -> bool:
-    steps = has_too_many_values(text)
+    steps = fault(text)
     while True:
         try:
             next(steps)
         except StopIteration as over:
-            return over.value
+            return over.value is not None
 
 
 @given(VALUES, st.integers(1, 9))
@@ -44,3 +44,11 @@ def test_values_are_counted_exactly_however_they_are_cut(value: Any, portion: in
         assert not _refused(text)
         patch.setattr(large, "MAX_VALUES", count - 1)
         assert _refused(text)
+
+
+@given(st.binary(max_size=40), st.integers(1, 9))
+def test_a_text_that_is_no_utf_8_is_found_however_it_is_cut(data: bytes, portion: int) -> None:
+    """A character may stand on both sides of a cut."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(large, "_PORTION", portion)
+        assert _refused(data) == (data.decode(errors="replace").encode() != data)

@@ -8,6 +8,7 @@ Built on inner parts of uvicorn's `HttpToolsProtocol` and its `RequestResponseCy
 from __future__ import annotations
 
 import asyncio
+from itertools import chain
 from typing import Any, cast
 
 from starlette.types import Message, Receive, Scope, Send
@@ -17,6 +18,7 @@ from pegboard.front.body import replayed
 from pegboard.front.bounds import BoundedProtocol
 from pegboard.front.shortcut import MAX_PLAIN_BODY, Admitted, Begun, Shortcut
 from pegboard.protocol.envelope import Request
+from pegboard.protocol.portions import LARGE, portions
 
 
 class _Lane:
@@ -126,7 +128,10 @@ class FastLane(BoundedProtocol):
     async def _answered(self, lane: _Lane, request: Request, begun: Begun) -> None:
         answer = await self.shortcut.outcome(lane.admitted, request, begun)
         if isinstance(answer, bytes):
-            self._write(lane, answer)
+            if len(answer) > LARGE:
+                await self._write_large(lane, answer)
+            else:
+                self._write(lane, answer)
             return
         cycle = self._cycle(lane)
         if cast("object", self.cycle) is lane:
@@ -143,23 +148,31 @@ class FastLane(BoundedProtocol):
         lane.response_complete = True
         if lane.disconnected or self.transport.is_closing():
             return
-        own = [b"%b: %b\r\n" % header for header in self.server_state.default_headers]
-        closing = b"" if lane.keep_alive else b"connection: close\r\n"
-        self.transport.write(
-            b"".join(
-                (
-                    b"HTTP/1.1 200 OK\r\n",
-                    *own,
-                    lane.admitted.head,
-                    closing,
-                    b"content-length: %d\r\n\r\n" % len(answer),
-                    answer,
-                )
-            )
-        )
+        self.transport.write(b"".join((*self._answer_head(lane, answer), answer)))
         if not lane.keep_alive:
             self.transport.close()
         self.on_response_complete()
+
+    async def _write_large(self, lane: _Lane, answer: bytes) -> None:
+        """Write no faster than the client reads: what waits in the transport is a copy."""
+        head = b"".join(self._answer_head(lane, answer))
+        for portion in chain((head,), portions(answer)):
+            if lane.disconnected or self.transport.is_closing():
+                return
+            self.transport.write(portion)
+            await self.flow.drain()
+            # Everybody else has a turn, also if the client reads at once.
+            await asyncio.sleep(0)
+        lane.response_complete = True
+        if not lane.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
+
+    def _answer_head(self, lane: _Lane, answer: bytes) -> list[bytes]:
+        own = [b"%b: %b\r\n" % header for header in self.server_state.default_headers]
+        closing = b"" if lane.keep_alive else b"connection: close\r\n"
+        length = b"content-length: %d\r\n\r\n" % len(answer)
+        return [b"HTTP/1.1 200 OK\r\n", *own, lane.admitted.head, closing, length]
 
     def _cycle(self, lane: _Lane) -> RequestResponseCycle:
         """uvicorn's own idea of a request that has been read."""

@@ -21,10 +21,12 @@ from pegboard.board import Board
 from pegboard.front.known import MAX_META, Known
 from pegboard.front.mcp import McpFront
 from pegboard.log import logger, new_trace_id, trace_id
+from pegboard.pace import Pace
 from pegboard.protocol import envelope
 from pegboard.protocol.client import COULD_NOT_ANSWER, INTERNAL_ERROR
-from pegboard.protocol.envelope import CallParams, Request
+from pegboard.protocol.envelope import CallParams, Part, Request
 from pegboard.protocol.eras import HOP_KEYS, SERVER_INFO_KEY, Era, result_for
+from pegboard.protocol.portions import portions
 from pegboard.relay.caller import Caller
 from pegboard.servers.link import Message, RpcError
 from pegboard.servers.plaincall import GivenUp, PlainCall, PlainRequest
@@ -155,7 +157,7 @@ class PlainWay:
                 call.hand_over()
                 return call
             outcome = result[1]
-            return answer(request, result[0])
+            return answer(request, *result[0])
         except GivenUp:
             outcome = "cancelled"
             call.withdraw("cancelled by the client")
@@ -190,8 +192,8 @@ class PlainWay:
         asked = PlainRequest(tool.original_name, arguments, meta, known.capabilities, heard)
         return call if server.start(known.session, call, asked, level) else None
 
-    async def _result(self, call: PlainCall, known: Known, server: str) -> tuple[bytes, str] | None:
-        """The result as the client's era wants it, and what kind of outcome it is; `None` to hand the call over."""
+    async def _result(self, call: PlainCall, known: Known, server: str) -> tuple[list[Part], str] | None:
+        """The result as the client's era wants it, in pieces, and its outcome; `None` to hand the call over."""
         try:
             result = await call.result()
         except GivenUp:
@@ -200,26 +202,26 @@ class PlainWay:
             if call.is_given_up:
                 raise GivenUp from None
             return None
-        shaped = _shaped(known.era, result) if isinstance(result, bytes) else None
-        if shaped is None or not isinstance(result, bytes):
+        shaped = _shaped(known.era, result) if isinstance(result, (bytes, memoryview)) else None
+        if shaped is None or not isinstance(result, (bytes, memoryview)):
             return None
-        if shaped.refers:
-            named = self._named(known, server, result)
-            shaped = shaped if named is result else _shaped(known.era, named) if named is not None else None
+        if shaped.has_task or (_refers(result) if isinstance(result, bytes) else await _refers_somewhere(result)):
+            named = self._named(known, server, bytes(result))
+            shaped = shaped if named is _SAME else _shaped(known.era, named) if named is not None else None
             if shaped is None:
                 return None
         call.end()
-        return shaped.text, "error" if shaped.is_error else "ok"
+        return shaped.pieces, "error" if shaped.is_error else "ok"
 
     def _named(self, known: Known, server: str, result: bytes) -> bytes | None:
-        """A result that refers to resources or tasks, with resources named as clients have to; `None` if it cannot be
-        read, which the full way has words for."""
+        """A result that refers to resources or tasks, with resources named as clients have to; `_SAME` if none has
+        another name, `None` if it cannot be read, which the full way has words for."""
         try:
             read = exactjson.parse_object(result)
         except exactjson.NotJson:
             return None
         named = self._board.relay.noted(server, read, known.caller)
-        return result if named is read else exactjson.dump(named)
+        return _SAME if named is read else exactjson.dump(named)
 
 
 def _is_quick(tool: Tool) -> bool:
@@ -230,39 +232,59 @@ def _is_quick(tool: Tool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Shaped:
-    text: bytes
+    pieces: list[Part]
     is_error: bool
-    # Whether it may speak of a resource or a task, which clients know by names of ours.
-    refers: bool
+    # Whether it is about a task, which clients know by a name of ours.
+    has_task: bool
 
 
-def _shaped(era: Era, result: bytes) -> _Shaped | None:
+_SAME = b"the same"
+
+
+def _refers(text: bytes) -> bool:
+    """Whether a result may speak of a resource, which clients know by a name of ours."""
+    return b'"resource' in text or b"\\u00" in text
+
+
+async def _refers_somewhere(text: memoryview) -> bool:
+    """The same of a large one, in slices."""
+    pace = Pace()
+    for portion in portions(text, len(b'"resource')):
+        if _refers(portion):
+            return True
+        if pace.is_over:
+            await pace.rest()
+    return False
+
+
+def _shaped(era: Era, result: Part) -> _Shaped | None:
     """A result as a client of this era expects it; `None` where that takes more than a look at its members."""
-    parts = envelope.members(result)
+    parts = envelope.parts(result)
     if parts is None:
         return None
-    kind, meta = parts.get("resultType"), parts.get("_meta")
+    kind, given = parts.get("resultType"), parts.get("_meta")
+    meta = bytes(given) if given is not None else None
     if kind not in {None, b'"complete"'} or (meta is not None and not meta.startswith(b"{")):
         return None
     is_error = parts.get("isError") == b"true"
-    refers = b'"resource' in result or "task" in parts or "taskId" in parts or b"\\u00" in result
+    has_task = "task" in parts or "taskId" in parts
     if era == "modern":
         stamped = envelope.with_server_info(meta, _SERVER_INFO)
         if stamped is None:
             return None
         parts |= {"resultType": b'"complete"', "_meta": stamped}
-        return _Shaped(envelope.joined(parts), is_error, refers)
+        return _Shaped(envelope.pieces(parts), is_error, has_task)
     structured = parts.get("structuredContent")
-    if kind is None and meta is None and (structured is None or structured.startswith(b"{")):
-        return _Shaped(result, is_error, refers)
+    if kind is None and meta is None and (structured is None or structured[:1] == b"{"):
+        return _Shaped([result], is_error, has_task)
     parts.pop("resultType", None)
-    if structured is not None and not structured.startswith(b"{"):
+    if structured is not None and structured[:1] != b"{":
         del parts["structuredContent"]
     own = envelope.members(meta) if meta is not None else None
     if own is not None and own.pop(SERVER_INFO_KEY, None) is not None:
         parts.pop("_meta")
         parts |= {"_meta": envelope.joined(own)} if own else {}
-    return _Shaped(envelope.joined(parts), is_error, refers)
+    return _Shaped(envelope.pieces(parts), is_error, has_task)
 
 
 _NOT_PLAIN = b"not plain"
@@ -311,7 +333,7 @@ async def _at_once(answer: bytes) -> bytes:
     return answer
 
 
-def answer(request: Request, *parts: bytes) -> bytes:
+def answer(request: Request, *parts: Part) -> bytes:
     """The answer to a request, with a result of these pieces."""
     return b"".join((b'{"jsonrpc":"2.0","id":', bytes(request.id), b',"result":', *parts, b"}"))
 

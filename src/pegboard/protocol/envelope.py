@@ -15,6 +15,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from pegboard import exactjson
 from pegboard.protocol.eras import SERVER_INFO_KEY
+from pegboard.protocol.portions import LARGE
 
 _VERSION = b'"2.0"'
 _BRACE = ord("{")
@@ -94,8 +95,15 @@ def list_params(params: Raw | UnsetType) -> ListParams | None:
     return opened if _is_object(opened.meta) else None
 
 
-def answer(text: bytes) -> tuple[int, bytes] | None:
-    """The number of the request that a text answers, and its result; `None` for anything but a result."""
+# A part of a message as it came: a large one is a view on the message, not a copy.
+Part = bytes | memoryview
+
+
+def answer(text: bytes, *, checked: bool = False) -> tuple[int, Part] | None:
+    """The number of the request that a text answers, and its result; `None` for anything but a result.
+
+    `checked` says that the text is known to be UTF-8.
+    """
     try:
         opened = _answers.decode(text)
     except _UNREADABLE:
@@ -103,10 +111,19 @@ def answer(text: bytes) -> tuple[int, bytes] | None:
     number = bytes(opened.id)
     if not isinstance(opened.result, Raw) or opened.error is not UNSET or not number.isdigit() or len(number) > 18:
         return None
-    result = bytes(opened.result)
-    if not result.startswith(b"{") or bytes(opened.jsonrpc) != _VERSION or not _is_text(text):
+    result = _part(opened.result)
+    if result[:1] != b"{" or bytes(opened.jsonrpc) != _VERSION or not (checked or _is_text(text)):
         return None
     return None if exactjson.is_too_deep(text) else (int(number), result)
+
+
+def parts(text: Part) -> dict[str, Part] | None:
+    """The members of an object that is a part of a message, and as such UTF-8."""
+    try:
+        opened = _members.decode(text)
+    except _UNREADABLE:
+        return None
+    return {name: _part(value) for name, value in opened.items()}
 
 
 def members(text: bytes | Raw) -> dict[str, bytes] | None:
@@ -118,9 +135,17 @@ def members(text: bytes | Raw) -> dict[str, bytes] | None:
     return {name: bytes(value) for name, value in opened.items()} if _is_text(bytes(text)) else None
 
 
-def joined(parts: Mapping[str, bytes]) -> bytes:
+def joined(members: Mapping[str, bytes]) -> bytes:
     """An object of these members."""
-    return b"{" + b",".join(quoted(name) + b":" + value for name, value in parts.items()) + b"}"
+    return b"".join(pieces(members))
+
+
+def pieces(members: Mapping[str, Part]) -> list[Part]:
+    """What the text of an object of these members consists of."""
+    found: list[Part] = []
+    for name, value in members.items():
+        found += (b"," if found else b"{", quoted(name), b":", value)
+    return [*found, b"}"] if found else [b"{}"]
 
 
 def quoted(text: str) -> bytes:
@@ -152,6 +177,11 @@ def _is_read_by_all(text: bytes) -> bool:
     except exactjson.NotJson:
         return False
     return True
+
+
+def _part(value: Raw) -> Part:
+    view = memoryview(value)
+    return view if len(view) > LARGE else bytes(view)
 
 
 def _is_object(value: Raw | UnsetType) -> bool:

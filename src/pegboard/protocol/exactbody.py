@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pegboard import exactjson
 from pegboard.protocol.client import MAX_BODY
 from pegboard.protocol.message import parse_error
+from pegboard.protocol.portions import LARGE, portions
 
 
 class ExactBody:
@@ -48,7 +51,15 @@ class _Filling:
         if self._head is not None:
             head, self._head = self._head, None
             await self._send(head)
-        await self._send(message)
+        if len(body := message.get("body", b"")) <= LARGE:
+            await self._send(message)
+            return
+        for portion in portions(body):
+            await self._send({**message, "body": portion, "more_body": True})
+            # Everybody else has a turn, also if the client reads at once.
+            await asyncio.sleep(0)
+        if not message.get("more_body"):
+            await self._send({**message, "body": b""})
 
 
 def _shortened(head: Message | None, by: int) -> Message | None:

@@ -19,6 +19,8 @@ from itertools import count
 from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCResponse, jsonrpc_message_adapter
 
+from pegboard.protocol.weight import weight
+
 SESSION_EVENTS = 1024
 SESSION_BYTES = 8 * 1024 * 1024
 TOTAL_BYTES = 64 * 1024 * 1024
@@ -120,7 +122,7 @@ class Replay(EventStore):
             self._end(stream_id)
             return self.mark(stream_id)
         is_answer = isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id is not None
-        event = self._add(stream_id, _written(message), is_answer=is_answer)
+        event = self._add(stream_id, self._text(stream_id, message), is_answer=is_answer)
         if event.stream.reader is not None:
             event.stream.reader.add(event)
         if is_answer:
@@ -190,12 +192,12 @@ class Replay(EventStore):
             self._end(name)
         self._forget(list(self._own.events.values()))
 
-    def _add(self, stream_id: str, text: str, *, is_answer: bool) -> _Event:
+    def _add(self, stream_id: str, text: str | None, *, is_answer: bool) -> _Event:
         stream = self._running.setdefault(stream_id, _Stream(stream_id, self._shelves))
-        event = _Event(f"{self._prefix}-{next(self._numbers)}", stream, text, is_answer)
+        event = _Event(f"{self._prefix}-{next(self._numbers)}", stream, text or "", is_answer)
         if self._closed:
             return event
-        if event.size > self._own.max_bytes:
+        if text is None or event.size > self._own.max_bytes:
             # It would push out everything else and then itself; what came before it cannot be read on from now.
             self._forget(list(stream.events.values()))
             return event
@@ -206,6 +208,12 @@ class Replay(EventStore):
             while surplus := shelf.surplus():
                 self._forget(surplus)
         return event
+
+    def _text(self, stream_id: str, message: JSONRPCMessage) -> str | None:
+        """What is kept of a message; none of one that is too large, unless somebody reads on from here."""
+        stream = self._running.get(stream_id)
+        has_reader = stream is not None and stream.reader is not None
+        return None if size(message) > self._own.max_bytes and not has_reader else _written(message)
 
     def _end(self, stream_id: str) -> None:
         stream = self._running.pop(stream_id, None)
@@ -262,6 +270,11 @@ class _Reader:
             self._news.clear()
             await self._news.wait()
         return self._waiting.popleft()
+
+
+def size(message: JSONRPCMessage) -> int:
+    """How large a message is, roughly."""
+    return weight(message.result if isinstance(message, JSONRPCResponse) else getattr(message, "params", None))
 
 
 def _written(message: JSONRPCMessage) -> str:

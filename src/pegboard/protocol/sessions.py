@@ -17,7 +17,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import anyio
@@ -36,6 +36,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import (
     DEFAULT_NEGOTIATED_VERSION,
     JSONRPCError,
+    JSONRPCMessage,
     JSONRPCRequest,
     JSONRPCResponse,
     jsonrpc_message_adapter,
@@ -50,7 +51,8 @@ from pegboard.exactjson import NotJson
 from pegboard.log import logger
 from pegboard.protocol.message import Batch, BatchRefused, fault, is_batch, is_greeting, joined, refusal
 from pegboard.protocol.nearness import is_remote
-from pegboard.protocol.replay import TOTAL_BYTES, Replay, Shelf
+from pegboard.protocol.portions import LARGE
+from pegboard.protocol.replay import TOTAL_BYTES, Replay, Shelf, size
 
 IDLE_LIMIT = 30 * 60.0
 # How long a session is kept that was opened and never used.
@@ -298,8 +300,18 @@ class Session(StreamableHTTPServerTransport):
     def _create_event_data(self, event_message: EventMessage) -> dict[str, Any]:
         text = self._replay.hand_out(event_message.event_id)
         if text is None:
+            message, event_id = event_message.message, event_message.event_id
+            if event_id and size(message) > LARGE:
+                # The stream takes bytes as they are.
+                return cast("Any", _event(event_id, message))
             return super()._create_event_data(event_message)
         return {"event": "message", "data": text, "id": event_message.event_id}
+
+
+def _event(event_id: str, message: JSONRPCMessage) -> bytes:
+    """A message that is too large to be kept, written once: as a text it would be copied again and again."""
+    text = message.__pydantic_serializer__.to_json(message, by_alias=True, exclude_unset=True)
+    return b"".join((b"id: ", event_id.encode(), b"\r\nevent: message\r\ndata: ", text, b"\r\n\r\n"))
 
 
 class _BatchStream:

@@ -1,23 +1,24 @@
-"""Large messages: what they consist of is counted in slices before anybody reads them.
+"""Large messages: what they consist of is looked at in slices before anybody reads them.
 
 To read 32 MB of `[]` takes seconds and gigabytes, to count them a moment.
 """
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Generator
 
-# Beyond this size a message is looked at first.
-LARGE = 1024 * 1024
 # Values in one message: members of objects and items of lists, at every depth.
 MAX_VALUES = 500_000
 _PORTION = 128 * 1024
-TOO_MANY = f"more than {MAX_VALUES:,} values in one message"
+_TOO_MANY = f"more than {MAX_VALUES:,} values in one message"
 
 
-def has_too_many_values(text: bytes) -> Generator[None, None, bool]:
-    """Whether a JSON text has more values than one message may have; in small steps."""
+def fault(text: bytes) -> Generator[None, None, str | None]:
+    """What is wrong with a JSON text: it is no UTF-8, or has more values than a message may have; in small steps."""
     count, start, in_string = 0, 0, False
+    decode = codecs.getincrementaldecoder("utf-8")().decode
+    is_text = text.isascii()
     while start < len(text):
         portion = text[start : start + _PORTION]
         # An escape is not cut in two.
@@ -29,6 +30,11 @@ def has_too_many_values(text: bytes) -> Generator[None, None, bool]:
         in_string ^= len(parts) % 2 == 0
         count += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
         if count > MAX_VALUES:
-            return True
+            return _TOO_MANY
+        if not is_text:
+            try:
+                decode(portion, start >= len(text))
+            except UnicodeDecodeError as exc:
+                return f"not valid JSON ({exc.reason})"
         yield
-    return False
+    return None

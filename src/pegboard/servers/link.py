@@ -17,8 +17,9 @@ from pegboard import exactjson
 from pegboard.log import Redactor, logger
 from pegboard.protocol import envelope
 from pegboard.protocol.eras import SUBSCRIPTION_KEY
+from pegboard.protocol.portions import LARGE
 from pegboard.result import ToolErrorCode, ToolFailure
-from pegboard.servers.large import LARGE, TOO_MANY, has_too_many_values
+from pegboard.servers import large
 from pegboard.servers.limit import Limit
 from pegboard.servers.token_bucket import TokenBucket
 
@@ -323,13 +324,13 @@ class Link:
         if len(text) > LARGE:
             if self._verbatim and self.refuse_large(text):
                 return
-            if (yield from has_too_many_values(text)):
-                self.garbled(text[:4096], text[-4096:], TOO_MANY)
+            if (reason := (yield from large.fault(text))) is not None:
+                self.garbled(text[:4096], text[-4096:], reason)
                 return
         if self._verbatim and self.settle_verbatim(text):
             return
         try:
-            message = exactjson.parse(text)
+            message = yield from exactjson.parse_in_steps(text)
         except exactjson.NotJson as exc:
             self.garbled(text[:4096], text[-4096:], f"not valid JSON ({exc})")
             return
@@ -344,8 +345,11 @@ class Link:
             yield
 
     def settle_verbatim(self, text: bytes) -> bool:
-        """Hand a result on as it is to a request that wants it so; anything else is for the general way."""
-        answer = envelope.answer(text)
+        """Hand a result on as it is to a request that wants it so; anything else is for the general way.
+
+        A large text has been looked at before.
+        """
+        answer = envelope.answer(text, checked=len(text) > LARGE)
         pending = self._pending.get(answer[0]) if answer is not None else None
         if answer is None or pending is None or not pending.verbatim or pending.future.done():
             return False

@@ -13,6 +13,7 @@ from pegboard import exactjson
 from pegboard.log import logger
 from pegboard.pace import Pace
 from pegboard.protocol import envelope
+from pegboard.protocol.envelope import Part
 from pegboard.result import ToolFailure
 from pegboard.servers.link import broken_answer
 
@@ -38,9 +39,9 @@ class Pages:
         self._cursors: set[str] = set()
         self._pace = Pace()
 
-    async def add(self, result: bytes | dict[str, Any]) -> str | None:
+    async def add(self, result: Part | dict[str, Any]) -> str | None:
         """Read one more page; the cursor of the next one, or `None` at the end."""
-        members = envelope.members(result) if isinstance(result, bytes) else _encoded(result)
+        members = _encoded(result) if isinstance(result, dict) else envelope.members(bytes(result))
         if members is None:
             raise broken_answer(self._label, f"a {self._method} that is not readable")
         page = members.get(self._key, b"")

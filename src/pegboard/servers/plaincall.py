@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pegboard import exactjson
+from pegboard.pace import Pace
+from pegboard.protocol.envelope import Part
 from pegboard.protocol.eras import Era
 from pegboard.protocol.weight import MAX_WEIGHT, weight
 from pegboard.result import unavailable
@@ -97,7 +99,7 @@ class PlainCall:
         """Who has to know when it is over."""
         self._on_end = told
 
-    async def result(self) -> bytes | Message:
+    async def result(self) -> Part | Message:
         """The result, if it comes soon and alone; raises `Turned`, `GivenUp`, or what went wrong."""
         try:
             return await self._soon
@@ -161,7 +163,7 @@ class PlainCall:
             left = max(self._pending.timeout - spent, 0.0)
         answered = True
         try:
-            return self._read(await self.link.outcome(self._number, self._pending, "tools/call", left))
+            return await self._read(await self.link.outcome(self._number, self._pending, "tools/call", left))
         except RpcError:
             raise
         except BaseException:
@@ -213,10 +215,13 @@ class PlainCall:
         self._parties.leave(self._presence)
         self._on_end()
 
-    def _read(self, result: Any) -> Message:
-        if not isinstance(result, bytes):
+    async def _read(self, result: Part | Message) -> Message:
+        if isinstance(result, dict):
             return result
         try:
-            return exactjson.parse_object(result)
+            value = exactjson.as_object(await Pace().outcome(exactjson.parse_in_steps(bytes(result))))
         except exactjson.NotJson as exc:
             raise broken_answer(self.link.label, f"not valid JSON ({exc})") from None
+        # Only what begins as an object is taken for a result.
+        assert value is not None
+        return value

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from pegboard import exactjson
+from pegboard.protocol.portions import LARGE
+from pegboard.servers import large
 from pegboard.servers.backlog import work_off
 from pegboard.servers.events import EventStream, EventTooLarge
-from pegboard.servers.large import LARGE, TOO_MANY, has_too_many_values
 from pegboard.servers.lines import gather
 from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, broken_answer
 from pegboard.servers.wires.client import Moved, Unreachable, media_type
@@ -146,14 +147,14 @@ def deliver_body(link: Link, label: str, body: bytes, request_id: int) -> Iterat
     if len(body) > LARGE:
         if link.refuse_large(body):
             return
-        if (yield from has_too_many_values(body)):
-            raise broken_answer(label, TOO_MANY)
+        if (reason := (yield from large.fault(body))) is not None:
+            raise broken_answer(label, reason)
     if link.settle_verbatim(body):
         if link.waits_for(request_id):
             raise broken_answer(label, NOT_ANSWERED)
         return
     try:
-        message = exactjson.parse(body)
+        message = yield from exactjson.parse_in_steps(body)
     except exactjson.NotJson as exc:
         raise broken_answer(label, f"not valid JSON ({exc})") from None
     for single in exactjson.as_list(message) or [message]:
