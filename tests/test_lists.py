@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from pegboard import exactjson, lists
+from harness import eventually
+from pegboard import exactjson, lists, pace
 from pegboard.catalog.library import Library
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.config import Settings
-from pegboard.lists import FEW, Lists
+from pegboard.lists import FEW, SHORT, Lists
 from pegboard.loaded import LoadedTools
 from pegboard.storage import open_storage
 from pegboard.tool import Tool
@@ -94,3 +96,57 @@ def test_the_text_of_a_view_is_its_definitions() -> None:
     assert view.definitions_text == exactjson.dump(view.definitions)
     assert view.handshake_text == exactjson.dump(view.handshake_definitions)
     assert b"outputSchema" not in view.handshake_text
+
+
+@pytest.mark.anyio
+async def test_a_long_list_is_made_in_slices_of_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others have turns while it is made, and a change meanwhile is in the next list, whole, not in this one."""
+    monkeypatch.setattr(pace, "SLICE", 0.0)
+    registry = ToolRegistry()
+    registry.register_mcp_tools("git", tools(SHORT + 1, "before"))
+    made = build(registry)
+    turns = 0
+    making = asyncio.ensure_future(made.listed_in_slices(Sight()))
+    sharing = asyncio.ensure_future(made.listed_in_slices(Sight()))
+    while not making.done():
+        await asyncio.sleep(0)
+        turns += 1
+        if turns == 50:
+            registry.register_mcp_tools("git", tools(SHORT + 2, "after"))
+    assert turns > SHORT
+    assert await sharing is making.result()
+    assert {tool.definition["description"] for tool in making.result().items} == {"before"}
+    assert len(making.result().items) == SHORT + 1
+    now = await made.listed_in_slices(Sight())
+    assert [tool.definition["description"] for tool in now.items] == ["after"] * (SHORT + 2)
+    assert await made.listed_in_slices(Sight()) is now is made.listed(Sight())
+
+
+@pytest.mark.anyio
+async def test_a_notice_of_a_long_list_is_looked_for_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for the look, and a change during it is told as well."""
+    monkeypatch.setattr(pace, "SLICE", 0.0)
+    registry = ToolRegistry()
+    registry.register_mcp_tools("git", tools(SHORT + 1))
+    made = build(registry)
+    told: list[int] = []
+    made.tools.subscribe(Sight(), lambda: told.append(registry.generation))
+    registry.register_mcp_tools("git", tools(SHORT + 2))
+    made.tell()
+    while not made._making:
+        await asyncio.sleep(0.001)
+    registry.register_mcp_tools("git", tools(SHORT + 3))
+    made.tell()
+    await eventually(lambda: len(told) == 2)
+    made.close()
+
+
+def test_whether_a_tool_is_listed_makes_no_long_list() -> None:
+    """One name is looked up, however many there are."""
+    registry = ToolRegistry()
+    registry.register_mcp_tools("git", tools(SHORT + 1))
+    made = build(registry)
+    assert made.is_listed("git__t0", Sight())
+    assert not made.is_listed("git__t0", Sight(Filter.of("hub")))
+    assert not made.is_listed("git__none", Sight())
+    assert made._views == {}

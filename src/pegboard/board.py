@@ -18,7 +18,7 @@ from pegboard.catalog.registry import ToolRegistry
 from pegboard.config import ServerSpec, Settings, locate, read_settings
 from pegboard.exactjson import as_object
 from pegboard.gate import Gate, refusal_of_remote
-from pegboard.lists import Lists
+from pegboard.lists import SHORT, Lists
 from pegboard.loaded import LoadedTools
 from pegboard.log import logger, new_trace_id, trace_id, trace_scope
 from pegboard.metrics import Metrics
@@ -210,7 +210,9 @@ class Board:
         self.metrics.lists += 1
         await self._meet()
         sight = sight or Sight()
-        view = self.lists.listed(sight)
+        view = await self.lists.listed_in_slices(sight)
+        if len(view.items) > SHORT:
+            await view.write()
         self.lists.tools.served(sight, view)
         return view
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -11,11 +12,14 @@ from pegboard.catalog.registry import ToolRegistry
 from pegboard.config import Settings
 from pegboard.loaded import LoadedTools
 from pegboard.notices import Notices
+from pegboard.pace import Pace
 from pegboard.tool import RegisteredTool
-from pegboard.view import Filter, Listed, Sight, View
+from pegboard.view import Draft, Filter, Listed, Sight, View
 
 # Up to this many tools of servers, `auto` lists them all.
 FEW = 30
+# Up to this many a list is made at once.
+SHORT = 1000
 _MAX_VIEWS = 1024
 # Views have the texts of all that they list: a hundred filters over ten thousand tools would be a gigabyte.
 _MAX_BYTES = 64 * 2**20
@@ -46,7 +50,8 @@ class Lists:
         self._weight = 0
         self._epoch = 0
         self._seen = (-1, -1)
-        self.tools: Notices[Sight] = Notices(self.listed)
+        self._making: dict[tuple[Filter, object], asyncio.Task[View[RegisteredTool]]] = {}
+        self.tools: Notices[Sight] = Notices(self.listed, self.listed_in_slices)
         self.prompts: Notices[Filter] = Notices(lambda wanted: self.entries("prompts", wanted))
         self.resources: Notices[Filter] = Notices(self.resources_and_templates)
 
@@ -64,6 +69,8 @@ class Lists:
         """No more notices."""
         for notices in (self.tools, self.prompts, self.resources):
             notices.close()
+        for task in self._making.values():
+            task.cancel()
 
     def view(self, wanted: Filter) -> View[RegisteredTool]:
         """Every tool that passes a filter."""
@@ -90,7 +97,50 @@ class Lists:
 
     def is_listed(self, name: str, sight: Sight) -> bool:
         """Whether a client has this tool in its list."""
-        return name in self.listed(sight).names
+        if not sight.filter.narrows and self.searching():
+            return name in self.listed(sight).names
+        # A long list is not made for one name.
+        _, view = self._cached("tools", sight.filter, ())
+        if view is not None or self._registry.server_tools <= SHORT:
+            return name in self.view(sight.filter).names
+        tool = self._registry.get(name)
+        return tool is not None and tool.server_name not in self._hidden() and sight.filter.admits(tool)
+
+    async def listed_in_slices(self, sight: Sight) -> View[RegisteredTool]:
+        """The list as it is now. Where it is long it is made in slices: others on the loop have their turns."""
+        is_whole = sight.filter.narrows or not self.searching()
+        return await self.view_in_slices(sight.filter) if is_whole else self.listed(sight)
+
+    async def view_in_slices(self, wanted: Filter) -> View[RegisteredTool]:
+        """Every tool that passes a filter, likewise."""
+        if self._registry.server_tools <= SHORT:
+            return self.view(wanted)
+        made_of, view = self._cached("tools", wanted, ())
+        if view is not None:
+            return view
+        making = self._making.get((wanted, made_of))
+        if making is None:
+            work = self._make(wanted, made_of, self._registry.all(), self._hidden())
+            making = self._making[wanted, made_of] = asyncio.get_running_loop().create_task(work)
+            making.add_done_callback(lambda _: self._making.pop((wanted, made_of)))
+        # Whoever gives up must not take it from the others.
+        return await asyncio.shield(making)
+
+    async def _make(
+        self, wanted: Filter, made_of: object, tools: Iterable[RegisteredTool], hidden: set[str]
+    ) -> View[RegisteredTool]:
+        """The view of the tools that there were at one moment, whatever changes meanwhile."""
+        draft, pace = Draft[RegisteredTool](), Pace()
+        await pace.rest()
+        for tool in tools:
+            if tool.server_name not in hidden and wanted.admits(tool):
+                draft.add(tool)
+            if pace.is_over:
+                await pace.rest()
+        view = draft.view()
+        if not wanted.is_long and self._cached("tools", wanted, ())[0] == made_of:
+            self._keep(("tools", wanted), made_of, view)
+        return view
 
     def searching(self) -> bool:
         """Whether clients find tools instead of having them all in their list."""
@@ -122,19 +172,26 @@ class Lists:
         chosen: Callable[[Callable[[Listed], bool]], Iterable[T]],
         loaded: tuple[str, ...] = (),
     ) -> View[T]:
+        made_of, cached = self._cached(kind, key, loaded)
+        if cached is not None:
+            return cached
+        hidden = self._hidden()
+        view = View[T].of(chosen(lambda entry: entry.server_name not in hidden))
+        if not (key.filter if isinstance(key, Sight) else key).is_long:
+            self._keep((kind, key), made_of, view)
+        return view
+
+    def _cached(
+        self, kind: str, key: Filter | Sight, loaded: tuple[str, ...]
+    ) -> tuple[tuple[int, tuple[str, ...]], View[Any] | None]:
+        """What a view of now is made of, and the view if it is there."""
         generation = (self._registry.generation, self._library.generation)
         if self._seen != generation:
             self._seen = generation
             self._epoch += 1
         made_of = (self._epoch, loaded)
         cached = self._views.get((kind, key))
-        if cached is not None and cached[0] == made_of:
-            return cached[1]
-        hidden = self._hidden()
-        view = View[T].of(chosen(lambda entry: entry.server_name not in hidden))
-        if not (key.filter if isinstance(key, Sight) else key).is_long:
-            self._keep((kind, key), made_of, view)
-        return view
+        return made_of, cached[1] if cached is not None and cached[0] == made_of else None
 
     def _keep(self, key: tuple[str, Filter | Sight], made_of: object, view: View[Any]) -> None:
         """Keep a view for whoever has the same, and as many of those before as there is room for, the newest first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
@@ -21,6 +21,18 @@ class _Audience:
     given: set[int] = field(default_factory=set[int])
     listeners: dict[object, Callable[[], None]] = field(default_factory=dict[object, Callable[[], None]])
 
+    def compare(self, digest: int) -> None:
+        """Tell everyone of a view that is another than the one they know."""
+        if digest == self.told and not self.given - {digest}:
+            return
+        self.told = digest
+        self.given.clear()
+        for listener in list(self.listeners.values()):
+            try:
+                listener()
+            except Exception as exc:
+                logger().warning("notice.failed", error=type(exc).__name__)
+
 
 class Digested(Protocol):
     """A list, as far as a change of it can be told."""
@@ -32,8 +44,13 @@ class Digested(Protocol):
 class Notices(Generic[K]):
     """Watches the views of one kind on behalf of clients; whoever has the same key has the same view."""
 
-    def __init__(self, view: Callable[[K], Digested]) -> None:
+    def __init__(
+        self, view: Callable[[K], Digested], in_slices: Callable[[K], Awaitable[Digested]] | None = None
+    ) -> None:
         self._view = view
+        # The same for views that take long to make: others on the loop have their turns meanwhile.
+        self._in_slices = in_slices
+        self._looking: asyncio.Task[None] | None = None
         self._audiences: dict[K, _Audience] = {}
         self._timer: asyncio.TimerHandle | None = None
 
@@ -64,20 +81,20 @@ class Notices(Generic[K]):
 
     def close(self) -> None:
         """No more notices."""
-        if self._timer is not None:
-            self._timer.cancel()
+        for under_way in (self._timer, self._looking):
+            if under_way is not None:
+                under_way.cancel()
         self._audiences.clear()
 
     def _look(self) -> None:
         self._timer = None
+        if self._looking is not None and not self._looking.done():
+            # That look may have passed by what changed since.
+            self.changed()
+        else:
+            self._looking = asyncio.get_running_loop().create_task(self._look_at_all())
+
+    async def _look_at_all(self) -> None:
         for wanted, audience in list(self._audiences.items()):
-            digest = self._view(wanted).digest
-            if digest == audience.told and not audience.given - {digest}:
-                continue
-            audience.told = digest
-            audience.given.clear()
-            for listener in list(audience.listeners.values()):
-                try:
-                    listener()
-                except Exception as exc:
-                    logger().warning("notice.failed", error=type(exc).__name__)
+            view = self._view(wanted) if self._in_slices is None else await self._in_slices(wanted)
+            audience.compare(view.digest)

@@ -16,7 +16,10 @@ SLICE = 0.005
 class Pace:
     """Tells a coroutine that loops over much when to pause."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, waits: bool = True) -> None:
+        # Whether a pause is as long as the work before it, or only a turn for everybody else: for work that others
+        # wait for, as at the start.
+        self._waits = waits
         self._began = perf_counter()
 
     @property
@@ -42,5 +45,5 @@ class Pace:
 
     async def rest(self) -> None:
         """Wait as long as was worked, so that the others have half of the loop, and begin the next slice."""
-        await asyncio.sleep(perf_counter() - self._began)
+        await asyncio.sleep(perf_counter() - self._began if self._waits else 0)
         self._began = perf_counter()

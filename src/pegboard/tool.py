@@ -226,6 +226,8 @@ class RegisteredTool:
     marked: bool = False
     # The definition as JSON.
     text: bytes = field(default=b"", repr=False, compare=False)
+    # The definition for the handshake era, and as JSON, where that is another.
+    handshake: tuple[Mapping[str, Any], bytes] | None = field(default=None, repr=False, compare=False)
 
     @property
     def local_only(self) -> bool:
@@ -240,6 +242,14 @@ class RegisteredTool:
             "description": self.definition.get("description", ""),
             "input_schema": self.definition["inputSchema"],
         }
+
+
+def handshake_definition(definition: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A definition for the handshake era, where what a tool puts out can only be an object."""
+    schema = definition.get("outputSchema")
+    if not isinstance(schema, dict) or cast("dict[str, Any]", schema).get("type") == "object":
+        return definition
+    return {key: value for key, value in definition.items() if key != "outputSchema"}
 
 
 def _is_cancelled() -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar, cast
 
-from pegboard import exactjson
 from pegboard.names import SEPARATOR, compose, fold_server_name
 
 _LONG = 2000
@@ -102,6 +102,8 @@ class Listed(Protocol):
     @property
     def text(self) -> bytes: ...
     @property
+    def handshake(self) -> tuple[Mapping[str, Any], bytes] | None: ...
+    @property
     def local_only(self) -> bool: ...
 
 
@@ -112,14 +114,27 @@ T = TypeVar("T", bound=Listed)
 class View(Generic[T]):
     """A list at one moment; two views with the same digest are the same list."""
 
-    items: tuple[T, ...]
+    items: tuple[T, ...] = field(repr=False)
     digest: int
+    # About how many bytes it takes to keep, its texts included.
+    weight: int = 0
 
     @classmethod
     def of(cls, items: Iterable[T]) -> View[T]:
         """The view of these."""
-        listed = tuple(items)
-        return cls(listed, hash(tuple((item.name, item.digest) for item in listed)))
+        draft = Draft[T]()
+        for item in items:
+            draft.add(item)
+        return draft.view()
+
+    async def write(self) -> None:
+        """Write the texts of a long list, each in a turn of its own."""
+        if "handshake_text" not in vars(self):
+            await asyncio.sleep(0)
+            _ = self.definitions_text
+            await asyncio.sleep(0)
+            _ = self.handshake_text
+            await asyncio.sleep(0)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -134,13 +149,9 @@ class View(Generic[T]):
     @cached_property
     def handshake_text(self) -> bytes:
         """The same for the handshake era."""
-        pairs = zip(self.items, self.definitions, self.handshake_definitions, strict=True)
-        return _joined(item.text if own is shown else exactjson.dump(shown) for item, own, shown in pairs)
-
-    @cached_property
-    def weight(self) -> int:
-        """About how many bytes it takes to keep, its texts included."""
-        return sum(2 * len(item.text) + 100 for item in self.items)
+        if not any(item.handshake for item in self.items):
+            return self.definitions_text
+        return _joined(item.handshake[1] if item.handshake else item.text for item in self.items)
 
     @cached_property
     def definitions(self) -> list[Mapping[str, Any]]:
@@ -150,19 +161,35 @@ class View(Generic[T]):
     @cached_property
     def handshake_definitions(self) -> list[Mapping[str, Any]]:
         """The same for the handshake era, where what a tool puts out can only be an object."""
-        return [_without_odd_output(definition) for definition in self.definitions]
+        return [item.handshake[0] if item.handshake else item.definition for item in self.items]
+
+
+class Draft(Generic[T]):
+    """A view in the making: item by item, so that it can be made in slices."""
+
+    def __init__(self) -> None:
+        self._items: list[T] = []
+        self._digest = self._weight = 0
+
+    def add(self, item: T) -> None:
+        """One more."""
+        self._items.append(item)
+        self._digest = hash((self._digest, item.name, item.digest))
+        self._weight += 2 * len(item.text) + 100
+
+    def view(self) -> View[T]:
+        """What there is so far."""
+        return View(tuple(self._items), self._digest, self._weight)
 
 
 def _joined(texts: Iterable[bytes]) -> bytes:
-    """A JSON list of what is JSON already."""
-    return b"[" + b",".join(texts) + b"]"
-
-
-def _without_odd_output(definition: Mapping[str, Any]) -> Mapping[str, Any]:
-    schema = definition.get("outputSchema")
-    if not isinstance(schema, dict) or cast("dict[str, Any]", schema).get("type") == "object":
-        return definition
-    return {key: value for key, value in definition.items() if key != "outputSchema"}
+    """A JSON list of what is JSON already; it may be megabytes, which are copied once."""
+    parts = list(texts)
+    if not parts:
+        return b"[]"
+    parts[0] = b"[" + parts[0]
+    parts[-1] += b"]"
+    return b",".join(parts)
 
 
 def _words(value: object) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -12,10 +13,11 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from harness import Entry, eventually, http_client, open_board, open_gateway, toy, write_config
+from harness import LIMIT, Entry, eventually, http_client, open_board, open_gateway, toy, write_config
 from pegboard.board import Board
 from pegboard.config import read_settings
 from pegboard.front.answers import server_row
+from pegboard.relay.caller import Caller
 from pegboard.servers import connection
 from pegboard.servers.server import ServerState
 from pegboard.storage import SqliteDatabase, Storage
@@ -82,14 +84,55 @@ async def test_a_refresh_is_tried_while_the_breaker_is_open_and_its_success_clos
 
 
 async def test_a_failed_refresh_opens_the_breaker_again_but_not_for_longer(tmp_path: Path) -> None:
-    """However often somebody asks, calls go on to fail at once, and the next try is no later for it."""
-    async with lost_by_calls(tmp_path, free_port()) as board:
-        server = board.servers["one"]
-        for _ in range(3):
-            assert not (await board.refresh(["one"])).success
-        assert server.breaker.open
-        assert server.breaker.failures == 3
-        assert 25 < server.breaker.remaining() <= 36
+    """However often somebody asks, it is tried; calls go on to fail at once, and the next try is no later for it."""
+    port = free_port()
+    async with lost_by_calls(tmp_path, port) as board:
+        breaker = board.servers["one"].breaker
+        with http_toy(Settings(tools=["x"]), Manners(status=500), port=port) as listening:
+            for _ in range(3):
+                before, tries = breaker.retry_at, len(listening.headers)
+                assert not (await board.refresh(["one"])).success
+                assert len(listening.headers) > tries
+                assert breaker.retry_at != before
+                tries = len(listening.headers)
+                failed = await board.call("one__x")
+                assert failed.error is not None
+                assert "next try in" in failed.error.message
+                assert len(listening.headers) == tries
+        assert breaker.failures == 3
+        assert 25 < breaker.remaining() <= 36
+
+
+async def test_a_half_open_breaker_lets_one_of_many_sessions_try(tmp_path: Path) -> None:
+    """Each session has a connection of its own; while one of them tries, the others fail at once."""
+    greetings: list[asyncio.StreamWriter] = []
+    greeted = asyncio.Event()
+
+    async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        greetings.append(writer)
+        greeted.set()
+
+    port = free_port()
+    async with open_board(tmp_path, {"one": {**at(port), "instance": "session"}}) as board:
+        board.registry.register_mcp_tools("one", [{"name": "x", "inputSchema": {"type": "object"}}])
+        for number in range(3):
+            assert not (await board.call("one__x", {}, Caller(session=f"s{number}"))).success
+        assert board.servers["one"].breaker.open
+        listener = await asyncio.start_server(greet, "127.0.0.1", port)
+        board.servers["one"].try_now()
+        trial = asyncio.ensure_future(board.call("one__x", {}, Caller(session="s0")))
+        async with asyncio.timeout(LIMIT):
+            await greeted.wait()
+        for number in range(1, 5):
+            failed = await board.call("one__x", {}, Caller(session=f"s{number}"))
+            assert failed.error is not None
+            assert "it is being tried" in failed.error.message
+        assert len(greetings) == 1
+        assert not trial.done()
+        listener.close()
+        greetings[0].close()
+        assert not (await trial).success
+        assert board.servers["one"].breaker.open
 
 
 async def test_a_loss_after_a_refresh_is_mended_at_its_own_time(tmp_path: Path) -> None:

@@ -209,8 +209,9 @@ class Discovery:
             source = sources.get(record.server)
             if source is not None and source.spec.fingerprint == record.fingerprint:
                 records[record.server] = record
+        pace = Pace(waits=False)
         for name, record in records.items():
-            self._take_over(sources[name].spec, record)
+            await self._take_over(sources[name], record, pace)
         for (name, fingerprint), message in (await self._store.errors()).items():
             if (source := sources.get(name)) is not None and source.spec.fingerprint == fingerprint:
                 self.errors[name] = message
@@ -226,10 +227,10 @@ class Discovery:
         record = await self._store.load_one(name, source.spec.fingerprint) if stored else None
         if (known := self._registry.server(name)) is not None:
             # Newer than anything on disk; only how it is shown may have changed.
-            self._register(source.spec, known.raw, known.ttl, known.discovered_at)
-            self._library.put(name, self._library.offer(name), prefix=source.spec.prefix)
+            if await self._register(source, known.raw, known.ttl, known.discovered_at):
+                self._library.put(name, self._library.offer(name), prefix=source.spec.prefix)
         elif record is not None and record.fingerprint == source.spec.fingerprint:
-            self._take_over(source.spec, record)
+            await self._take_over(source, record)
 
     def put_away(self, name: str) -> None:
         """Take out of the catalog what a server has, until it is restored or discovered again."""
@@ -385,14 +386,24 @@ class Discovery:
         if known is not None and known.exposure == exposure and await _are_equal(known.raw, offered.items):
             self._registry.touch(spec.name, ttl)
             return len(known.tools)
-        return await self._registry.register_in_slices(
-            spec.name, offered.items, exposure=exposure, ttl=ttl, still=lambda: self._counts(source, asked)
+        count = await self._registry.register_in_slices(
+            spec.name,
+            offered.items,
+            exposure=exposure,
+            ttl=ttl,
+            still=lambda: source.spec is spec and self._counts(source, asked),
         )
+        if count is None and self._counts(source, asked):
+            # Only how they are to be shown is another way by now.
+            return await self._take_in(source, asked, offered)
+        return count
 
     def _counts(self, source: ToolSource, asked: str) -> bool:
         """Whether what a server said still matters: it may have been disabled, removed or moved meanwhile."""
-        spec = source.spec
-        return self._sources().get(spec.name) is source and spec.enabled and spec.fingerprint == asked
+        return self._is_at(source) and source.spec.enabled and source.spec.fingerprint == asked
+
+    def _is_at(self, source: ToolSource) -> bool:
+        return self._sources().get(source.spec.name) is source
 
     async def _ask_others(self, source: ToolSource, asked: str) -> None:
         """Prompts, resources and templates; a kind that cannot be had now stays as it was."""
@@ -439,15 +450,30 @@ class Discovery:
         else:
             self.instructions.pop(name, None)
 
-    def _register(
-        self, spec: ServerSpec, tools: list[dict[str, Any]], ttl: float, discovered_at: float | None = None
-    ) -> ToolResult[int]:
-        return self._registry.register_mcp_tools(
-            spec.name, tools, exposure=_exposure(spec), ttl=ttl, discovered_at=discovered_at
-        )
+    async def _register(
+        self, source: ToolSource, tools: list[Any], ttl: float, discovered_at: float, pace: Pace | None = None
+    ) -> bool:
+        """Register tools that are known already, unless the server was asked, changed or removed meanwhile."""
+        spec, known = source.spec, self._registry.server(source.spec.name)
 
-    def _take_over(self, spec: ServerSpec, record: CatalogRecord) -> None:
-        self._register(spec, record.tools, record.ttl or spec.ttl, record.discovered_at)
+        def still() -> bool:
+            return source.spec is spec and self._is_at(source) and self._registry.server(spec.name) is known
+
+        count = await self._registry.register_in_slices(
+            spec.name,
+            tools,
+            exposure=_exposure(spec),
+            ttl=ttl,
+            still=still,
+            discovered_at=discovered_at,
+            pace=pace,
+        )
+        return count is not None
+
+    async def _take_over(self, source: ToolSource, record: CatalogRecord, pace: Pace | None = None) -> None:
+        spec = source.spec
+        if not await self._register(source, record.tools, record.ttl or spec.ttl, record.discovered_at, pace):
+            return
         self._own_ttl[spec.name] = record.ttl
         if record.prompts is None:
             self._unasked.add(spec.name)

@@ -91,7 +91,8 @@ class Finder:
         pace = Pace()
         while self._is_behind():
             self._step()
-            if pace.is_over:
+            # The last one, too: whoever waited for it has work of its own to do.
+            if pace.is_over or not self._is_behind():
                 await pace.rest()
 
     async def warm_up(self) -> None:

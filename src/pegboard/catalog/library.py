@@ -32,6 +32,11 @@ class Entry:
     text: bytes = field(default=b"", repr=False, compare=False)
 
     @property
+    def handshake(self) -> None:
+        """It is the same in both eras."""
+        return
+
+    @property
     def local_only(self) -> bool:
         """What servers offer is for every client."""
         return False

@@ -15,7 +15,7 @@ from pegboard.log import logger
 from pegboard.names import compose, expose, is_snake_case, parse
 from pegboard.pace import Pace
 from pegboard.result import ToolError, ToolErrorCode, ToolResult, error_of, words_of
-from pegboard.tool import Disposable, RegisteredTool, ResultTool, Tool
+from pegboard.tool import Disposable, RegisteredTool, ResultTool, Tool, handshake_definition
 
 DEFAULT_TTL = 300.0
 # How many tools that were left out are named, in the log and to people: a server can have thousands of them.
@@ -130,20 +130,29 @@ class ToolRegistry:
         return ToolResult[int].ok(len(known.tools))
 
     async def register_in_slices(
-        self, server: str, tools: list[Any], *, exposure: Exposure, ttl: float, still: Callable[[], bool]
+        self,
+        server: str,
+        tools: list[Any],
+        *,
+        exposure: Exposure,
+        ttl: float,
+        still: Callable[[], bool],
+        discovered_at: float | None = None,
+        pace: Pace | None = None,
     ) -> int | None:
         """The same for a list of any length: others on the loop have their turns while its tools are judged.
 
         `None`, and nothing is registered, if by then it is no longer wanted.
         """
-        known, pace, static = self._unjudged(tools, exposure, ttl, None), Pace(), self._static
-        for _ in self._judge(known, server):
-            if pace.is_over:
-                await pace.rest()
+        known, pace, static = self._unjudged(tools, exposure, ttl, discovered_at), pace or Pace(), None
+        # What static tools there are decides about names: where that changed meanwhile, all is judged once more.
+        while self._static is not static:
+            static = self._static
+            for _ in self._judge(known, server):
+                if pace.is_over:
+                    await pace.rest()
         if not still():
             return None
-        if self._static is not static:
-            self._fill(known, server)
         self._put(server, known)
         return len(known.tools)
 
@@ -182,10 +191,12 @@ class ToolRegistry:
         """Every tool, sorted by name."""
         if self._sorted is None:
             # What was in order before stays in order: sorting has only to put the new ones in their places.
-            names, before = self._names, set(self._order)
+            names = self._names
             order = [name for name in self._order if name in names]
-            order += sorted(name for name in names if name not in before)
-            order.sort()
+            if len(order) < len(names):
+                before = set(order)
+                order += sorted(name for name in names if name not in before)
+                order.sort()
             self._order, self._sorted = order, tuple(names[name] for name in order)
         return list(self._sorted)
 
@@ -365,7 +376,11 @@ def _registered(
     name: str, server: str | None, original: str, definition: Mapping[str, Any], tool: Tool | None = None
 ) -> RegisteredTool:
     text = exactjson.dump(definition)
-    return RegisteredTool(name, server, original, definition, hash(text), tool, b"x-mcp-header" in text, text)
+    shown = handshake_definition(definition)
+    handshake = None if shown is definition else (shown, exactjson.dump(shown))
+    return RegisteredTool(
+        name, server, original, definition, hash(text), tool, b"x-mcp-header" in text, text, handshake
+    )
 
 
 def _mcp_definition(name: object, definition: object) -> object:

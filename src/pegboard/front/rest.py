@@ -76,7 +76,7 @@ class Rest:
 
     async def _metrics(self, _: Request) -> Response:
         states = [(name, server.state.value) for name, server in sorted(self._board.servers.items())]
-        tools = len(self._board.lists.view(Filter()).items)
+        tools = len((await self._board.lists.view_in_slices(Filter())).items)
         text = self._board.metrics.text(states, tools, self._sessions(), self._board.parked.count)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
