@@ -532,9 +532,8 @@ class Board:
             state = await self._state(renamed, wanted)
             return UnknownTool(f'Unknown tool "{shown}": it is called "{renamed}" now{state}.{find}')
         if SEPARATOR in name and parse(name) is None:
-            return UnknownTool(
-                f'"{shown}" cannot be a tool: a server\'s tool is called server__tool.', ToolErrorCode.INVALID_INPUT
-            )
+            words = f'Unknown tool "{shown}": the name of a server\'s tool is server__tool.{find}'
+            return UnknownTool(words, ToolErrorCode.INVALID_INPUT)
         if len(self.registry.all()) > _COMPARED:
             await self.finder.catch_up()
         close = nearest(name[:_SHOWN], self._candidates(name, wanted))

@@ -163,4 +163,6 @@ def test_json_is_exact_and_harmless(text: str) -> None:
 def test_plain_text_stays(text: str) -> None:
     """Whatever can be seen is still there, and making it plain twice changes nothing."""
     assert plain(plain(text)) == plain(text)
-    assert [each for each in text if each.isprintable()] == [each for each in plain(text) if each.isprintable()]
+    # Python takes the supplementary variation selectors for printable; alone they have no looks.
+    seen = [each for each in text if each.isprintable() and not "\U000e0100" <= each <= "\U000e01ef"]
+    assert seen == [each for each in plain(text) if each.isprintable()]

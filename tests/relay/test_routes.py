@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pegboard.names import fold_server_name
+from pegboard.protocol.methods import TASK_METHODS
 from pegboard.relay import routes as module
 from pegboard.relay.routes import SERVER_KEY, Routes
 from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
@@ -158,7 +159,12 @@ def test_whoever_is_found_is_in_sight(
     params = {"taskId": task, "_meta": {SERVER_KEY: named}}
     found = owner(routes, method, params, seen=tuple(seen), capabilities=able)
     assert found is None or found in seen
-    if isinstance(named, str):
+    if method in TASK_METHODS:
+        # Whoever is named, or is the only one, is asked about this client's own tasks alone.
+        asked = [fold_server_name(named)] if isinstance(named, str) else seen
+        owners = {server for server in asked if server in seen and (server, task) in learned}
+        assert found in owners or (found is None and len(owners) != 1)
+    elif isinstance(named, str):
         assert found == (fold_server_name(named) if fold_server_name(named) in seen else None)
     elif len(seen) == 1:
         assert found == seen[0]

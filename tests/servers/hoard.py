@@ -18,7 +18,7 @@ def page(how: str, cursor: int) -> str:
     """The members of one page of tools."""
     match how:
         case "many":
-            tools = ",".join(tool(number) for number in range(200_000))
+            tools = ",".join(tool(number) for number in range(60_000))
         case "pages":
             tools, more = tool(cursor, "x" * 6 * MB), f',"nextCursor":"{cursor + 1}"'
             return f'"tools":[{tools}]{more}'
