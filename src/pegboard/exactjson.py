@@ -23,7 +23,6 @@ from pydantic_core import SchemaSerializer, core_schema, from_json, to_json
 MAX_DEPTH = 200
 
 _NO_CONSTANTS = "NaN and Infinity are not JSON"
-_TOO_DEEP = f"it is nested deeper than {MAX_DEPTH} levels"
 _NO_TEXT = "it is not valid Unicode: half of a surrogate pair"
 # Numbers that a float may not hold: many digits, or an exponent. Most are held all the same.
 _LONG_NUMBER = re.compile(rb"[0-9](?:[eE][-+0-9]|[0-9.]{16})")
@@ -42,6 +41,13 @@ _PLACEHOLDER = re.compile(rb'"' + re.escape(_MARK_BYTES) + rb'([nt])\.([^"]*)"')
 
 class NotJson(ValueError):  # noqa: N818  it says what the text is
     """The text is not JSON, or not JSON that can be carried on."""
+
+
+class TooDeep(NotJson):
+    """The text is nested deeper than `MAX_DEPTH`."""
+
+    def __init__(self) -> None:
+        super().__init__(f"it is nested deeper than {MAX_DEPTH} levels")
 
 
 def _serializer(placeholder: Callable[[Any], str]) -> SchemaSerializer:
@@ -259,7 +265,7 @@ def resolve_placeholders(value: Any) -> Any:
 def _parse_slowly(data: bytes, exc: ValueError | None) -> Any:
     """Read what the fast parser cannot: numbers with their digits, and half of a surrogate pair."""
     if exc is not None and "number out of range" not in str(exc) and _SURROGATE_ESCAPE.search(data) is None:
-        raise NotJson(_reason(data, exc)) from None
+        raise _refusal(data, exc) from None
     value = _load(data)
     return value if _SURROGATE_ESCAPE.search(data) is None else _keep_surrogates(value)
 
@@ -268,7 +274,7 @@ def _load(data: bytes) -> Any:
     try:
         value = json.loads(data.decode(), parse_float=_number, parse_int=_integer, parse_constant=_refuse)
     except RecursionError:
-        raise NotJson(_TOO_DEEP) from None
+        raise TooDeep from None
     except ValueError as exc:
         raise NotJson(str(exc)) from None
     if data.count(b"[") + data.count(b"{") > MAX_DEPTH:
@@ -276,22 +282,22 @@ def _load(data: bytes) -> Any:
     return value
 
 
-def _reason(data: bytes, exc: ValueError) -> str:
+def _refusal(data: bytes, exc: ValueError) -> NotJson:
     """Why a text cannot be read; the parser only says that it expected something else than NaN."""
     if b"NaN" in data or b"Infinity" in data:
         try:
             from_json(data)
         except ValueError:
-            return str(exc)
-        return _NO_CONSTANTS
-    return _TOO_DEEP if "recursion limit" in str(exc) else str(exc)
+            return NotJson(str(exc))
+        return NotJson(_NO_CONSTANTS)
+    return TooDeep() if "recursion limit" in str(exc) else NotJson(str(exc))
 
 
 def _check_depth(value: Any) -> None:
     level, depth = [value], 0
     while level:
         if depth > MAX_DEPTH:
-            raise NotJson(_TOO_DEEP)
+            raise TooDeep
         level = [item for each in level for item in _items(each)]
         depth += 1
 
@@ -324,14 +330,14 @@ def _refuse_constants(text: bytes) -> None:
     try:
         json.loads(text, parse_float=len, parse_int=len, parse_constant=_refuse)
     except RecursionError:
-        raise NotJson(_TOO_DEEP) from None
+        raise TooDeep from None
 
 
 def _keep_surrogates(value: Any) -> Any:
     try:
         return _with_texts(value)
     except RecursionError:
-        raise NotJson(_TOO_DEEP) from None
+        raise TooDeep from None
 
 
 def _with_texts(value: Any) -> Any:

@@ -21,7 +21,7 @@ def parsed(data: bytes) -> Any:
     try:
         return exactjson.parse_well_formed(data)
     except exactjson.NotJson as exc:
-        if "recursion" in str(exc) or "NaN" in str(exc):
+        if isinstance(exc, exactjson.TooDeep) or "NaN" in str(exc):
             return _parsed_deep(data)
         try:
             data.decode()
