@@ -68,7 +68,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def own_logging() -> Generator[None]:
     """Whatever a test sets up is gone after it: logging has one root for everyone."""
     root, config = logging.getLogger(), structlog.get_config()
