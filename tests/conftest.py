@@ -73,12 +73,16 @@ def own_logging() -> Generator[None]:
     """Whatever a test sets up is gone after it: logging has one root for everyone."""
     root, config = logging.getLogger(), structlog.get_config()
     level, told_from = root.level, logger().told_from
+    was_configured = structlog.is_configured()
     yield
     logger().told_from, logger().destination = told_from, None
     for handler in [handler for handler in root.handlers if isinstance(handler, _ToStructlog)]:
         root.removeHandler(handler)
     root.setLevel(level)
-    structlog.configure(**config)
+    if was_configured:
+        structlog.configure(**config)
+    else:
+        structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")
