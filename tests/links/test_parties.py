@@ -319,6 +319,33 @@ async def test_a_waiter_that_is_cancelled_leaves_nothing_behind(stage: Stage) ->
     assert waiters[1].here
 
 
+@pytest.mark.parametrize("known", [True, False])
+async def test_another_client_waits_while_a_given_up_call_may_still_ask(stage: Stage, known: bool) -> None:
+    """A question that came in this time could be of either, and would have to be refused."""
+    first = await stage.call("a", "x")
+    if known:
+        await stage.ask()
+    await first.cancel()
+    second = await stage.call("b", "x")
+    assert not second.here
+    await asyncio.sleep(module.HAUNTING * 1.1)
+    assert second.here
+    assert (await stage.ask()).owner is second.presence
+
+
+@pytest.mark.parametrize("why", ["its own", "answered", "quiet"])
+async def test_a_given_up_call_is_no_obstacle_where_it_mixes_up_nobody(stage: Stage, why: str) -> None:
+    """For the same client, once it is answered after all, and for what never asks, nothing has to wait."""
+    await stage.hush("quiet")
+    first = await stage.call("a", "x")
+    await stage.ask()
+    await first.cancel()
+    if why == "answered":
+        first.answered_late()
+    second = await stage.call("a" if why == "its own" else "b", "quiet" if why == "quiet" else "x")
+    assert second.here
+
+
 # Whose question it is
 
 

@@ -99,7 +99,7 @@ class Parties:
     @contextlib.asynccontextmanager
     async def admitted(self, party: Party, subject: str) -> AsyncGenerator[Presence]:
         """Be present, once that mixes up nobody."""
-        await self._turn(party.identity, subject)
+        await self._turn(party, subject)
         presence = self._enter(party, subject)
         try:
             yield presence
@@ -108,7 +108,7 @@ class Parties:
 
     def admitted_now(self, party: Party, subject: str) -> Presence | None:
         """Be present at once, until `leave`; `None` where somebody would have to wait first."""
-        if not self._is_free(party.identity, subject) and self._obstacle(party.identity, subject, _now()) is not None:
+        if not self._is_free(party, subject) and self._obstacle(party, subject, _now()) is not None:
             return None
         return self._enter(party, subject)
 
@@ -196,7 +196,11 @@ class Parties:
 
     def _haunt(self, presence: Presence) -> None:
         self._ghosts[presence] = None
-        self._after(HAUNTING, partial(self._ghosts.pop, presence, None))
+        self._after(HAUNTING, partial(self._forget_ghost, presence))
+
+    def _forget_ghost(self, presence: Presence) -> None:
+        self._ghosts.pop(presence, None)
+        self._wake()
 
     def _settle_questions(self, presence: Presence) -> None:
         """What is left open of a request that is over was another one's of the same client, or is open no longer."""
@@ -249,25 +253,30 @@ class Parties:
         else:
             loop.call_later(pause, self._when_drained, then, _LOOKS, min(pause * 2, _LONGEST_LOOK))
 
-    async def _turn(self, identity: str, subject: str) -> None:
+    async def _turn(self, party: Party, subject: str) -> None:
         started = _now()
-        while (wait := self._obstacle(identity, subject, started)) is not None:
+        while (wait := self._obstacle(party, subject, started)) is not None:
             await self._change(wait)
 
-    def _obstacle(self, identity: str, subject: str, started: float) -> float | None:
+    def _obstacle(self, party: Party, subject: str, started: float) -> float | None:
         """How long at most to wait for a change before it is worth another look; `None` to go on."""
-        if self._is_free(identity, subject):
+        if self._is_free(party, subject):
             return None
         # Whoever has settled is no obstacle: the next question is not its own.
-        loud = [each for each in self._busy if each.subject not in self._quiet and each.party.identity != identity]
+        others = [each for each in self._busy if each.party.identity != party.identity]
+        # A question that came while one of these could still ask would have to be refused.
+        others += [each for each in self._ghosts if not each.answered and each.party.kin != party.kin]
+        loud = [each for each in others if each.subject not in self._quiet]
         if any(each.subject in self._asking or subject in self._asking for each in loud):
             return PLACING
         patience = started + FIRST_USE - _now()
         return patience if loud and patience > 0 else None
 
-    def _is_free(self, identity: str, subject: str) -> bool:
+    def _is_free(self, party: Party, subject: str) -> bool:
         """Whether nothing that is known of a request could have it mixed up with another client's."""
-        return self._origins or subject in self._quiet or len(self._requests.get(identity, ())) == len(self._present)
+        if self._origins or subject in self._quiet:
+            return True
+        return not self._ghosts and len(self._requests.get(party.identity, ())) == len(self._present)
 
     async def _placed(self) -> Presence | None:
         # It can only belong to what was under way when it came.
