@@ -728,6 +728,7 @@ async def test_whatever_could_wait_for_an_answer_has_its_time_again(stage: Stage
 
 async def test_a_call_that_was_given_up_may_still_ask(stage: Stage) -> None:
     """For a while its question could come, so that the other client's is not taken for granted."""
+    await stage.hush("y")
     await (await stage.call("a", "x")).cancel()
     await stage.call("b", "y")
     question = await stage.ask()
@@ -748,6 +749,7 @@ async def test_a_call_that_was_given_up_is_forgotten_after_a_while(stage: Stage)
 
 async def test_a_given_up_call_that_is_answered_late_asks_nothing(stage: Stage) -> None:
     """Nobody has to wait until it is forgotten."""
+    await stage.hush("y")
     first = await stage.call("a", "x")
     await first.cancel()
     second = await stage.call("b", "y")
@@ -766,10 +768,11 @@ async def test_a_question_of_nothing_but_given_up_calls_is_refused(stage: Stage)
 
 async def test_a_stray_question_of_the_same_person_harms_nobody(stage: Stage) -> None:
     """Where the given-up call is of the same kin as somebody present, its question can be put to that one."""
+    await stage.hush("quiet")
     await (await stage.call("request-1", "x", kin="ada")).cancel()
     second = await stage.call("request-2", "y", kin="ada")
     assert (await stage.ask()).owner is second.presence
-    third = await stage.call("request-3", "x", kin="bob")
+    third = await stage.call("request-3", "quiet", kin="bob")
     await asyncio.sleep(module.SETTLED * 2)
     await third.cancel()
     assert (await stage.ask()).waits
