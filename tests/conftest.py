@@ -110,6 +110,15 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
+async def sqlite_storage(tmp_path: Path) -> AsyncGenerator[Storage]:
+    """An open storage in the file `pegboard.db` of the test's own folder."""
+    storage = open_storage(f"sqlite:{tmp_path / 'pegboard.db'}")
+    await storage.open()
+    yield storage
+    await storage.close()
+
+
+@pytest.fixture
 async def storage(place: str) -> AsyncGenerator[Storage]:
     """An open storage at that place."""
     storage = open_storage(place)

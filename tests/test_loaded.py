@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -11,19 +10,10 @@ import pytest
 from pegboard import loaded as loaded_module
 from pegboard.loaded import LoadedTools, named_board, session_board
 from pegboard.result import ToolErrorCode, ToolFailure
-from pegboard.storage import SqliteDatabase, Storage
+from pegboard.storage import Storage
 
 pytestmark = pytest.mark.anyio
 DESK = named_board("desk")
-
-
-@pytest.fixture
-async def storage(tmp_path: Path) -> AsyncGenerator[Storage]:
-    """A file."""
-    storage = Storage(SqliteDatabase(tmp_path / "pegboard.db"))
-    await storage.open()
-    yield storage
-    await storage.close()
 
 
 def refuse(path: Path, change: str) -> None:
@@ -32,22 +22,25 @@ def refuse(path: Path, change: str) -> None:
         db.execute(f"CREATE TRIGGER no BEFORE {change} ON board_tools BEGIN SELECT RAISE(FAIL, 'disk full'); END")
 
 
-async def test_a_load_that_storage_refuses_is_a_failure_and_changes_nothing(storage: Storage, tmp_path: Path) -> None:
+async def test_a_load_that_storage_refuses_is_a_failure_and_changes_nothing(
+    sqlite_storage: Storage, tmp_path: Path
+) -> None:
     """It can be tried again, nobody is told of a change, and sessions load as ever."""
     changes: list[None] = []
-    loaded = LoadedTools(storage.boards, on_change=lambda: changes.append(None))
+    loaded = LoadedTools(sqlite_storage.boards, on_change=lambda: changes.append(None))
     refuse(tmp_path / "pegboard.db", "INSERT")
     with pytest.raises(ToolFailure, match=r"nothing was changed on board desk.*disk full") as failure:
         await loaded.add(DESK, ["a"])
     assert (failure.value.error.code, failure.value.error.retryable) == (ToolErrorCode.UNAVAILABLE, True)
+    assert str(tmp_path) not in failure.value.error.message
     assert (loaded.on(DESK), changes) == ((), [])
     await loaded.add(session_board("s"), ["a"])
     assert loaded.on(session_board("s")) == ("a",)
 
 
-async def test_an_unload_that_storage_refuses_changes_nothing(storage: Storage, tmp_path: Path) -> None:
+async def test_an_unload_that_storage_refuses_changes_nothing(sqlite_storage: Storage, tmp_path: Path) -> None:
     """The tool stays loaded, as it would after a restart."""
-    loaded = LoadedTools(storage.boards)
+    loaded = LoadedTools(sqlite_storage.boards)
     await loaded.add(DESK, ["a", "b"])
     refuse(tmp_path / "pegboard.db", "DELETE")
     with pytest.raises(ToolFailure, match="disk full"):
@@ -55,10 +48,10 @@ async def test_an_unload_that_storage_refuses_changes_nothing(storage: Storage, 
     assert loaded.on(DESK) == ("a", "b")
 
 
-async def test_named_boards_are_bounded(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_named_boards_are_bounded(sqlite_storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     """One more is refused in words that say what to do; boards there are, and sessions, go on."""
     monkeypatch.setattr(loaded_module, "MOST_BOARDS", 2)
-    loaded = LoadedTools(storage.boards)
+    loaded = LoadedTools(sqlite_storage.boards)
     await loaded.add(named_board("one"), ["a"])
     await loaded.add(named_board("two"), ["a"])
     with pytest.raises(ToolFailure, match="2 named boards already: unload"):
@@ -67,4 +60,4 @@ async def test_named_boards_are_bounded(storage: Storage, monkeypatch: pytest.Mo
     await loaded.add(session_board("s"), ["a"])
     await loaded.remove(named_board("one"), ["a"])
     await loaded.add(named_board("three"), ["a"])
-    assert await storage.boards.load() == {"two": ["a", "b"], "three": ["a"]}
+    assert await sqlite_storage.boards.load() == {"two": ["a", "b"], "three": ["a"]}

@@ -98,4 +98,6 @@ class LoadedTools:
             await change(board.removeprefix(_NAMED), names)
         except StorageError as exc:
             logger().warning("board.save.failed", board=board, reason=str(exc))
-            raise unavailable(f"nothing was changed on board {board.removeprefix(_NAMED)}: {exc}") from exc
+            raise unavailable(
+                f"nothing was changed on board {board.removeprefix(_NAMED)}: {exc.error.message}"
+            ) from exc

@@ -138,7 +138,9 @@ def error_of(exc: BaseException) -> ToolError:
 
 
 def words_of(exc: BaseException) -> str:
-    """An exception's own words; some cannot even say those."""
+    """An exception's own words as an answer may have them; some cannot even say those."""
+    if isinstance(exc, ToolFailure):
+        return exc.error.message
     try:
         return str(exc)
     except Exception:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -14,7 +13,7 @@ from catalog.sources import Clock, Hello, House, Source, tool
 from pegboard.catalog import discovery as module
 from pegboard.log import trace_id
 from pegboard.result import ToolErrorCode, ToolResult, unavailable
-from pegboard.storage import SqliteDatabase, Storage, StorageError
+from pegboard.storage import Storage, StorageError
 
 pytestmark = pytest.mark.anyio
 
@@ -23,21 +22,12 @@ TTL = 300.0
 
 
 @pytest.fixture
-async def storage(tmp_path: Path) -> AsyncIterator[Storage]:
-    """A real file."""
-    kept = Storage(SqliteDatabase(tmp_path / "pegboard.db"))
-    await kept.open()
-    yield kept
-    await kept.close()
-
-
-@pytest.fixture
-async def house(storage: Storage) -> AsyncIterator[Build]:
+async def house(sqlite_storage: Storage) -> AsyncIterator[Build]:
     """Makes houses on one storage, and shuts them after the test."""
     built: list[House] = []
 
     def build(*sources: Source, **more: Any) -> House:
-        built.append(House(storage, *sources, **more))
+        built.append(House(sqlite_storage, *sources, **more))
         return built[-1]
 
     yield build
@@ -342,7 +332,7 @@ async def test_enabled_again_without_a_restore_is_asked_again(house: Build) -> N
 
 
 @pytest.mark.parametrize("how", ["disabled", "removed", "moved", "replaced"])
-async def test_an_answer_that_comes_too_late_does_not_count(house: Build, storage: Storage, how: str) -> None:
+async def test_an_answer_that_comes_too_late_does_not_count(house: Build, sqlite_storage: Storage, how: str) -> None:
     """What a server says after it was disabled, removed or sent elsewhere is neither registered nor kept."""
     source = Source("git", "log")
     source.gate.clear()
@@ -362,10 +352,10 @@ async def test_an_answer_that_comes_too_late_does_not_count(house: Build, storag
     source.gate.set()
     assert await asking == ToolResult[int].ok(0)
     assert here.registry.server("git") is None
-    assert await storage.catalog.load() == []
+    assert await sqlite_storage.catalog.load() == []
 
 
-async def test_forgetting_a_server_leaves_nothing_of_it(house: Build, storage: Storage) -> None:
+async def test_forgetting_a_server_leaves_nothing_of_it(house: Build, sqlite_storage: Storage) -> None:
     """A server taken out of the config is gone from registry, storage and everything that was said of it."""
     git, docs = Source("git", "log"), Source("docs", "search")
     git.greeting = Hello(instructions="Use git.")
@@ -375,7 +365,7 @@ async def test_forgetting_a_server_leaves_nothing_of_it(house: Build, storage: S
     await here.discovery.discover("git")
     await here.discovery.forget(git.spec)
     assert here.names() == ["docs__search"]
-    assert [record.server for record in await storage.catalog.load()] == ["docs"]
+    assert [record.server for record in await sqlite_storage.catalog.load()] == ["docs"]
     assert here.discovery.instructions == {}
     assert here.discovery.stale_since == {}
 
@@ -567,7 +557,7 @@ async def test_nobody_new_is_no_wait(house: Build) -> None:
 
 
 @pytest.mark.scenario("registry: AC1 enabled servers are registered at start and not connected")
-async def test_a_restart_has_everything_without_asking(house: Build, storage: Storage) -> None:
+async def test_a_restart_has_everything_without_asking(house: Build, sqlite_storage: Storage) -> None:
     """Tools, age, TTL, era, version, capabilities and instructions come back from disk; no server is asked."""
     source = Source("git", "log", deny=("secret",))
     source.tools += [tool("secret"), tool("rich", _meta={"n": 2**70, "z": None}, title="\u2028😀"), {"name": "bad"}]
@@ -636,10 +626,10 @@ async def test_instructions_follow_the_server(house: Build) -> None:
     assert here.discovery.instructions == {}
 
 
-async def test_a_storage_that_fails_does_not_fail_discovery(house: Build, storage: Storage) -> None:
+async def test_a_storage_that_fails_does_not_fail_discovery(house: Build, sqlite_storage: Storage) -> None:
     """When the catalog cannot be kept, the tools can be used all the same, and the log says so."""
     here = house(Source("git", "log"))
-    await storage.close()
+    await sqlite_storage.close()
     with capture_logs() as logs:
         result = await here.discovery.discover_all_tools()
     assert result.data == {"registered": 1}
@@ -666,14 +656,14 @@ def shelves(here: House) -> list[list[str]]:
     return [list(shelf.entries) for shelf in (library.prompts, library.resources, library.templates)]
 
 
-async def test_what_a_server_has_besides_tools_is_there_with_them(house: Build, storage: Storage) -> None:
+async def test_what_a_server_has_besides_tools_is_there_with_them(house: Build, sqlite_storage: Storage) -> None:
     """Most servers answer all at once: whoever waited for the tools has everything, and so has the next start."""
     source = Source("git", "log")
     source.others = dict(OTHERS)
     here = house(source)
     await here.discovery.discover("git")
     assert shelves(here) == [["git__greet"], ["x://1"], ["x://{a}"]]
-    (record,) = await storage.catalog.load()
+    (record,) = await sqlite_storage.catalog.load()
     assert [record.prompts, record.resources, record.templates] == list(OTHERS.values())
     after = house(Source("git"))
     await after.discovery.load()
@@ -687,7 +677,7 @@ def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_patience")
-async def test_a_server_that_is_slow_with_its_prompts_has_its_tools(house: Build, storage: Storage) -> None:
+async def test_a_server_that_is_slow_with_its_prompts_has_its_tools(house: Build, sqlite_storage: Storage) -> None:
     """The others follow on their own, are kept as well, and need not be asked for again."""
     source = Source("git", "log")
     source.others = dict(OTHERS)
@@ -699,7 +689,7 @@ async def test_a_server_that_is_slow_with_its_prompts_has_its_tools(house: Build
     source.others_gate.set()
     await here.settle()
     assert shelves(here) == [["git__greet"], ["x://1"], ["x://{a}"]]
-    (record,) = await storage.catalog.load()
+    (record,) = await sqlite_storage.catalog.load()
     assert (record.prompts, len(record.tools)) == (OTHERS["prompts"], 1)
     assert source.asked == 1
 
@@ -779,7 +769,7 @@ async def test_prompts_that_come_too_late_do_not_count(house: Build, how: str) -
 
 @pytest.mark.parametrize("how", ["disabled", "removed"])
 async def test_a_server_that_goes_while_its_prompts_are_awaited_is_not_kept_without_its_tools(
-    house: Build, storage: Storage, how: str
+    house: Build, sqlite_storage: Storage, how: str
 ) -> None:
     """Of one that was disabled its tools are still on disk for its return, of one that was removed nothing is."""
     source = Source("git", "log")
@@ -800,28 +790,28 @@ async def test_a_server_that_goes_while_its_prompts_are_awaited_is_not_kept_with
     source.others_gate.set()
     await asking
     await here.settle()
-    kept = await storage.catalog.load()
+    kept = await sqlite_storage.catalog.load()
     assert [len(record.tools) for record in kept] == ([1] if how == "disabled" else [])
 
 
 @pytest.mark.usefixtures("no_patience")
-async def test_prompts_that_never_came_are_not_kept_as_none(house: Build, storage: Storage) -> None:
+async def test_prompts_that_never_came_are_not_kept_as_none(house: Build, sqlite_storage: Storage) -> None:
     """A gateway that ends before they were there asks for them at its next start."""
     source = Source("git", "log")
     source.others_gate.clear()
     here = house(source)
     await here.discovery.discover("git")
     await here.discovery.close()
-    (record,) = await storage.catalog.load()
+    (record,) = await sqlite_storage.catalog.load()
     assert record.prompts is None
 
 
-async def test_a_server_that_was_never_asked_for_prompts_is_met_again(house: Build, storage: Storage) -> None:
+async def test_a_server_that_was_never_asked_for_prompts_is_met_again(house: Build, sqlite_storage: Storage) -> None:
     """An older Pegboard kept only its tools: they are there at once, and the rest after the first need, once."""
     before = house(Source("git", "log"))
     await before.discovery.discover("git")
-    (record,) = await storage.catalog.load()
-    await storage.catalog.save(replace(record, prompts=None))
+    (record,) = await sqlite_storage.catalog.load()
+    await sqlite_storage.catalog.save(replace(record, prompts=None))
 
     source = Source("git", "log")
     source.others = dict(OTHERS)
@@ -831,7 +821,7 @@ async def test_a_server_that_was_never_asked_for_prompts_is_met_again(house: Bui
     for _ in range(2):
         await after.discovery.meet_unseen(5)
     assert (shelves(after), source.asked) == ([["git__greet"], ["x://1"], ["x://{a}"]], 1)
-    (record,) = await storage.catalog.load()
+    (record,) = await sqlite_storage.catalog.load()
     assert record.prompts == OTHERS["prompts"]
 
 

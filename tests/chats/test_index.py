@@ -47,9 +47,10 @@ async def test_damage_that_is_met_later_fails_one_call(tmp_path: Path, home: Hom
     pages = path.read_bytes()
     path.write_bytes(pages[:4096] + b"\xff" * (len(pages) - 4096))
     await index.open()
-    with pytest.raises(StorageError, match="made again"):
+    with pytest.raises(StorageError, match="made again") as raised:
         await chats.search("quokka")
     assert (await chats.search("quokka")).total == 1
+    assert str(tmp_path) not in raised.value.error.message
     assert (await chats.request(await chats.session("one"), 2)).text == "wombat"
     assert path.with_name("chats.db.damaged-1").exists()
     await chats.close()
@@ -64,8 +65,10 @@ async def test_an_index_of_a_newer_pegboard_is_left_alone(tmp_path: Path) -> Non
     database.close()
     (tmp_path / "folder.db").mkdir()
     for each in (path, tmp_path / "folder.db"):
-        with pytest.raises(StorageError):
+        with pytest.raises(StorageError) as raised:
             await ChatIndex(each).open()
+        assert str(each) in str(raised.value)
+        assert str(tmp_path) not in raised.value.error.message
     assert {each.name for each in tmp_path.iterdir()} == {"chats.db", "folder.db"}
 
 

@@ -17,6 +17,12 @@ _ADDRESS = re.compile(
 )
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.%]*\]|[^:\[\]]*)(:[0-9]+)?")
 _MIN_SECRET_LENGTH = 4
+# How libpq and the driver say which server they tried.
+_PLACE = re.compile(
+    r"""connection to server (at "[^"]*"( \([^)]*\))?, port \d+|on socket "[^"]*") failed: """
+    r"|- host: [^,]*, port: [^,]*, hostaddr: [^,]*?: (?=connection )"
+    r"|(?<=failed to resolve host) '[^']*'"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,11 @@ class PostgresAddress:
     def clean(self, text: str) -> str:
         """A message of the driver on one line, with nothing secret in it."""
         return self._redactor.clean(" ".join(text.split()))
+
+
+def without_place(message: str) -> str:
+    """A message of the driver without the server's host, port and socket."""
+    return _PLACE.sub("", message)
 
 
 def unreadable() -> StorageError:

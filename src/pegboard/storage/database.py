@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
+from pegboard.result import ToolErrorCode, ToolFailure
+
 Dialect: TypeAlias = Literal["sqlite", "postgres"]
 Value: TypeAlias = str | int | float | bytes | None
 Row: TypeAlias = tuple[Any, ...]
@@ -23,19 +25,26 @@ PATIENCE = 10.0
 _REASON = 200
 
 
-class StorageError(Exception):
-    """The storage cannot be used; the message says why and, where that is known, what to do. It holds no secret.
+class StorageError(ToolFailure):
+    """The storage cannot be used; its text says where, why and, where that is known, what to do. It holds no secret.
 
-    The reason alone is one short line, without the place of the storage.
+    The text is for the log and the command line. An answer (`error`) may go to another machine and does not say where;
+    the reason alone is one short line, and does not say it either.
     """
 
     def __init__(self, problem: str, advice: str = "", *, reason: str = "", is_busy: bool = False) -> None:
-        super().__init__(f"{problem}: {advice}" if advice else problem)
         self.problem = problem
         self.advice = advice
         self.reason = (reason or problem).partition("\n")[0][:_REASON]
+        answer = f"the storage cannot be used: {self.reason}" if reason else self.reason
+        super().__init__(ToolErrorCode.UNAVAILABLE, _advised(answer, advice), retryable=True)
+        self.args = (_advised(problem, advice),)
         # Others had it for too long.
         self.is_busy = is_busy
+
+
+def _advised(problem: str, advice: str) -> str:
+    return f"{problem}: {advice}" if advice else problem
 
 
 class Connection(Protocol):

@@ -69,6 +69,8 @@ class MonitoredDatabase:
             raise
 
     def _fail(self, exc: StorageError) -> None:
+        if self.problem != exc.reason:
+            logger().warning("storage.failed", reason=str(exc))
         self.problem = exc.reason
         if self._probing is None or self._probing.done():
             self._probing = asyncio.get_running_loop().create_task(self._probe())

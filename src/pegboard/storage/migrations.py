@@ -245,6 +245,6 @@ STEPS: tuple[Step, ...] = (
 def missing_steps(version: int, name: str, dialect: Dialect, steps: Sequence[Step]) -> list[str]:
     """What a database of this version still needs of these steps; one of a newer Pegboard is refused."""
     if version > len(steps):
-        known = f"schema {version}, this one knows {len(steps)}"
-        raise StorageError(f"{name} was written by a newer Pegboard ({known})", "update Pegboard")
+        reason = f"was written by a newer Pegboard (schema {version}, this one knows {len(steps)})"
+        raise StorageError(f"{name} {reason}", "update Pegboard", reason=f"it {reason}")
     return [step.script(dialect) for step in steps[version:]]

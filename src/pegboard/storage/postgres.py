@@ -17,7 +17,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from pegboard.storage import migrations
-from pegboard.storage.address import PostgresAddress, unreadable
+from pegboard.storage.address import PostgresAddress, unreadable, without_place
 from pegboard.storage.database import PATIENCE, Connection, Dialect, Row, StorageError, Value
 from pegboard.storage.placeholders import with_percents
 from pegboard.storage.text import storable
@@ -191,9 +191,8 @@ class PostgresDatabase:
     def _check_encoding(self, driver: Driver) -> None:
         (encoding,) = cast("Row", driver.execute("SHOW server_encoding").fetchone())
         if encoding != "UTF8":
-            raise StorageError(
-                f"{self.name} cannot keep every text: its encoding is {encoding}", "create it with ENCODING 'UTF8'"
-            )
+            reason = f"cannot keep every text: its encoding is {encoding}"
+            raise StorageError(f"{self.name} {reason}", "create it with ENCODING 'UTF8'", reason=f"it {reason}")
 
     def _explained(self, exc: psycopg.Error) -> StorageError:
         if isinstance(exc, PoolTimeout):
@@ -201,7 +200,8 @@ class PostgresDatabase:
         reason = self._address.clean(exc.diag.message_primary or str(exc))
         advice = _ADVICE.get(type(exc), _UNREACHED if type(exc) is psycopg.OperationalError else "")
         is_busy = isinstance(exc, _BUSY)
-        return StorageError(f"{self.name} cannot be used as storage: {reason}", advice, reason=reason, is_busy=is_busy)
+        problem = f"{self.name} cannot be used as storage: {reason}"
+        return StorageError(problem, advice, reason=without_place(reason), is_busy=is_busy)
 
     def _unreached(self) -> StorageError:
         """The pool knows that it has no connection, but not why."""
@@ -219,7 +219,7 @@ class PostgresDatabase:
         reason = self._address.clean(str(lost.__cause__))
         advice = "see whether the change was kept before it is made again" if lost.committing else "try again"
         problem = f"the connection to {self.name} was lost: {reason}"
-        return StorageError(problem, advice, reason=f"the connection was lost: {reason}")
+        return StorageError(problem, advice, reason=f"the connection was lost: {without_place(reason)}")
 
 
 class PostgresConnection:

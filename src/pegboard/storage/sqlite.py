@@ -207,7 +207,8 @@ def _make(path: Path) -> None:
     except OSError as exc:
         reason = exc.strerror or str(exc)
         problem = f"{path} cannot be used as storage: {reason}"
-        raise StorageError(problem, _ADVICE_OF_SYSTEM.get(exc.errno or 0, "check the rights of its folder")) from exc
+        advice = _ADVICE_OF_SYSTEM.get(exc.errno or 0, "check the rights of its folder")
+        raise StorageError(problem, advice, reason=reason) from exc
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -52,6 +52,7 @@ class ChatIndex:
             await file.open()
         except StorageError as exc:
             if not _is_damage(exc):
+                logger().warning("chats.index.failed", reason=str(exc))
                 raise
             await self._begin_anew(file)
         self._inode = _inode_of(self._path)
@@ -78,9 +79,11 @@ class ChatIndex:
             return await work(file)
         except StorageError as exc:
             if not _is_damage(exc):
+                logger().warning("chats.index.failed", reason=str(exc))
                 raise
             await self._begin_anew(file)
-            raise StorageError(f"{self._path} was damaged and is made again", "try again") from exc
+            reason = "was damaged and is made again"
+            raise StorageError(f"{self._path} {reason}", "try again", reason=f"the index of chats {reason}") from exc
 
     async def _begin_anew(self, damaged: SqliteDatabase) -> None:
         async with self._beginning:
@@ -111,7 +114,9 @@ def _put_aside(path: Path) -> None:
         for beside in ("-wal", "-shm"):
             path.with_name(path.name + beside).unlink(missing_ok=True)
     except OSError as exc:
-        raise StorageError(f"{path} is damaged, and cannot be moved away: {exc}", "delete it") from exc
+        reason = "is damaged, and cannot be moved away"
+        problem = f"{path} {reason}: {exc}"
+        raise StorageError(problem, "delete it", reason=f"the index of chats {reason}") from exc
 
 
 def _inode_of(path: Path) -> int | None:
