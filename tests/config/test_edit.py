@@ -5,7 +5,7 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pegboard.config import ConfigError, read_settings
+from pegboard.config import ConfigError, ConfigWriteError, read_settings
 from pegboard.config.edit import add_server, remove_server, switch_server
+from pegboard.config.locate import trust_store
 
 _MINE = """\
 // my servers
@@ -440,3 +441,55 @@ def test_changes_by_several_processes_at_once_are_all_kept(tmp_path: Path) -> No
     assert [process.wait(60) for process in started] == [0, 0, 0, 0]
     servers = json.loads(path.read_text("utf-8"))["mcpServers"]
     assert sorted(servers) == [f"{letter}{number}" for letter in "abcd" for number in range(5)]
+
+
+class Meddling(Mapping[str, object]):
+    """An entry during whose writing somebody else changes the file."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self._path, self._text = path, text
+
+    def __getitem__(self, key: str) -> object:
+        return {"command": "uvx"}[key]
+
+    def __len__(self) -> int:
+        return 1
+
+    def __iter__(self) -> Iterator[str]:
+        self._path.write_text(self._text)
+        return iter(["command"])
+
+
+def test_a_change_from_outside_at_the_same_moment_is_not_overwritten(tmp_path: Path) -> None:
+    """Whoever edits the file knows nothing of our lock: their change stays, and ours is refused."""
+    path = tmp_path / "pegboard.json"
+    path.write_text('{"mcpServers": {}}')
+    theirs = '{"mcpServers": {"theirs": {"command": "x"}}}'
+    with pytest.raises(ConfigWriteError, match="somebody else changed it just now"):
+        add_server(path, "mine", Meddling(path, theirs))
+    assert path.read_text() == theirs
+    add_server(path, "mine", {"command": "uvx"})
+    assert list(read_settings(path, {}).servers) == ["theirs", "mine"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda path: add_server(path, "mine", {"command": "uvx"}, needs_trust=True),
+        lambda path: remove_server(path, "theirs", needs_trust=True),
+        lambda path: switch_server(path, "theirs", enabled=False, needs_trust=True),
+    ],
+)
+def test_a_file_that_changed_since_it_was_trusted_is_not_changed(tmp_path: Path, change: Change) -> None:
+    """Our own change would stay trusted, and what came from outside with it."""
+    path = tmp_path / "pegboard.json"
+    trust_store().add(path, b'{"mcpServers": {}}')
+    theirs = '{"mcpServers": {"theirs": {"command": "x"}}}'
+    path.write_text(theirs)
+    with pytest.raises(ConfigError, match="changed since it was trusted"):
+        change(path)
+    assert path.read_text() == theirs
+    assert trust_store().text(path) == '{"mcpServers": {}}'
+    trust_store().add(path, theirs.encode())
+    change(path)
+    assert trust_store().holds(path, path.read_bytes())

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from harness import eventually, http_client, open_gateway, toy, write_config
 from pegboard.board import Board
-from pegboard.config import read_settings
+from pegboard.config import ConfigError, UnknownServerError, read_settings
 from pegboard.config.locate import trust_store
 from pegboard.front.reload import ConfigFile
 
@@ -80,6 +80,46 @@ async def test_a_file_found_in_a_folder_is_taken_over_once_it_is_trusted(tmp_pat
         store.add(path, path.read_bytes())
         await eventually(lambda: list(board.servers) == ["evil"])
         watching.cancel()
+
+
+@pytest.mark.parametrize("outside", [{"one": toy(), "evil": toy()}, None, "{"])
+async def test_a_switch_does_not_write_into_a_file_that_changed_untrusted(tmp_path: Path, outside: object) -> None:
+    """It is refused before it writes: the file, what is trusted, and the running servers stay as they are."""
+    path = write_config(tmp_path / "pegboard.json", {"one": toy(tools=["x"])})
+    store = trust_store()
+    store.add(path, path.read_bytes())
+    trusted = store.text(path)
+    async with Board(read_settings(path, os.environ, needs_trust=True)) as board:
+        config = ConfigFile(board, path)
+        if isinstance(outside, dict):
+            write_config(path, outside)
+        elif outside is None:
+            path.unlink()
+        else:
+            path.write_text(str(outside))
+        before = path.read_bytes() if path.exists() else None
+        with pytest.raises(ConfigError, match=r"changed since it was trusted|is missing"):
+            await config.switch("one", enabled=False)
+        assert (path.read_bytes() if path.exists() else None) == before
+        assert store.text(path) == trusted
+        assert list(board.servers) == ["one"]
+        assert board.servers["one"].spec.enabled
+
+
+async def test_a_switch_takes_a_change_from_outside_over_first(tmp_path: Path) -> None:
+    """A server that was just taken out of the file gets no half entry, and a deleted file does not come back."""
+    path = write_config(tmp_path / "pegboard.json", {"one": toy(tools=["x"]), "two": toy(tools=["x"])})
+    async with Board(read_settings(path, os.environ)) as board:
+        config = ConfigFile(board, path)
+        write_config(path, {"two": toy(tools=["x"])})
+        before = path.read_bytes()
+        with pytest.raises(UnknownServerError, match='no server "one"'):
+            await config.switch("one", enabled=False)
+        assert path.read_bytes() == before
+        path.unlink()
+        with pytest.raises(ConfigError, match="is missing"):
+            await config.switch("two", enabled=False)
+        assert not path.exists()
 
 
 async def test_a_hundred_rewrites_end_with_the_last(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,6 +25,9 @@ from pegboard.cli.common import (
     stop,
 )
 from pegboard.cli.show import say
+
+if TYPE_CHECKING:
+    from pegboard.config import Location
 
 _TAKE_OVER = 5.0
 
@@ -53,11 +56,12 @@ def add(
     if not name.strip():
         stop("a server needs a name", WRONG_CALL)
     entry = _entry(target, _pairs(env, "--env"), _pairs(header, "--header"), sse=sse)
-    path = _changing(config)
+    location = _changing(config)
+    path = location.path
     from pegboard.config.edit import add_server
     from pegboard.names import fold_server_name
 
-    _edit(lambda: add_server(path, name, entry))
+    _edit(lambda: add_server(path, name, entry, needs_trust=location.needs_trust))
     folded = fold_server_name(name)
     answer = _with_progress(f"asking {folded} for its tools", lambda: _first_look(path, folded))
     finish(
@@ -71,9 +75,9 @@ def remove(name: str, config: ConfigOption = None) -> None:
     """Take a server out of the config."""
     from pegboard.config.edit import remove_server
 
-    path = _changing(config)
-    _edit(lambda: remove_server(path, name))
-    say(f"{name} was removed from {path}.")
+    location = _changing(config)
+    _edit(lambda: remove_server(location.path, name, needs_trust=location.needs_trust))
+    say(f"{name} was removed from {location.path}.")
 
 
 def enable(name: str, config: ConfigOption = None) -> None:
@@ -131,18 +135,19 @@ def _switch(name: str, config: Path | None, *, enabled: bool) -> None:
     from pegboard.names import fold_server_name
 
     known = fold_server_name(name) in settings.servers
-    _edit(lambda: switch_server(location.path, name, enabled=enabled, known_elsewhere=known))
+    trust = location.needs_trust
+    _edit(lambda: switch_server(location.path, name, enabled=enabled, known_elsewhere=known, needs_trust=trust))
     say(f"{name} is {'enabled' if enabled else 'disabled'} in {location.path}.")
 
 
-def _changing(config: Path | None) -> Path:
+def _changing(config: Path | None) -> Location:
     """The file that a change goes to; it may not be there yet."""
     from pegboard.config import locate
 
     location = locate(config)
     if location.remark is not None:
         say(f"note: {location.remark}", error=True)
-    return location.path
+    return location
 
 
 def _edit(change: Any) -> None:

@@ -1,4 +1,8 @@
-"""Changes one server's entry in the config file; everything else in it stays byte for byte."""
+"""Changes one server's entry in the config file; everything else in it stays byte for byte.
+
+A file that needs trust is changed only while it says what was trusted: our own change stays trusted, and must not make
+what came from outside trusted too.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from typing import Any, TextIO, cast
 
 from pegboard import jsonc
 from pegboard.config.locate import identity, trust_store
-from pegboard.config.read import decode, parse_settings
+from pegboard.config.read import check_trust, decode, parse_settings
 from pegboard.config.runfile import run_file
 from pegboard.config.settings import ConfigError, ConfigWriteError, UnknownServerError
 from pegboard.exactjson import as_object
@@ -21,7 +25,7 @@ from pegboard.names import fold_server_name, nearest
 _SECTIONS = ("mcpServers", "servers")
 
 
-def add_server(path: Path, name: str, entry: Mapping[str, object]) -> None:
+def add_server(path: Path, name: str, entry: Mapping[str, object], *, needs_trust: bool = False) -> None:
     """Write a new entry; a name that is taken is an error."""
 
     def change(text: str) -> str:
@@ -33,15 +37,17 @@ def add_server(path: Path, name: str, entry: Mapping[str, object]) -> None:
             raise ConfigError(added.problem or "")
         return changed
 
-    _rewrite(path, change)
+    _rewrite(path, change, needs_trust=needs_trust)
 
 
-def remove_server(path: Path, name: str) -> None:
+def remove_server(path: Path, name: str, *, needs_trust: bool = False) -> None:
     """Take an entry out; one that is not there is an error."""
-    _rewrite(path, lambda text: jsonc.remove(text, _entry(path, text, name)))
+    _rewrite(path, lambda text: jsonc.remove(text, _entry(path, text, name)), needs_trust=needs_trust)
 
 
-def switch_server(path: Path, name: str, *, enabled: bool, known_elsewhere: bool = False) -> None:
+def switch_server(
+    path: Path, name: str, *, enabled: bool, known_elsewhere: bool = False, needs_trust: bool = False
+) -> None:
     """Set `enabled` on an entry; a server known only from the environment gets an entry for it."""
 
     def change(text: str) -> str:
@@ -59,7 +65,7 @@ def switch_server(path: Path, name: str, *, enabled: bool, known_elsewhere: bool
             return text
         return jsonc.set_value(text, (*entry, "enabled"), enabled)
 
-    _rewrite(path, change)
+    _rewrite(path, change, needs_trust=needs_trust)
 
 
 def _set_new(text: str, name: str, entry: Mapping[str, object]) -> str:
@@ -93,10 +99,10 @@ def _root(text: str) -> dict[str, Any]:
     return cast("dict[str, Any]", jsonc.parse(text).value) if text.strip() else {}
 
 
-def _rewrite(path: Path, change: Callable[[str], str]) -> None:
+def _rewrite(path: Path, change: Callable[[str], str], *, needs_trust: bool) -> None:
     """Read, change, check and put in place in one step, so that no reader ever sees half a file."""
     with _alone_with(path):
-        _rewrite_alone(path, change)
+        _rewrite_alone(path, change, needs_trust=needs_trust)
 
 
 @contextlib.contextmanager
@@ -132,25 +138,34 @@ def _acquire(lock: Path) -> TextIO:
         handle.close()
 
 
-def _rewrite_alone(path: Path, change: Callable[[str], str]) -> None:
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        content = b""
-    except OSError as exc:
-        raise ConfigError(f"{path}: {exc.strerror or exc}") from None
+def _rewrite_alone(path: Path, change: Callable[[str], str], *, needs_trust: bool) -> None:
+    content = _read(path)
+    if needs_trust:
+        check_trust(path, content)
     text = decode(content, path)
     if text.strip():
         parse_settings(text, path, os.environ)
     changed = change(text)
     parse_settings(changed, path, os.environ)
     try:
+        # Editors and `git pull` know nothing of our lock.
+        if _read(path) != content:
+            raise ConfigWriteError(f"{path}: somebody else changed it just now; nothing was written, try again")
         _put(path, changed)
         # A change of our own is no reason to ask again.
         if (store := trust_store()).holds(path, content):
             store.add(path, changed.encode())
     except OSError as exc:
         raise ConfigWriteError(f"{path}: it cannot be written: {exc.strerror or exc}") from None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as exc:
+        raise ConfigError(f"{path}: {exc.strerror or exc}") from None
 
 
 def _put(path: Path, text: str) -> None:

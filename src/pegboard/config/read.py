@@ -47,10 +47,16 @@ def read_settings(path: Path | None, environment: Mapping[str, str], *, needs_tr
         return apply_environment(Settings(), environment)
     content = _read(path)
     # Asked of what was read: the file may change between any two looks at it.
-    if needs_trust and not trust_store(environment).holds(path, content):
-        raise ConfigError(f"{path}: it {CHANGED}")
+    if needs_trust:
+        check_trust(path, content, environment)
     settings = parse_settings(decode(content, path), path, environment)
     return apply_environment(replace(settings, needs_trust=needs_trust), environment)
+
+
+def check_trust(path: Path, content: bytes, environment: Mapping[str, str] = os.environ) -> None:
+    """A file that says something else than what was trusted is refused."""
+    if not trust_store(environment).holds(path, content):
+        raise ConfigError(f"{path}: it {CHANGED}")
 
 
 def parse_settings(text: str, path: Path, environment: Mapping[str, str]) -> Settings:

@@ -50,6 +50,14 @@ class ConfigFile:
 
     async def reload(self) -> bool:
         """Take over what the file says now; a bad file changes nothing and is logged."""
+        try:
+            await self._take_over()
+        except ConfigError as exc:
+            logger().error("config.reload.refused", reason=str(exc))
+            return False
+        return True
+
+    async def _take_over(self) -> None:
         async with self._lock:
             was_there = self._stamp is not None or self._is_missing
             self._stamp = _stamp(self._path)
@@ -57,26 +65,31 @@ class ConfigFile:
             self._is_missing = was_there and self._stamp is None
             if self._is_missing:
                 # Editors replace files: between the old one and the new one there is none.
-                logger().error("config.reload.refused", reason=f"{self._path} is missing; the config stays as it was")
-                return False
-            try:
-                path = self._path if self._path.exists() else None
-                settings = read_settings(path, os.environ, needs_trust=self._needs_trust)
-            except ConfigError as exc:
-                logger().error("config.reload.refused", reason=str(exc))
-                return False
+                raise ConfigError(f"{self._path} is missing; the config stays as it was")
+            path = self._path if self._path.exists() else None
+            settings = read_settings(path, os.environ, needs_trust=self._needs_trust)
             await self._board.apply(settings)
             logger().info("config.reloaded", serverCount=len(settings.servers))
-            return True
 
     async def switch(self, name: str, *, enabled: bool) -> None:
-        """Enable or disable a server in the file, and take that over at once."""
+        """Enable or disable a server in the file, and take that over at once.
+
+        What somebody else changed in the file is taken over first; a file that cannot be used is not changed.
+        """
         known = self._board.servers.get(name)
         if known is not None and known.spec.enabled == enabled:
             return
-        await asyncio.to_thread(switch_server, self._path, name, enabled=enabled, known_elsewhere=known is not None)
-        if not await self.reload():
-            raise ConfigError(f"{self._path} was changed meanwhile and cannot be used")
+        await self._take_over()
+        is_known = name in self._board.servers
+        await asyncio.to_thread(
+            switch_server,
+            self._path,
+            name,
+            enabled=enabled,
+            known_elsewhere=is_known,
+            needs_trust=self._needs_trust,
+        )
+        await self._take_over()
         server = self._board.servers.get(name)
         if server is not None and server.spec.enabled != enabled:
             raise ConfigError(f"{name.upper()}_MCP_ENABLED in the environment overrides the config file")

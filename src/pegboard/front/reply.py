@@ -11,8 +11,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pegboard import exactjson
-from pegboard.config import ConfigError, ConfigWriteError
-from pegboard.result import Conflict, Forbidden, ToolError, ToolErrorCode, ToolResult, error_of, invalid, unavailable
+from pegboard.config import ConfigError, ConfigWriteError, UnknownServerError
+from pegboard.result import (
+    Conflict,
+    Forbidden,
+    ToolError,
+    ToolErrorCode,
+    ToolFailure,
+    ToolResult,
+    error_of,
+    invalid,
+    unavailable,
+)
 
 STATUS = {
     ToolErrorCode.NOT_FOUND: 404,
@@ -70,6 +80,8 @@ async def _translated(work: Handler, request: Request) -> Any:
         return await work(request)
     except ConfigWriteError as exc:
         raise unavailable(str(exc)) from None
+    except UnknownServerError as exc:
+        raise ToolFailure(ToolErrorCode.NOT_FOUND, str(exc), retryable=False) from None
     except ConfigError as exc:
         raise invalid(str(exc)) from None
 
