@@ -7,7 +7,7 @@ import contextlib
 import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import pytest
@@ -15,6 +15,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from harness import LIMIT, Gateway, eventually, open_gateway, toy
 from pegboard.front import plainway
+from pegboard.front.fastlane import FastLane
+from servers.toy import Settings
+from servers.toy_http import http_toy
 
 pytestmark = pytest.mark.anyio
 
@@ -279,6 +282,48 @@ async def test_a_client_that_does_not_read_is_not_read_from(tmp_path: Path) -> N
         for _ in range(100):
             assert message((await wire.answer())[2])["id"] == 1
         await sending
+
+
+class Recorder:
+    """A transport that keeps what it is given."""
+
+    def __init__(self, transport: Any) -> None:
+        self._transport = transport
+        self.written: list[Any] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: Any) -> None:
+        self.writelines([data])
+
+    def writelines(self, pieces: list[Any]) -> None:
+        self.written += pieces
+        self._transport.writelines(pieces)
+
+
+@pytest.mark.parametrize("size", [1000, 10_000])
+async def test_a_list_is_written_from_the_text_that_is_kept(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy for each request would be a large piece of memory, taken and given back every time; be it cut or not."""
+    recorders: list[Recorder] = []
+    before = FastLane.connection_made
+
+    def connection_made(self: FastLane, transport: Any) -> None:
+        recorders.append(Recorder(transport))
+        before(self, cast("Any", recorders[-1]))
+
+    monkeypatch.setattr(FastLane, "connection_made", connection_made)
+    tools = [{"name": f"t{n}", "description": "x" * size, "inputSchema": {"type": "object"}} for n in range(200)]
+    with http_toy(Settings(raw_tools=tools)) as server:
+        servers = {"one": {"url": server.url}}
+        async with open_gateway(tmp_path, servers) as gateway, connected(gateway) as wire:
+            await wire.send(wire.post(request(1, "tools/list")))
+            assert len(message((await wire.answer())[2])["result"]["tools"]) > 200
+            text = (await gateway.board.list_tools()).handshake_text
+            kept = [memoryview(each) for each in recorders[-1].written if memoryview(each).obj is text]
+            assert b"".join(kept) == text
 
 
 def test_uvicorn_is_as_the_lane_expects_it() -> None:

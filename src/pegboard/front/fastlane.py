@@ -1,14 +1,13 @@
 """The fast lane: plain requests over HTTP are answered where their bytes come in; all others are uvicorn's.
 
 A request that may be plain is read to its end without an application being started for it. If it is plain, its
-answer is written in one piece. If it is not, or turns out not to be, uvicorn goes on with it as if nothing had been.
+answer is written at once. If it is not, or turns out not to be, uvicorn goes on with it as if nothing had been.
 Built on inner parts of uvicorn's `HttpToolsProtocol` and its `RequestResponseCycle`, which `tests/front` watches.
 """
 
 from __future__ import annotations
 
 import asyncio
-from itertools import chain
 from typing import Any, cast
 
 from starlette.types import Message, Receive, Scope, Send
@@ -16,9 +15,13 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from pegboard.front.body import replayed
 from pegboard.front.bounds import BoundedProtocol
+from pegboard.front.plainway import Answer
 from pegboard.front.shortcut import MAX_PLAIN_BODY, Admitted, Begun, Shortcut
 from pegboard.protocol.envelope import Request
-from pegboard.protocol.portions import LARGE, portions
+from pegboard.protocol.portions import LARGE, portions_of
+
+# Up to this size it is quicker to copy an answer's pieces into one than to have each of them written.
+_SMALL = 64 * 1024
 
 
 class _Lane:
@@ -127,11 +130,13 @@ class FastLane(BoundedProtocol):
 
     async def _answered(self, lane: _Lane, request: Request, begun: Begun) -> None:
         answer = await self.shortcut.outcome(lane.admitted, request, begun)
-        if isinstance(answer, bytes):
-            if len(answer) > LARGE:
-                await self._write_large(lane, answer)
+        if isinstance(answer, list):
+            size = sum(map(len, answer))
+            pieces = [*self._answer_head(lane, size), *answer]
+            if size > LARGE:
+                await self._write_large(lane, pieces)
             else:
-                self._write(lane, answer)
+                self._write(lane, pieces, size)
             return
         cycle = self._cycle(lane)
         if cast("object", self.cycle) is lane:
@@ -144,22 +149,24 @@ class FastLane(BoundedProtocol):
 
         await cycle.run_asgi(cast("Any", go_on))
 
-    def _write(self, lane: _Lane, answer: bytes) -> None:
+    def _write(self, lane: _Lane, pieces: Answer, size: int) -> None:
         lane.response_complete = True
         if lane.disconnected or self.transport.is_closing():
             return
-        self.transport.write(b"".join((*self._answer_head(lane, answer), answer)))
+        if size > _SMALL:
+            self.transport.writelines(pieces)
+        else:
+            self.transport.write(b"".join(pieces))
         if not lane.keep_alive:
             self.transport.close()
         self.on_response_complete()
 
-    async def _write_large(self, lane: _Lane, answer: bytes) -> None:
-        """Write no faster than the client reads: what waits in the transport is a copy."""
-        head = b"".join(self._answer_head(lane, answer))
-        for portion in chain((head,), portions(answer)):
+    async def _write_large(self, lane: _Lane, pieces: Answer) -> None:
+        """Write no faster than the client reads: what waits in the transport may be a copy."""
+        for portion in portions_of(pieces):
             if lane.disconnected or self.transport.is_closing():
                 return
-            self.transport.write(portion)
+            self.transport.writelines(portion)
             await self.flow.drain()
             # Everybody else has a turn, also if the client reads at once.
             await asyncio.sleep(0)
@@ -168,10 +175,10 @@ class FastLane(BoundedProtocol):
             self.transport.close()
         self.on_response_complete()
 
-    def _answer_head(self, lane: _Lane, answer: bytes) -> list[bytes]:
+    def _answer_head(self, lane: _Lane, size: int) -> list[bytes]:
         own = [b"%b: %b\r\n" % header for header in self.server_state.default_headers]
         closing = b"" if lane.keep_alive else b"connection: close\r\n"
-        length = b"content-length: %d\r\n\r\n" % len(answer)
+        length = b"content-length: %d\r\n\r\n" % size
         return [b"HTTP/1.1 200 OK\r\n", *own, lane.admitted.head, closing, length]
 
     def _cycle(self, lane: _Lane) -> RequestResponseCycle:

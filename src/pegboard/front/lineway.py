@@ -8,7 +8,7 @@ from uuid import uuid4
 from pegboard import exactjson
 from pegboard.front.known import Door, Known, KnownClients
 from pegboard.front.mcp import McpFront
-from pegboard.front.plainway import PlainWay, answer, taken_back
+from pegboard.front.plainway import Answer, PlainWay, answer, taken_back
 from pegboard.protocol import envelope
 from pegboard.protocol.client import Address, Client
 from pegboard.protocol.envelope import Request
@@ -59,17 +59,13 @@ class LineWay:
         if not _is_plain_greeting(params) or capabilities is None:
             return None
         self._greeting = self._clients.newcomer(self.session, self._address, capabilities)
-        return answer(
-            request,
-            exactjson.dump(
-                {
-                    "capabilities": {**self._front.capabilities(self._address), **CAPABILITIES},
-                    "protocolVersion": LATEST_HANDSHAKE,
-                    "serverInfo": dict(SERVER_INFO),
-                    "instructions": self._front.instructions(self._address),
-                }
-            ),
-        )
+        result = {
+            "capabilities": {**self._front.capabilities(self._address), **CAPABILITIES},
+            "protocolVersion": LATEST_HANDSHAKE,
+            "serverInfo": dict(SERVER_INFO),
+            "instructions": self._front.instructions(self._address),
+        }
+        return b"".join(answer(request, exactjson.dump(result)))
 
     def welcome(self, client: Client) -> None:
         """The client's handshake is complete; what it was given on the doorstep may be old by now."""
@@ -133,9 +129,10 @@ def _is_initialized(text: bytes) -> bool:
     )
 
 
-async def _unless_given_up(begun: Awaitable[bytes | PlainCall | None]) -> bytes | PlainCall | None:
+async def _unless_given_up(begun: Awaitable[Answer | PlainCall | None]) -> bytes | PlainCall | None:
     """What comes of a request; over a pipe, what was taken back is not answered."""
     try:
-        return await begun
+        outcome = await begun
     except GivenUp:
         return b""
+    return b"".join(outcome) if isinstance(outcome, list) else outcome

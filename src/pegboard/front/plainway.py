@@ -46,6 +46,8 @@ _MODERN_LIST = (
     % (SERVER_INFO_KEY.encode(), _SERVER_INFO),
 )
 _CANCELLED = b"notifications/cancelled"
+# An answer in pieces, as they are to be written one after another: a text that is kept is written, not copied.
+Answer = list[Part]
 _numbers = itertools.count(1)
 
 
@@ -64,13 +66,13 @@ class PlainWay:
         # kept for its sake.
         self._under_way: WeakValueDictionary[tuple[object, bytes], PlainCall] = WeakValueDictionary()
 
-    def begin(self, known: Known, request: Request) -> Awaitable[bytes | PlainCall | None] | None:
+    def begin(self, known: Known, request: Request) -> Awaitable[Answer | PlainCall | None] | None:
         """Begin with a request; `None` if it has to take the full way.
 
         What comes of it is the whole answer, a call that has to go on the full way, or `None` to begin there after all;
         it raises `GivenUp` if the client takes it back.
         """
-        begun: Awaitable[bytes | PlainCall | None] | None = None
+        begun: Awaitable[Answer | PlainCall | None] | None = None
         match request.method:
             case "tools/call":
                 begun = self._call(known, request)
@@ -95,13 +97,13 @@ class PlainWay:
             self._board.lists.tools.served(*newcomer.listed)
             self._board.lists.tools.changed()
 
-    def _list(self, known: Known, request: Request) -> Awaitable[bytes] | None:
+    def _list(self, known: Known, request: Request) -> Awaitable[Answer] | None:
         params = envelope.list_params(request.params)
         if params is None or known.narrows or (known.era == "handshake" and isinstance(params.meta, envelope.Raw)):
             return None
         return self._listed(known, request)
 
-    async def _listed(self, known: Known, request: Request) -> bytes:
+    async def _listed(self, known: Known, request: Request) -> Answer:
         wanted = self._board.seen_from(known.chosen, remote=known.remote)
         sight = Sight(wanted, known.caller.board)
         view = await self._board.list_tools(sight)
@@ -111,7 +113,7 @@ class PlainWay:
             return answer(request, _MODERN_LIST[0], view.definitions_text, _MODERN_LIST[1])
         return answer(request, _HANDSHAKE_LIST[0], view.handshake_text, _HANDSHAKE_LIST[1])
 
-    def _call(self, known: Known, request: Request) -> Awaitable[bytes | PlainCall | None] | None:
+    def _call(self, known: Known, request: Request) -> Awaitable[Answer | PlainCall | None] | None:
         params = envelope.call_params(request.params)
         wanted = self._board.seen_from(known.chosen, remote=known.remote)
         tool = self._board.gate.tool(params.name, wanted) if params is not None else None
@@ -133,7 +135,7 @@ class PlainWay:
             self._under_way[place] = call
         return self._relayed(call, place, known, request, tool)
 
-    async def _called_own(self, known: Known, caller: Caller, request: Request, params: CallParams) -> bytes | None:
+    async def _called_own(self, known: Known, caller: Caller, request: Request, params: CallParams) -> Answer | None:
         asked: Message = {"name": params.name}
         try:
             if isinstance(params.arguments, envelope.Raw):
@@ -146,7 +148,7 @@ class PlainWay:
 
     async def _relayed(
         self, call: PlainCall, place: tuple[object, bytes], known: Known, request: Request, tool: RegisteredTool
-    ) -> bytes | PlainCall | None:
+    ) -> Answer | PlainCall | None:
         started, outcome, owner = time.perf_counter(), "failed", tool.server_name or ""
         token = trace_id.set(new_trace_id())
         handed_over = False
@@ -318,7 +320,7 @@ def taken_back(text: bytes) -> bytes | None:
     return (envelope.members(message.get("params", b"")) or {}).get("requestId")
 
 
-async def _safely(request: Request, begun: Awaitable[bytes | PlainCall | None]) -> bytes | PlainCall | None:
+async def _safely(request: Request, begun: Awaitable[Answer | PlainCall | None]) -> Answer | PlainCall | None:
     """What comes of a request; a fault of our own is the log's business, not the client's."""
     try:
         return await begun
@@ -329,16 +331,16 @@ async def _safely(request: Request, begun: Awaitable[bytes | PlainCall | None]) 
         return refusal(request, INTERNAL_ERROR, COULD_NOT_ANSWER)
 
 
-async def _at_once(answer: bytes) -> bytes:
+async def _at_once(answer: Answer) -> Answer:
     return answer
 
 
-def answer(request: Request, *parts: Part) -> bytes:
+def answer(request: Request, *parts: Part) -> Answer:
     """The answer to a request, with a result of these pieces."""
-    return b"".join((b'{"jsonrpc":"2.0","id":', bytes(request.id), b',"result":', *parts, b"}"))
+    return [b'{"jsonrpc":"2.0","id":', bytes(request.id), b',"result":', *parts, b"}"]
 
 
-def refusal(request: Request, code: int, message: str) -> bytes:
+def refusal(request: Request, code: int, message: str) -> Answer:
     """The answer to a request that comes to nothing."""
     error = exactjson.dump({"code": code, "message": message})
-    return b"".join((b'{"jsonrpc":"2.0","id":', bytes(request.id), b',"error":', error, b"}"))
+    return [b'{"jsonrpc":"2.0","id":', bytes(request.id), b',"error":', error, b"}"]

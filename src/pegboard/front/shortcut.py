@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pegboard.front.body import has_too_many_values, replayed
 from pegboard.front.guard import Guard
 from pegboard.front.known import Door, Known, KnownClients
-from pegboard.front.plainway import PlainWay, refusal, taken_back
+from pegboard.front.plainway import Answer, PlainWay, refusal, taken_back
 from pegboard.front.shutdown import Shutdown
 from pegboard.names import is_board_name
 from pegboard.protocol import envelope
@@ -50,7 +50,7 @@ _ONCE = (
 )
 
 
-Begun = Awaitable["bytes | PlainCall | None"]
+Begun = Awaitable["Answer | PlainCall | None"]
 
 
 @dataclass(eq=False)
@@ -109,8 +109,8 @@ class Shortcut:
             await self._app(scope, replayed(messages, receive), send)
             return
         answer = await self.outcome(admitted, *begun)
-        if isinstance(answer, bytes):
-            await _send(send, admitted, 200, answer)
+        if isinstance(answer, list):
+            await _send(send, admitted, 200, b"".join(answer))
         else:
             await self.go_on(answer, scope, replayed(messages, receive), send)
 
@@ -121,7 +121,7 @@ class Shortcut:
         begun = self._way.begin(known, request) if request is not None and known is not None else None
         return (request, begun) if request is not None and begun is not None else None
 
-    async def outcome(self, admitted: Admitted, request: Request, begun: Begun) -> bytes | PlainCall | None:
+    async def outcome(self, admitted: Admitted, request: Request, begun: Begun) -> Answer | PlainCall | None:
         """The answer to a request, or what has to go on the full way."""
         self._shutdown.begin()
         try:
