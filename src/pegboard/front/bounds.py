@@ -74,12 +74,12 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Some bytes of a request, or of several."""
-        self._read_size = len(data)
-        self._later_size += self._read_size
-        self._received += self._read_size
+        self._read_size = size = len(data)
+        self._later_size += size
+        self._received += size
         super().data_received(data)
         # A single header, or a trailer, is told of only once it is complete.
-        if self._later_size > (MAX_HEAD if self._in_head else _MAX_MESSAGE):
+        if self._later_size > MAX_HEAD and (self._in_head or self._later_size > _MAX_MESSAGE):
             self._refuse(_HEAD_TOO_LARGE if self._in_head else _TOO_LARGE)
 
     def on_message_begin(self) -> None:

@@ -111,7 +111,7 @@ def answer(text: bytes, *, checked: bool = False) -> tuple[int, Part] | None:
     number = bytes(opened.id)
     if not isinstance(opened.result, Raw) or opened.error is not UNSET or not number.isdigit() or len(number) > 18:
         return None
-    result = _part(opened.result)
+    result = _part(opened.result) if len(text) > LARGE else bytes(opened.result)
     if result[:1] != b"{" or bytes(opened.jsonrpc) != _VERSION or not (checked or _is_text(text)):
         return None
     return None if exactjson.is_too_deep(text) else (int(number), result)
@@ -123,7 +123,8 @@ def parts(text: Part) -> dict[str, Part] | None:
         opened = _members.decode(text)
     except _UNREADABLE:
         return None
-    return {name: _part(value) for name, value in opened.items()}
+    part = _part if len(text) > LARGE else bytes
+    return {name: part(value) for name, value in opened.items()}
 
 
 def members(text: bytes | Raw) -> dict[str, bytes] | None:

@@ -29,6 +29,11 @@ class Backlog:
         """Whether all was done."""
         return not self._works
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether what comes next would be done at once."""
+        return not (self._works or self._held or self._working) and self._next is None
+
     def add(self, work: Iterator[object]) -> None:
         """Do it now, as far as a slice of time goes, or in its turn."""
         self._works.append(work)

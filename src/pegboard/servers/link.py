@@ -344,14 +344,16 @@ class Link:
                 )
             yield
 
-    def settle_verbatim(self, text: bytes) -> bool:
+    def settle_verbatim(self, text: bytes, request_id: int | None = None) -> bool:
         """Hand a result on as it is to a request that wants it so; anything else is for the general way.
 
-        A large text has been looked at before.
+        So is an answer to another request than `request_id`. A large text has been looked at before.
         """
         answer = envelope.answer(text, checked=len(text) > LARGE)
-        pending = self._pending.get(answer[0]) if answer is not None else None
-        if answer is None or pending is None or not pending.verbatim or pending.future.done():
+        if answer is None or (request_id is not None and answer[0] != request_id):
+            return False
+        pending = self._pending.get(answer[0])
+        if pending is None or not pending.verbatim or pending.future.done():
             return False
         pending.future.set_result(answer[1])
         return True

@@ -182,7 +182,16 @@ class Line(asyncio.Protocol):
         if self._exchange is None:
             self.abort()
             return
-        self._backlog.add(self._digest(data))
+        if len(data) > _PORTION or not self._backlog.is_idle:
+            self._backlog.add(self._digest(data))
+            return
+        # One step, which nearly always is all of the answer: it needs no turn of its own.
+        error = self._parse(data)
+        work = self._hand_on()
+        if work or not self._backlog.is_idle:
+            self._backlog.add(self._conclude_after(work, error))
+        else:
+            self._conclude(error, is_last=True)
 
     def on_message_begin(self) -> None:
         """An answer begins; one that nobody asked for must never be taken for that of the next request."""
@@ -222,39 +231,53 @@ class Line(asyncio.Protocol):
     def _digest(self, data: bytes) -> Iterator[object]:
         """Parse what came, in steps, each with the work that it makes."""
         for start in range(0, len(data), _PORTION):
-            portion = data if len(data) <= _PORTION else data[start : start + _PORTION]
-            self._unheard += len(portion)
-            error: Exception | None = None
-            try:
-                self._parser.feed_data(portion)
-            except (httptools.HttpParserError, httptools.HttpParserUpgrade) as exc:
-                error = exc
-            if self._parts:
-                parts, self._parts = self._parts, []
-                yield from self._hand_on(parts[0] if len(parts) == 1 else b"".join(parts))
-            else:
-                yield None
-            if self._exchange is None:
-                return
-            if self._complete:
-                # What came behind it, nobody asked for.
-                self._release(reusable=self._keeps and error is None and start + _PORTION >= len(data))
-                return
-            if error is not None or self._unheard > _MAX_HEAD:
-                said = f"it does not speak HTTP/1.1 ({type(error).__name__})" if error else "its headers do not end"
-                self.break_off(said)
+            error = self._parse(data if len(data) <= _PORTION else data[start : start + _PORTION])
+            yield from self._hand_on()
+            yield None
+            if self._conclude(error, is_last=start + _PORTION >= len(data)):
                 return
 
-    def _hand_on(self, body: bytes) -> Iterator[object]:
-        exchange = self._exchange
-        if exchange is None:
-            return
-        if self._inflating is None:
-            yield from exchange.taker.data(body)
-            yield None
-            return
+    def _conclude_after(self, work: Iterable[object], error: Exception | None) -> Iterator[object]:
+        yield from work
+        yield None
+        self._conclude(error, is_last=True)
+
+    def _parse(self, portion: bytes) -> Exception | None:
+        """Parse a portion; what is wrong with it is said once all that came before was handed on."""
+        self._unheard += len(portion)
         try:
-            for part in self._inflating.feed(body):
+            self._parser.feed_data(portion)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as exc:
+            return exc
+        return None
+
+    def _conclude(self, error: Exception | None, *, is_last: bool) -> bool:
+        """End the exchange, if it is over or cannot go on; whether it did."""
+        if self._exchange is None:
+            return True
+        if self._complete:
+            # What came behind it, nobody asked for.
+            self._release(reusable=self._keeps and error is None and is_last)
+            return True
+        if error is not None or self._unheard > _MAX_HEAD:
+            said = f"it does not speak HTTP/1.1 ({type(error).__name__})" if error else "its headers do not end"
+            self.break_off(said)
+            return True
+        return False
+
+    def _hand_on(self) -> Iterable[object]:
+        """Hand on what was parsed of the body; the work that is to be done about it."""
+        if not self._parts or self._exchange is None:
+            return ()
+        parts, self._parts = self._parts, []
+        body = parts[0] if len(parts) == 1 else b"".join(parts)
+        return self._exchange.taker.data(body) if self._inflating is None else self._inflate(self._inflating, body)
+
+    def _inflate(self, inflating: Inflating, body: bytes) -> Iterator[object]:
+        exchange = self._exchange
+        assert exchange is not None
+        try:
+            for part in inflating.feed(body):
                 yield from exchange.taker.data(part)
                 yield None
                 if exchange.over:

@@ -104,7 +104,10 @@ class Posted:
             self._ended(self._stream, "the stream ended before the answer came")
         else:
             parts, self._parts = self._parts, []
-            work_off(self._deliver(parts[0] if len(parts) == 1 else b"".join(parts)))
+            body = parts[0] if len(parts) == 1 else b"".join(parts)
+            # What is usual takes one short step.
+            if len(body) > LARGE or not self._link.settle_verbatim(body, self._request_id):
+                work_off(self._deliver(body))
 
     def failed(self, error: Broken) -> None:
         """The connection broke, or there was none."""
