@@ -29,7 +29,7 @@ from pegboard.relay.parked import ParkedCalls
 from pegboard.relay.relay import Relay
 from pegboard.result import ToolError, ToolErrorCode, ToolFailure, ToolResult, caught, invalid, unavailable
 from pegboard.servers.keeper import Keeper
-from pegboard.servers.link import Message, Params, RpcError
+from pegboard.servers.link import Message, Params, RpcError, failure_of
 from pegboard.servers.party import Party
 from pegboard.servers.server import Server, ServerState
 from pegboard.storage import Storage, StorageError, open_storage
@@ -493,7 +493,7 @@ class Board:
         try:
             return await self.call_tool(name, params, caller)
         except RpcError as exc:
-            raise ToolFailure(ToolErrorCode.EXECUTION_FAILED, f"{name} failed ({exc.code}): {exc.message}") from None
+            raise failure_of(exc, name) from None
 
     async def _meet_owner(self, name: str, wanted: Filter) -> None:
         """The owner of a name that is not in the catalog may be off, or may never have been asked."""

@@ -20,8 +20,10 @@ from structlog.testing import capture_logs
 from harness import LIMIT, alive, eventually, http_client, open_board, open_gateway, stdio_client, toy, write_config
 from pegboard.board import Board
 from pegboard.config import read_settings, run_file
+from pegboard.protocol.eras import Era
 from pegboard.protocol.lines import LineClient
 from pegboard.protocol.streams import SdkStream
+from pegboard.result import ToolErrorCode
 from pegboard.servers.link import RpcError
 from pegboard.servers.server import ServerState
 from pegboard.storage import CatalogStore, SqliteDatabase, Storage, StorageError
@@ -29,6 +31,7 @@ from servers.toy import BUILT_IN, Settings
 from servers.toy_http import Manners, http_toy
 
 pytestmark = pytest.mark.anyio
+RPC_ERROR = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"not today"}}'
 
 
 async def test_a_question_with_an_odd_id_does_not_cost_the_answer_behind_it(tmp_path: Path) -> None:
@@ -348,13 +351,23 @@ async def test_calls_that_show_progress_or_ask_do_not_open_the_breaker(tmp_path:
             assert gateway.board.servers["one"].breaker.timeouts == 0
 
 
+@pytest.mark.parametrize("era", [None, "handshake", "modern"])
+@pytest.mark.parametrize("body", [b"", RPC_ERROR])
 @pytest.mark.parametrize("status", [429, 503])
-async def test_a_server_that_asks_for_a_pause_is_not_connected_before(tmp_path: Path, status: int) -> None:
-    """The error says how long; until then nothing is sent, unless somebody asks for this server explicitly."""
-    with http_toy(manners=Manners(status=status, headers={"retry-after": "120"})) as server:
+async def test_a_server_that_asks_for_a_pause_is_not_connected_before(
+    tmp_path: Path, status: int, body: bytes, era: Era | None
+) -> None:
+    """The error says how long; until then nothing is sent, unless somebody asks for this server explicitly. That holds
+    too where the server says so by a JSON-RPC error; and neither says anything about its era."""
+    manners = Manners(status=status, body=body, headers={"retry-after": "120"})
+    with http_toy(manners=manners) as server:
         async with open_board(tmp_path, {"busy": {"url": server.url}}) as board:
+            board.servers["busy"].era = era
             first = await board.call("busy__echo", {})
             assert first.error is not None
+            assert board.servers["busy"].era == era
+            assert first.error.code == ("RATE_LIMITED" if status == 429 else "TOOL_UNAVAILABLE")
+            assert ("not today" in first.error.message) is bool(body)
             assert f"HTTP {status} and asks for a pause of 120 s" in first.error.message
             assert first.error.retry_after == 120
             asked = len(server.headers)
@@ -366,3 +379,18 @@ async def test_a_server_that_asks_for_a_pause_is_not_connected_before(tmp_path: 
             server.manners.status = None
             board.servers["busy"].try_now()
             assert (await board.call("busy__echo", {})).success
+
+
+async def test_a_call_that_is_refused_for_a_pause_says_so_in_python_and_is_relayed_as_it_is(tmp_path: Path) -> None:
+    """With a JSON-RPC error in its body too: a program hears how long to wait, an MCP client the server's own error."""
+    with http_toy() as server:
+        async with open_gateway(tmp_path, {"busy": {"url": server.url}}) as gateway, http_client(gateway.mcp) as client:
+            assert (await gateway.board.call("busy__echo", {})).success
+            server.manners.status, server.manners.body = 429, RPC_ERROR
+            server.manners.headers = {"retry-after": "120"}
+            answer = await gateway.board.call("busy__echo", {})
+            assert answer.error is not None
+            assert (answer.error.code, answer.error.retryable) == (ToolErrorCode.RATE_LIMITED, True)
+            assert answer.error.retry_after == 120
+            with pytest.raises(RpcError, match=r"^not today$"):
+                await client.call("busy__echo", {})

@@ -22,7 +22,7 @@ from pegboard.front.tasks import TaskRest
 from pegboard.protocol.nearness import is_remote
 from pegboard.relay.caller import Caller
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
-from pegboard.servers.link import RpcError
+from pegboard.servers.link import RpcError, failure_of
 from pegboard.version import VERSION
 from pegboard.view import EVERYTHING, Filter
 
@@ -134,7 +134,7 @@ class Rest:
             caller = Caller(filter=self._filter(request), remote=is_remote(request.scope))
             result = await self._board.call_tool(name, params, caller)
         except RpcError as exc:
-            raise ToolFailure(ToolErrorCode.EXECUTION_FAILED, f"{name} failed ({exc.code}): {exc.message}") from None
+            raise failure_of(exc, name) from None
         return Failed(result.error, result) if isinstance(result, FailedResult) else result
 
     def _filter(self, request: Request) -> Filter:

@@ -57,6 +57,8 @@ async def greet(link: Link, known: Era | None, *, duplex: bool, capabilities: Ma
     try:
         answer = await _discover(link, capabilities)
     except RpcError as exc:
+        if exc.refusal is not None:
+            raise exc.refusal from exc
         _refuse_disjoint(exc)
         return await _initialize(link, capabilities)
     except WrongStatus as exc:

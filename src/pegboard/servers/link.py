@@ -51,6 +51,8 @@ class RpcError(Exception):
         self.code = code
         self.message = message
         self.data = data
+        # What the HTTP status that it came with means, where the server asks for a pause.
+        self.refusal: ToolFailure | None = None
 
 
 class TimedOut(ToolFailure):
@@ -520,6 +522,13 @@ def _as_id(value: Any) -> int:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else -1
+
+
+def failure_of(exc: RpcError, tool: str) -> ToolFailure:
+    """A server's error about a call, where it is not passed on as it is."""
+    if exc.refusal is not None:
+        return exc.refusal
+    return ToolFailure(ToolErrorCode.EXECUTION_FAILED, f"{tool} failed ({exc.code}): {exc.message}")
 
 
 def rpc_error(error: Message) -> RpcError:

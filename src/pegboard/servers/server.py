@@ -309,8 +309,10 @@ class Server:
         try:
             listing = await held.connection.list_all(method, field)
         except RpcError as exc:
-            self.last_error = self._clean(f"{self.name} answered {method} with error {exc.code}: {exc}")
-            raise unavailable(self.last_error) from None
+            failure = exc.refusal or unavailable(f"{self.name} answered {method} with error {exc.code}: {exc}")
+            failure = self._cleaned(failure)
+            self.last_error = failure.error.message
+            raise failure from None
         except ToolFailure as exc:
             failure = self._cleaned(exc)
             self.last_error = failure.error.message
@@ -469,6 +471,8 @@ class Server:
                 logger().info("server.subscription.lost", server=self.name, reason=self._clean(str(exc))[:200])
 
     def _could_not_open(self, exc: Exception, *, for_call: bool) -> ToolFailure:
+        if isinstance(exc, RpcError) and exc.refusal is not None:
+            exc = exc.refusal
         # Whoever shows it says whose it is.
         reason = self._clean(str(exc) or type(exc).__name__).removeprefix(self.name).lstrip(": ")
         self.last_error = reason

@@ -68,12 +68,13 @@ def is_unacted(failure: ToolFailure) -> bool:
 class WrongStatus(ToolFailure):
     """An HTTP status that is no answer, and how long a pause the server asks for."""
 
-    def __init__(self, label: str, status: int, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(self, label: str, status: int, headers: Mapping[str, str] | None = None, words: str = "") -> None:
         code = ToolErrorCode.RATE_LIMITED if status == 429 else ToolErrorCode.UNAVAILABLE
         retryable = status in {408, 425, 429} or status >= 500
         pause = _retry_after((headers or {}).get("retry-after", "").strip()) if retryable else 0.0
         asks = f" and asks for a pause of {pause:.0f} s" if pause else ""
-        super().__init__(code, f"{label} answered HTTP {status}{asks}", retryable=retryable, retry_after=pause)
+        said = f"{label} answered HTTP {status}{asks}{f': {words}' if words else ''}"
+        super().__init__(code, said, retryable=retryable, retry_after=pause)
         self.status = status
 
 

@@ -179,13 +179,19 @@ class HttpWire:
     def refusal(
         self, status: int, body: bytes, headers: Mapping[str, str] | None = None, *, is_request: bool = True
     ) -> Exception:
-        """A 4xx or 5xx: the server's own JSON-RPC error if there is one, else what the status means."""
+        """A 4xx or 5xx: the server's own JSON-RPC error if there is one, with the pause that the status asks for; else
+        what the status means."""
         if status == 404 and self._session is not None:
             return SessionExpired(self._label)
         if status in {401, 403}:
             return NeedsAuth(self._label, status)
         error = _error_in(body)
-        return error if error is not None and is_request else WrongStatus(self._label, status, headers)
+        if error is None or not is_request:
+            return WrongStatus(self._label, status, headers)
+        refusal = WrongStatus(self._label, status, headers, error.message)
+        if refusal.error.retry_after:
+            error.refusal = refusal
+        return error
 
     async def _receive(self, response: Answered, request_id: int) -> EventStream | None:
         """Deliver the answer; a stream that broke off before it is given back."""
