@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from pegboard.cli.common import FAILED, WRONG_CALL, ConfigOption, find_config, load_settings, stop
+from pegboard.terminal import plain
 
 _HOST, _PORT = "127.0.0.1", 7420
 _EXPOSED = """
@@ -146,7 +147,7 @@ def _run(main: object) -> None:
 
 def _banner(url: str, servers: int, config: Path) -> str:
     lines = [
-        f"Pegboard listens on {url}/mcp with {servers} server{'' if servers == 1 else 's'} ({config}).",
+        f"Pegboard listens on {url}/mcp with {servers} server{'' if servers == 1 else 's'} ({plain(str(config))}).",
         "",
         "Connect a client:",
         f"  Claude Code   claude mcp add --transport http pegboard {url}/mcp",
