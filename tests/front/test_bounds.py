@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import http.client
 import json
+import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,8 +16,10 @@ import pytest
 
 from harness import LIMIT, Gateway, eventually, open_gateway, toy
 from loopwatch import loopwatch
-from pegboard.front.bounds import MAX_HEAD, MAX_HEADERS
+from pegboard.front.bounds import LEAST_PROGRESS, MAX_CHUNKS, MAX_HEAD, MAX_HEADERS
+from pegboard.front.shares import Shares
 from pegboard.protocol.client import MAX_BODY
+from pegboard.protocol.nearness import share_holder
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
 SWEEPS = 20
@@ -118,21 +121,98 @@ async def test_a_head_that_does_not_come_is_not_waited_for(tmp_path: Path, sent:
 
 @pytest.mark.parametrize("path", [b"/mcp", b"/api/tools/one__echo/call"])
 async def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path, path: bytes) -> None:
-    """One that comes slowly is."""
+    """One that comes slowly is; what it had to spare does not let it stand still for any longer."""
     async with open_gateway(tmp_path, {"one": toy()}) as gateway:
         async with connected(gateway) as (reader, writer):
             writer.write(
-                b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n"
+                b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n"
                 b"Accept: application/json, text/event-stream\r\n\r\n" % path
             )
-            for _ in range(SWEEPS):
-                writer.write(b" ")
+            for part in [LEAST_PROGRESS] * SWEEPS + [SWEEPS * LEAST_PROGRESS]:
+                writer.write(b" " * part)
                 await settled(gateway)
                 gateway.front.connections.sweep()
-            sweep(gateway)
+            for _ in range(7):
+                gateway.front.connections.sweep()
             assert (await answer(reader))[0] == 408
         # Nothing is left of the request that was given up.
         await eventually(lambda: not gateway.front.connections.open)
+
+
+@pytest.mark.parametrize("path", [b"/mcp", b"/api/tools/one__echo/call"])
+@pytest.mark.parametrize("beginning", [b"", b"1;extension=", b"0\r\nTrailer: "], ids=["chunks", "extension", "trailer"])
+async def test_a_body_that_trickles_is_not_waited_for(tmp_path: Path, path: bytes, beginning: bytes) -> None:
+    """A byte now and then, wherever it belongs to, buys no time."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway:
+        async with connected(gateway) as (reader, writer):
+            writer.write(
+                b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                b"Accept: application/json, text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n%b"
+                % (path, beginning)
+            )
+            for _ in range(7):
+                writer.write(b"x" if beginning else b"1\r\n \r\n")
+                await settled(gateway)
+                gateway.front.connections.sweep()
+            assert (await answer(reader))[0] == 408
+
+
+async def test_the_time_for_a_body_begins_anew_with_each_request(tmp_path: Path) -> None:
+    """A client that sends one request after another on its connection is never out of time."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway, connected(gateway) as (reader, writer):
+        for _ in range(SWEEPS):
+            writer.write(
+                b"POST /api/tools/one__echo/call HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                b"Content-Length: 2\r\n\r\n{"
+            )
+            await settled(gateway)
+            gateway.front.connections.sweep()
+            writer.write(b"}")
+            async with asyncio.timeout(LIMIT):
+                head = await reader.readuntil(b"\r\n\r\n")
+                await reader.readexactly(int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0]))
+            assert b" 200 " in head
+
+
+async def test_an_address_has_its_share_of_the_connections(tmp_path: Path) -> None:
+    """Whoever opens more is told so at once; when one of them is closed, there is room again."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway, contextlib.AsyncExitStack() as stack:
+        gateway.front.connections.shares = Shares(local=3, remote=2)
+        opened = [await stack.enter_async_context(connected(gateway)) for _ in range(3)]
+        # All of them are in the midst of a request.
+        for _, writer in opened:
+            writer.write(b"POST /api/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n")
+        parts = urlsplit(gateway.url)
+        for _ in range(2):
+            reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+            assert await answer(reader) == (503, "TOOL_UNAVAILABLE")
+            writer.close()
+        opened[0][1].close()
+        await eventually(lambda: len(gateway.front.connections.open) == 2)
+        await settled(gateway)
+
+
+async def test_a_connection_that_has_sent_no_head_makes_room_for_another(tmp_path: Path) -> None:
+    """Half a head in each of its connections shuts nobody out who has the same address."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway, contextlib.AsyncExitStack() as stack:
+        gateway.front.connections.shares = Shares(local=3, remote=2)
+        opened = [await stack.enter_async_context(connected(gateway)) for _ in range(3)]
+        for _, writer in opened:
+            writer.write(b"GET / HT")
+        await settled(gateway)
+        async with asyncio.timeout(LIMIT):
+            assert await opened[0][0].read() == b""
+        assert len(gateway.front.connections.open) <= 3
+
+
+def test_every_share_leaves_files_for_the_rest() -> None:
+    """This machine's own clients have the largest; an address of IPv6 shares with its network."""
+    assert Shares.of(1024) == Shares(local=768, remote=128)
+    assert Shares.of(120) == Shares(local=90, remote=15)
+    assert Shares.of(2**20) == Shares(local=4096, remote=512)
+    assert share_holder("2001:db8:0:1::5") == share_holder("2001:db8:0:1:ffff::1") != share_holder("2001:db8:0:2::5")
+    assert share_holder("::ffff:192.0.2.1") == share_holder("192.0.2.1") != share_holder("192.0.2.2")
+    assert share_holder("127.0.0.1") == share_holder("::1") == share_holder("")
 
 
 async def test_a_request_that_takes_long_and_a_connection_between_requests_are_left_alone(tmp_path: Path) -> None:
@@ -220,6 +300,36 @@ async def test_a_body_of_very_many_values_is_refused_before_it_is_parsed(tmp_pat
             with loopwatch() as watch:
                 assert await asyncio.to_thread(post, gateway, path, body) == status
             watch.check()
+
+
+@pytest.mark.parametrize(("path", "read"), [("/mcp", b" 400 "), ("/api/tools/one__echo/call", b" 200 ")])
+async def test_a_body_in_chunks_of_one_byte_holds_nobody_up(tmp_path: Path, path: str, read: bytes) -> None:
+    """Whichever way it takes: up to a limit, for which the empty last one counts, they are read; beyond it, refused."""
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nMcp-Method: tools/call\r\n"
+        "Mcp-Protocol-Version: 2026-07-28\r\nAccept: application/json, text/event-stream\r\nConnection: close\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n"
+    )
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway:
+        await settled(gateway)
+        for chunks, said in ((MAX_CHUNKS - 1, read), (MAX_CHUNKS, b" 413 "), (600_000, b"")):
+            request = head.encode() + b"1\r\n \r\n" * chunks + b"0\r\n\r\n"
+            with loopwatch() as watch:
+                answered = await asyncio.to_thread(beginning_of_answer, gateway, request)
+            assert said in answered
+            watch.check()
+
+
+def beginning_of_answer(gateway: Gateway, request: bytes) -> bytes:
+    """How the answer begins to a request that another thread sends; nothing, if it is ended before it is all sent."""
+    parts = urlsplit(gateway.url)
+    with (
+        socket.create_connection((parts.hostname, parts.port), timeout=60) as connection,
+        contextlib.suppress(ConnectionError),
+    ):
+        connection.sendall(request)
+        return connection.recv(16)
+    return b""
 
 
 def post(gateway: Gateway, path: str, body: bytes) -> int:

@@ -13,12 +13,16 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from pegboard.front.shares import Shares, files_limit
 from pegboard.protocol.client import MAX_BODY
+from pegboard.protocol.nearness import share_holder
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
 
 MAX_HEAD = 64 * 1024
 MAX_HEADERS = 128
-# What a request may have on the wire: chunks of one byte each make six of it.
+# Each costs as much as any other, however little is in it.
+MAX_CHUNKS = 8192
+# What a request may have on the wire, with all that comes between the parts of its body.
 _MAX_MESSAGE = 8 * MAX_BODY
 # Seconds. Longer than clients keep an idle connection (Go: 90), so that it is the client who closes it: a request that
 # crosses our closing is lost.
@@ -26,6 +30,8 @@ KEEP_ALIVE = 120
 SWEEP_EVERY = 5.0
 # How many sweeps a client may take: for a head; for the next bytes of a body; for the next bytes of an answer.
 _HEAD_SWEEPS, _BODY_SWEEPS, _ANSWER_SWEEPS = 6, 6, 12
+# Each of so many bytes of a body (with whatever is around it) makes its time longer by a sweep.
+LEAST_PROGRESS = 2500
 
 
 class _Refused(Exception):  # noqa: N818  it says what became of the request
@@ -37,6 +43,31 @@ class Connections:
 
     def __init__(self) -> None:
         self.open: set[BoundedProtocol] = set()
+        self.shares = Shares.of(files_limit())
+        # The oldest first.
+        self._held: dict[str, dict[BoundedProtocol, None]] = {}
+
+    def admit(self, connection: BoundedProtocol) -> bool:
+        """Count a new connection, if its address has any left; one that has sent no whole head makes room for it."""
+        held = self._held.setdefault(connection.holder, {})
+        if len(held) >= self.shares.of_holder(connection.holder):
+            waiting = next((each for each in held if each.is_waiting), None)
+            if waiting is None:
+                return False
+            self.remove(waiting)
+            waiting.transport.abort()
+            held = self._held.setdefault(connection.holder, {})
+        held[connection] = None
+        self.open.add(connection)
+        return True
+
+    def remove(self, connection: BoundedProtocol) -> None:
+        """A connection is gone."""
+        self.open.discard(connection)
+        if (held := self._held.get(connection.holder)) is not None:
+            held.pop(connection, None)
+            if not held:
+                del self._held[connection.holder]
 
     async def watch(self) -> None:
         """Sweep now and then, until cancelled."""
@@ -58,19 +89,33 @@ class BoundedProtocol(HttpToolsProtocol):
     _in_head, _in_body = True, False
     # Bytes of the read under way, of the reads behind the one in which the request began, and of all.
     _read_size = _later_size = _received = 0
+    # How many chunks of a body have come, where it comes in chunks.
+    _chunks = 0
     _refusal = HTTPStatus.BAD_REQUEST
+    # Whose share of the connections it counts for.
+    holder = ""
+    # The request that the last sweep saw, and how many have seen its body.
+    _scope_before: object = None
+    _body_sweeps = 0
     # What the last sweep saw, and how many sweeps have seen no progress.
     _received_before = _unsent_before = _stalled_reads = _stalled_writes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """A client has connected."""
         super().connection_made(transport)
-        self.all_connections.open.add(self)
+        self.holder = share_holder(self.client[0] if self.client else "")
+        if not self.all_connections.admit(self):
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""
-        self.all_connections.open.discard(self)
+        self.all_connections.remove(self)
         super().connection_lost(exc)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether no whole head has come of a first request."""
+        return self._in_head and self.cycle is None
 
     def data_received(self, data: bytes) -> None:
         """Some bytes of a request, or of several."""
@@ -85,7 +130,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
-        self._in_head, self._later_size, self._stalled_reads = True, 0, 0
+        self._in_head, self._later_size, self._stalled_reads, self._chunks = True, 0, 0, 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header; a trailer is none. What uvicorn does, without another call for each."""
@@ -100,6 +145,13 @@ class BoundedProtocol(HttpToolsProtocol):
         """A head is there."""
         self.end_head()
         super().on_headers_complete()
+
+    def on_chunk_header(self) -> None:
+        """A chunk of a body begins."""
+        self._chunks += 1
+        if self._chunks > MAX_CHUNKS:
+            self._refusal = _TOO_LARGE
+            raise _Refused
 
     def on_message_complete(self) -> None:
         """A request is there."""
@@ -128,7 +180,10 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         reason = _REASONS.get(status, reason)
-        failure = ToolResult[None].failed(ToolError(ToolErrorCode.INVALID_INPUT, reason)).to_dict()
+        if self._chunks > MAX_CHUNKS:
+            reason = f"a request's body may come in {MAX_CHUNKS:,} chunks at most"
+        code = ToolErrorCode.UNAVAILABLE if status == HTTPStatus.SERVICE_UNAVAILABLE else ToolErrorCode.INVALID_INPUT
+        failure = ToolResult[None].failed(ToolError(code, reason)).to_dict()
         body = json.dumps(failure).encode()
         head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
         self.transport.write(STATUS_LINE[status] + head + body)
@@ -145,8 +200,16 @@ class BoundedProtocol(HttpToolsProtocol):
         # do not read on while another request of this connection is answered.
         stalled = self._in_head or (self._in_body and not moved)
         self._stalled_reads = self._stalled_reads + 1 if stalled and not self.flow.read_paused else 0
-        if self._stalled_reads > (_HEAD_SWEEPS if self._in_head else _BODY_SWEEPS):
+        if self._stalled_reads > (_HEAD_SWEEPS if self._in_head else _BODY_SWEEPS) or self._trickles():
             self._time_out()
+
+    def _trickles(self) -> bool:
+        """Whether a body has taken longer than all that came of it allows."""
+        if self.scope is not self._scope_before:
+            self._scope_before, self._body_sweeps = self.scope, 0
+        if self._in_body and not self.flow.read_paused:
+            self._body_sweeps += 1
+        return self._in_body and self._body_sweeps > _BODY_SWEEPS + self._later_size // LEAST_PROGRESS
 
     def _time_out(self) -> None:
         # Nobody reads an answer to nothing, and one that has begun, or is another request's, cannot become this one.
@@ -176,6 +239,7 @@ _HEAD_TOO_LARGE, _TOO_LARGE = HTTPStatus(431), HTTPStatus(413)
 _REASONS = {
     _HEAD_TOO_LARGE: f"a request's head may have {MAX_HEADERS} headers and {MAX_HEAD:,} bytes at most",
     _TOO_LARGE: f"a request may have {MAX_BODY:,} bytes at most",
+    HTTPStatus.SERVICE_UNAVAILABLE: "too many connections are open from this address: close some, or use them again",
     HTTPStatus.REQUEST_TIMEOUT: "the request did not come to its end in time",
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
 
 # A proxy on this machine passes on what comes from others, and says so in one of these, or in one that begins so.
@@ -66,6 +66,18 @@ def host_name(text: str) -> str:
         return name
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return str(mapped or address)
+
+
+def share_holder(address: str) -> str:
+    """Who has one share of what is limited: an address, of IPv6 its network; for all of this machine it is empty."""
+    name = host_name(address)
+    if not name or _is_loopback(name):
+        return ""
+    try:
+        parsed = ip_address(name)
+    except ValueError:
+        return name
+    return str(ip_network((parsed, 64), strict=False)) if isinstance(parsed, IPv6Address) else name
 
 
 def is_loopback_name(name: str) -> bool:
