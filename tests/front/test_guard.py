@@ -81,8 +81,18 @@ def test_a_foreign_host_is_refused_on_every_bind(bind: str) -> None:
         "[::1]:7420",
     ):
         assert refusal(host, bind=bind) == 0
-    for host in ("pegboard.example", "Pegboard.Example:443", "one.apps.example", socket.gethostname()):
+    for host in ("pegboard.example", "Pegboard.Example:443", "one.apps.example"):
         assert refusal(host, bind=bind) == 0
+
+
+def test_the_machines_own_names_are_ours_only_beyond_loopback() -> None:
+    """On a local network anybody can answer for them, and a loopback address is reached without."""
+    short = socket.gethostname().partition(".")[0]
+    for name in (socket.gethostname(), short, f"{short}.local"):
+        for bind in ("0.0.0.0", "::", "192.0.2.7"):
+            assert refusal(name, bind=bind, address="192.0.2.7") == 0
+        for bind in ("127.0.0.1", "127.0.0.2", "localhost", "::1"):
+            assert refusal(name, ("origin", f"http://{name}"), bind=bind) == 421
 
 
 def test_the_address_that_a_connection_came_in_on_is_ours() -> None:

@@ -13,10 +13,13 @@ from pegboard.protocol.nearness import host_name, is_loopback_name
 
 
 class AllowedHosts:
-    """Loopback, this machine's own names and addresses, the address we listen on, and what was configured."""
+    """Loopback, the address we listen on, what was configured, and beyond loopback this machine's own names."""
 
     def __init__(self, bind: str, configured: Iterable[str] = ()) -> None:
-        names = {host_name(name) for name in (bind, *_machine_names(), *configured)}
+        # Nobody needs the machine's names to reach a loopback address, and on a local network anybody can answer for
+        # them (mDNS, LLMNR, NetBIOS): a page that lives under one of them would be let in.
+        own = () if is_loopback_name(host_name(bind)) else _machine_names()
+        names = {host_name(name) for name in (bind, *own, *configured)}
         self._names = names - {""}
         self._domains = tuple(name.removeprefix("*") for name in self._names if name.startswith("*."))
 

@@ -31,7 +31,7 @@ def files_limit() -> int:
     """How many files this process may have open."""
     if sys.platform == "win32":
         return _FILES
-    import resource  # noqa: PLC0415  only there
+    import resource
 
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return sys.maxsize if soft == resource.RLIM_INFINITY else soft
