@@ -81,6 +81,22 @@ def test_dependencies_are_read() -> None:
     assert not file.problems
 
 
+def test_dependencies_are_read_by_the_numbers_before_the_texts_too() -> None:
+    """People write the number that they see; a number without a dot is a place, as everywhere."""
+    text = "- [ ] 1.1 a <!-- depends: 2.1, 1 -->\n- [ ] **1.2** b <!-- depends: 1.1 -->\n- [ ] 2.1. c\n"
+    file = parse(text.encode(), "c")
+    assert [item.depends for item in file.items] == [(TaskId("c", 3), TaskId("c", 1)), (TaskId("c", 1),), ()]
+    assert not file.problems
+
+
+def test_a_printed_number_that_several_tasks_have_is_not_guessed() -> None:
+    """It is told with the places to choose from, and the task waits."""
+    file = parse(b"- [ ] 1.1 a\n- [ ] 1.1 b\n- [ ] c <!-- depends: 1.1 -->\n", "c")
+    assert (file.items[2].depends, file.items[2].unreadable) == ((), ("1.1",))
+    (problem,) = file.problems
+    assert (problem.line, "several" in problem.message, "1, 2" in problem.advice) == (3, True, True)
+
+
 @pytest.mark.parametrize(
     ("comment", "left"),
     [

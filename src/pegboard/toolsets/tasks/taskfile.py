@@ -9,16 +9,19 @@ from __future__ import annotations
 import codecs
 import hashlib
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from pegboard.toolsets.tasks.markdown import Line, Lines, one_ending, plain_lines
-from pegboard.toolsets.tasks.task import PRINTED, TaskId
+from pegboard.toolsets.tasks.task import PRINTED, TaskId, printed_number
 
 _BOX = re.compile(r"[ \t]*[-*][ \t]+\[([ xX])\](?:[ \t]+(.*))?$")
 # Also what only resembles it: a dependency that cannot be read must not be lost.
 _DEPENDS = re.compile(r"<!--\s*depend(.*?)(-->|$)", re.IGNORECASE | re.DOTALL)
 _LIST = re.compile(r"(?:s(?:[ _-]?on)?)?\s*:(.*)", re.IGNORECASE | re.DOTALL)
+_MOST_SHOWN = 10
 _MARKS = (
     (codecs.BOM_UTF8, "latin-1"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -38,9 +41,9 @@ class Item:
     line: int
     # Where in the file's bytes the character between the brackets begins.
     box: int
-    depends: tuple[TaskId, ...]
-    unreadable: tuple[str, ...]
     digest: str
+    depends: tuple[TaskId, ...] = ()
+    unreadable: tuple[str, ...] = ()
 
 
 class Problem(NamedTuple):
@@ -81,6 +84,8 @@ def parse(data: bytes, change: str) -> TaskFile:
     if text.codec == "latin-1" and b"\0" in data:
         file.problems.append(Problem(1, "the file holds NUL characters", "save it as UTF-8"))
     counted, place = 0, text.start
+    # Read at the end: a number may be that of a task further down.
+    depending: list[tuple[Item, list[re.Match[str]]]] = []
     for line in lines.plain:
         match = _BOX.match(line.text)
         if match is None:
@@ -91,12 +96,17 @@ def parse(data: bytes, change: str) -> TaskFile:
         else:
             place += len(text.characters[counted:at].encode(text.codec, "surrogatepass"))
             counted = at
-        item = _item(len(file.items) + 1, line, match, place, change, text)
-        file.problems += _unread(item)
+        item, comments = _item(len(file.items) + 1, line, match, place, text)
+        if comments:
+            depending.append((item, comments))
         if item.content:
             file.items.append(item)
         else:
             file.problems.append(Problem(line.number, "a box without words is not a task", "say what is to be done"))
+    numbers = _places(file.items) if depending else {}
+    for item, comments in depending:
+        _read_depends(item, comments, change, numbers)
+        file.problems += _unread(item, numbers)
     file.problems += _stray(lines)
     if lines.unclosed is not None:
         what = "a code fence or comment begins here and is never closed, so nothing behind it is read"
@@ -152,25 +162,23 @@ def _words(characters: str, text: _Text) -> str:
     return characters if characters.isascii() else characters.encode("latin-1").decode(text.readable, "replace")
 
 
-def _item(number: int, line: Line, match: re.Match[str], place: int, change: str, text: _Text) -> Item:
+def _item(number: int, line: Line, match: re.Match[str], place: int, text: _Text) -> tuple[Item, list[re.Match[str]]]:
+    """A task, and the comments in its line that say what it depends on."""
     # As no database keeps it, a NUL would be another text each time it is compared.
     content = _words(match[2] or "", text).replace("\0", "\N{REPLACEMENT CHARACTER}").strip()
-    depends: list[TaskId] = []
-    unreadable: list[str] = []
+    comments: list[re.Match[str]] = []
     if "<!--" in content:
-        for comment in _DEPENDS.finditer(content):
-            _read_depends(comment, change, depends, unreadable)
+        comments = list(_DEPENDS.finditer(content))
         content = _DEPENDS.sub("", content).strip()
-    return Item(
+    item = Item(
         number=number,
         content=content,
         ticked=match[1] != " ",
         line=line.number,
         box=place,
-        depends=tuple(dict.fromkeys(depends)),
-        unreadable=tuple(dict.fromkeys(unreadable)),
         digest=digest(content),
     )
+    return item, comments
 
 
 def _stray(lines: Lines) -> list[Problem]:
@@ -187,22 +195,46 @@ def _names_dependencies(text: str) -> bool:
     return any(comment[2] and _LIST.fullmatch(comment[1].strip()) is not None for comment in _DEPENDS.finditer(text))
 
 
-def _unread(item: Item) -> list[Problem]:
-    advice = "write <!-- depends: 1, 2 --> with numbers as registry_list shows them, or other-change/3"
-    return [Problem(item.line, f'the dependency "{part}" cannot be read', advice) for part in item.unreadable]
+def _unread(item: Item, numbers: Mapping[str, Sequence[int]]) -> list[Problem]:
+    return [Problem(item.line, *_why_unread(part, numbers)) for part in item.unreadable]
 
 
-def _read_depends(comment: re.Match[str], change: str, depends: list[TaskId], unreadable: list[str]) -> None:
-    named = _LIST.fullmatch(comment[1].strip())
-    if named is None or not comment[2]:
-        unreadable.append(comment[0].strip())
-        return
-    parts = [part for part in map(str.strip, named[1].split(",")) if part]
-    if not parts:
-        unreadable.append(comment[0].strip())
-    for part in parts:
-        task = TaskId.parse(part, change)
+def _why_unread(part: str, numbers: Mapping[str, Sequence[int]]) -> tuple[str, str]:
+    if (places := numbers.get(part)) is not None:
+        shown = ", ".join(map(str, places[:_MOST_SHOWN]))
+        return f'the dependency "{part}" fits several tasks', f"write the place of the one that is meant: {shown}"
+    advice = (
+        "write <!-- depends: 1, 2.3 --> with places or printed numbers of this file, or other-change/3 with a place"
+    )
+    return f'the dependency "{part}" cannot be read', advice
+
+
+def _places(items: Iterable[Item]) -> dict[str, list[int]]:
+    """Which tasks have a number with a dot before their text."""
+    found: dict[str, list[int]] = {}
+    for item in items:
+        if (printed := printed_number(item.content)) is not None and "." in printed:
+            found.setdefault(printed, []).append(item.number)
+    return found
+
+
+def _read_depends(
+    item: Item, comments: Iterable[re.Match[str]], change: str, numbers: Mapping[str, Sequence[int]]
+) -> None:
+    depends: dict[TaskId, None] = {}
+    unreadable: dict[str, None] = {}
+    for part in chain.from_iterable(map(_parts, comments)):
+        places = numbers.get(part, ())
+        task = TaskId(change, places[0]) if len(places) == 1 else TaskId.parse(part, change)
         if task is None:
-            unreadable.append(part)
+            unreadable[part] = None
         else:
-            depends.append(task)
+            depends[task] = None
+    item.depends, item.unreadable = tuple(depends), tuple(unreadable)
+
+
+def _parts(comment: re.Match[str]) -> list[str]:
+    """What a comment names; where it cannot be read, the comment."""
+    named = _LIST.fullmatch(comment[1].strip())
+    parts = [part for part in map(str.strip, named[1].split(",")) if part] if named is not None and comment[2] else []
+    return parts or [comment[0].strip()]
