@@ -18,7 +18,11 @@ from harness import eventually, open_gateway, serving, toy, write_config
 from pegboard.front.proof import prove
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
-HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}}
+HELLO: dict[str, Any] = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "x", "version": "0"},
+}
 LIMIT = 60
 
 
@@ -29,18 +33,21 @@ class Bridge:
         self.process = process
 
     def say(self, method: str, params: Mapping[str, Any] | None = None, **more: Any) -> None:
+        self.send({"jsonrpc": "2.0", "method": method, "params": params or {}, **more})
+
+    def send(self, message: Any) -> None:
         assert self.process.stdin is not None
-        message = {"jsonrpc": "2.0", "method": method, "params": params or {}, **more}
         self.process.stdin.write(json.dumps(message) + "\n")
         self.process.stdin.flush()
 
-    def hear(self) -> dict[str, Any]:
-        """The next answer; notifications come when they come."""
+    def hear(self) -> Any:
+        """The next answer, or the answers to a batch; notifications come when they come."""
         assert self.process.stdout is not None
-        return next(message for line in self.process.stdout if "id" in (message := json.loads(line)))
+        messages = map(json.loads, self.process.stdout)
+        return next(message for message in messages if isinstance(message, list) or "id" in message)
 
-    def greet(self) -> None:
-        self.say("initialize", HELLO, id=0)
+    def greet(self, version: str = HELLO["protocolVersion"]) -> None:
+        self.say("initialize", {**HELLO, "protocolVersion": version}, id=0)
         assert self.hear()["id"] == 0
         self.say("notifications/initialized")
 
@@ -72,6 +79,30 @@ async def test_what_is_under_way_fails_when_the_gateway_dies(tmp_path: Path) -> 
         assert process.stdout.read() == ""
         assert process.stderr is not None
         assert "gateway" in process.stderr.read()
+
+
+def asked(request_id: object, method: str = "ping", **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+
+
+async def test_what_is_under_way_in_a_batch_fails_when_the_gateway_dies(tmp_path: Path) -> None:
+    """Each request of a batch without answers gets an error; one that was answered, also behind refusals, gets none."""
+    config = write_config(tmp_path / "pegboard.json", {"one": toy()})
+    with serving(config) as (gateway, _), bridge(config) as process:
+        client = Bridge(process)
+        client.greet("2025-03-26")
+        client.send([asked(1), asked(1), {"jsonrpc": "2.0"}, asked("two", "tools/call", name="one__echo")])
+        assert {each["id"] for each in client.hear()} == {1, "two", None}
+        sleep = {"name": "one__sleep", "arguments": {"seconds": 60}}
+        client.send([asked(3, "tools/call", **sleep), asked("four"), {"jsonrpc": "2.0", "method": "notifications/x"}])
+        client.send(asked(5))
+        assert client.hear()["id"] == 5
+        gateway.send_signal(signal.SIGKILL)
+        last = client.hear()
+        assert [(each["id"], each["error"]["code"]) for each in last] == [(3, -32000), ("four", -32000)]
+        assert process.wait(LIMIT) == 1
+        assert process.stdout is not None
+        assert process.stdout.read() == ""
 
 
 @pytest.mark.parametrize("said", [b"[" * 20_000, b"oops", b"[]", b'{"board": {}}'], ids=["deep", "text", "list", "odd"])

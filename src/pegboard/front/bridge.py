@@ -31,7 +31,12 @@ if TYPE_CHECKING:
 _MAX_LINE = 4 * 1024 * 1024
 _MAX_WAITING = 10_000
 _HEAD = 512
-_ANSWER = re.compile(rb'\s*\{"jsonrpc":\s*"2\.0",\s*"id":\s*("(?:[^"\\]|\\.)*"|-?\d+),\s*"(?:result|error)"')
+# The answers to a batch, as one line, may begin with those to messages that were none.
+_BATCH_HEAD = 64 * 1024
+_ANSWER = re.compile(rb'\{"jsonrpc":\s*"2\.0",\s*"id":\s*("(?:[^"\\]|\\.)*"|-?\d+),\s*"(?:result|error)"')
+# As in `protocol/message.py`, which would take too long to load.
+_BATCH_VERSION = "2025-03-26"
+_MAX_BATCH = 100
 # A folder's name has 4,096 bytes at most, each of them up to six characters of JSON.
 _MAX_GREETING = 32 * 1024
 
@@ -166,7 +171,9 @@ class _Traffic:
 
     def __init__(self) -> None:
         self.input_ended = False
-        self._waiting: dict[str, None] = {}
+        # Those that were sent as one batch, which are answered as one, have the same tuple.
+        self._waiting: dict[str, tuple[str, ...]] = {}
+        self._takes_batches = False
         self._line = b""
         self._head = b""
 
@@ -177,27 +184,61 @@ class _Traffic:
             self._line = b""
         for line in lines:
             with contextlib.suppress(ValueError, RecursionError):
-                if (request_id := _request_id(json.loads(line))) is not None:
-                    self._waiting[request_id] = None
+                requests = self._requests(json.loads(line))
+                self._waiting.update(dict.fromkeys(requests, requests))
         while len(self._waiting) > _MAX_WAITING:
             del self._waiting[next(iter(self._waiting))]
 
     def received(self, data: bytes) -> None:
         """The gateway has sent this. Its answers begin with their id, so that their beginning is enough."""
         first, *others = data.split(b"\n")
-        self._head = (self._head + first)[:_HEAD]
+        self._head = _beginning(self._head + first[:_BATCH_HEAD])
         for line in others:
-            if answer := _ANSWER.match(self._head):
-                self._waiting.pop(json.dumps(json.loads(answer[1])), None)
-            self._head = line[:_HEAD]
+            self._answered(self._head.lstrip())
+            self._head = _beginning(line)
+
+    def _requests(self, message: object) -> tuple[str, ...]:
+        """The ids of the requests in what is said at once."""
+        if not isinstance(message, list):
+            self._takes_batches = self._takes_batches or _wants_batches(message)
+            request_id = _request_id(message)
+            return () if request_id is None else (request_id,)
+        batch = cast("list[object]", message)
+        # Others are refused as a whole.
+        if not self._takes_batches or len(batch) > _MAX_BATCH:
+            return ()
+        return tuple(request_id for each in batch if (request_id := _request_id(each)) is not None)
+
+    def _answered(self, head: bytes) -> None:
+        is_batch = head.startswith(b"[")
+        for answer in _ANSWER.finditer(head) if is_batch else filter(None, [_ANSWER.match(head)]):
+            requests = self._waiting.get(json.dumps(json.loads(answer[1])))
+            if requests is not None:
+                for each in requests:
+                    self._waiting.pop(each, None)
+                # What stands behind it may only look like an answer.
+                return
 
     def farewell(self) -> bytes:
-        """An error for each request that nobody will answer any more, on lines of their own."""
+        """An error for each request that nobody will answer any more, each on a line; those of a batch on one."""
         error = {"code": -32000, "message": "the Pegboard gateway has ended; this request may have been carried out"}
-        lines = [
-            json.dumps({"jsonrpc": "2.0", "id": json.loads(each), "error": error}).encode() for each in self._waiting
-        ]
-        return b"".join([b"\n"[: len(self._head)], *(line + b"\n" for line in lines)])
+        lines: dict[tuple[str, ...], list[dict[str, object]]] = {}
+        for request_id, requests in list(self._waiting.items()):
+            answer = {"jsonrpc": "2.0", "id": json.loads(request_id), "error": error}
+            lines.setdefault(requests, []).append(answer)
+        said = [json.dumps(line if len(requests) > 1 else line[0]).encode() for requests, line in lines.items()]
+        return b"".join([b"\n"[: len(self._head)], *(line + b"\n" for line in said)])
+
+
+def _beginning(line: bytes) -> bytes:
+    return line[: _BATCH_HEAD if line.lstrip().startswith(b"[") else _HEAD]
+
+
+def _wants_batches(message: object) -> bool:
+    found = cast("dict[str, object]", message) if isinstance(message, dict) else {}
+    params = found.get("params")
+    wanted = cast("dict[str, object]", params).get("protocolVersion") if isinstance(params, dict) else None
+    return found.get("method") == "initialize" and wanted == _BATCH_VERSION
 
 
 def _request_id(message: object) -> str | None:
