@@ -19,8 +19,9 @@ from structlog.testing import capture_logs
 
 from chats.conftest import Now
 from chats.makers import OLD, START, Home, append, log, push, put, request, session, whole, write
+from pegboard.exactjson import NotJson
 from pegboard.storage import Database
-from pegboard.toolsets.chats import Chats, chat_tools
+from pegboard.toolsets.chats import Chats, chat_tools, fields
 from pegboard.toolsets.chats import reader as reader_module
 from pegboard.toolsets.chats import reading as reading_module
 from pegboard.toolsets.chats.chats import NotThere
@@ -215,6 +216,52 @@ BAD: dict[str, bytes] = {
     "deep.jsonl": b'{"kind":0,"v":' + b"[" * 100_000 + b"\n",
     "numbers.json": b'{"requests": ' + b"9" * 10_000 + b"}x",
 }
+
+
+async def test_a_file_that_is_too_large_says_so_and_hides_no_other(
+    chats: Chats, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A document, or a line of a log, over the limit is never parsed; of a log, what stands before it is a chat."""
+    monkeypatch.setattr(reading_module, "LARGEST_WHOLE", 20_000)
+    home.chat("good", session("quokka"))
+    home.chat("large", session("x" * 30_000))
+    long = log(whole(session("x" * 30_000)))
+    home.chat("long", long)
+    home.chat("later", log(whole(session("wombat"))) + long)
+    with capture_logs() as logs:
+        found = {each.session_id: each.problem for each in (await chats.list()).items}
+    assert found["good"] is None
+    assert (await chats.search("quokka")).total == 1
+    assert (await chats.search("wombat")).total == 1
+    assert "more than 20,000 bytes" in str(found["later"])
+    told = {Path(entry["path"]).stem: entry["reason"] for entry in logs if entry["event"].startswith("chats.file.")}
+    assert told.keys() == {"large", "long", "later"}
+    assert all("more than 20,000 bytes" in reason for reason in told.values())
+
+
+def test_a_large_text_is_parsed_in_parts_and_means_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No other thread runs while a text is parsed: no part of it is larger than a bound, save one long string."""
+    monkeypatch.setattr(fields, "_PART", 100)
+    sizes: list[int] = []
+    at_once = fields._at_once
+
+    def parsed(data: bytes) -> Any:
+        sizes.append(len(data))
+        return at_once(data)
+
+    monkeypatch.setattr(fields, "_at_once", parsed)
+    value = {"a": [{"b": "é" * 10, "c": [1, None, 1.5]}] * 50, "d": {"e": ["x"] * 100}, "": "y"}
+    assert fields.parsed(json.dumps(value, indent=1).encode()) == value
+    assert max(sizes) <= 100
+    assert len(sizes) > 50
+    for odd, meant in (
+        (b"NaN", None),
+        (b'"\xff"', "\N{REPLACEMENT CHARACTER}"),
+        (b'"\\ud800"', "\N{REPLACEMENT CHARACTER}"),
+    ):
+        assert fields.parsed(b'{"a": [' + b"1, " * 100 + odd + b"]}")["a"][100] == meant
+    with pytest.raises(NotJson):
+        fields.parsed(b"[" * 5_000)
 
 
 async def test_no_bad_file_hides_the_others(chats: Chats, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

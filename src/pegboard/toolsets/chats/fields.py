@@ -7,17 +7,42 @@ import math
 from datetime import UTC, datetime
 from typing import Any, cast
 
+import msgspec
+
 from pegboard import exactjson
 from pegboard.exactjson import as_list, as_object
 
 # The last moment that JavaScript knows, in milliseconds; ours ends with the year 9999.
 _LAST = 253_402_300_799_999
 _DEEPEST = 100
+# To parse is one step in which no other thread runs, the event loop's included: a larger text is parsed in parts.
+_PART = 512 * 1024
+_MOST_LEVELS = 8
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_elements = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def parsed(data: bytes) -> Any:
     """A JSON text's value. Bytes that are no UTF-8 become U+FFFD, and spoil only the word that they stand in."""
-    data = data.removeprefix(b"\xef\xbb\xbf")
+    return _in_parts(data.removeprefix(b"\xef\xbb\xbf"), _MOST_LEVELS)
+
+
+def _in_parts(data: bytes, levels: int) -> Any:
+    """An object or a list that is large, as the values of its parts."""
+    if len(data) <= _PART or not levels:
+        return _at_once(data)
+    try:
+        if data.lstrip()[:1] == b"{":
+            return {name: _in_parts(bytes(part), levels - 1) for name, part in _members.decode(data).items()}
+        if data.lstrip()[:1] == b"[":
+            return [_in_parts(bytes(part), levels - 1) for part in _elements.decode(data)]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # What can be read of it all the same is known only there.
+        pass
+    return _at_once(data)
+
+
+def _at_once(data: bytes) -> Any:
     try:
         return exactjson.parse_well_formed(data)
     except exactjson.NotJson as exc:

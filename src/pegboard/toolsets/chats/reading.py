@@ -15,8 +15,10 @@ from pegboard.toolsets.chats.session import Chat
 
 # Beyond this a file is no chat that anybody could have had.
 MOST_BYTES = 1 << 30
-# A line is parsed in one step that lets nobody else run. An answer, or the output of a tool, is far below this.
+# Where each line stands for itself: an answer, or the output of a tool, is far below this.
 LONGEST_LINE = 8 << 20
+# What has to be in memory as a whole: a document, or a line without which the others mean nothing.
+LARGEST_WHOLE = 256 << 20
 _WITNESS = 4096
 _MOST_KEPT = (1 << 63) - 1
 
@@ -92,8 +94,7 @@ class LineReading:
 
     def _take_new(self, stream: BinaryIO) -> None:
         broken = None
-        # Without one of its lines a chained file is lost, so there each is read, however long.
-        longest = MOST_BYTES if self._lines.chained else LONGEST_LINE
+        longest = LARGEST_WHOLE if self._lines.chained else LONGEST_LINE
         for line, end in _new_lines(stream, self._offset, longest):
             if broken is not None:
                 # It was not the last one: nobody is still writing it.
@@ -101,6 +102,9 @@ class LineReading:
                 if self._lines.chained:
                     return
             if line is None:
+                if self._lines.chained:
+                    self._stop_at(end, longest)
+                    return
                 self._skipped += 1
                 self._offset = end
                 continue
@@ -110,6 +114,12 @@ class LineReading:
                 broken = f"the line that ends at byte {end} is broken: {exc}"
             else:
                 self._offset = end
+
+    def _stop_at(self, end: int, longest: int) -> None:
+        """Without this line those behind it mean nothing; what stands before it is still a chat."""
+        self._problem = f"the line that ends at byte {end} has more than {longest:,} bytes"
+        if not self._offset:
+            raise Unreadable(self._problem)
 
     def _look(self, stream: BinaryIO) -> bytes:
         digest = blake2b(self._offset.to_bytes(8, "little"), digest_size=16)
@@ -155,8 +165,11 @@ class WholeReading:
     def read(self, stream: BinaryIO) -> Chat:
         """Read all of it."""
         stream.seek(0)
+        data = stream.read(LARGEST_WHOLE + 1)
+        if len(data) > LARGEST_WHOLE:
+            raise Unreadable(f"it has more than {LARGEST_WHOLE:,} bytes, the most for a chat that is one JSON document")
         try:
-            return self._chat_of(parsed(stream.read(MOST_BYTES)))
+            return self._chat_of(parsed(data))
         except exactjson.NotJson:
             raise Unreadable("it is no JSON") from None
 
