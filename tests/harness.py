@@ -192,6 +192,7 @@ class RawClient:
     # Every `input_required` result that `request_through` went through.
     rounds: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     log_level: str | None = None
+    name: str = "raw"
     notifications: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list[tuple[str, Mapping[str, Any]]])
     heard: asyncio.Event = field(default_factory=asyncio.Event)
     greeting: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -276,7 +277,7 @@ class RawClient:
             return params, None
         if self.log_level is not None:
             params = {**(params or {}), "_meta": {LOG_LEVEL_KEY: self.log_level, **((params or {}).get("_meta") or {})}}
-        info = {"name": "raw", "version": "0"}
+        info = {"name": self.name, "version": "0"}
         params = modern_params(params, version=self.version, client_info=info, capabilities=self.capabilities)
         return params, request_headers(self.version, method, params)
 
@@ -353,6 +354,7 @@ class RawClient:
         before = len(self.said("notifications/subscriptions/acknowledged"))
         params = {"notifications": wanted or {"toolsListChanged": True}}
         stream = asyncio.create_task(self.request("subscriptions/listen", params, timeout=600))
+        stream.add_done_callback(lambda _: self.heard.set())
         self.streams.append(stream)
         await self.until(lambda: stream.done() or len(self.said("notifications/subscriptions/acknowledged")) > before)
         if stream.done():

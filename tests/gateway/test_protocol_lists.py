@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from harness import (
     toy,
     until_seen,
 )
+from loopwatch import loopwatch
+from pegboard.protocol.gateway import MAX_FOLLOWED
 from pegboard.servers.link import RpcError
 from servers.toy import FEATURES, prompt, resource, template
 
@@ -263,3 +266,38 @@ async def test_what_a_lost_server_offered_leaves_the_lists_and_comes_back(tmp_pa
         await client.until_in("prompts", "one__greet")
         await client.until_in("resources", "toy://one/text")
         await eventually(lambda: len(client.said("notifications/prompts/list_changed")) >= 2)
+
+
+async def test_one_clients_streams_shut_nobody_else_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client has its share of the streams, and a stream that is closed makes room for another."""
+    monkeypatch.setattr("pegboard.protocol.gateway.STREAM_SHARE", 2)
+    silent: dict[str, Any] = {"version": "2026-07-28", "listen": False}
+    async with open_gateway(tmp_path, {"toy": toy()}) as gateway:
+        async with http_client(gateway.mcp, **silent) as client, http_client(gateway.mcp, **silent) as other:
+            other.name = "other"
+            streams = [await client.listen(), await client.listen()]
+            with pytest.raises(RpcError, match="too many subscription streams are open"):
+                await client.listen()
+            await other.listen()
+            streams[0].cancel()
+
+            async def is_open() -> bool:
+                with contextlib.suppress(RpcError):
+                    return bool(await client.listen())
+                return False
+
+            async with asyncio.timeout(LIMIT):
+                while not await is_open():
+                    await asyncio.sleep(0.02)
+
+
+async def test_the_resources_that_one_stream_follows_have_a_limit(tmp_path: Path) -> None:
+    """Up to it a stream is acknowledged, however few of them there are, and holds nobody up."""
+    async with open_gateway(tmp_path, {"toy": toy()}) as gateway:
+        async with http_client(gateway.mcp, "2026-07-28", listen=False) as client:
+            uris = [f"nope://{number}" for number in range(MAX_FOLLOWED + 1)]
+            with pytest.raises(RpcError, match="1,000 resources at most"):
+                await client.listen({"resourceSubscriptions": uris})
+            with loopwatch() as watch:
+                await client.listen({"resourceSubscriptions": uris[1:]})
+            watch.check()

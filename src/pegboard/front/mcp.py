@@ -24,6 +24,8 @@ from pegboard.view import Filter, Sight
 
 PAGE = 1000
 _FOLLOWING = 3.0
+# So many resources are subscribed to before everybody else has a turn.
+_AT_A_TIME = 32
 _SERVER_ERROR = -32000
 _KINDS = {"prompts/list": "prompts", "resources/list": "resources", "resources/templates/list": "templates"}
 _FIELDS = {"prompts": "prompts", "resources": "resources", "templates": "resourceTemplates"}
@@ -145,8 +147,12 @@ class McpFront:
             for end in followed.values():
                 end()
 
-        tasks = [asyncio.get_running_loop().create_task(take(uri)) for uri in dict.fromkeys(uris)]
+        tasks: list[asyncio.Task[None]] = []
         try:
+            for uri in dict.fromkeys(uris):
+                tasks.append(asyncio.get_running_loop().create_task(take(uri)))
+                if len(tasks) % _AT_A_TIME == 0:
+                    await asyncio.sleep(0)
             if tasks:
                 await asyncio.wait(tasks, timeout=_FOLLOWING)
         except BaseException:

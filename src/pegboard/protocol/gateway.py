@@ -7,6 +7,7 @@ Its middleware answers what Pegboard relays with plain dicts, which the SDK writ
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
@@ -43,11 +44,14 @@ from pegboard.protocol.eras import (
     era_of,
     result_for,
 )
-from pegboard.protocol.nearness import is_remote
+from pegboard.protocol.nearness import is_remote, share_holder
 from pegboard.protocol.outlet import Outlet, progress_token
 from pegboard.version import SERVER_INFO, VERSION
 
+# Streams of notices that may be open, and how many of them may be one client's; what one may follow.
 _MAX_STREAMS = 1024
+STREAM_SHARE = 128
+MAX_FOLLOWED = 1000
 _MAX_NEWS = 1024
 
 # What a list, or a resource, is good for: nobody can say how long, since the servers behind change it at any moment.
@@ -102,7 +106,7 @@ class GatewayServer(Server[Any]):
         self._ready: dict[str, Client] = {}
         self._versions: dict[str, str] = {}
         self._on_sessions = on_sessions
-        self._streams = 0
+        self._streams: Counter[str] = Counter()
         super().__init__(
             SERVER_INFO["name"],
             title=SERVER_INFO["title"],
@@ -238,27 +242,33 @@ class GatewayServer(Server[Any]):
 
     async def _listen(self, ctx: _Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
         """One stream of notices for a client of the modern era, fed by its own view alone."""
-        if self._streams >= _MAX_STREAMS:
-            raise MCPError(INTERNAL_ERROR, "too many subscription streams are open")
-        stream = _Stream(ctx)
         client, wanted = _client(ctx), params.notifications
+        followed = wanted.resource_subscriptions or []
+        if len(followed) > MAX_FOLLOWED:
+            raise MCPError(INVALID_PARAMS, f"a stream may follow {MAX_FOLLOWED:,} resources at most: open several")
+        holder = _stream_holder(ctx, client)
+        if self._streams[holder] >= STREAM_SHARE or self._streams.total() >= _MAX_STREAMS:
+            raise MCPError(INTERNAL_ERROR, "too many subscription streams are open: close one first")
+        stream = _Stream(ctx)
         flags = {
             "tools": wanted.tools_list_changed,
             "prompts": wanted.prompts_list_changed,
             "resources": wanted.resources_list_changed,
         }
         kinds = [kind for kind, asked_for in flags.items() if asked_for]
-        self._streams += 1
+        self._streams[holder] += 1
         undo = [self._backend.watch(client, kind, stream.teller(kind)) for kind in kinds]
         try:
-            uris, release = await self._backend.follow(client, wanted.resource_subscriptions or [], stream.updated)
+            uris, release = await self._backend.follow(client, followed, stream.updated)
             undo.append(release)
             honoured: dict[str, Any] = {f"{kind}ListChanged": True for kind in kinds}
             if uris:
                 honoured["resourceSubscriptions"] = uris
             await stream.run(honoured)
         finally:
-            self._streams -= 1
+            self._streams[holder] -= 1
+            if not self._streams[holder]:
+                del self._streams[holder]
             for end in undo:
                 end()
         return SubscriptionsListenResult(_meta=stream.meta)
@@ -373,6 +383,14 @@ def _principal(ctx: _Context, meta: Mapping[str, Any]) -> str:
     request = _http_request(ctx)
     credentials = request.headers.get("authorization", "") if request is not None else ""
     return principal_of(credentials, meta)
+
+
+def _stream_holder(ctx: _Context, client: Client) -> str:
+    """Whose share of the streams one is: elsewhere an address's, whatever is said there; on this machine a client's."""
+    request = _http_request(ctx)
+    if request is None:
+        return _name_of(_connection(ctx))
+    return share_holder(request.client.host if request.client else "") or client.principal
 
 
 def _address(ctx: _Context, connection: Connection) -> Address:
