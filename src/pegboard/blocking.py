@@ -17,7 +17,7 @@ from pegboard.function_tool import tool as tool_of
 from pegboard.pegboard import FIRST_MEETING, Pegboard
 from pegboard.result import ToolResult, unavailable
 from pegboard.servers.link import Message
-from pegboard.tool import Disposable, Tool
+from pegboard.tool import Disposable, RegisteredTool, Tool
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -129,6 +129,20 @@ class BlockingPegboard:
         """Add a tool of this program's own."""
         registered = self._done(lambda board: _soon(lambda: board.register(tool)))
         return Disposable(lambda: self._done(lambda _: _soon(registered.dispose)))
+
+    def register_static_tool(
+        self, name: str, handler: Callable[[dict[str, Any]], Any], definition: Mapping[str, Any]
+    ) -> ToolResult[str]:
+        """Add a function that takes the arguments as one object."""
+        return self._outcome(lambda board: _soon(lambda: board.register_static_tool(name, handler, definition)))
+
+    def get_mcp_tool(self, name: str) -> RegisteredTool | None:
+        """The server's tool of that name."""
+        return self._done(lambda board: _soon(lambda: board.get_mcp_tool(name)))
+
+    def is_discovery_stale(self, server: str) -> bool:
+        """Whether a server was never asked for its tools, or longer ago than they hold."""
+        return self._done(lambda board: _soon(lambda: board.is_discovery_stale(server)))
 
     @overload
     def tool(self, function: Callable[P, R], /) -> FunctionTool[P, R]: ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import os
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 
 from harness import toy, write_config
 from pegboard import Pegboard, ToolErrorCode
+from pegboard.blocking import BlockingPegboard
 from pegboard.config import ConfigError
 from pegboard.storage import StorageError
 
@@ -35,6 +37,16 @@ def test_the_same_without_waiting_for_it() -> None:
         assert "one__echo" in [each["name"] for each in board.get_tool_definitions()]
         assert board.call("one__echo", {"text": "hi"}).unwrap()["content"][0]["text"] == '{"text": "hi"}'
         assert board.call("double", {"number": 4}).unwrap()["structuredContent"]["data"] == 8
+        assert board.is_discovery_stale("one") is False
+        assert board.is_discovery_stale("nobody") is True
+        found = board.get_mcp_tool("one__echo")
+        assert found is not None
+        assert found.server_name == "one"
+        schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+        made = board.register_static_tool("next", lambda given: given["n"] + 1, {"inputSchema": schema})
+        assert made.unwrap() == "next"
+        assert board.call("next", {"n": 1}).unwrap()["structuredContent"]["data"] == 2
+        assert board.discover_all_tools().success
         assert board.find("echo").unwrap()["tools"]
         assert board.load("one__echo").success
         assert board.refresh().success
@@ -47,6 +59,13 @@ def test_the_same_without_waiting_for_it() -> None:
         assert missing.error.code is ToolErrorCode.NOT_FOUND
     assert "pegboard" not in [thread.name for thread in threading.enumerate()]
     board.close()
+
+
+def test_no_method_of_the_board_is_missing() -> None:
+    """What a program can do with an event loop it can do without one."""
+    own_way = {"open", "from_config", "sync"}
+    methods = {name for name, _ in inspect.getmembers(Pegboard, callable) if not name.startswith("_")}
+    assert methods - own_way <= set(dir(BlockingPegboard))
 
 
 def test_several_threads_share_one_board() -> None:
