@@ -256,6 +256,8 @@ async def test_what_a_lost_server_offered_leaves_the_lists_and_comes_back(tmp_pa
     async with open_gateway(tmp_path, servers) as gateway, http_client(gateway.mcp) as client:
         await client.until_in("prompts", "one__greet")
         await client.until_in("prompts", "two__greet")
+        # A list that the client was never given may come and go within the pause before a notice: then there is none.
+        await client.until_in("resources", "toy://one/text")
         client.notifications.clear()
         await gateway.configure({"two": servers["two"]})
         for kind in ("prompts", "resources"):
