@@ -9,6 +9,7 @@ import pytest
 
 from harness import eventually
 from pegboard import exactjson, lists, pace
+from pegboard import view as view_module
 from pegboard.catalog.library import Library
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.config import Settings
@@ -87,15 +88,23 @@ def test_views_are_kept_up_to_a_number_of_bytes(monkeypatch: pytest.MonkeyPatch)
     assert here._weight == 0
 
 
-def test_the_text_of_a_view_is_its_definitions() -> None:
+@pytest.mark.anyio
+@pytest.mark.parametrize("piece", [0, 100, 10**6])
+async def test_the_text_of_a_view_is_its_definitions(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is joined from the tools' own texts is what writing the whole list would give, in both eras."""
+    monkeypatch.setattr(view_module, "_PIECE", piece)
     registry = ToolRegistry()
     odd = {"name": "odd", "inputSchema": {"type": "object"}, "outputSchema": {"type": "string"}, "x": 2**70}
     registry.register_mcp_tools("git", [*tools(3), odd])
     view = build(registry).view(Filter())
-    assert view.definitions_text == exactjson.dump(view.definitions)
-    assert view.handshake_text == exactjson.dump(view.handshake_definitions)
-    assert b"outputSchema" not in view.handshake_text
+    assert b"".join(view.definition_pieces) == exactjson.dump(view.definitions)
+    assert b"".join(view.handshake_pieces) == exactjson.dump(view.handshake_definitions)
+    assert b"outputSchema" not in b"".join(view.handshake_pieces)
+    assert len(view.definition_pieces) == {0: 4, 100: 3}.get(piece, 1)
+    assert build(ToolRegistry()).view(Filter()).definition_pieces == [b"[]"]
+    again = build(registry).view(Filter())
+    await asyncio.gather(again.write(), again.write())
+    assert (again.definition_pieces, again.handshake_pieces) == (view.definition_pieces, view.handshake_pieces)
 
 
 @pytest.mark.anyio
@@ -124,16 +133,17 @@ async def test_a_long_list_is_made_in_slices_of_one_moment(monkeypatch: pytest.M
 
 @pytest.mark.anyio
 async def test_a_notice_of_a_long_list_is_looked_for_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits for the look, and a change during it is told as well."""
+    """Nobody waits for it, nor for the view that a client begins with; a change during either is told."""
     monkeypatch.setattr(pace, "SLICE", 0.0)
     registry = ToolRegistry()
     registry.register_mcp_tools("git", tools(SHORT + 1))
     made = build(registry)
     told: list[int] = []
     made.tools.subscribe(Sight(), lambda: told.append(registry.generation))
+    assert not made._views
     registry.register_mcp_tools("git", tools(SHORT + 2))
     made.tell()
-    while not made._making:
+    while made.tools._looking is None:
         await asyncio.sleep(0.001)
     registry.register_mcp_tools("git", tools(SHORT + 3))
     made.tell()

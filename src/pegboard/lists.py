@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, TypeVar
 
 from pegboard.catalog.finder import is_guide
@@ -25,6 +25,7 @@ _MAX_VIEWS = 1024
 _MAX_BYTES = 64 * 2**20
 
 T = TypeVar("T", bound=Listed)
+Sorting = Generator[None, None, tuple[RegisteredTool, ...]]
 
 
 class Lists:
@@ -51,7 +52,7 @@ class Lists:
         self._epoch = 0
         self._seen = (-1, -1)
         self._making: dict[tuple[Filter, object], asyncio.Task[View[RegisteredTool]]] = {}
-        self.tools: Notices[Sight] = Notices(self.listed, self.listed_in_slices)
+        self.tools: Notices[Sight] = Notices(self._listed_now)
         self.prompts: Notices[Filter] = Notices(lambda wanted: self.entries("prompts", wanted))
         self.resources: Notices[Filter] = Notices(self.resources_and_templates)
 
@@ -108,11 +109,21 @@ class Lists:
 
     async def listed_in_slices(self, sight: Sight) -> View[RegisteredTool]:
         """The list as it is now. Where it is long it is made in slices: others on the loop have their turns."""
-        is_whole = sight.filter.narrows or not self.searching()
-        return await self.view_in_slices(sight.filter) if is_whole else self.listed(sight)
+        view = self._listed_now(sight)
+        # Whoever gives up must not take it from the others.
+        return view if isinstance(view, View) else await asyncio.shield(view)
 
     async def view_in_slices(self, wanted: Filter) -> View[RegisteredTool]:
         """Every tool that passes a filter, likewise."""
+        view = self._view_now(wanted)
+        return view if isinstance(view, View) else await asyncio.shield(view)
+
+    def _listed_now(self, sight: Sight) -> View[RegisteredTool] | asyncio.Task[View[RegisteredTool]]:
+        is_whole = sight.filter.narrows or not self.searching()
+        return self._view_now(sight.filter) if is_whole else self.listed(sight)
+
+    def _view_now(self, wanted: Filter) -> View[RegisteredTool] | asyncio.Task[View[RegisteredTool]]:
+        """Every tool that passes a filter now: the view, or what makes it of the tools of this moment."""
         if self._registry.server_tools <= SHORT:
             return self.view(wanted)
         made_of, view = self._cached("tools", wanted, ())
@@ -120,19 +131,16 @@ class Lists:
             return view
         making = self._making.get((wanted, made_of))
         if making is None:
-            work = self._make(wanted, made_of, self._registry.all(), self._hidden())
+            work = self._make(wanted, made_of, self._registry.sorting(), self._hidden())
             making = self._making[wanted, made_of] = asyncio.get_running_loop().create_task(work)
             making.add_done_callback(lambda _: self._making.pop((wanted, made_of)))
-        # Whoever gives up must not take it from the others.
-        return await asyncio.shield(making)
+        return making
 
-    async def _make(
-        self, wanted: Filter, made_of: object, tools: Iterable[RegisteredTool], hidden: set[str]
-    ) -> View[RegisteredTool]:
+    async def _make(self, wanted: Filter, made_of: object, sorting: Sorting, hidden: set[str]) -> View[RegisteredTool]:
         """The view of the tools that there were at one moment, whatever changes meanwhile."""
         draft, pace = Draft[RegisteredTool](), Pace()
         await pace.rest()
-        for tool in tools:
+        for tool in await pace.outcome(sorting):
             if tool.server_name not in hidden and wanted.admits(tool):
                 draft.add(tool)
             if pace.is_over:

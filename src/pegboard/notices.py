@@ -13,13 +13,27 @@ K = TypeVar("K", bound=Hashable)
 PAUSE = 0.05
 
 
+class Digested(Protocol):
+    """A list, as far as a change of it can be told."""
+
+    @property
+    def digest(self) -> int: ...
+
+
 @dataclass(slots=True)
 class _Audience:
     """Everyone with the same view, what they were last told of, and what they were given since."""
 
-    told: int
+    # At first the view as it was when the first of them came, which may take a while to make.
+    first: Awaitable[Digested] | None = None
+    told: int | None = None
     given: set[int] = field(default_factory=set[int])
     listeners: dict[object, Callable[[], None]] = field(default_factory=dict[object, Callable[[], None]])
+
+    async def know_first(self) -> None:
+        """Wait for the view that they began with."""
+        if self.first is not None:
+            self.told, self.first = (await self.first).digest, None
 
     def compare(self, digest: int) -> None:
         """Tell everyone of a view that is another than the one they know."""
@@ -34,22 +48,12 @@ class _Audience:
                 logger().warning("notice.failed", error=type(exc).__name__)
 
 
-class Digested(Protocol):
-    """A list, as far as a change of it can be told."""
-
-    @property
-    def digest(self) -> int: ...
-
-
 class Notices(Generic[K]):
     """Watches the views of one kind on behalf of clients; whoever has the same key has the same view."""
 
-    def __init__(
-        self, view: Callable[[K], Digested], in_slices: Callable[[K], Awaitable[Digested]] | None = None
-    ) -> None:
+    def __init__(self, view: Callable[[K], Digested | Awaitable[Digested]]) -> None:
+        # The view as it is now: at once, or, where it takes long to make, what comes of it.
         self._view = view
-        # The same for views that take long to make: others on the loop have their turns meanwhile.
-        self._in_slices = in_slices
         self._looking: asyncio.Task[None] | None = None
         self._audiences: dict[K, _Audience] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -58,7 +62,12 @@ class Notices(Generic[K]):
         """Call `listener` after each change of this view; gives back what ends it."""
         audience = self._audiences.get(wanted)
         if audience is None:
-            audience = self._audiences[wanted] = _Audience(self._view(wanted).digest)
+            audience = self._audiences[wanted] = _Audience()
+            view = self._view(wanted)
+            if isinstance(view, Awaitable):
+                audience.first = view
+            else:
+                audience.told = view.digest
         token = object()
         audience.listeners[token] = listener
 
@@ -96,5 +105,7 @@ class Notices(Generic[K]):
 
     async def _look_at_all(self) -> None:
         for wanted, audience in list(self._audiences.items()):
-            view = self._view(wanted) if self._in_slices is None else await self._in_slices(wanted)
+            view = self._view(wanted)
+            view = await view if isinstance(view, Awaitable) else view
+            await audience.know_first()
             audience.compare(view.digest)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar, cast
@@ -11,6 +11,8 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 from pegboard.names import SEPARATOR, compose, fold_server_name
 
 _LONG = 2000
+# About how large a piece of a list is.
+_PIECE = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +130,16 @@ class View(Generic[T]):
         return draft.view()
 
     async def write(self) -> None:
-        """Write the texts of a long list, each in a turn of its own."""
-        if "handshake_text" not in vars(self):
-            await asyncio.sleep(0)
-            _ = self.definitions_text
-            await asyncio.sleep(0)
-            _ = self.handshake_text
-            await asyncio.sleep(0)
+        """Write the pieces of a long list, once, with a turn for everybody else after each."""
+        async with self._writing:
+            if "handshake_pieces" in vars(self):
+                return
+            # Where the properties keep what they have made.
+            vars(self)["definition_pieces"] = await _in_turns(_pieces(self._texts()))
+            if self._is_same_in_handshake:
+                _ = self.handshake_pieces
+            else:
+                vars(self)["handshake_pieces"] = await _in_turns(_pieces(self._handshake_texts()))
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -142,16 +147,14 @@ class View(Generic[T]):
         return frozenset(item.name for item in self.items)
 
     @cached_property
-    def definitions_text(self) -> bytes:
-        """The definitions as JSON, written once."""
-        return _joined(item.text for item in self.items)
+    def definition_pieces(self) -> list[bytes]:
+        """The definitions as JSON, written once; what to write one after another."""
+        return list(_pieces(self._texts()))
 
     @cached_property
-    def handshake_text(self) -> bytes:
+    def handshake_pieces(self) -> list[bytes]:
         """The same for the handshake era."""
-        if not any(item.handshake for item in self.items):
-            return self.definitions_text
-        return _joined(item.handshake[1] if item.handshake else item.text for item in self.items)
+        return self.definition_pieces if self._is_same_in_handshake else list(_pieces(self._handshake_texts()))
 
     @cached_property
     def definitions(self) -> list[Mapping[str, Any]]:
@@ -162,6 +165,20 @@ class View(Generic[T]):
     def handshake_definitions(self) -> list[Mapping[str, Any]]:
         """The same for the handshake era, where what a tool puts out can only be an object."""
         return [item.handshake[0] if item.handshake else item.definition for item in self.items]
+
+    @cached_property
+    def _writing(self) -> asyncio.Lock:
+        return asyncio.Lock()
+
+    @cached_property
+    def _is_same_in_handshake(self) -> bool:
+        return not any(item.handshake for item in self.items)
+
+    def _texts(self) -> Iterator[bytes]:
+        return (item.text for item in self.items)
+
+    def _handshake_texts(self) -> Iterator[bytes]:
+        return (item.handshake[1] if item.handshake else item.text for item in self.items)
 
 
 class Draft(Generic[T]):
@@ -182,14 +199,24 @@ class Draft(Generic[T]):
         return View(tuple(self._items), self._digest, self._weight)
 
 
-def _joined(texts: Iterable[bytes]) -> bytes:
-    """A JSON list of what is JSON already; it may be megabytes, which are copied once."""
-    parts = list(texts)
-    if not parts:
-        return b"[]"
-    parts[0] = b"[" + parts[0]
-    parts[-1] += b"]"
-    return b",".join(parts)
+def _pieces(texts: Iterable[bytes]) -> Iterator[bytes]:
+    """A JSON list of what is JSON already, piece by piece: all of it may be dozens of megabytes."""
+    begin, parts, size = b"[", list[bytes](), 0
+    for text in texts:
+        if size > _PIECE:
+            yield b"".join((begin, b",".join(parts)))
+            begin, parts, size = b",", [], 0
+        parts.append(text)
+        size += len(text)
+    yield b"".join((begin, b",".join(parts), b"]"))
+
+
+async def _in_turns(made: Iterable[bytes]) -> list[bytes]:
+    pieces: list[bytes] = []
+    for piece in made:
+        pieces.append(piece)
+        await asyncio.sleep(0)
+    return pieces
 
 
 def _words(value: object) -> list[str]:

@@ -12,8 +12,11 @@ from structlog.testing import capture_logs
 from harness import HERE, Entry, open_board, toy
 from loopwatch import loopwatch, served_during
 from pegboard.catalog import discovery
+from pegboard.catalog.registry import Exposure
 from pegboard.front.answers import server_row
+from pegboard.pace import Pace
 from pegboard.servers import pages
+from pegboard.view import Sight
 
 pytestmark = pytest.mark.anyio
 HOARD = HERE / "servers" / "hoard.py"
@@ -97,3 +100,27 @@ async def test_the_last_notice_is_never_lost(tmp_path: Path) -> None:
         async with asyncio.timeout(10):
             while board.registry.get("one__new4") is None:
                 await asyncio.sleep(0.01)
+
+
+async def test_fifty_thousand_tools_hold_nobody_up(tmp_path: Path) -> None:
+    """They come, a client subscribes to their list, reads it, and they go: others are served all the while."""
+    many = [{"name": f"t{number}", "inputSchema": {"type": "object"}} for number in range(50_000)]
+    async with open_board(tmp_path, {"many": toy(), "good": toy(tools=["x"])}) as board:
+        await board.call("good__x")
+
+        async def come_and_go() -> None:
+            pace = Pace(waits=False)
+            for tools in (many, many[:1000]):
+                await board.registry.register_in_slices(
+                    "many", tools, exposure=Exposure(), ttl=300.0, still=lambda: True, pace=pace
+                )
+                end = board.lists.tools.subscribe(Sight(), lambda: None)
+                assert len((await board.list_tools()).items) > len(tools)
+                end()
+            board.discovery.put_away("many")
+
+        with loopwatch() as watch:
+            served = await served_during(asyncio.wait_for(come_and_go(), 60), lambda: board.call("good__x"))
+        watch.check()
+        assert served > 1
+        assert board.registry.server("many") is None

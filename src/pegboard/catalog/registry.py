@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, cast
 
 from pegboard import exactjson
 from pegboard.catalog.schema import tool_problem
+from pegboard.catalog.sorting import sorting
 from pegboard.log import logger
 from pegboard.names import compose, expose, is_snake_case, parse
 from pegboard.pace import Pace
@@ -190,15 +192,32 @@ class ToolRegistry:
     def all(self) -> list[RegisteredTool]:
         """Every tool, sorted by name."""
         if self._sorted is None:
-            # What was in order before stays in order: sorting has only to put the new ones in their places.
-            names = self._names
-            order = [name for name in self._order if name in names]
-            if len(order) < len(names):
-                before = set(order)
-                order += sorted(name for name in names if name not in before)
-                order.sort()
-            self._order, self._sorted = order, tuple(names[name] for name in order)
-        return list(self._sorted)
+            for _ in self.sorting():
+                pass
+        return list(self._sorted or ())
+
+    def sorting(self) -> Generator[None, None, tuple[RegisteredTool, ...]]:
+        """The same of this moment in small steps, whatever changes meanwhile."""
+        return self._sort(self._sorted, self._names.copy() if self._sorted is None else {}, self.generation)
+
+    def _sort(
+        self, known: tuple[RegisteredTool, ...] | None, names: dict[str, RegisteredTool], generation: int
+    ) -> Generator[None, None, tuple[RegisteredTool, ...]]:
+        if known is not None:
+            return known
+        # What was in order before stays in order: only the new ones are sorted, and put in their places.
+        order = [name for name in self._order if name in names]
+        yield
+        if len(order) < len(names):
+            new = names.keys() - order
+            yield
+            order += yield from sorting(new)
+            order.sort()
+            yield
+        tools = tuple(map(names.__getitem__, order))
+        if generation == self.generation:
+            self._order, self._sorted = order, tools
+        return tools
 
     def full_name(self, name: str) -> RegisteredTool | None:
         """The tool of that name, or the one whose name was too long or too strange to be exposed as it is."""
@@ -308,20 +327,31 @@ class ToolRegistry:
     def _exchange(self, server: str, before: ServerTools | None, after: ServerTools | None) -> None:
         """Take one server's names out and put its new ones in, without a look at the other servers' tools."""
         gone = before.tools if before is not None else {}
-        for name, tool in gone.items():
-            if self._names.get(name) is tool:
+        new = after.tools if after is not None else {}
+        if self._contested.isdisjoint(gone):
+            # Each name is held by its one tool: thousands of them go at once, and come at once.
+            deque(map(self._names.__delitem__, gone), maxlen=0)
+        else:
+            for name in [name for name, tool in gone.items() if self._names.get(name) is tool]:
                 del self._names[name]
-        for name, tool in list(after.tools.items()) if after is not None else ():
+        if self._names.keys().isdisjoint(new):
+            self._names.update(new)
+        else:
+            self._contest(server, new)
+        for name in self._contested.intersection(gone).difference(self._names):
+            heirs = [other for other, known in self._servers.items() if name in known.tools]
+            if heirs:
+                self._names[name] = self._servers[min(heirs, key=self._rank)].tools[name]
+
+    def _contest(self, server: str, new: Mapping[str, RegisteredTool]) -> None:
+        """Put in names of which some are another server's already; who ranks higher has them."""
+        for name, tool in list(new.items()):
             holder = self._names.setdefault(name, tool)
             if holder is not tool:
                 self._contested.add(name)
                 if holder.server_name is not None and self._rank(server) < self._rank(holder.server_name):
                     self._names[name] = tool
                     self._withdraw(holder)
-        for name in self._contested.intersection(gone).difference(self._names):
-            heirs = [other for other, known in self._servers.items() if name in known.tools]
-            if heirs:
-                self._names[name] = self._servers[min(heirs, key=self._rank)].tools[name]
 
     def _rank(self, server: str) -> tuple[bool, str]:
         """Of two servers with the same name, one whose names say whose they are comes first, then the alphabet."""

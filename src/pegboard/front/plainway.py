@@ -110,8 +110,8 @@ class PlainWay:
         if known.is_new:
             known.listed = (sight, view)
         if known.era == "modern":
-            return answer(request, _MODERN_LIST[0], view.definitions_text, _MODERN_LIST[1])
-        return answer(request, _HANDSHAKE_LIST[0], view.handshake_text, _HANDSHAKE_LIST[1])
+            return answer(request, _MODERN_LIST[0], *view.definition_pieces, _MODERN_LIST[1])
+        return answer(request, _HANDSHAKE_LIST[0], *view.handshake_pieces, _HANDSHAKE_LIST[1])
 
     def _call(self, known: Known, request: Request) -> Awaitable[Answer | PlainCall | None] | None:
         params = envelope.call_params(request.params)
