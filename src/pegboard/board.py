@@ -229,8 +229,7 @@ class Board:
     async def find(self, query: str, limit: int = 10, wanted: Filter = EVERYTHING) -> tuple[list[Hit], int]:
         """The tools that fit a query best, and how many fit at all."""
         await self._meet()
-        await self.finder.catch_up()
-        return self.finder.find(query, limit, wanted.admits if wanted != EVERYTHING else None)
+        return await self.finder.find_in_slices(query, limit, wanted.admits if wanted != EVERYTHING else None)
 
     def is_listed(self, name: str, sight: Sight) -> bool:
         """Whether a client has this tool in its list."""
@@ -534,7 +533,7 @@ class Board:
         if SEPARATOR in name and parse(name) is None:
             words = f'Unknown tool "{shown}": the name of a server\'s tool is server__tool.{find}'
             return UnknownTool(words, ToolErrorCode.INVALID_INPUT)
-        if len(self.registry.all()) > _COMPARED:
+        if self.registry.server_tools > _COMPARED:
             await self.finder.catch_up()
         close = nearest(name[:_SHOWN], self._candidates(name, wanted))
         hint = f" Did you mean {', '.join(close)}?" if close else ""
@@ -554,10 +553,11 @@ class Board:
 
     def _candidates(self, name: str, wanted: Filter) -> list[str]:
         """Names that may come close: all of them, or where there are many those that the index finds alike."""
-        known = self.registry.all()
-        if len(known) > _COMPARED:
+        if self.registry.server_tools > _COMPARED:
             likely = [*self.finder.like(name, _LIKELY), *self.registry.static()]
             known = [tool for each in likely if (tool := self.registry.get(each)) is not None]
+        else:
+            known = self.registry.all()
         meant = self.registry.full_name(name)
         return [tool.name for tool in (*known, *([meant] if meant else [])) if self.gate.admits(tool, wanted)]
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from loopwatch import LIMIT, loopwatch
+from pegboard import pace
 from pegboard.catalog.finder import Finder
 from pegboard.catalog.registry import Exposure, ToolRegistry
 from pegboard.search.index import document
@@ -133,3 +134,20 @@ async def test_a_large_change_is_indexed_in_slices() -> None:
             assert watch.callbacks > before + 2
     assert found(finder, "sing") == []
     assert found(finder, "whistle") == ["small__whistle"]
+
+
+@pytest.mark.anyio
+async def test_a_search_never_begins_in_the_middle_of_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever searches waits for the change that somebody else takes over, however often they get their turns."""
+    monkeypatch.setattr(pace, "SLICE", 0.0)
+    registry = ToolRegistry()
+    finder = Finder(registry)
+    registry.register_mcp_tools("alpha", [tool(f"sing_{number}", "Sing") for number in range(20)])
+    first = asyncio.ensure_future(finder.find_in_slices("sing", 10))
+    for number in range(20):
+        await asyncio.sleep(0)
+        registry.register_mcp_tools("alpha", [tool(f"jump_{number}_{each}", "Jump") for each in range(20)])
+        asyncio.ensure_future(finder.catch_up()).add_done_callback(lambda _: None)
+    assert await first is not None
+    hits, total = await finder.find_in_slices("jump", 10, lambda tool: not tool.name.endswith("_0"))
+    assert (len(hits), total) == (10, 19)

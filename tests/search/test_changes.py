@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pegboard.search import document
 from pegboard.search.index import Hit, ToolIndex
+from stepping import outcome
 
 SERVERS = ("alpha", "beta", "gamma")
 WORDS = ("create", "list", "pull", "request", "pullRequest", "weather", "forecast", "火车票", "the", "s3", "lists")
@@ -170,3 +171,18 @@ def test_what_is_forgotten_leaves_nothing_behind() -> None:
     assert [hit.name for hit in index.search("forcast")] == ["forecast"]
     index.replace("", ())
     assert (len(index), index._by_name, index._by_server) == (0, {}, {})
+
+
+def test_a_search_in_steps_is_of_the_moment_it_began() -> None:
+    """Many tools that fit equally well, and a filter: no step looks at all of them, and no change meanwhile counts."""
+    index = ToolIndex({"name": f"sing_{number:05}", "description": "Sing"} for number in range(3_000))
+    before = index.find("sing", 7, lambda name: name.endswith("3"))
+    assert [hit.name for hit in before[0]] == [f"sing_{number:05}" for number in range(3, 73, 10)]
+    assert before[1] == 300
+    steps = index.finding("sing", 7, lambda name: name.endswith("3"))
+    next(steps)
+    index.replace("", [{"name": "jump", "description": "Jump"}])
+    found, count = outcome(steps)
+    assert found == before
+    assert count > 3
+    assert index.find("sing") == ([], 0)

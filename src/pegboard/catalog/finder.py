@@ -14,6 +14,7 @@ from pegboard.pace import Pace
 from pegboard.tool import RegisteredTool
 
 if TYPE_CHECKING:
+    from pegboard.search.index import Hit as IndexHit
     from pegboard.search.index import ToolIndex
 
 Keywords = Callable[[RegisteredTool], Sequence[str]]
@@ -68,12 +69,27 @@ class Finder:
     ) -> tuple[list[Hit], int]:
         """The best of the tools that are admitted, and how many of them fit at all."""
         self.keep_up()
+        return self._hits(*self._index.find(query, limit, self._admitted(admits)))
+
+    async def find_in_slices(
+        self, query: str, limit: int, admits: Callable[[RegisteredTool], bool] | None = None
+    ) -> tuple[list[Hit], int]:
+        """The same, in turns with everybody else on the loop."""
+        await self.catch_up()
+        while self._work is not None:
+            # Another change has come, and somebody is at it: in the middle of that nothing can be found.
+            await self.catch_up()
+        steps = self._index.finding(query, limit, self._admitted(admits))
+        return self._hits(*await Pace(waits=False).outcome(steps))
+
+    def _admitted(self, admits: Callable[[RegisteredTool], bool] | None) -> Callable[[str], bool] | None:
+        if admits is None:
+            return None
         get = self._registry.get
+        return lambda name: (tool := get(name)) is not None and admits(tool)
 
-        def admitted(name: str) -> bool:
-            return admits is None or ((tool := get(name)) is not None and admits(tool))
-
-        found, total = self._index.find(query, limit, None if admits is None else admitted)
+    def _hits(self, found: list[IndexHit], total: int) -> tuple[list[Hit], int]:
+        get = self._registry.get
         return [Hit(tool, hit.score) for hit in found if (tool := get(hit.name)) is not None], total
 
     def like(self, name: str, limit: int) -> list[str]:

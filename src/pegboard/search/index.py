@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
+from heapq import nsmallest
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pegboard.search import document
 from pegboard.search.document import Texts
@@ -34,6 +36,8 @@ PHRASE_WEIGHT = 0.2
 PHRASE_CANDIDATES = 64
 # What meaning counts beside words.
 MEANING = 0.55
+# How many hits a step of a search looks at.
+_AT_ONCE = 1000
 
 
 # Server and name: two servers may have a tool of the same name.
@@ -119,6 +123,17 @@ class ToolIndex:
 
     def find(self, query: str, limit: int = 10, admits: Callable[[str], bool] | None = None) -> tuple[list[Hit], int]:
         """The best of the tools whose names are admitted, and how many of those fit at all."""
+        steps = self.finding(query, limit, admits)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as over:
+                return over.value
+
+    def finding(
+        self, query: str, limit: int = 10, admits: Callable[[str], bool] | None = None
+    ) -> Generator[None, None, tuple[list[Hit], int]]:
+        """The same in small steps: as the tools are at the first one, whatever changes meanwhile."""
         if not isinstance(query, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"a query is a text, not {type(query).__name__}")
         if not self._slots:
@@ -127,14 +142,16 @@ class ToolIndex:
         if not asked.sequence:
             asked = terms(query, stop_words=True)
         scores = self._scores(self._factors(asked) if self._is_known(asked) else {})
-        best = self._ranked(scores, PHRASE_CANDIDATES)
-        self._add_phrases(scores, best, asked)
-        scores = self._with_meanings(scores, query)
+        phrases, size, near = self._phrases(asked), len(self._vocabulary.terms), self._nearness(query, len(scores))
+        entries = cast("list[_Entry]", self._entries.copy())  # with gaps, which no score leads to
+        best = yield from _ranking(scores, entries, PHRASE_CANDIDATES)
+        _add_phrases(scores, best, phrases.score([entries[slot].sequence for slot in best], size), entries)
+        if near is not None:
+            scores = _with_meanings(scores, near)
         if admits is not None:
-            refused = [slot for slot in np.flatnonzero(scores > 0).tolist() if not admits(self._name(slot))]
-            scores[refused] = 0
-        hits = [Hit(self._name(slot), float(scores[slot])) for slot in self._ranked(scores, limit)]
-        return hits, int(np.count_nonzero(scores > 0))
+            yield from _refuse(scores, entries, admits)
+        ranked = yield from _ranking(scores, entries, limit)
+        return [Hit(entries[slot].name, float(scores[slot])) for slot in ranked], int(np.count_nonzero(scores > 0))
 
     def _put(self, tools: Iterable[Texts]) -> None:
         """Enter tools, striking first, all at once, those of the same name that say something else."""
@@ -241,47 +258,67 @@ class ToolIndex:
             self._postings.score(scores, term, factor)
         return scores
 
-    def _ranked(self, scores: Scores, most: int) -> list[int]:
-        """The slots of the best tools in order, as many as asked for."""
-        if most <= 0:
-            return []
-        slots = np.flatnonzero(scores > 0)
-        found = scores[slots]
-        if most < len(found):
-            # All that equal the last one are taken along: which of them is in is a matter of names.
-            good = found >= np.partition(found, -most)[-most]
-            slots, found = slots[good], found[good]
-        entries = [self._entry(slot) for slot in slots.tolist()]
-        ranked = [
-            (-score, entry.name, entry.server, slot)
-            for entry, score, slot in zip(entries, found.tolist(), slots.tolist(), strict=True)
-        ]
-        return [slot for *_, slot in sorted(ranked)[:most]]
-
-    def _add_phrases(self, scores: Scores, best: list[int], asked: Terms) -> None:
-        """Raise the best by what phrases add; none of the others could overtake those by it."""
+    def _phrases(self, asked: Terms) -> Phrases:
         numbers = self._vocabulary.numbers
         sequence = [numbers[word] for word in asked.sequence if word in numbers]
-        phrases = Phrases(sequence, {number: self._rarity(number) for number in set(sequence)})
-        entries = [self._entry(slot) for slot in best]
-        added = phrases.score([entry.sequence for entry in entries], len(self._vocabulary.terms))
-        scores[best] += (PHRASE_WEIGHT * added * [entry.tempering for entry in entries]).astype(np.float32)
+        return Phrases(sequence, {number: self._rarity(number) for number in set(sequence)})
 
-    def _with_meanings(self, scores: Scores, query: str) -> Scores:
-        """Words and meanings, each on a scale from the worst to the best tool, in one score."""
-        near = self._meanings.likeness(query, len(scores)) if self._meanings and self._meanings.knows(query) else None
-        if near is None:
-            return scores
-        words = scores / (scores.max() or np.float32(1))
-        return np.asarray(near * MEANING + words * (1 - MEANING), dtype=np.float32)
+    def _nearness(self, query: str, size: int) -> Scores | None:
+        """How near each tool is to what a query means, if anything is known of that."""
+        return self._meanings.likeness(query, size) if self._meanings and self._meanings.knows(query) else None
 
     def _entry(self, slot: int) -> _Entry:
         entry = self._entries[slot]
         assert entry is not None
         return entry
 
-    def _name(self, slot: int) -> str:
-        return self._entry(slot).name
+
+def _ranking(scores: Scores, entries: list[_Entry], most: int) -> Generator[None, None, list[int]]:
+    """The slots of the best tools in order, as many as asked for."""
+    if most <= 0:
+        return []
+    slots = np.flatnonzero(scores > 0)
+    found = scores[slots]
+    if most < len(found):
+        # Which of those that equal the last one are in is a matter of names.
+        least = np.partition(found, -most)[-most]
+        better, equal = slots[found > least].tolist(), slots[found == least].tolist()
+        chosen = [*better, *(yield from _first_by_name(equal, entries, most - len(better)))]
+    else:
+        chosen = slots.tolist()
+    named = ((-float(scores[slot]), entries[slot], slot) for slot in chosen)
+    ranked = [(score, entry.name, entry.server, slot) for score, entry, slot in named]
+    return [slot for *_, slot in sorted(ranked)[:most]]
+
+
+def _first_by_name(slots: list[int], entries: list[_Entry], most: int) -> Generator[None, None, list[int]]:
+    if len(slots) <= most:
+        return slots
+    first: list[tuple[str, str, int]] = []
+    for start in range(0, len(slots), _AT_ONCE):
+        some = slots[start : start + _AT_ONCE]
+        first = nsmallest(most, chain(first, ((entries[slot].name, entries[slot].server, slot) for slot in some)))
+        yield
+    return [slot for *_, slot in first]
+
+
+def _refuse(scores: Scores, entries: list[_Entry], admits: Callable[[str], bool]) -> Iterator[None]:
+    """Take the score of every tool whose name is not admitted."""
+    slots = np.flatnonzero(scores > 0).tolist()
+    for start in range(0, len(slots), _AT_ONCE):
+        scores[[slot for slot in slots[start : start + _AT_ONCE] if not admits(entries[slot].name)]] = 0
+        yield
+
+
+def _add_phrases(scores: Scores, best: list[int], added: NDArray[np.float64], entries: list[_Entry]) -> None:
+    """Raise the best by what phrases add; none of the others could overtake those by it."""
+    scores[best] += (PHRASE_WEIGHT * added * [entries[slot].tempering for slot in best]).astype(np.float32)
+
+
+def _with_meanings(scores: Scores, near: Scores) -> Scores:
+    """Words and meanings, each on a scale from the worst to the best tool, in one score."""
+    words = scores / (scores.max() or np.float32(1))
+    return np.asarray(near * MEANING + words * (1 - MEANING), dtype=np.float32)
 
 
 def _key(texts: Texts) -> _Key:
