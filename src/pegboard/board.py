@@ -150,7 +150,8 @@ class Board:
         """The settings of a config file, found as the commands find it."""
         location = locate(Path(path) if path is not None else None)
         # A file that was asked for by name has to be there; one that was only looked for need not.
-        chosen = location.path if location.exists or path is not None else None
+        is_named = path is not None or bool(os.environ.get("PEGBOARD_CONFIG"))
+        chosen = location.path if location.exists or is_named else None
         return read_settings(chosen, os.environ, needs_trust=location.needs_trust)
 
     async def __aenter__(self) -> Board:

@@ -208,13 +208,17 @@ def test_a_mistake_in_one_entry_costs_that_server_alone(tmp_path: Path) -> None:
 
 
 def test_a_config_found_in_a_folder_is_used_only_when_trusted(tmp_path: Path) -> None:
-    """It could run commands, so it takes `pegboard trust` once."""
+    """It could run commands, so it takes `pegboard trust` once, by a person or by a script that says so."""
     folder = tmp_path / "project"
     write_config(folder / "pegboard.json", {"one": toy()})
     before = pegboard("tools", "--json", cwd=folder)
     assert "pegboard trust" in before.stderr
     assert not [tool for tool in json.loads(before.stdout)["data"]["tools"] if tool["server"]]
-    assert "one: " in ok("trust", cwd=folder)
+    for answer in ("", "n\n", "y\n"):
+        refused = pegboard("trust", cwd=folder, stdin=answer)
+        assert (refused.returncode, "--yes" in refused.stderr, "one: " in refused.stdout) == (2, True, True)
+    assert "pegboard trust" in pegboard("tools", cwd=folder).stderr
+    assert "one: " in ok("trust", "--yes", cwd=folder)
     assert json.loads(ok("tools", "--json", cwd=folder))["data"]["total"] == COUNT
 
 
@@ -223,7 +227,7 @@ def test_trust_is_in_what_was_looked_at(tmp_path: Path) -> None:
     folder = tmp_path / "project"
     path = write_config(folder / "pegboard.json", {"one": toy({"env": {"API_KEY": "s3cr3t-one"}})})
     assert pegboard("trust", cwd=tmp_path).returncode == 2
-    ok("trust", cwd=folder)
+    ok("trust", "--yes", cwd=folder)
     ok("disable", "one", cwd=folder)
     assert "has not changed" in ok("trust", cwd=folder)
     text = json.dumps({"mcpServers": {"evil": {"command": "evil", "args": ["--token", "s3cr3t-two"]}}}, indent=2)
@@ -231,12 +235,39 @@ def test_trust_is_in_what_was_looked_at(tmp_path: Path) -> None:
     looked = pegboard("servers", "--json", cwd=folder)
     assert "changed since it was trusted" in looked.stderr
     assert json.loads(looked.stdout)["data"]["servers"] == []
-    diff = ok("trust", str(path), cwd=tmp_path)
+    diff = ok("trust", "-y", str(path), cwd=tmp_path)
     assert '+      "command": "evil",' in diff
     assert "s3cr3t" not in diff
     assert [row["name"] for row in json.loads(ok("servers", "--json", cwd=folder))["data"]["servers"]] == ["evil"]
     path.write_text("{")
     assert pegboard("trust", cwd=folder).returncode == 3
+
+
+def test_where_the_folders_config_is_not_trusted_nothing_is_changed(tmp_path: Path) -> None:
+    """A change would go to another file than the one that lies there; `--config` says which one is meant."""
+    folder, own = tmp_path / "project", tmp_path / "own.json"
+    local = write_config(folder / "pegboard.json", {"one": toy()})
+    users = write_config(Path(os.environ["PEGBOARD_CONFIG_DIR"]) / "config.json", {"one": toy(), "two": toy()})
+    ok("trust", "--yes", cwd=folder)
+    local.write_text(local.read_text() + " ")
+    before = users.read_bytes(), local.read_bytes()
+    for command in (["add", "x", "--", "nothing"], ["remove", "two"], ["enable", "two"], ["disable", "two"]):
+        refused = pegboard(*command, cwd=folder)
+        assert refused.returncode == 3
+        assert all(word in refused.stderr for word in (str(local), "pegboard trust", "--config"))
+        assert (users.read_bytes(), local.read_bytes()) == before
+    own.write_bytes(before[0])
+    ok("disable", "two", cwd=folder, config=own)
+
+
+def test_a_config_that_the_environment_names_must_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that is named by `--config`; a first `add` makes it."""
+    monkeypatch.setenv("PEGBOARD_CONFIG", str(tmp_path / "named.json"))
+    refused = pegboard("servers")
+    assert (refused.returncode, "named.json: there is no such file" in refused.stderr) == (3, True)
+    assert "PEGBOARD_CONFIG" in refused.stderr
+    pegboard("add", "one", "--", sys.executable, "-c", "")
+    assert "one" in ok("servers")
 
 
 def test_serving_without_any_config_says_how_to_begin(tmp_path: Path) -> None:

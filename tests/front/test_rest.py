@@ -138,6 +138,15 @@ async def test_a_call_over_rest(tmp_path: Path) -> None:
             assert refused[:2] == (400, "TOOL_INVALID_INPUT")
 
 
+async def test_arguments_beside_the_field_for_them_are_refused(tmp_path: Path) -> None:
+    """A tool that was called without them would do something else than was meant."""
+    async with rest(tmp_path, {"one": toy()}) as (http, _):
+        for body in ({"timezone": "UTC"}, {"arguments": {}, "argument": {}}):
+            status, code, message = (await error(http, "/api/tools/one__echo/call", "POST", json=body))[:3]
+            assert (status, code) == (400, "TOOL_INVALID_INPUT")
+            assert 'did you mean {"arguments": {…}}' in message
+
+
 async def test_enable_disable_and_refresh_change_the_file(tmp_path: Path) -> None:
     """REST changes the config file, only that entry, and it is taken over at once."""
     async with rest(tmp_path, {"one": toy(), "two": toy()}) as (http, gateway):

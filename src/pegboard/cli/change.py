@@ -129,6 +129,7 @@ def _report_refresh(results: dict[str, Answer], *, as_json: bool) -> None:
 
 
 def _switch(name: str, config: Path | None, *, enabled: bool) -> None:
+    _changing(config)
     location = find_config(config)
     settings = load_settings(location)
     from pegboard.config.edit import switch_server
@@ -146,7 +147,8 @@ def _changing(config: Path | None) -> Location:
 
     location = locate(config)
     if location.remark is not None:
-        say(f"note: {location.remark}", error=True)
+        # Whoever is in that folder means its file: the user's own would be changed unseen, for every folder.
+        stop(f"{location.remark} Or say which file to change: --config {location.path}", BAD_CONFIG)
     return location
 
 

@@ -38,8 +38,9 @@ def find_config(given: Path | None) -> Location:
     location = locate(given)
     if location.remark is not None:
         say(f"note: {location.remark}", error=True)
-    if given is not None and not location.exists:
-        stop(f"{location.path}: there is no such file", BAD_CONFIG)
+    named = "" if given is not None else " (PEGBOARD_CONFIG names it)" if os.environ.get("PEGBOARD_CONFIG") else None
+    if named is not None and not location.exists:
+        stop(f"{location.path}: there is no such file{named}", BAD_CONFIG)
     return location
 
 

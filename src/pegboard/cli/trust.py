@@ -43,8 +43,11 @@ def trust(
         say(f"{path.resolve()} is trusted, and has not changed.")
         return
     _show(path, store.text(path), text)
-    if not yes and sys.stdin.isatty() and not typer.confirm("Trust it?"):
-        stop("nothing was changed", FAILED)
+    if not yes:
+        if not sys.stdin.isatty():
+            stop("there is no terminal to ask at: look at what it says, then trust it with --yes", WRONG_CALL)
+        if not typer.confirm("Trust it?"):
+            stop("nothing was changed", FAILED)
     store.add(path, content)
     say(f"{path.resolve()} is trusted from now on, until it changes.")
 

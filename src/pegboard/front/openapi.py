@@ -126,7 +126,7 @@ def _call() -> dict[str, Any]:
         {"type": "object"},
         _NAME,
     )
-    body = {"type": "object", "properties": {"arguments": {"type": "object"}}}
+    body = {"type": "object", "properties": {"arguments": {"type": "object"}}, "additionalProperties": False}
     operation["requestBody"] = {"required": False, "content": {"application/json": {"schema": body}}}
     return operation
 

@@ -148,7 +148,11 @@ class Rest:
 
 
 async def _arguments(request: Request) -> dict[str, Any]:
-    arguments = (await body_of(request)).get("arguments", {})
+    body = await body_of(request)
+    for name in body:
+        if name != "arguments":
+            raise invalid(f'{name[:80]!r} is not a field of a call: did you mean {{"arguments": {{…}}}}?')
+    arguments = body.get("arguments", {})
     if not isinstance(arguments, dict):
         raise invalid("arguments must be an object")
     return {"arguments": cast("dict[str, Any]", arguments)}
