@@ -16,12 +16,15 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from harness import serving, toy, write_config
 from pegboard.cli.ask import Running, running
 from pegboard.config import RunningGateway, announcement, find_gateways, identity
 from pegboard.config.edit import switch_server
 
 LIMIT = 60
+MADE_ELSEWHERE = 'its folder cannot be made; choose another with PEGBOARD_STATE_DIR, or a file with "storage"'
 
 
 def pegboard(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -133,7 +136,39 @@ def test_a_storage_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (1, "")
         (line,) = done.stderr.splitlines()
         file = tmp_path / "file" / "state" / "pegboard.db"
-        assert line == (f"pegboard: {file} cannot be used as storage: Not a directory: check the rights of its folder")
+        assert line == (f"pegboard: {file} cannot be used as storage: Not a directory: {MADE_ELSEWHERE}")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["servers"], ["find", "git"], ["doctor"], ["chats", "list"], ["memory", "list"], ["call", "memory_list"]],
+)
+def test_a_storage_that_cannot_be_used_is_no_server_that_cannot_be_reached(tmp_path: Path, command: list[str]) -> None:
+    """It has the exit code of any failure, and says where the storage would be and what to do."""
+    (tmp_path / "file").write_text("no folder")
+    env = {**os.environ, "PEGBOARD_STATE_DIR": str(tmp_path / "file" / "state")}
+    whole = [sys.executable, "-m", "pegboard", *command]
+    done = subprocess.run(
+        whole, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env, timeout=LIMIT, check=False
+    )
+    assert done.returncode == 1
+    said = done.stdout + done.stderr
+    assert str(tmp_path / "file" / "state") in said
+    assert "its folder cannot be made" in said
+    assert "Error" not in said
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
+@pytest.mark.parametrize("command", [["find", "git"], ["servers", "--json"], ["--version"]])
+def test_an_output_that_cannot_be_written_is_one_line(tmp_path: Path, command: list[str]) -> None:
+    """And the exit code says that it failed."""
+    with Path("/dev/full").open("w") as full:
+        whole = [sys.executable, "-m", "pegboard", *command]
+        done = subprocess.run(
+            whole, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path, timeout=LIMIT, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == "pegboard: the output cannot be written: No space left on device\n"
 
 
 def test_no_lock_file_stays_behind(tmp_path: Path) -> None:

@@ -13,9 +13,14 @@ def main() -> None:
     if sys.argv[1:2] == ["serve"] and sys.platform != "win32":
         # Asked to reload before there is anything to reload: no reason to end, which is what the signal does by itself.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    from pegboard.cli.streams import prepare_streams
+    from pegboard.cli.streams import output_failed, prepare_streams
 
     prepare_streams()
     from pegboard.cli.app import app
 
-    app()
+    try:
+        app()
+    except SystemExit as exc:
+        if not exc.code and output_failed():
+            raise SystemExit(1) from None
+        raise

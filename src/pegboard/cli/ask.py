@@ -11,13 +11,14 @@ import secrets
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 if TYPE_CHECKING:
     from pegboard.board import Board
     from pegboard.config import Location, RunningGateway, Settings
 
+T = TypeVar("T")
 Answer = dict[str, Any]
 _UNANSWERED = (OSError, ValueError, http.client.HTTPException)
 _PROOF_LIMIT = 5.0
@@ -195,20 +196,31 @@ class Alone:
 
         async def run() -> Answer:
             async with Board(self._settings) as board:
-                return (await caught(work(board))).to_dict()
+                return (await caught(on_own_storage(work(board)))).to_dict()
 
         try:
             return asyncio.run(run())
         except StorageError as exc:
-            return _failed(str(exc))
+            return _failed(str(exc), code="TOOL_EXECUTION_FAILED")
+
+
+async def on_own_storage(work: Awaitable[T]) -> T:
+    """Work of a command itself: that its storage cannot be used says nothing about a server, and it may say where."""
+    from pegboard.result import ToolErrorCode, ToolFailure
+    from pegboard.storage import StorageError
+
+    try:
+        return await work
+    except StorageError as exc:
+        raise ToolFailure(ToolErrorCode.EXECUTION_FAILED, str(exc), retryable=False) from None
 
 
 async def _value(value: object) -> object:
     return value
 
 
-def _failed(message: str) -> Answer:
-    return {"success": False, "error": {"code": "TOOL_UNAVAILABLE", "message": message, "retryable": True}}
+def _failed(message: str, *, code: str = "TOOL_UNAVAILABLE") -> Answer:
+    return {"success": False, "error": {"code": code, "message": message, "retryable": True}}
 
 
 def _exchange(gateway: RunningGateway, method: str, path: str, body: object) -> Answer:

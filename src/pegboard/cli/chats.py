@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pegboard.cli.ask import on_own_storage
 from pegboard.cli.common import (
     FAILED,
     WRONG_CALL,
@@ -209,7 +210,7 @@ def _with_chats(config: Path | None, work: Callable[[Chats], Awaitable[dict[str,
         index = chat_index()
         chats = Chats(index, local_sources(exports=map(Path, settings.chats_exports)))
         try:
-            return (await caught(work(chats))).to_dict()
+            return (await caught(on_own_storage(work(chats)))).to_dict()
         finally:
             await chats.close()
             await index.close()

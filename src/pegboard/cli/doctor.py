@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from pegboard.cli.common import BAD_CONFIG, UNREACHED, ConfigOption, JsonOption, find_config, json_text, quiet_logs
+from pegboard.cli.common import (
+    BAD_CONFIG,
+    FAILED,
+    UNREACHED,
+    ConfigOption,
+    JsonOption,
+    find_config,
+    json_text,
+    quiet_logs,
+)
 from pegboard.cli.show import say
 
 if TYPE_CHECKING:
@@ -69,7 +78,8 @@ def _look(location: Location) -> tuple[list[Finding], int]:
         return [Finding("config", "error", str(exc), "mend the file at that place")], BAD_CONFIG
     findings += [Finding("config", "warning", remark) for remark in settings.remarks]
     findings += asyncio.run(_look_at_servers(settings))
-    return findings, UNREACHED if any(finding.level == "error" for finding in findings) else 0
+    wrong = {finding.about for finding in findings if finding.level == "error"}
+    return findings, FAILED if "storage" in wrong else UNREACHED if wrong else 0
 
 
 async def _look_at_servers(settings: Settings) -> list[Finding]:

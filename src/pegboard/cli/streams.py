@@ -9,26 +9,32 @@ from typing import TextIO
 
 
 class Output(io.TextIOWrapper):
-    """A text stream that goes on in silence when nobody reads it any more: `pegboard tools | head -1`."""
+    """A text stream that goes on in silence when nobody reads it any more: `pegboard tools | head -1`. Where it cannot
+    be written for another reason, as a full disk, that is said once."""
+
+    has_failed = False
 
     def write(self, text: str) -> int:
         """Write, or drop, a text."""
         try:
             return super().write(text)
-        except BrokenPipeError:
-            self._drop()
+        except OSError as exc:
+            self._drop(exc)
             return len(text)
 
     def flush(self) -> None:
         """Write, or drop, what is still in the buffer."""
         try:
             super().flush()
-        except BrokenPipeError:
-            self._drop()
+        except OSError as exc:
+            self._drop(exc)
             super().flush()
 
-    def _drop(self) -> None:
+    def _drop(self, reason: OSError) -> None:
         """From now on, and with what the buffer holds, into nothing."""
+        if not isinstance(reason, BrokenPipeError) and self is not sys.stderr:
+            self.has_failed = True
+            print(f"pegboard: the output cannot be written: {reason.strerror or reason}", file=sys.stderr, flush=True)
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, self.fileno())
         os.close(nothing)
@@ -43,6 +49,12 @@ def prepare_streams() -> None:
         sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)))
     sys.stdout = _output(sys.stdout, 1)
     sys.stderr = _output(sys.stderr, 2)
+
+
+def output_failed() -> bool:
+    """Whether something that was printed is lost, though somebody wanted it; what the buffer holds is written first."""
+    sys.stdout.flush()
+    return isinstance(sys.stdout, Output) and sys.stdout.has_failed
 
 
 def _fill_descriptors() -> None:

@@ -30,10 +30,13 @@ _ADVICE = {
     # A disk without room for the files beside the database is one as well.
     sqlite3.SQLITE_IOERR: "check the disk, and that it has room",
 }
+_ELSEWHERE = 'its folder cannot be made; choose another with PEGBOARD_STATE_DIR, or a file with "storage"'
 _ADVICE_OF_SYSTEM = {
     errno.ENOSPC: "make room on the disk",
     errno.EDQUOT: "make room on the disk",
     errno.EROFS: 'name a file elsewhere with "storage"',
+    errno.ENOENT: _ELSEWHERE,
+    errno.ENOTDIR: _ELSEWHERE,
 }
 
 
