@@ -244,3 +244,28 @@ def test_no_secret_is_left(secrets: set[str], rest: list[str]) -> None:
     text = "".join(piece + secret for piece, secret in zip(rest, sorted(secrets), strict=False))
     cleaned = Redactor.of(secrets).clean(text)
     assert not any(secret in cleaned for secret in secrets)
+
+
+@given(
+    secrets=st.sets(st.text("abX", min_size=2), min_size=1, max_size=4), text=st.text("abX "), most=st.integers(0, 30)
+)
+def test_a_text_can_be_cut_without_leaving_half_a_secret(secrets: set[str], text: str, most: int) -> None:
+    """What is left is how the whole text begins once it is clean, and a secret at the cut is gone with all of it."""
+    redactor = Redactor.of(secrets)
+    cut = redactor.clean(text, most)
+    assert redactor.clean(text).startswith(cut)
+    assert len(cut) >= min(most, len(redactor.clean(text[:most])))
+
+
+def test_no_more_is_looked_at_than_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server knows its own secrets, and can say them a million times."""
+    looked_at: list[int] = []
+    spans = Redactor._spans
+
+    def watched(self: Redactor, text: str) -> list[tuple[int, int]]:
+        looked_at.append(len(text))
+        return spans(self, text)
+
+    monkeypatch.setattr(Redactor, "_spans", watched)
+    assert Redactor.of(["aaaa"]).clean("a" * 2_000_000, 200) == "[redacted]"
+    assert looked_at == [204]

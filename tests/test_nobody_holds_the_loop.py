@@ -20,8 +20,10 @@ pytestmark = pytest.mark.anyio
 
 HOSTILE = HERE / "servers" / "hostile.py"
 # As events of a stream, and as lines of a pipe.
-MESSAGES = ["log flood", "progress flood", "no json", "pings", "batch", "nothing", "lists", "objects", "deep"]
-STREAMS = ["line ends", "packed line ends", "lines", "data lines", "empty events", "tiny chunks", "headers"]
+FLOODS = ["log flood", "progress flood", "no json", "pings", "batch", "nothing", "one id"]
+VALUES = ["lists", "objects", "deep", "many keys", "odd numbers", "wrong id"]
+MESSAGES = [*FLOODS, *VALUES]
+STREAMS = ["line ends", "packed line ends", "lines", "data lines", "empty events", "tiny chunks", "headers", "status"]
 ATTACKS = [
     *(("http", each) for each in STREAMS),
     *(("http", f"events:{each}") for each in MESSAGES),
@@ -34,7 +36,7 @@ ATTACKS = [
 LARGE_ATTACKS = [
     (transport, f"{kind}:{attack}")
     for transport, kind in (("http", "json"), ("http", "events"), ("stdio", "lines"))
-    for attack in ("large", "huge notification")
+    for attack in ("large", "huge notification", "huge error")
     if (kind, attack) != ("json", "huge notification")
 ]
 LARGE_LIMIT = 0.1

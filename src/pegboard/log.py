@@ -150,14 +150,23 @@ class Redactor:
         """A redactor for these secrets."""
         return cls(frozenset(spelling for secret in filter(None, secrets) for spelling in _spellings(secret)))
 
-    def clean(self, text: str) -> str:
-        """The text with every secret replaced, also where two of them overlap."""
+    def clean(self, text: str, most: int | None = None) -> str:
+        """The text with every secret replaced, also where two of them overlap.
+
+        With `most`, so many of its characters: a text is not cut before, since half a secret would not be known as one,
+        and not after, since somebody else's text may be long.
+        """
+        last = len(text) if most is None else min(most, len(text))
+        # A secret that begins before the cut is there in full.
+        text = text[: last + max(map(len, self.secrets), default=0)]
         parts: list[str] = []
         end = 0
         for start, stop in _merged(self._spans(text)):
+            if start >= last:
+                break
             parts += text[end:start], REDACTED
             end = stop
-        return "".join([*parts, text[end:]])
+        return "".join([*parts, text[end:last]])
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
         spans: list[tuple[int, int]] = []

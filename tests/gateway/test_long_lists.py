@@ -30,7 +30,7 @@ def hoard(how: str) -> Entry:
     ("how", "count", "reason"),
     [
         ("many", pages.MAX_ITEMS, "more than 10,000 items"),
-        ("pages", 2, "larger than 16,777,216 bytes"),
+        ("pages", 120, "larger than 16,777,216 bytes"),
         ("large", 9_000, None),
         ("broken", 0, None),
     ],

@@ -253,19 +253,89 @@ async def test_a_question_of_a_lost_server_is_not_answered(stage: Stage) -> None
     assert stage.reply("q1") is None
 
 
-async def test_two_questions_of_one_id_both_end_with_the_link() -> None:
-    """A server that uses an id twice at once leaves nothing behind here."""
+async def test_a_second_question_with_the_id_of_an_open_one_is_not_asked() -> None:
+    """Whatever were answered would be taken for the first one's answer; and so many tasks could not be counted."""
     async with opened() as stage:
         a = Client("a")
         await stage.call(a)
         before = asyncio.all_tasks()
-        for _ in range(2):
+        for _ in range(300):
             await stage.ask("q1")
         questions = asyncio.all_tasks() - before
-        assert len(questions) == 2
+        assert len(questions) == 1
+        assert not stage.link.lost.done()
         await stage.connection.close()
         await settle()
         assert all(task.done() for task in questions)
+
+
+async def test_a_server_with_too_many_open_questions_is_lost() -> None:
+    """Each of them is a task here, and a question to somebody."""
+    async with opened() as stage:
+        await stage.call(Client("a"))
+        for number in range(201):
+            await stage.ask(f"q{number}")
+        assert stage.link.lost.result() == "it asked more than 200 questions at once"
+
+
+# Messages that are refused before they are read
+
+MANY = ",".join(["[]"] * 40_000)
+
+
+async def deliver(stage: Stage, text: str) -> None:
+    """Let a text come in, step by step."""
+    for _ in stage.link.deliver_text(text.encode()):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("members", [f'"data":[{MANY}]', f'"data":"{"x" * 1_100_000}"'])
+async def test_a_notification_with_too_much_is_dropped(stage: Stage, members: str) -> None:
+    """Too many values, or too many bytes: nobody hears it, and the connection goes on."""
+    a = Client("a")
+    _, task = await stage.call(a)
+    with capture_logs() as logs:
+        await deliver(stage, f'{{"jsonrpc":"2.0","method":"notifications/message","params":{{{members}}}}}')
+    assert a.heard_of == []
+    assert [log["event"] for log in logs] == ["server.message.unreadable"]
+    assert not task.done()
+
+
+async def test_a_question_with_too_many_values_is_refused(stage: Stage) -> None:
+    """The server is told; a large picture in a few values is no reason."""
+    await stage.call(Client("a"))
+    await deliver(stage, f'{{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{{"x":[{MANY}]}}}}')
+    await settle()
+    reply = stage.reply("q1")
+    assert reply is not None
+    assert reply["error"]["code"] == -32600
+    assert "30,000 values" in reply["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "error", [f'{{"code":1,"message":"x","data":[{MANY}]}}', f'{{"code":1,"message":"{"x" * 1_100_000}"}}']
+)
+async def test_an_error_with_too_much_fails_its_call(stage: Stage, error: str) -> None:
+    """The call hears of it, in our words."""
+    _, task = await stage.call(Client("a"))
+    await deliver(stage, f'{{"jsonrpc":"2.0","id":1,"error":{error}}}')
+    with pytest.raises(ToolFailure, match="an error that cannot be read"):
+        await task
+
+
+async def test_a_long_answer_to_nobody_is_not_read(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its id shows that nobody waits for it."""
+    _, task = await stage.call(Client("a"))
+    monkeypatch.setattr("pegboard.exactjson.parse_in_steps", lambda text: pytest.fail("it was read"))
+    await deliver(stage, f'{{"jsonrpc":"2.0","id":99,"result":{{"x":[{MANY}]}}}}')
+    assert not task.done()
+
+
+async def test_a_long_answer_that_somebody_waits_for_is_read(stage: Stage) -> None:
+    """Results may have as many values as a message may."""
+    _, task = await stage.call(Client("a"))
+    await deliver(stage, f'{{"jsonrpc":"2.0","id":1,"result":{{"x":[{MANY}]}}}}')
+    assert len((await task)["x"]) == 40_000
 
 
 async def test_what_is_given_up_is_remembered_within_bounds(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

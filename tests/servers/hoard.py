@@ -20,8 +20,8 @@ def page(how: str, cursor: int) -> str:
         case "many":
             tools = ",".join(tool(number) for number in range(60_000))
         case "pages":
-            tools, more = tool(cursor, "x" * 6 * MB), f',"nextCursor":"{cursor + 1}"'
-            return f'"tools":[{tools}]{more}'
+            tools = ",".join(tool(60 * cursor + number, "x" * (MB // 10)) for number in range(60))
+            return f'"tools":[{tools}],"nextCursor":"{cursor + 1}"'
         case "nothing":
             tools = ",".join(["{}"] * (10 * MB))
         case "large":

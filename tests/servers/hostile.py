@@ -53,6 +53,26 @@ def bodies(attack: str, request_id: Any) -> Iterator[bytes]:
         case "huge notification":
             yield notification("notifications/message", level="info", data="x" * (20 * MB))
             yield done
+        case "huge error":
+            yield b'{"jsonrpc":"2.0","id":%d,"error":{"code":1,"message":"%b"}}' % (request_id, b"x" * (20 * MB))
+        case "many keys":
+            yield b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":{%b}}}' % (
+                b",".join(b'"k%d":1' % number for number in range(490_000))
+            )
+            yield done
+        case "odd numbers":
+            yield (
+                b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":["\\ud800",%b]}}'
+                % (b",".join([b"1e5"] * 490_000))
+            )
+            yield done
+        case "wrong id":
+            yield result(987654, b'{"x":[' + b",".join([b"[]"] * 300_000) + b"]}")
+            yield done
+        case "one id":
+            for _ in range(20_000):
+                yield b'{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"?"}}'
+            yield done
         case "log flood":
             for _ in range(30_000):
                 yield notification("notifications/message", level="info", data="x")
@@ -128,6 +148,9 @@ class Handler(BaseHTTPRequestHandler):
         match kind:
             case "json":
                 self._send(200, "application/json", b"".join(bodies(how, request_id)))
+            case "status":
+                error = b'{"error":{"code":1,"message":"x","data":[%b]}}' % b",".join([b"[]"] * (10 * MB))
+                self._send(400, "application/json", error)
             case "line ends":
                 self._send(200, "text/event-stream", b"\n" * (8 * MB) + done)
             case "packed line ends":

@@ -17,6 +17,7 @@ from pegboard.servers.wires.cookies import Cookies
         ("a={json: [1]}", "a={json: [1]}"),
         ("ü=ö", "ü=ö"),
         ("  a = 1 ", "a=1"),
+        ("a=1; expires=Mon, 01 Jan 99999999 00:00:00 GMT", "a=1"),
         ("a", None),
         ("=1", None),
         ("a=" + "x" * 5000, None),

@@ -18,6 +18,8 @@ from pegboard.servers.pages import _ttl
         (b"true", None, None),
         (b'"1000"', 2.0, 2.0),
         (None, 2.0, 2.0),
+        (b"1" + b"0" * 400, None, 365 * 86_400),
+        (b"1e300", None, 365 * 86_400),
     ],
 )
 def test_the_shortest_time_of_all_pages_counts(said: bytes | None, before: float | None, seconds: float | None) -> None:

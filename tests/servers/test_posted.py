@@ -84,6 +84,8 @@ async def staged(script: Script | bytes, **settings: Any) -> AsyncGenerator[Stag
 def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "_RESUME_PAUSE", 0.0)
     monkeypatch.setattr(http, "_SHORTEST_PAUSE", 0.0)
+    # On a busy machine a stream may take a while to end.
+    monkeypatch.setattr(posted, "_LAST_WORDS", 20.0)
 
 
 WAYS = {
@@ -133,6 +135,26 @@ async def test_an_error_is_passed_on() -> None:
         with pytest.raises(RpcError) as caught:
             await stage.put()
         assert (caught.value.code, caught.value.message, caught.value.data) == (-32602, "no", [1])
+
+
+@pytest.mark.parametrize("way", ["put", "fully"])
+@pytest.mark.parametrize("size", [1_000, 70_000])
+async def test_the_error_in_a_refusal_is_read_if_it_is_short(way: str, size: int) -> None:
+    """A long one is not even parsed: the status says enough."""
+    error = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"%b"}}' % (b"x" * size)
+    head = b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(error)
+    async with staged(head + error) as stage:
+        with pytest.raises(RpcError if size < 65_536 else WrongStatus):
+            await getattr(stage, way)()
+
+
+async def test_a_long_batch_brings_its_answer() -> None:
+    """Message by message; what is no message in it is left out."""
+    answer = b'{"jsonrpc":"2.0","id":1,"result":{"a":1}}'
+    batch = b"[%b,[1],%b%b]" % (NEWS, b"{}," * 30_000, answer)
+    async with staged(ok(batch, JSON)) as stage:
+        assert await stage.put() in ({"a": 1}, b'{"a":1}')
+        assert stage.heard == ["news of 1"]
 
 
 USELESS = {

@@ -55,6 +55,37 @@ class Answer(msgspec.Struct, forbid_unknown_fields=True):
     error: Raw | UnsetType = UNSET
 
 
+class Envelope(msgspec.Struct):
+    """Any message, as far as it shows what it is."""
+
+    id: Raw | UnsetType = UNSET
+    method: Raw | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+
+    @property
+    def is_result(self) -> bool:
+        """Whether it is an answer, and no error."""
+        return self.method is UNSET and self.result is not UNSET
+
+    @property
+    def is_question(self) -> bool:
+        """Whether an answer is expected."""
+        return self.method is not UNSET and self.id is not UNSET
+
+    @property
+    def number(self) -> int | None:
+        """The number of the request that it answers."""
+        number = bytes(self.id) if isinstance(self.id, Raw) and self.method is UNSET else b""
+        return int(number) if number.isdigit() and len(number) <= 18 else None
+
+    @property
+    def question_id(self) -> object:
+        """The id that an answer has to have."""
+        return exactjson.parse(bytes(self.id)) if isinstance(self.id, Raw) else None
+
+
+_batches = msgspec.json.Decoder(list[Raw])
+_envelopes = msgspec.json.Decoder(Envelope)
 _requests = msgspec.json.Decoder(Request)
 _call_params = msgspec.json.Decoder(CallParams)
 _list_params = msgspec.json.Decoder(ListParams)
@@ -71,6 +102,22 @@ def request(text: bytes) -> Request | None:
     if bytes(opened.jsonrpc) != _VERSION or not is_request_id(bytes(opened.id)) or not _is_text(text):
         return None
     return opened if _is_read_by_all(text) else None
+
+
+def envelope(text: bytes) -> Envelope | None:
+    """What a text shows of itself; `None` if it is no object, or no JSON."""
+    try:
+        return _envelopes.decode(text)
+    except _UNREADABLE:
+        return None
+
+
+def batch(text: bytes) -> list[Raw] | None:
+    """The messages of a batch; `None` if it is none."""
+    try:
+        return _batches.decode(text)
+    except _UNREADABLE:
+        return None
 
 
 def call_params(params: Raw | UnsetType) -> CallParams | None:

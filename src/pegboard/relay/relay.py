@@ -205,7 +205,7 @@ class Relay:
             await server.notify(caller.session, method, params)
         except ToolFailure as exc:
             logger().debug(
-                "client.notification.dropped", method=method, reason=server.spec.redactor.clean(str(exc))[:200]
+                "client.notification.dropped", method=method, reason=server.spec.redactor.clean(str(exc), 200)
             )
 
     async def subscribe(self, uri: object, caller: Caller, listener: Listener) -> Callable[[], None]:

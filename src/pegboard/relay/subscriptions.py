@@ -88,7 +88,7 @@ class Subscriptions:
                 logger().debug(
                     "server.unsubscribe.failed",
                     server=subscribed.server.name,
-                    reason=subscribed.server.spec.redactor.clean(str(exc))[:200],
+                    reason=subscribed.server.spec.redactor.clean(str(exc), 200),
                 )
 
     def _own(self, work: Any) -> None:

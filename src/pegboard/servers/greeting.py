@@ -27,6 +27,8 @@ from pegboard.version import CLIENT_INFO
 # A server that does not answer a question it does not know is asked in the old way as well, after this long.
 SILENCE = 3.0
 # These statuses say "not like this" to the question for the era. Others (5xx, 401) say nothing of it.
+# Characters of what a server says about its use.
+_MAX_INSTRUCTIONS = 64 * 1024
 _NOT_MODERN = frozenset({400, 404, 405, 406, 415, 422, 501})
 
 
@@ -155,4 +157,4 @@ def _object(answer: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 def _text(answer: Message) -> str | None:
     value = answer.get("instructions")
-    return value if isinstance(value, str) and value.strip() else None
+    return value[:_MAX_INSTRUCTIONS] if isinstance(value, str) and value.strip() else None

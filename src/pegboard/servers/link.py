@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -33,11 +33,13 @@ REQUEST_CANCELLED = -32800
 _LONGEST = 10
 _MAX_GIVEN_UP = 1000
 # Questions of a server that wait for their answers.
-_MAX_QUESTIONS = 1000
+_MAX_QUESTIONS = 200
+# An error is a sentence, and what else a server needs to say by itself is not a document.
+MAX_ERROR_TEXT = 64 * 1024
 # Log lines and words of progress: so many at once, so many a second after that; and log lines of ours about a server.
 _CHATTER_BURST, _CHATTER_RATE = 2000, 500
 _COMPLAINT_BURST, _COMPLAINT_RATE = 5, 0.1
-INTERNAL_ERROR = -32603
+INTERNAL_ERROR, INVALID_REQUEST = -32603, -32600
 
 _ID_FIRST = re.compile(rb'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*"?(\d+)')
 _ID_LAST = re.compile(rb'"id"\s*:\s*"?(\d+)"?\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*$')
@@ -200,8 +202,7 @@ class Link:
 
     def excerpt(self, said: object) -> str:
         """What may be logged of what a server said: without its secrets, and not all of a long text."""
-        # Cleaned before it is cut: half a secret would not be known as one.
-        return self._redactor.clean(str(said))[:200]
+        return self._redactor.clean(str(said), 200)
 
     async def request(
         self,
@@ -331,6 +332,12 @@ class Link:
                 return
         if self._verbatim and self.settle_verbatim(text):
             return
+        if len(text) > large.SURELY_FEW:
+            if (batch := envelope.batch(text)) is not None:
+                yield from self._deliver_batch(batch, origin)
+                return
+            if (yield from self._refuse_unread(text)):
+                return
         try:
             message = yield from exactjson.parse_in_steps(text)
         except exactjson.NotJson as exc:
@@ -345,6 +352,37 @@ class Link:
                     "server.message.failed", server=self.label, error=self.excerpt(f"{type(exc).__name__}: {exc}")
                 )
             yield
+
+    def _deliver_batch(self, batch: list[envelope.Raw], origin: int | None) -> Iterator[None]:
+        """A long batch is not read at once: each message in it may be long."""
+        for text in map(bytes, batch):
+            if text.startswith(b"{"):
+                yield from self.deliver_text(text, origin)
+            else:
+                self.garbled(b"", b"", "a message that is no JSON object")
+            yield
+
+    def _refuse_unread(self, text: bytes) -> Generator[None, None, bool]:
+        """Refuse a long message that nobody waits for, before it is made into objects: that takes long."""
+        opened = envelope.envelope(text)
+        if opened is not None and opened.is_result:
+            if opened.number is None or self.waits_for(opened.number):
+                return False
+            self._settle({"id": opened.number})
+            return True
+        reason = f"it has {len(text):,} bytes; the limit is {LARGE:,}" if len(text) > LARGE else None
+        # What a server asks a model may have pictures in it.
+        if reason is None or (opened is not None and opened.is_question):
+            reason = yield from large.fault(text, large.MAX_VALUES_OF_OTHERS)
+        if reason is None:
+            return False
+        if opened is not None and opened.is_question:
+            self._refuse_question(opened.question_id, f"the question cannot be read: {reason}")
+        elif opened is not None and opened.number is not None:
+            self.fail(opened.number, broken_answer(self.label, f"an error that cannot be read: {reason}"))
+        else:
+            self.garbled(b"", b"", reason)
+        return True
 
     def settle_verbatim(self, text: bytes, request_id: int | None = None) -> bool:
         """Hand a result on as it is to a request that wants it so; anything else is for the general way.
@@ -457,18 +495,32 @@ class Link:
         return False
 
     def _answer(self, message: Message, method: str, origin: int | None) -> None:
+        async def answer() -> Message:
+            return {} if method == "ping" else await self.on_request(method, _params(message), origin)
+
+        self._begin_reply(message["id"], method, answer)
+
+    def _refuse_question(self, request_id: Any, reason: str) -> None:
+        async def refuse() -> Message:
+            raise RpcError(INVALID_REQUEST, reason)
+
+        if isinstance(request_id, (str, int)):
+            self._begin_reply(request_id, "", refuse)
+
+    def _begin_reply(self, request_id: Any, method: str, answer: Callable[[], Awaitable[Message]]) -> None:
         if len(self._answering) >= _MAX_QUESTIONS:
             self.lose(f"it asked more than {_MAX_QUESTIONS:,} questions at once")
-            return
-        request_id = message["id"]
-        task = asyncio.get_running_loop().create_task(self._reply(request_id, method, _params(message), origin))
-        self._answering[request_id] = task
-        task.add_done_callback(lambda _: self._answering.pop(request_id, None))
+        elif request_id in self._answering:
+            # An answer of any kind would be taken for that of the question that is open.
+            self.garbled(b"", b"", "a question with the id of one that is still open")
+        else:
+            task = self._answering[request_id] = self._loop.create_task(self._reply(request_id, method, answer))
+            task.add_done_callback(lambda _: self._answering.pop(request_id, None))
 
-    async def _reply(self, request_id: Any, method: str, params: Params, origin: int | None) -> None:
+    async def _reply(self, request_id: Any, method: str, answer: Callable[[], Awaitable[Message]]) -> None:
         reply: Message = {"jsonrpc": "2.0", "id": request_id}
         try:
-            reply["result"] = {} if method == "ping" else await self.on_request(method, params, origin)
+            reply["result"] = await answer()
         except RpcError as exc:
             reply["error"] = {"code": exc.code, "message": exc.message}
             if exc.data is not None:
@@ -536,6 +588,6 @@ def rpc_error(error: Message) -> RpcError:
     code, message = error.get("code"), error.get("message")
     return RpcError(
         code if isinstance(code, int) and not isinstance(code, bool) else INTERNAL_ERROR,
-        message if isinstance(message, str) else "the server gave no message",
+        message[:MAX_ERROR_TEXT] if isinstance(message, str) else "the server gave no message",
         error.get("data"),
     )

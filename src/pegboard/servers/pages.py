@@ -5,9 +5,9 @@ A page is scanned before anything is made of it. What is beyond the limits is ne
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from typing import Any
+
+import msgspec
 
 from pegboard import exactjson
 from pegboard.log import logger
@@ -20,10 +20,13 @@ from pegboard.servers.link import broken_answer
 # Limits of one list of one server, over all of its pages.
 MAX_ITEMS = 10_000
 MAX_BYTES = 16 * 2**20
+# And of one item, which is read, checked and written in one step each.
+MAX_ITEM_BYTES = 256 * 1024
+MAX_ITEM_VALUES = 5000
 _MAX_CURSOR = 65_536
-_BLANKS = " \t\r\n"
+_LONGEST_TTL = 365 * 86_400
 
-_scan = json.JSONDecoder().raw_decode
+_items = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class Pages:
@@ -32,8 +35,9 @@ class Pages:
     def __init__(self, label: str, method: str, key: str) -> None:
         self.items: list[Any] = []
         self.ttl: float | None = None
-        # Why the rest is left out, if it is.
+        # Why something is left out, if it is; and whether that is all of the rest.
         self.cut: str | None = None
+        self._has_ended = False
         self._label, self._method, self._key = label, method, key
         self._size = 0
         self._cursors: set[str] = set()
@@ -51,25 +55,30 @@ class Pages:
         if self._size > MAX_BYTES:
             self.end_large()
             return None
-        await self._read(page.decode())
+        await self._read(page)
         self.ttl = _ttl(members.get("ttlMs"), self.ttl)
         return self._next(members.get("nextCursor"))
 
-    async def _read(self, page: str) -> None:
+    async def _read(self, page: bytes) -> None:
         try:
-            for item in _items(page):
-                if len(self.items) == MAX_ITEMS:
-                    self._end(f"it has more than {MAX_ITEMS:,} items")
-                    return
-                self.items.append(item)
-                if self._pace.is_over:
-                    await self._pace.rest()
-        except (ValueError, RecursionError):
-            # Nested too deeply, or a number of thousands of digits: where it ends is not known, either.
+            items = _items.decode(page)
+        except (msgspec.DecodeError, RecursionError):
+            # Nested too deeply: where an item ends is not known, either.
             self._end("the next one cannot be read")
+            return
+        for text in map(bytes, items):
+            if len(self.items) == MAX_ITEMS:
+                self._end(f"it has more than {MAX_ITEMS:,} items")
+                return
+            if (reason := _excess(text)) is None:
+                self.items.append(_parsed(text))
+            else:
+                self._leave_out(reason)
+            if self._pace.is_over:
+                await self._pace.rest()
 
     def _next(self, text: bytes | None) -> str | None:
-        if self.cut is not None or text is None or len(text) > _MAX_CURSOR:
+        if self._has_ended or text is None or len(text) > _MAX_CURSOR:
             return None
         cursor = exactjson.parse(text)
         if cursor is None or cursor == "":
@@ -90,26 +99,30 @@ class Pages:
             raise broken_answer(self._label, f"a {self._method} that is too much: {reason}")
         self._end(reason)
 
+    def _leave_out(self, reason: str) -> None:
+        if self.cut is None:
+            self.cut = f"the list of {self._key} lacks number {len(self.items) + 1:,}: {reason}"
+            logger().warning("catalog.list.cut", serverName=self._label, method=self._method, reason=self.cut)
+
     def _end(self, reason: str) -> None:
+        self._has_ended = True
         self.cut = f"the list of {self._key} is cut after {len(self.items):,} items: {reason}"
         logger().warning("catalog.list.cut", serverName=self._label, method=self._method, reason=self.cut)
 
 
-def _items(page: str) -> Iterator[Any]:
-    """The items of a list whose text is known to be JSON; one that cannot be read is `None`, which is no item."""
-    place, end = 1, len(page)
-    while place < end:
-        if page[place] in _BLANKS or page[place] == ",":
-            place += 1
-            continue
-        if page[place] == "]":
-            return
-        start = place
-        _, place = _scan(page, start)
-        yield _parsed(page[start:place])
+def _excess(text: bytes) -> str | None:
+    """What an item has too much of."""
+    if len(text) > MAX_ITEM_BYTES:
+        return f"it is larger than {MAX_ITEM_BYTES:,} bytes"
+    if text.count(b",") + text.count(b"[") + text.count(b"{") <= MAX_ITEM_VALUES:
+        return None
+    counter = exactjson.ValueCounter()
+    counter.feed(text)
+    return f"it has more than {MAX_ITEM_VALUES:,} values" if counter.values > MAX_ITEM_VALUES else None
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: bytes) -> Any:
+    """An item; one that cannot be read is `None`, which is no item."""
     try:
         return exactjson.parse(text)
     except exactjson.NotJson:
@@ -125,4 +138,5 @@ def _ttl(text: bytes | None, before: float | None) -> float | None:
     ttl = None if text is None or len(text) > _MAX_CURSOR else exactjson.parse(text)
     if isinstance(ttl, bool) or not isinstance(ttl, (int, float)) or ttl <= 0:
         return before
-    return ttl / 1000 if before is None else min(before, ttl / 1000)
+    seconds = min(ttl, _LONGEST_TTL * 1000) / 1000
+    return seconds if before is None else min(before, seconds)

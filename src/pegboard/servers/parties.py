@@ -94,7 +94,7 @@ class Parties:
         # What has asked a second question before the first was answered.
         self._asking_on: set[str] = set()
         self._unplaced: dict[_Unplaced, None] = {}
-        self._waiting: list[asyncio.Future[None]] = []
+        self._waiting: dict[asyncio.Future[None], None] = {}
 
     @contextlib.asynccontextmanager
     async def admitted(self, party: Party, subject: str) -> AsyncGenerator[Presence]:
@@ -323,17 +323,16 @@ class Parties:
     async def _change(self, limit: float) -> None:
         """Wait until somebody came, left or asked, or until the time is over."""
         change: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(change)
+        self._waiting[change] = None
         try:
             await asyncio.wait({change}, timeout=limit)
         finally:
-            if change in self._waiting:
-                self._waiting.remove(change)
+            self._waiting.pop(change, None)
 
     def _wake(self) -> None:
         if not self._waiting:
             return
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = self._waiting, {}
         for change in waiting:
             if not change.done():
                 change.set_result(None)

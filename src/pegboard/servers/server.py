@@ -29,6 +29,8 @@ from pegboard.servers.wires.stdio import StdioWire
 _STEADY = 30.0
 _LEVEL_PATIENCE = 1.0
 _SHORTEST_PAUSE = 0.1
+# Characters of what went wrong, which may be in a server's own words.
+_LONGEST_REASON = 16 * 1024
 # So many client sessions can have a connection of their own to one server.
 MOST_SESSIONS = 64
 # A shared connection serves clients of every kind; which of them can be asked what is told question by question.
@@ -688,7 +690,7 @@ class Server:
             self._watcher.state_changed(self)
 
     def _clean(self, text: str) -> str:
-        return self.spec.redactor.clean(text)
+        return self.spec.redactor.clean(text, _LONGEST_REASON)
 
     def _cleaned(self, failure: ToolFailure) -> ToolFailure:
         """The same failure without anything secret in its words."""

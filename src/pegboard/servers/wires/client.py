@@ -268,6 +268,18 @@ async def read_body(response: Answered, label: str) -> bytes:
     return b"".join(parts)
 
 
+async def read_start(response: Answered, most: int) -> bytes:
+    """The body as far as a little more than so many bytes: enough to see that it is longer."""
+    parts: list[bytes] = []
+    size = 0
+    async for part in response.aiter_bytes():
+        size += len(part)
+        gather(parts, part)
+        if size > most:
+            break
+    return b"".join(parts)
+
+
 def media_type(headers: Mapping[str, str]) -> str:
     """The body's media type, without parameters."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -44,5 +44,9 @@ def _is_over(attributes: list[str]) -> bool:
         said[name.strip().lower()] = value.strip()
     if (age := said.get("max-age", "")).removeprefix("-").isdecimal():
         return age.startswith("-") or not age.strip("0")
-    until = parsedate_tz(said.get("expires", ""))
-    return until is not None and mktime_tz(until) <= time.time()
+    try:
+        until = parsedate_tz(said.get("expires", ""))
+        return until is not None and mktime_tz(until) <= time.time()
+    except (ValueError, OverflowError):
+        # A date that no clock will ever show.
+        return False

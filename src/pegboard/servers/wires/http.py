@@ -20,7 +20,7 @@ from pegboard.protocol.eras import LATEST_MODERN
 from pegboard.protocol.headers import request_headers
 from pegboard.servers.events import EventStream, EventTooLarge
 from pegboard.servers.limit import Limit
-from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, Message, RpcError, broken_answer, rpc_error
+from pegboard.servers.link import MAX_ERROR_TEXT, MAX_MESSAGE_BYTES, Link, Message, RpcError, broken_answer, rpc_error
 from pegboard.servers.wires.client import (
     Answered,
     DirectClient,
@@ -33,6 +33,7 @@ from pegboard.servers.wires.client import (
     make_client,
     media_type,
     read_body,
+    read_start,
 )
 from pegboard.servers.wires.http1 import Broken
 from pegboard.servers.wires.posted import Posted, deliver_body
@@ -173,7 +174,7 @@ class HttpWire:
         return headers
 
     async def _refused(self, response: Answered, request_id: int | None) -> None:
-        body = await read_body(response, self._label)
+        body = await read_start(response, MAX_ERROR_TEXT)
         raise self.refusal(response.status_code, body, response.headers, is_request=request_id is not None)
 
     def refusal(
@@ -311,6 +312,8 @@ def _pause(stream: EventStream) -> float:
 
 
 def _error_in(body: bytes) -> RpcError | None:
+    if len(body) > MAX_ERROR_TEXT:
+        return None
     try:
         message = exactjson.parse_object(body)
     except exactjson.NotJson:

@@ -12,7 +12,7 @@ from pegboard.servers import large
 from pegboard.servers.backlog import work_off
 from pegboard.servers.events import EventStream, EventTooLarge
 from pegboard.servers.lines import gather
-from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, broken_answer
+from pegboard.servers.link import MAX_ERROR_TEXT, MAX_MESSAGE_BYTES, Link, broken_answer
 from pegboard.servers.wires.client import Moved, Unreachable, media_type
 from pegboard.servers.wires.http1 import Broken, Exchange
 
@@ -75,7 +75,8 @@ class Posted:
         if self._stream is not None:
             return self._read(self._stream, part)
         self._size += len(part)
-        gather(self._parts, part)
+        if self._status < 300 or self._size - len(part) <= MAX_ERROR_TEXT:
+            gather(self._parts, part)
         if self._size > MAX_MESSAGE_BYTES:
             self._fail(broken_answer(self._label, f"larger than {MAX_MESSAGE_BYTES:,} bytes"))
         return ()
@@ -147,15 +148,15 @@ class Posted:
 
 def deliver_body(link: Link, label: str, body: bytes, request_id: int) -> Iterator[None]:
     """Take a whole body, which has to bring the answer to its request; in small steps."""
-    if len(body) > LARGE:
-        if link.refuse_large(body):
-            return
-        if (reason := (yield from large.fault(body))) is not None:
-            raise broken_answer(label, reason)
-    if link.settle_verbatim(body):
-        if link.waits_for(request_id):
-            raise broken_answer(label, NOT_ANSWERED)
-        return
+    if len(body) > large.SURELY_FEW:
+        yield from link.deliver_text(body, request_id)
+    elif not link.settle_verbatim(body):
+        yield from _read(link, label, body, request_id)
+    if link.waits_for(request_id):
+        raise broken_answer(label, NOT_ANSWERED)
+
+
+def _read(link: Link, label: str, body: bytes, request_id: int) -> Iterator[None]:
     try:
         message = yield from exactjson.parse_in_steps(body)
     except exactjson.NotJson as exc:
@@ -163,5 +164,3 @@ def deliver_body(link: Link, label: str, body: bytes, request_id: int) -> Iterat
     for single in exactjson.as_list(message) or [message]:
         link.deliver(single, request_id)
         yield
-    if link.waits_for(request_id):
-        raise broken_answer(label, NOT_ANSWERED)
