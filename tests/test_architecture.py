@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "pegboard"
 LAYERS: tuple[tuple[str, ...], ...] = (
     (
         *("version", "result", "names", "jsonc", "exactjson", "docstrings", "log", "metrics", "pace"),
-        *("telemetry", "terminal"),
+        *("telemetry", "terminal", "normalization"),
     ),
     ("config", "tool", "function_tool", "protocol", "retries"),
     ("view", "storage", "formats"),
@@ -76,6 +76,17 @@ def test_the_sdk_is_known_to_the_protocol_package_and_its_front_alone(file: Path
     if room_of(file) in {"protocol", "front"}:
         return
     assert not {module for module in imported(file) if module == "mcp" or module.startswith("mcp.")}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_unicode_is_normalized_in_one_place(file: Path) -> None:
+    """Python's own function takes quadratic time for what others may write."""
+    if room_of(file) == "normalization":
+        return
+    own = {"normalize", "is_normalized"}
+    assert not {f"unicodedata.{name}" for name in own} & imported(file)
+    used = (node for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.Attribute))
+    assert not {ast.unparse(node) for node in used if node.attr in own}
 
 
 def test_every_module_says_in_its_first_line_what_it_is_for() -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import time
 from random import Random
 
 import pytest
@@ -315,6 +316,18 @@ def test_no_more_than_asked_for(limit: int) -> None:
 def test_three_are_offered_unless_told_otherwise() -> None:
     """A message offers three names."""
     assert len(nearest("tool_x", [f"tool_{letter}" for letter in "abcdef"])) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "known"), [("a" * 90, "a" * 80), ("ab" * 45, "ba" * 40), ("abcdefgh" * 8, "hgfedcba" * 7)]
+)
+def test_names_are_compared_as_far_as_that_is_quick(name: str, known: str) -> None:
+    """To compare two takes quadratic time: with a thousand that are all alike it would be seconds."""
+    names = [f"{known}{number:03}" for number in range(1_000)]
+    before = time.thread_time()
+    nearest(name, names)
+    assert time.thread_time() - before < 0.3
+    assert nearest("a" * 1_000_000, ["a" * 999_999]) == []
 
 
 def test_a_known_name_is_nearest_to_itself() -> None:

@@ -1,4 +1,4 @@
-"""Whatever a server sends, nobody holds the event loop: no callback takes long, and other clients are served."""
+"""Whatever a server or a client sends, nobody holds the event loop: no callback takes long, and others are served."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Generator, Mapping
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -108,4 +108,67 @@ request = urllib.request.Request(sys.argv[1], sys.argv[3].encode(), json.loads(s
 with urllib.request.urlopen(request, timeout=100) as response:
     while response.read(1000000):
         pass
+"""
+
+
+# Combining marks in an order that they do not stay in, and the character that becomes 18 when it is decomposed.
+MARKS, PHRASE = "a" + "\u0301\u0316" * 20_000, "\ufdfa" * 200_000
+CLIENTS_ATTACKS: dict[str, tuple[str, Any]] = {
+    "a notification of marks": ("notifications/" + MARKS, None),
+    "a server of marks": ("tools/list", {"_meta": {"pegboard/server": MARKS * 10}}),
+    "a prompt of marks": ("prompts/get", {"name": MARKS * 10}),
+    "a query of marks": ("tool_find", {"query": MARKS}),
+    "a query of phrases": ("tool_find", {"query": PHRASE[:20_000]}),
+    "a question of marks": ("memory_search", {"query": MARKS}),
+    "keywords of marks": ("memory_fulltext_search", {"keywords": [MARKS]}),
+    "a text of marks": ("memory_add", {"key": "marks", "text": f"note {MARKS * 4}"}),
+    "a text of phrases": ("memory_add", {"key": "phrases", "text": f"note {PHRASE[:199_000]}"}),
+    "a memory of marks": ("memory_search", {"query": "remembered"}),
+}
+
+
+@pytest.mark.parametrize("attack", CLIENTS_ATTACKS)
+async def test_others_are_served_during_a_clients_attack(attack: str, tmp_path: Path) -> None:
+    """One message of a few hundred kilobytes costs its sender what it costs."""
+    named, arguments = CLIENTS_ATTACKS[attack]
+    is_method = "/" in named
+    message = {"method": named} if is_method else {"method": "tools/call"}
+    params = arguments if is_method else {"name": named, "arguments": arguments}
+    body = {"jsonrpc": "2.0", **({} if params is None else {"id": 77, "params": params}), **message}
+    own = {"toolsets": ["discovery", "memory"], "storage": f"sqlite:{tmp_path / 'own.db'}"}
+    async with (
+        open_gateway(tmp_path, {"good": toy(tools=["echo"])}, **own) as gateway,
+        http_client(gateway.mcp, listen=False) as caller,
+        http_client(gateway.mcp, listen=False) as other,
+    ):
+        await other.until_listed(lambda names: {"good__echo", "memory_add"} <= names)
+        await other.call("good__echo", {})
+        await other.call("tool_find", {"query": "echo"})
+        text = f"remembered {MARKS * 4}" if attack == "a memory of marks" else "remembered"
+        await other.call("memory_add", {"key": "known", "text": text})
+        await other.call("memory_search", {"query": "known"})
+        with loopwatch() as watch:
+            headers = cast("HttpWire", caller.link.wire)._session_headers()
+            served = await served_during(_post(gateway.mcp, headers, body), lambda: other.call("good__echo", {}))
+    assert served > 1
+    watch.check()
+
+
+async def _post(url: str, headers: Mapping[str, str], body: Mapping[str, Any]) -> None:
+    """Send a message from another process, whatever the answer is."""
+    headers = {**headers, "accept": "application/json, text/event-stream", "content-type": "application/json"}
+    command = [sys.executable, "-I", "-S", "-c", POSTER, url, json.dumps(headers)]
+    process = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.PIPE)
+    await process.communicate(json.dumps(body, ensure_ascii=False).encode())
+    assert process.returncode == 0
+
+
+POSTER = """
+import json, sys, urllib.error, urllib.request
+request = urllib.request.Request(sys.argv[1], sys.stdin.buffer.read(), json.loads(sys.argv[2]))
+try:
+    with urllib.request.urlopen(request, timeout=100) as response:
+        response.read()
+except urllib.error.HTTPError as refused:
+    refused.read()
 """

@@ -10,14 +10,25 @@ import difflib
 import hashlib
 import re
 import unicodedata
+from bisect import insort
 from collections.abc import Collection
+
+from pegboard.normalization import normalize
 
 SEPARATOR = "__"
 MAX_NAMESPACE = 128
+# Of a longer name of a server, the beginning and a digest.
+_MAX_NAME = 200
+# To compare two names takes as many steps as the product of their lengths, at worst. So a longer name is like no other,
+# and of those that may be like one so many are compared as take these steps.
+_MAX_COMPARED, _MOST_STEPS = 100, 100_000
+_CLOSE = 0.6
 _SNAKE = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 _BOARD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _STRANGE = re.compile(r"[^a-zA-Z0-9_-]")
 _DIGEST_LENGTH = 8
+# What likeness counts that is only in the tool's own name.
+_TAIL = 0.95
 _UNSEEN = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
 
 
@@ -28,9 +39,11 @@ def is_snake_case(name: str) -> bool:
 
 def fold_server_name(name: str) -> str:
     """The snake_case form of a server's name, stable; `GitHub-Docs` becomes `github_docs`."""
+    if len(name) > _MAX_NAME:
+        name = f"{name[:_MAX_NAME]} {_digest(name)}"
     if is_snake_case(name):
         return name
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    plain = normalize("NFKD", name).encode("ascii", "ignore").decode()
     folded = re.sub(r"[^a-z0-9]+", "_", plain.lower()).strip("_")
     # A name in a script without an ASCII form still needs one of its own.
     return folded or f"server_{_digest(name)}"
@@ -79,14 +92,21 @@ def is_board_name(name: str) -> bool:
 
 def nearest(name: str, known: Collection[str], limit: int = 3) -> list[str]:
     """The known names most like `name`, best first."""
-    lowered = name.lower()
-    tails = {candidate: candidate.partition(SEPARATOR)[2] or candidate for candidate in known}
-    wanted_tail = tails.get(name) or (lowered.partition(SEPARATOR)[2] or lowered)
-    scored = (
-        (max(_likeness(lowered, candidate.lower()), _likeness(wanted_tail, tail.lower()) * 0.95), candidate)
-        for candidate, tail in tails.items()
-    )
-    good = sorted(((score, candidate) for score, candidate in scored if score >= 0.6), key=lambda p: (-p[0], p[1]))
+    if len(name) > _MAX_COMPARED:
+        return []
+    whole, tail = _Likeness(name.lower()), _Likeness(_tail(name).lower())
+    short = [candidate for candidate in known if len(candidate) <= _MAX_COMPARED]
+    may_be = ((max(whole.bound(each), tail.bound(_tail(each)) * _TAIL), each) for each in short)
+    good: list[tuple[float, str]] = []
+    steps = 0
+    for most, candidate in sorted((-most, each) for most, each in may_be if most >= _CLOSE):
+        # The rest is no closer than these.
+        if steps > _MOST_STEPS or (0 < limit <= len(good) and good[limit - 1] <= (most, candidate)):
+            break
+        steps += len(name) * len(candidate)
+        score = max(whole.ratio(candidate), tail.ratio(_tail(candidate)) * _TAIL)
+        if score >= _CLOSE:
+            insort(good, (-score, candidate))
     return [candidate for _, candidate in good[:limit]]
 
 
@@ -110,12 +130,27 @@ def _is_slip(a: str, b: str) -> bool:
     return swapped or True in rests
 
 
-def _likeness(a: str, b: str) -> float:
-    matcher = difflib.SequenceMatcher(None, a, b)
-    # The two upper bounds are cheap and rule out almost every candidate among thousands.
-    if matcher.real_quick_ratio() < 0.6 or matcher.quick_ratio() < 0.6:
-        return 0.0
-    return matcher.ratio()
+def _tail(name: str) -> str:
+    """What a server calls its tool."""
+    return name.partition(SEPARATOR)[2] or name
+
+
+class _Likeness:
+    """How much other names are like one, from 0 to 1."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._matcher: difflib.SequenceMatcher[str] = difflib.SequenceMatcher(None, "", name)
+
+    def bound(self, other: str) -> float:
+        """How much it is at most: cheap, and rules out almost every name among thousands."""
+        self._matcher.set_seq1(other.lower())
+        bound = self._matcher.real_quick_ratio()
+        return bound if bound < _CLOSE else self._matcher.quick_ratio()
+
+    def ratio(self, other: str) -> float:
+        """How much it is."""
+        return difflib.SequenceMatcher(None, self._name, other.lower()).ratio()
 
 
 def _digest(text: str) -> str:

@@ -6,7 +6,7 @@ so a name that differs from one of these only in case, blanks, punctuation or Un
 
 from __future__ import annotations
 
-import unicodedata
+from pegboard.normalization import normalize
 
 # Of the tasks of 2025-11-25, and of the extension that took their place.
 TASK_METHODS = frozenset({"tasks/get", "tasks/list", "tasks/result", "tasks/cancel", "tasks/update"})
@@ -67,7 +67,7 @@ def is_relayed_notification(method: str) -> bool:
 
 def _skeleton(method: str) -> str:
     """The letters and digits of a name, without case, accents and compatibility forms."""
-    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", method).casefold())
+    folded = normalize("NFKD", normalize("NFKD", method).casefold())
     return "".join(filter(str.isalnum, folded))
 
 

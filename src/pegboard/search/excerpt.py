@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice, takewhile
 
+from pegboard.normalization import normalize
 from pegboard.search.tokens import spans
 
 LENGTH = 240
@@ -33,7 +33,7 @@ class _Place:
 def marked(text: str, words: Set[str], phrases: Collection[Sequence[str]] = ()) -> str | None:
     """As much of a text as is worth showing, where most of these words are, and if it can be where some of them stand
     side by side as in one of the phrases; `None` if none is there."""
-    text = unicodedata.normalize("NFC", text)
+    text = normalize("NFC", text)
     if not words:
         return None
     places = list(_places(text, words) if not phrases else _all_places(text, words))

@@ -7,7 +7,6 @@ and the whole, `createpullrequest`. The whole is what lets `github` find `GitHub
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -15,6 +14,8 @@ from itertools import pairwise
 from typing import Any, TypeAlias, cast
 
 import Stemmer
+
+from pegboard.normalization import is_normalized, normalize
 
 # Beyond this, a text is a pasted document and its first pages say what it is about.
 MAX_TEXT = 20_000
@@ -42,7 +43,7 @@ _WRITTEN = re.compile(r"[^\W_]+(?:['\u2019_\u0300-\u036f-]+[^\W_]+)*[\u0300-\u03
 _PART = re.compile(rf"[{_UNSPACED}]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z{_UNSPACED}]+")
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]+")
 _APOSTROPHE = re.compile(r"(?<=\w)['\u2019](?=\w)")
-_ACCENT = re.compile("[\u0300-\u036f]")
+_ACCENT = re.compile("[\u0300-\u036f]+")
 _stem = cast("Callable[[str], str]", cast("Any", Stemmer).Stemmer("english").stemWord)
 
 
@@ -147,7 +148,7 @@ def _spans_of_unspaced(identifier: str, may_begin: re.Pattern[str] | None) -> It
             yield start, part.end(), _known(run)
             continue
         # What is normalised is not changed by folding, as no character of these scripts has an accent.
-        is_folded = unicodedata.is_normalized("NFKC", run)
+        is_folded = is_normalized("NFKC", run)
         places = _places(run, may_begin) if is_folded else range(len(run))
         for at in places:
             for length in (2, 1):
@@ -186,11 +187,7 @@ def _folded(text: str) -> str:
         return text
     # A lone surrogate can stand in JSON, and nowhere else.
     text = text.encode("utf-8", "replace").decode("utf-8")
-    return (
-        unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFKD", text)))
-        .replace("ß", "ss")
-        .replace("ẞ", "SS")
-    )
+    return normalize("NFC", _ACCENT.sub("", normalize("NFKD", text))).replace("ß", "ss").replace("ẞ", "SS")
 
 
 def _pieces(identifier: str) -> Pieces:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from unicodedata import normalize
 
 from pegboard.names import MAX_NAMESPACE, key_problem
+from pegboard.normalization import normalize
 from pegboard.result import invalid
 from pegboard.toolsets.checked import checked_text
 from pegboard.toolsets.memory.memory import Link

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
-from unicodedata import normalize
 
 from pegboard.log import logger
+from pegboard.normalization import normalize
 from pegboard.result import Conflict, invalid
 from pegboard.storage.database import Connection, Database, StorageError
 from pegboard.toolsets.checked import checked_choice, checked_number, checked_text
