@@ -12,8 +12,9 @@ from typing import Any, cast
 
 import pytest
 
-from harness import HERE, Entry, http_client, open_gateway, toy
+from harness import HERE, Entry, eventually, http_client, open_gateway, toy
 from loopwatch import LoopWatch, loopwatch, served_during
+from pegboard.catalog.template import MAX_TEMPLATES
 from pegboard.servers.wires.http import HttpWire
 
 pytestmark = pytest.mark.anyio
@@ -69,6 +70,25 @@ async def test_a_large_message_is_taken_in_slices(
     """No callback goes over all of a large message more than once or twice."""
     watch = await _watched(transport, attack, hostile_url, tmp_path)
     watch.check(LARGE_LIMIT)
+
+
+async def test_whose_a_resource_is_among_hundreds_of_templates(tmp_path: Path) -> None:
+    """Each link of an answer, and what is read, is compared with all of them; others are served meanwhile."""
+    hostile: Entry = {"command": sys.executable, "args": ["-I", "-S", str(HOSTILE), "stdio", "library"]}
+    async with (
+        open_gateway(tmp_path, {"hostile": hostile, "good": toy(tools=["echo"])}) as gateway,
+        http_client(gateway.mcp, listen=False) as other,
+    ):
+        await other.until_listed(lambda names: {"good__echo", "hostile__attack"} <= names)
+        await eventually(lambda: len(gateway.board.library.templates.entries) == MAX_TEMPLATES)
+        await other.call("good__echo", {})
+        with loopwatch() as watch:
+            headers = cast("HttpWire", other.link.wire)._session_headers()
+            linked = _call(gateway.mcp, headers, "lines:links")
+            assert await served_during(linked, lambda: other.call("good__echo", {})) > 1
+            read = other.request("resources/read", {"uri": "t" + "a" * 4000 + "0"})
+            assert await served_during(read, lambda: other.call("good__echo", {})) > 1
+    watch.check()
 
 
 async def _watched(transport: str, attack: str, hostile_url: str, tmp_path: Path) -> LoopWatch:

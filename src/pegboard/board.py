@@ -465,7 +465,7 @@ class Board:
             subject=f"tools/call {tool.original_name}",
             input_schema=tool.definition["inputSchema"] if tool.marked else None,
         )
-        return self.relay.noted(server.name, result, caller)
+        return await self.relay.noted(server.name, result, caller)
 
     async def _call_own(self, tool: Tool, params: Params | None, caller: Caller) -> Message:
         if not tool.asks or caller.ask is not None or caller.era == "handshake":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,6 +13,7 @@ from structlog.testing import capture_logs
 from pegboard.catalog import library as module
 from pegboard.catalog.library import ALIAS, Library, Offer, alias_of
 
+T = TypeVar("T")
 ORDER = ("git", "docs", "db")
 
 
@@ -33,6 +35,25 @@ def library(**offers: Offer) -> Library:
     for server, offer in offers.items():
         built.put(server, offer)
     return built
+
+
+def finish(steps: Generator[None, None, T]) -> T:
+    """What comes of steps that are taken at once."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as over:
+            return over.value
+
+
+def owner(
+    built: Library, uri: str, admits: Callable[[str], bool] | None = None, scope: str = ""
+) -> tuple[str, str] | None:
+    return finish(built.find_owner(uri, admits, scope))
+
+
+def linked(built: Library, server: str, uri: str, scope: str = "") -> str:
+    return finish(built.name_link(server, uri, scope))
 
 
 def events(logs: list[Any]) -> list[tuple[str, str]]:
@@ -102,8 +123,8 @@ def test_of_two_with_the_same_uri_the_later_in_the_config_is_aliased() -> None:
         assert alias == f"{ALIAS}docs/{uri}"
         assert list(built.resources.entries) == [uri, alias]
         assert built.resources.entries[alias].definition == resource(uri, title="docs") | {"uri": alias}
-        assert (built.owner(uri), built.owner(alias)) == (("git", uri), ("docs", uri))
-        assert (built.linked("git", uri), built.linked("docs", uri)) == (uri, alias)
+        assert (owner(built, uri), owner(built, alias)) == (("git", uri), ("docs", uri))
+        assert (linked(built, "git", uri), linked(built, "docs", uri)) == (uri, alias)
 
 
 def test_three_with_the_same_uri_are_three_resources() -> None:
@@ -120,21 +141,21 @@ def test_when_the_first_goes_the_next_has_the_uri() -> None:
     built.remove("git")
     assert {name: entry.server_name for name, entry in built.resources.entries.items()} == {"x://1": "docs"}
     built.put("git", offer)
-    assert built.owner("x://1") == ("git", "x://1")
+    assert owner(built, "x://1") == ("git", "x://1")
 
 
 def test_a_servers_unlisted_resource_is_named_so_that_it_can_be_read() -> None:
     """Its own URI, unless another server has listed that one."""
     built = library(git=Offer(resources=[resource("x://1")]))
-    assert built.linked("docs", "x://2") == "x://2"
-    assert built.linked("docs", "x://1") == "pegboard://docs/x://1"
-    assert built.owner("pegboard://docs/x://1") == ("docs", "x://1")
+    assert linked(built, "docs", "x://2") == "x://2"
+    assert linked(built, "docs", "x://1") == "pegboard://docs/x://1"
+    assert owner(built, "pegboard://docs/x://1") == ("docs", "x://1")
 
 
 @pytest.mark.parametrize("uri", ["pegboard://", "pegboard://docs", "pegboard://docs/", "pegboard://nobody/x://1"])
 def test_an_alias_of_nobody_or_nothing_has_no_owner(uri: str) -> None:
     """Only a server of the config and a URI of it make one."""
-    assert library(git=Offer()).owner(uri) is None
+    assert owner(library(git=Offer()), uri) is None
 
 
 def test_the_order_of_lists_is_the_order_of_the_config() -> None:
@@ -214,8 +235,8 @@ def test_no_garbage_makes_the_library_raise(found: list[tuple[str, Offer, bool]]
     for shelf in (built.prompts, built.resources, built.templates):
         assert all(name == entry.name for name, entry in shelf.entries.items())
     for name, entry in built.resources.entries.items():
-        assert built.owner(name) == (entry.server_name, entry.original_name)
-        assert built.linked(entry.server_name, entry.original_name) == name
+        assert owner(built, name) == (entry.server_name, entry.original_name)
+        assert linked(built, entry.server_name, entry.original_name) == name
     for server, _, _ in found:
         built.remove(server)
     assert all(shelf.entries == {} for shelf in (built.prompts, built.resources, built.templates))
@@ -230,11 +251,11 @@ def test_a_uri_belongs_to_the_heaviest_template_that_matches() -> None:
         git=Offer(templates=[template("file:///{+path}")], resources=[resource("file:///logs/listed")]),
         docs=Offer(templates=[template("file:///logs/{name}"), template("{+everything}")]),
     )
-    assert built.owner("file:///a/b") == ("git", "file:///a/b")
-    assert built.owner("file:///logs/today") == ("docs", "file:///logs/today")
-    assert built.owner("file:///logs/old/today") == ("git", "file:///logs/old/today")
-    assert built.owner("anything:else") is None
-    assert built.owner("file:///logs/listed") == ("git", "file:///logs/listed")
+    assert owner(built, "file:///a/b") == ("git", "file:///a/b")
+    assert owner(built, "file:///logs/today") == ("docs", "file:///logs/today")
+    assert owner(built, "file:///logs/old/today") == ("git", "file:///logs/old/today")
+    assert owner(built, "anything:else") is None
+    assert owner(built, "file:///logs/listed") == ("git", "file:///logs/listed")
 
 
 def test_of_templates_that_weigh_the_same_the_earlier_in_the_config_is_meant() -> None:
@@ -243,45 +264,45 @@ def test_of_templates_that_weigh_the_same_the_earlier_in_the_config_is_meant() -
     built = library(docs=Offer(templates=[template(uri)]), git=Offer(templates=[template(uri), template("x://{+b}")]))
     assert list(built.templates.entries) == [uri, "x://{+b}", f"pegboard://docs/{uri}"]
     assert built.templates.entries[f"pegboard://docs/{uri}"].original_name == uri
-    assert built.owner("x://1") == ("git", "x://1")
-    assert built.owner("pegboard://docs/x://1") == ("docs", "x://1")
+    assert owner(built, "x://1") == ("git", "x://1")
+    assert owner(built, "pegboard://docs/x://1") == ("docs", "x://1")
 
 
 def test_a_template_that_matches_everything_takes_nothing_from_others() -> None:
     """Without a scheme it claims only where nobody else has resources; without a host, no host of another server's."""
     greedy = Offer(templates=[template("{+x}")])
-    assert library(git=greedy).owner("db://main/table") == ("git", "db://main/table")
+    assert owner(library(git=greedy), "db://main/table") == ("git", "db://main/table")
     shared = library(git=greedy, db=Offer(resources=[resource("db://main/one")]))
-    assert shared.owner("db://main/table") is None
-    assert shared.owner("other://x") is None
-    assert shared.owner("other://x", lambda server: server == "git") == ("git", "other://x")
+    assert owner(shared, "db://main/table") is None
+    assert owner(shared, "other://x") is None
+    assert owner(shared, "other://x", lambda server: server == "git") == ("git", "other://x")
     halfway = library(
         git=Offer(templates=[template("db://{host}/{x}")]), db=Offer(resources=[resource("db://main/one")])
     )
-    assert halfway.owner("db://main/table") is None
-    assert halfway.owner("db://elsewhere/table") == ("git", "db://elsewhere/table")
+    assert owner(halfway, "db://main/table") is None
+    assert owner(halfway, "db://elsewhere/table") == ("git", "db://elsewhere/table")
 
 
 def test_a_uri_that_fits_nothing_has_no_owner() -> None:
     """Nobody can say whose it is."""
-    assert library(git=Offer(templates=[template("x://{a}")])).owner("y://1") is None
-    assert Library().owner("x://1") is None
+    assert owner(library(git=Offer(templates=[template("x://{a}")])), "y://1") is None
+    assert owner(Library(), "x://1") is None
 
 
 def test_templates_of_a_server_that_left_match_no_more() -> None:
     """What is not offered any more is nobody's."""
     built = library(git=Offer(templates=[template("x://{a}")]))
     built.remove("git")
-    assert built.owner("x://1") is None
+    assert owner(built, "x://1") is None
 
 
 def test_a_template_is_looked_for_among_the_admitted() -> None:
     """A heavier one of a server that the client does not see must not hide the one it does."""
     built = library(git=Offer(templates=[template("db://{+x}")]), docs=Offer(templates=[template("db://tables/{t}")]))
     uri = "db://tables/5"
-    assert built.owner(uri) == ("docs", uri)
-    assert built.owner(uri, lambda server: server == "git") == ("git", uri)
-    assert built.owner(uri, lambda server: server == "db") is None
+    assert owner(built, uri) == ("docs", uri)
+    assert owner(built, uri, lambda server: server == "git") == ("git", uri)
+    assert owner(built, uri, lambda server: server == "db") is None
 
 
 # Names that look like an alias
@@ -295,10 +316,10 @@ def test_a_name_that_looks_like_an_alias_is_aliased() -> None:
         docs=Offer(resources=[resource("x://1")]),
     )
     assert list(built.resources.entries) == [f"pegboard://git/{hijack}", "x://1", hijack]
-    assert built.owner(hijack) == ("docs", "x://1")
-    assert built.owner(f"pegboard://git/{hijack}") == ("git", hijack)
+    assert owner(built, hijack) == ("docs", "x://1")
+    assert owner(built, f"pegboard://git/{hijack}") == ("git", hijack)
     assert list(built.templates.entries) == ["pegboard://git/pegboard://docs/{a}"]
-    assert built.linked("git", hijack) == f"pegboard://git/{hijack}"
+    assert linked(built, "git", hijack) == f"pegboard://git/{hijack}"
 
 
 @pytest.mark.parametrize(
@@ -313,8 +334,8 @@ def test_a_name_that_looks_like_an_alias_is_aliased() -> None:
 def test_a_link_that_looks_like_an_alias_is_aliased(uri: str) -> None:
     """Whoever is named by it, now or in a config to come: it leads to the server that gave it."""
     built = library(git=Offer())
-    assert built.linked("git", uri) == f"pegboard://git/{uri}"
-    assert built.owner(f"pegboard://git/{uri}") == ("git", uri)
+    assert linked(built, "git", uri) == f"pegboard://git/{uri}"
+    assert owner(built, f"pegboard://git/{uri}") == ("git", uri)
 
 
 # Links
@@ -324,18 +345,18 @@ def test_a_link_that_a_server_gave_leads_back_to_it() -> None:
     """No list names it, but whoever was given it can read it; of two servers, the one that gave it last is meant."""
     built = library()
     for server in ("docs", "git"):
-        assert built.linked(server, "x://linked") == "x://linked"
-        assert built.owner("x://linked") == (server, "x://linked")
+        assert linked(built, server, "x://linked") == "x://linked"
+        assert owner(built, "x://linked") == (server, "x://linked")
 
 
 def test_a_link_leads_only_whoever_was_given_it() -> None:
     """What one client was given says nothing about what another one means by the same."""
     built = library()
-    assert built.linked("docs", "x://1", "ada") == built.linked("git", "x://1", "bob") == "x://1"
-    assert built.owner("x://1", scope="ada") == ("docs", "x://1")
-    assert built.owner("x://1", scope="bob") == ("git", "x://1")
-    assert built.owner("x://1") is None
-    assert built.owner("x://1", lambda server: server == "git", "ada") is None
+    assert linked(built, "docs", "x://1", "ada") == linked(built, "git", "x://1", "bob") == "x://1"
+    assert owner(built, "x://1", scope="ada") == ("docs", "x://1")
+    assert owner(built, "x://1", scope="bob") == ("git", "x://1")
+    assert owner(built, "x://1") is None
+    assert owner(built, "x://1", lambda server: server == "git", "ada") is None
 
 
 def test_what_a_server_ever_offered_is_told_from_what_nobody_asked_for() -> None:
@@ -349,50 +370,50 @@ def test_what_a_server_ever_offered_is_told_from_what_nobody_asked_for() -> None
 def test_a_listed_resource_cannot_be_taken_over_by_a_link() -> None:
     """Whoever lists it has it, before and after."""
     built = library(git=Offer(resources=[resource("x://1")]))
-    assert built.linked("docs", "x://1") == "pegboard://docs/x://1"
-    assert built.owner("x://1") == ("git", "x://1")
-    assert built.linked("docs", "x://2") == "x://2"
+    assert linked(built, "docs", "x://1") == "pegboard://docs/x://1"
+    assert owner(built, "x://1") == ("git", "x://1")
+    assert linked(built, "docs", "x://2") == "x://2"
     built.put("git", Offer(resources=[resource("x://2")]))
-    assert built.owner("x://2") == ("git", "x://2")
-    assert built.linked("docs", "x://2") == "pegboard://docs/x://2"
+    assert owner(built, "x://2") == ("git", "x://2")
+    assert linked(built, "docs", "x://2") == "pegboard://docs/x://2"
 
 
 def test_what_a_template_describes_cannot_be_taken_over_by_a_link() -> None:
     """Whoever has the template has the resource, before and after; its own links keep their names."""
     uri = "file:///docs/a"
     built = library(docs=Offer(templates=[template("file:///docs/{name}")]))
-    assert built.linked("git", uri) == f"pegboard://git/{uri}"
-    assert built.linked("docs", uri) == uri
-    assert built.owner(uri) == ("docs", uri)
+    assert linked(built, "git", uri) == f"pegboard://git/{uri}"
+    assert linked(built, "docs", uri) == uri
+    assert owner(built, uri) == ("docs", uri)
     built = library()
-    assert built.linked("git", uri) == uri
+    assert linked(built, "git", uri) == uri
     built.put("docs", Offer(templates=[template("file:///docs/{name}")]))
-    assert built.owner(uri) == ("docs", uri)
+    assert owner(built, uri) == ("docs", uri)
 
 
 def test_a_link_of_a_server_that_is_gone_leads_nowhere() -> None:
     """Another server's link to the same is that one's."""
     order = ["git", "docs"]
     built = Library(order=lambda: order)
-    assert built.linked("git", "x://1") == "x://1"
+    assert linked(built, "git", "x://1") == "x://1"
     order.remove("git")
-    assert built.owner("x://1") is None
-    assert built.linked("docs", "x://1") == "x://1"
-    assert built.owner("x://1") == ("docs", "x://1")
+    assert owner(built, "x://1") is None
+    assert linked(built, "docs", "x://1") == "x://1"
+    assert owner(built, "x://1") == ("docs", "x://1")
 
 
 def test_whose_a_uri_is_goes_by_a_fixed_order() -> None:
     """Listed, then an alias, then a template, then a link, each among the servers that the client sees."""
     uri = "pegboard://db/x://1"
     built = library(git=Offer(templates=[template("x://{a}")]))
-    assert built.owner(uri) == ("db", "x://1")
-    assert built.owner(uri, lambda server: server != "db") is None
-    built.linked("docs", "y://1")
-    assert built.owner("y://1", lambda server: server == "docs") == ("docs", "y://1")
-    assert built.owner("y://1", lambda server: server != "docs") is None
+    assert owner(built, uri) == ("db", "x://1")
+    assert owner(built, uri, lambda server: server != "db") is None
+    linked(built, "docs", "y://1")
+    assert owner(built, "y://1", lambda server: server == "docs") == ("docs", "y://1")
+    assert owner(built, "y://1", lambda server: server != "docs") is None
     built.put("git", Offer(resources=[resource("y://1")]))
-    assert built.owner("y://1") == ("git", "y://1")
-    assert built.owner("y://1", lambda server: server == "docs") == ("docs", "y://1")
+    assert owner(built, "y://1") == ("git", "y://1")
+    assert owner(built, "y://1", lambda server: server == "docs") == ("docs", "y://1")
 
 
 def test_what_is_learned_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -400,8 +421,8 @@ def test_what_is_learned_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MAX_LEARNED", 3)
     built = library()
     for number in range(1, 6):
-        built.linked("git", f"x://{number}")
-    assert [number for number in range(1, 6) if built.owner(f"x://{number}")] == [3, 4, 5]
+        linked(built, "git", f"x://{number}")
+    assert [number for number in range(1, 6) if owner(built, f"x://{number}")] == [3, 4, 5]
 
 
 def test_a_link_that_came_again_is_young_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -409,8 +430,8 @@ def test_a_link_that_came_again_is_young_again(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(module, "_MAX_LEARNED", 3)
     built = library()
     for number in (1, 2, 3, 1, 4, 5):
-        built.linked("git", f"x://{number}")
-    assert [number for number in range(1, 6) if built.owner(f"x://{number}")] == [1, 4, 5]
+        linked(built, "git", f"x://{number}")
+    assert [number for number in range(1, 6) if owner(built, f"x://{number}")] == [1, 4, 5]
 
 
 # Changes

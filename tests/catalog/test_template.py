@@ -8,11 +8,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pegboard.catalog.template import Template
+from pegboard.catalog.template import Template, Uri
 
 
 def matches(template: str, uri: str) -> bool:
-    return Template.of(template).matches(uri)
+    return Template.of(template).matches(Uri(uri))
 
 
 # The examples of RFC 6570, sections 1.2 and 3.2, by level.
@@ -240,3 +240,10 @@ def test_a_giant_uri_matches_nothing() -> None:
     """Beyond four kilobytes nobody means a template."""
     assert matches("x{+a}", "x" * LONGEST)
     assert not matches("x{+a}", "x" * (LONGEST + 1))
+
+
+def test_the_text_between_expressions_is_bounded() -> None:
+    """Beyond what anybody means, a template is no pattern any more: it matches itself alone."""
+    for template, fits in (("{+a}" + "b" * 256, True), ("{+a}" + "b" * 257, False), ("{a}" * 17, False)):
+        assert matches(template, template.replace("{+a}", "x").replace("{a}", "x")) == fits
+        assert matches(template, template)

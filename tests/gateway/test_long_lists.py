@@ -9,17 +9,18 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from harness import HERE, Entry, open_board, toy
+from harness import HERE, Entry, eventually, open_board, toy
 from loopwatch import loopwatch, served_during
 from pegboard.catalog import discovery
 from pegboard.catalog.registry import Exposure
+from pegboard.catalog.template import MAX_TEMPLATES
 from pegboard.front.answers import server_row
 from pegboard.pace import Pace
 from pegboard.servers import pages
 from pegboard.view import Sight
 
 pytestmark = pytest.mark.anyio
-HOARD = HERE / "servers" / "hoard.py"
+HOARD, HOSTILE = HERE / "servers" / "hoard.py", HERE / "servers" / "hostile.py"
 
 
 def hoard(how: str) -> Entry:
@@ -54,6 +55,17 @@ async def test_a_list_that_is_too_long_is_cut_and_holds_nobody_up(
         assert len(said) == (0 if reason is None else 2)
         assert all(reason in each for each in said if reason is not None)
         assert len([entry for entry in logs if entry["log_level"] != "debug"]) < 100
+
+
+async def test_a_server_has_hundreds_of_templates_at_most(tmp_path: Path) -> None:
+    """Each may be compared with every resource that nobody lists; the rest is left out and said so."""
+    librarian: Entry = {"command": sys.executable, "args": ["-I", "-S", str(HOSTILE), "stdio", "library"]}
+    async with open_board(tmp_path, {"library": librarian}) as board:
+        await board.refresh(["library"])
+        await eventually(lambda: board.library.knows("library"))
+        assert len(board.library.templates.entries) == MAX_TEMPLATES
+        cut = "the list of resourceTemplates is cut after 500 items: it has more than 500 items"
+        assert cut in server_row(board, board.servers["library"])["cut"]
 
 
 @pytest.mark.parametrize(("how", "reason"), [("nothing", "larger than 16,777,216 bytes"), ("deep", "not valid JSON")])

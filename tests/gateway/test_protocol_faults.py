@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness import Entry, eventually, http_client, open_gateway, seen, toy, until_seen
+from harness import Entry, Gateway, eventually, http_client, open_gateway, seen, toy, until_seen
+from pegboard.pace import Pace
 from pegboard.servers.link import RpcError
 from servers.toy import FEATURES
 
@@ -185,7 +187,10 @@ async def test_a_filter_finds_its_own_servers_resource(tmp_path: Path) -> None:
     async with open_gateway(tmp_path, servers) as gateway:
         await gateway.board.refresh()
         await eventually(lambda: len(gateway.board.library.templates.entries) == 4)
-        owner = gateway.board.library.owner
-        assert owner("db://tables/7", lambda name: name == "one") == ("one", "db://tables/7")
-        assert owner("db://tables/7") == ("two", "db://tables/7")
-        assert owner("db://tables/5") == ("one", "db://tables/5")
+        assert await owner(gateway, "db://tables/7", lambda name: name == "one") == ("one", "db://tables/7")
+        assert await owner(gateway, "db://tables/7", lambda _: True) == ("two", "db://tables/7")
+        assert await owner(gateway, "db://tables/5", lambda _: True) == ("one", "db://tables/5")
+
+
+async def owner(gateway: Gateway, uri: str, admits: Callable[[str], bool]) -> tuple[str, str] | None:
+    return await Pace().outcome(gateway.board.library.find_owner(uri, admits))

@@ -1,8 +1,9 @@
 """A hostile MCP server on the standard library: greets as it should, and answers calls of its one tool with an attack.
 
-    python hostile.py http|stdio
+    python hostile.py http|stdio [library]
 
-Over HTTP it prints its port and serves until its input ends. The call's argument `attack` names what comes back.
+Over HTTP it prints its port and serves until its input ends. The call's argument `attack` names what comes back. With
+`library` it also offers thousands of prompts, resources and templates.
 """
 
 from __future__ import annotations
@@ -18,6 +19,16 @@ from typing import Any
 VERSION = "2025-11-25"
 MB = 1_000_000
 NAME = "attack"
+HAS_LIBRARY = "library" in sys.argv[2:]
+MANY = 10_000
+# Each begins and ends as the links do, and has a text that nearly fits in thousands of places.
+TEMPLATES = [f"t{{+a{number}}}{'a' * 200}b{'{+c}' * 9}0" for number in range(MANY)]
+LINK = "t" + "a" * 4000 + "0"
+LISTS = {
+    "prompts/list": ("prompts", [{"name": f"prompt_{number}", "description": "x" * 50} for number in range(MANY)]),
+    "resources/list": ("resources", [{"name": "x", "uri": f"s{number}://h/a"} for number in range(MANY)]),
+    "resources/templates/list": ("resourceTemplates", [{"name": "x", "uriTemplate": each} for each in TEMPLATES]),
+}
 
 
 def answer(request_id: Any, result: Any) -> bytes:
@@ -73,6 +84,9 @@ def bodies(attack: str, request_id: Any) -> Iterator[bytes]:
             for _ in range(20_000):
                 yield b'{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"?"}}'
             yield done
+        case "links":
+            links = [{"type": "resource_link", "name": "x", "uri": f"{LINK[:-4]}{number}0"} for number in range(10)]
+            yield answer(request_id, {"content": links})
         case "log flood":
             for _ in range(30_000):
                 yield notification("notifications/message", level="info", data="x")
@@ -105,8 +119,11 @@ def reply(message: dict[str, Any]) -> bytes | None:
     match message.get("method"):
         case "initialize":
             info = {"name": "hostile", "version": "0"}
-            said = {"protocolVersion": VERSION, "capabilities": {"tools": {}}, "serverInfo": info}
-            return answer(request_id, said)
+            able: dict[str, Any] = {"tools": {}} | ({"prompts": {}, "resources": {}} if HAS_LIBRARY else {})
+            return answer(request_id, {"protocolVersion": VERSION, "capabilities": able, "serverInfo": info})
+        case str(method) if HAS_LIBRARY and method in LISTS:
+            key, items = LISTS[method]
+            return answer(request_id, {key: items})
         case "tools/list":
             return answer(request_id, {"tools": [{"name": NAME, "inputSchema": {"type": "object"}}]})
         case "ping":

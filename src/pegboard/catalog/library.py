@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pegboard import exactjson
-from pegboard.catalog.template import Template
+from pegboard.catalog.patterns import Patterns
+from pegboard.catalog.template import MAX_TEMPLATES, Template, Uri
 from pegboard.log import logger
 from pegboard.names import compose, expose
 
@@ -74,9 +75,10 @@ class Library:
         self._on_change = on_change
         self._offers: dict[str, tuple[Offer, bool]] = {}
         self.prompts, self.resources, self.templates = Shelf(), Shelf(), Shelf()
-        self._patterns: list[tuple[Template, Entry]] = []
-        # Whose resources and templates begin with a scheme and an authority, by those.
+        self._patterns = Patterns[Entry]()
+        # Whose resources and templates begin with a scheme and an authority, by those; and everybody who has any.
         self._origins: dict[str, set[str]] = {}
+        self._keepers: set[str] = set()
         self._learned: OrderedDict[tuple[str, str], str] = OrderedDict()
         self.generation = 0
 
@@ -99,11 +101,11 @@ class Library:
         """What a server offered last."""
         return self._offers.get(server, (Offer(), True))[0]
 
-    def linked(self, server: str, uri: str, scope: str = "") -> str:
-        """What clients are to call a resource that a server's answer linked to, listed or not."""
+    def name_link(self, server: str, uri: str, scope: str = "") -> Generator[None, None, str]:
+        """What clients are to call a resource that a server's answer linked to, listed or not; in small steps."""
         if uri.startswith(ALIAS):
             return alias_of(server, uri)
-        owner = self._claimed(uri, _everybody)
+        owner = yield from self._find_claim(uri, _everybody)
         if owner is None:
             # Only whoever got the link is led back by it.
             self._learned[scope, uri] = server
@@ -112,15 +114,17 @@ class Library:
                 self._learned.popitem(last=False)
         return uri if owner is None or owner == (server, uri) else alias_of(server, uri)
 
-    def owner(self, uri: str, admits: Callable[[str], bool] | None = None, scope: str = "") -> tuple[str, str] | None:
+    def find_owner(
+        self, uri: str, admits: Callable[[str], bool] | None = None, scope: str = ""
+    ) -> Generator[None, None, tuple[str, str] | None]:
         """Server and own URI of a resource, listed or not, among the admitted; `None` where it cannot be told."""
         admits = admits or _everybody
-        if claimed := self._claimed(uri, admits):
+        if claimed := (yield from self._find_claim(uri, admits)):
             return claimed
         learned = self._learned.get((scope, uri))
         return (learned, uri) if learned is not None and learned in self._order() and admits(learned) else None
 
-    def _claimed(self, uri: str, admits: Callable[[str], bool]) -> tuple[str, str] | None:
+    def _find_claim(self, uri: str, admits: Callable[[str], bool]) -> Generator[None, None, tuple[str, str] | None]:
         """Who has said by itself that a resource is its own."""
         entry = self.resources.entries.get(uri)
         if entry is not None and admits(entry.server_name):
@@ -129,10 +133,13 @@ class Library:
             server, _, own = uri.removeprefix(ALIAS).partition("/")
             if own and server in self._order() and admits(server):
                 return server, own
-        fitting = (pair for pair in self._patterns if admits(pair[1].server_name) and pair[0].matches(uri))
-        fitting = (pair for pair in fitting if self._may_claim(*pair, uri, admits))
-        found = max(fitting, key=_weight, default=None)
-        return None if found is None else (found[1].server_name, uri)
+        compared = Uri(uri)
+        for template, entry in self._patterns.likely(compared):
+            yield
+            fits = admits(entry.server_name) and template.matches(compared)
+            if fits and self._may_claim(template, entry, uri, admits):
+                return entry.server_name, uri
+        return None
 
     def _may_claim(self, template: Template, entry: Entry, uri: str, admits: Callable[[str], bool]) -> bool:
         """Whether a template that matches may speak for a URI: `{+anything}` must not take what is another server's."""
@@ -140,8 +147,7 @@ class Library:
         if literal.startswith(origin):
             return True
         # With a fixed scheme it must not have another server's authority; without one, nobody else's anything.
-        owners = [self._origins.get(origin, set())] if origin_of(literal) else self._origins.values()
-        others = set[str]().union(*owners)
+        others = self._origins.get(origin, set[str]()) if origin_of(literal) else self._keepers
         return not any(admits(other) for other in others if other != entry.server_name)
 
     def _arrange(self) -> None:
@@ -155,13 +161,15 @@ class Library:
                 self._add_prompt(server, raw, prefix=prefix)
             for raw in offer.resources:
                 _add_uri(self.resources, server, raw, "uri")
-            for raw in offer.templates:
+            for raw in offer.templates[:MAX_TEMPLATES]:
                 _add_uri(self.templates, server, raw, "uriTemplate")
-        self._patterns = [(Template.of(entry.name), entry) for entry in self.templates.entries.values()]
+        patterns = [(Template.of(entry.name), entry) for entry in self.templates.entries.values()]
+        self._patterns = Patterns(patterns)
         self._origins = {}
-        literals = ((template.literals[0], entry) for template, entry in self._patterns)
+        literals = ((template.literals[0], entry) for template, entry in patterns)
         for text, entry in (*self.resources.entries.items(), *literals):
             self._origins.setdefault(origin_of(text), set()).add(entry.server_name)
+        self._keepers = set[str]().union(*self._origins.values())
         self._on_change()
 
     def _add_prompt(self, server: str, raw: Any, *, prefix: bool) -> None:
@@ -215,7 +223,3 @@ def _add(shelf: Shelf, name: str, server: str, own: str, definition: Mapping[str
 def _text(raw: Any, key: str) -> str | None:
     value = (exactjson.as_object(raw) or {}).get(key)
     return value if isinstance(value, str) and value else None
-
-
-def _weight(pair: tuple[Template, Entry]) -> int:
-    return pair[0].weight

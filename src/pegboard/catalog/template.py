@@ -3,16 +3,60 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from urllib.parse import quote
 
+# How many templates of one server there are at most.
+MAX_TEMPLATES = 500
 _EXPRESSION = re.compile(r"\{([^{}]*)\}")
 # What an expression cannot stand for, by its operator.
 _OPERATORS = {"": "/?#", "+": "", "#": "", ".": "/?#", "/": "?#", ";": "?#", "?": "#", "&": "#"}
 # What may stand in a URI as it is; anything else in a template's own text is written with percent signs there.
 _SAFE = "!#$%&'()*+,/:;=?@[]~"
-_LONGEST = 4096
-_MAX_EXPRESSIONS = 64
+# What is compared at most: characters of a URI and of a template, its expressions, and its text behind the first one.
+_MAX_URI, _MAX_TEMPLATE, _MAX_EXPRESSIONS, _MAX_INNER = 4096, 1024, 16, 256
+
+
+class Uri:
+    """A URI that templates are compared with. A set of places in it is a number: bit `n` stands for `text[n]`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.is_too_long = len(text) > _MAX_URI
+        self._places: dict[str, int] = {}
+        self._allowed: dict[str, int] = {}
+
+    def places_of(self, character: str) -> int:
+        """Where a character stands."""
+        places = self._places.get(character)
+        if places is None:
+            digits = "1".join("0" * len(part) for part in self._backwards.split(character))
+            places = self._places[character] = int(digits or "0", 2)
+        return places
+
+    def behind_literal(self, places: int, literal: str) -> int:
+        """Where one can be behind a text, coming from these places."""
+        for at, character in enumerate(literal):
+            places &= self.places_of(character) >> at
+            if not places:
+                break
+        return places << len(literal)
+
+    def behind_expression(self, places: int, forbidden: str) -> int:
+        """Where one can be behind an expression, coming from these places."""
+        allowed = self._allowed.get(forbidden)
+        if allowed is None:
+            allowed = (1 << len(self.text)) - 1
+            for character in forbidden:
+                allowed &= ~self.places_of(character)
+            self._allowed[forbidden] = allowed
+        # In a run of allowed characters the carry goes from the first place to the one behind the run.
+        return places | ((places & allowed) + allowed) ^ allowed
+
+    @cached_property
+    def _backwards(self) -> str:
+        return self.text[::-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +65,8 @@ class Template:
 
     literals: tuple[str, ...]
     forbidden: tuple[str, ...]
+    # Each text as it can stand in a URI.
+    forms: tuple[tuple[str, ...], ...] = field(repr=False)
 
     @classmethod
     def of(cls, text: str) -> Template:
@@ -28,50 +74,52 @@ class Template:
         literals: list[str] = []
         forbidden: list[str] = []
         end = 0
-        if len(text) > _LONGEST or text.count("{") > _MAX_EXPRESSIONS:
-            # Nobody means that; it matches itself and nothing else.
-            return cls((text,), ())
+        if len(text) > _MAX_TEMPLATE or text.count("{") > _MAX_EXPRESSIONS:
+            return cls._of_itself(text)
         for match in _EXPRESSION.finditer(text):
             operator = match[1][:1] if match[1][:1] in _OPERATORS else ""
             literals.append(text[end : match.start()])
             forbidden.append(_OPERATORS[operator])
             end = match.end()
         literals.append(text[end:])
-        return cls(tuple(literals), tuple(forbidden))
+        if sum(map(len, literals[1:])) > _MAX_INNER:
+            return cls._of_itself(text)
+        return cls(tuple(literals), tuple(forbidden), tuple(map(_forms, literals)))
+
+    @classmethod
+    def _of_itself(cls, text: str) -> Template:
+        """Of what nobody means as a template: it matches itself and nothing else."""
+        return cls((text,), (), (_forms(text),))
 
     @property
     def weight(self) -> int:
         """How much of a URI is fixed: of two templates that match, the heavier one is meant."""
         return sum(map(len, self.literals))
 
-    def matches(self, uri: str) -> bool:
+    def matches(self, uri: Uri) -> bool:
         """Whether this URI could have come from the template; every way to read it is followed at once."""
-        if len(uri) > _LONGEST:
+        text = uri.text
+        if uri.is_too_long:
             return False
-        places = _after(uri, {0}, self.literals[0])
-        for literal, forbidden in zip(self.literals[1:], self.forbidden, strict=True):
+        if not self.forbidden:
+            return text in self.forms[0]
+        if not any(map(text.endswith, self.forms[-1])):
+            return False
+        places = sum(1 << len(form) for form in self.forms[0] if text.startswith(form))
+        for forbidden, forms in zip(self.forbidden[:-1], self.forms[1:-1], strict=True):
             if not places:
                 return False
-            places = _after(uri, _reached(uri, places, forbidden), literal)
-        return len(uri) in places
+            reached = uri.behind_expression(places, forbidden)
+            places = 0
+            for form in forms:
+                places |= uri.behind_literal(reached, form)
+        reached = uri.behind_expression(places, self.forbidden[-1])
+        return any(
+            text.endswith(form) and len(form) <= len(text) and reached >> (len(text) - len(form)) & 1
+            for form in self.forms[-1]
+        )
 
 
-def _after(uri: str, places: set[int], literal: str) -> set[int]:
-    """Where one can be behind a text, coming from these places."""
-    if not literal:
-        return places
-    forms = {literal, quote(literal, safe=_SAFE, errors="replace")}
-    return {place + len(form) for place in places for form in forms if uri.startswith(form, place)}
-
-
-def _reached(uri: str, places: set[int], forbidden: str) -> set[int]:
-    """Where one can be behind an expression, coming from these places."""
-    reached: set[int] = set()
-    going = False
-    for place in range(min(places), len(uri) + 1):
-        going = going or place in places
-        if going:
-            reached.add(place)
-            # The character here can be part of what the expression stands for, or ends it.
-            going = place < len(uri) and uri[place] not in forbidden
-    return reached
+def _forms(literal: str) -> tuple[str, ...]:
+    encoded = quote(literal, safe=_SAFE, errors="replace")
+    return (literal,) if encoded == literal else (literal, encoded)

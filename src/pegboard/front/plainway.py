@@ -208,21 +208,21 @@ class PlainWay:
         if shaped is None or not isinstance(result, (bytes, memoryview)):
             return None
         if shaped.has_task or (_refers(result) if isinstance(result, bytes) else await _refers_somewhere(result)):
-            named = self._named(known, server, bytes(result))
+            named = await self._named(known, server, bytes(result))
             shaped = shaped if named is _SAME else _shaped(known.era, named) if named is not None else None
             if shaped is None:
                 return None
         call.end()
         return shaped.pieces, "error" if shaped.is_error else "ok"
 
-    def _named(self, known: Known, server: str, result: bytes) -> bytes | None:
+    async def _named(self, known: Known, server: str, result: bytes) -> bytes | None:
         """A result that refers to resources or tasks, with resources named as clients have to; `_SAME` if none has
         another name, `None` if it cannot be read, which the full way has words for."""
         try:
             read = exactjson.parse_object(result)
         except exactjson.NotJson:
             return None
-        named = self._board.relay.noted(server, read, known.caller)
+        named = await self._board.relay.noted(server, read, known.caller)
         return _SAME if named is read else exactjson.dump(named)
 
 

@@ -11,10 +11,12 @@ from pegboard.catalog.library import Entry, Library
 from pegboard.exactjson import as_list, as_object
 from pegboard.log import logger
 from pegboard.names import nearest, parse
+from pegboard.pace import Pace
 from pegboard.protocol.eras import forwarded_params
 from pegboard.protocol.methods import TASK_METHODS, is_relayed_notification, is_relayed_request
 from pegboard.relay.caller import Caller, OnProgress
 from pegboard.relay.guests import Guests
+from pegboard.relay.links import Links
 from pegboard.relay.parked import ROUND_KEYS, ParkedCalls
 from pegboard.relay.rounds import answered, wants_input, with_pages_visited
 from pegboard.relay.routes import Routes
@@ -32,7 +34,6 @@ INVALID_PARAMS = -32602
 RESOURCE_NOT_FOUND = -32002
 FIRST_MEETING = 0.4
 _SHOWN = 100
-_LINKS = frozenset({"resource", "resource_link"})
 _ROOTS_CHANGED = "notifications/roots/list_changed"
 
 
@@ -118,14 +119,10 @@ class Relay:
             )
         return attribute_result(result, server.name) if wants_input(result) else result
 
-    def noted(self, server: str, result: Message, caller: Caller) -> Message:
+    async def noted(self, server: str, result: Message, caller: Caller) -> Message:
         """Keep in mind what a result refers to, and name resources as clients have to."""
         self._routes.learn(caller.kin, server, result)
-        for key in ("content", "messages", "contents"):
-            items = as_list(result.get(key))
-            if items and (named := [self._named(server, item, caller) for item in items]) != items:
-                result = {**result, key: named}
-        return result
+        return await Pace().outcome(Links(self._library, server, caller.session or "").rename(result))
 
     async def get_prompt(self, params: Params, caller: Caller) -> Message:
         """`prompts/get`, by the name that clients use."""
@@ -133,7 +130,7 @@ class Relay:
         forwarded = {**forwarded_params(params), "name": entry.original_name}
         server = self._server(entry.server_name)
         result = await self.send(server, "prompts/get", forwarded, caller, subject=f"prompts/get {entry.original_name}")
-        return self.noted(server.name, result, caller)
+        return await self.noted(server.name, result, caller)
 
     async def read_resource(self, params: Params, caller: Caller) -> Message:
         """`resources/read`, by the URI that clients use."""
@@ -150,7 +147,7 @@ class Relay:
             raise
         if own != uri:
             result = _renamed_contents(result, own, uri)
-        return self.noted(server.name, result, caller)
+        return await self.noted(server.name, result, caller)
 
     async def complete(self, params: Params, caller: Caller) -> Message:
         """`completion/complete` for an argument of a prompt or of a resource template."""
@@ -318,10 +315,11 @@ class Relay:
             raise RpcError(INVALID_PARAMS, "a resource's uri must be a text")
         admits = caller.filter.admits_server
         scope = caller.session or ""
-        found = self._library.owner(uri, admits, scope)
+        found = await Pace().outcome(self._library.find_owner(uri, admits, scope))
         if found is None:
             await self._discovery.meet_unseen(FIRST_MEETING)
-            found = self._library.owner(uri, admits, scope) or self._only_keeper(uri, caller.filter)
+            found = await Pace().outcome(self._library.find_owner(uri, admits, scope))
+            found = found or self._only_keeper(uri, caller.filter)
         if found is None:
             raise RpcError(_not_found(caller), f"Resource not found: {uri}", {"uri": uri})
         return self._server(found[0]), found[1]
@@ -343,25 +341,6 @@ class Relay:
         ]
         if unseen:
             await asyncio.gather(*(self._discovery.discover(name) for name in unseen))
-
-    def _named(self, server: str, item: Any, caller: Caller) -> Any:
-        """An item of content; a link in it leads clients to where the resource can be read here."""
-        content = as_object(item)
-        if content is None:
-            return item
-        if isinstance(inner := content.get("content"), dict):
-            return {**content, "content": self._named(server, inner, caller)}
-        kind = content.get("type")
-        if not isinstance(kind, str) or kind not in _LINKS:
-            return content
-        holder = as_object(content.get("resource")) if kind == "resource" else content
-        uri = (holder or {}).get("uri")
-        if not isinstance(uri, str) or holder is None:
-            return content
-        name = self._library.linked(server, uri, caller.session or "")
-        if name == uri:
-            return content
-        return {**content, "resource": {**holder, "uri": name}} if holder is not content else {**content, "uri": name}
 
     def _tell_level(self) -> None:
         level = self.guests.lowest_level() or ("info" if self.told_level is not None else None)

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from pegboard import exactjson
+from pegboard.catalog.template import MAX_TEMPLATES
 from pegboard.log import logger
 from pegboard.pace import Pace
 from pegboard.protocol import envelope
@@ -39,6 +40,8 @@ class Pages:
         self.cut: str | None = None
         self._has_ended = False
         self._label, self._method, self._key = label, method, key
+        # Templates are compared with resources that nobody lists, so that there are fewer of them.
+        self._most = MAX_TEMPLATES if key == "resourceTemplates" else MAX_ITEMS
         self._size = 0
         self._cursors: set[str] = set()
         self._pace = Pace()
@@ -67,8 +70,8 @@ class Pages:
             self._end("the next one cannot be read")
             return
         for text in map(bytes, items):
-            if len(self.items) == MAX_ITEMS:
-                self._end(f"it has more than {MAX_ITEMS:,} items")
+            if len(self.items) == self._most:
+                self._end(f"it has more than {self._most:,} items")
                 return
             if (reason := _excess(text)) is None:
                 self.items.append(_parsed(text))

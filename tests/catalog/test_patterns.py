@@ -1,0 +1,34 @@
+"""Patterns: templates by their beginning."""
+
+from __future__ import annotations
+
+from pegboard.catalog.patterns import Patterns
+from pegboard.catalog.template import Template, Uri
+
+
+def patterns(*texts: str) -> Patterns[str]:
+    return Patterns([(Template.of(text), text) for text in texts])
+
+
+def likely(found: Patterns[str], uri: str) -> list[str]:
+    return [text for _, text in found.likely(Uri(uri))]
+
+
+def test_only_templates_that_begin_as_the_uri_does_are_compared() -> None:
+    """The heaviest first; a thousand others of other beginnings are not looked at."""
+    found = patterns("{+a}", "x://a/{b}", "x://{b}", "y://{b}", *(f"z{number}://{{a}}" for number in range(1000)))
+    assert likely(found, "x://a/1") == ["x://a/{b}", "x://{b}", "{+a}"]
+    assert likely(found, "z7://1") == ["z7://{a}", "{+a}"]
+    assert likely(found, "") == ["{+a}"]
+
+
+def test_a_beginning_counts_as_it_stands_and_encoded() -> None:
+    """A URI cannot hold all that a template may have in its text."""
+    found = patterns("x://my docs/{a}")
+    assert likely(found, "x://my docs/1") == likely(found, "x://my%20docs/1") == ["x://my docs/{a}"]
+
+
+def test_a_uri_of_many_kilobytes_is_compared_with_nothing() -> None:
+    """Beyond four of them nobody means a template."""
+    assert likely(patterns("{+a}"), "x" * 4096) == ["{+a}"]
+    assert likely(patterns("{+a}"), "x" * 4097) == []
