@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import TextIO
+from typing import TextIO, cast
 
 
 class Output(io.TextIOWrapper):
@@ -73,7 +73,7 @@ def _output(stream: TextIO | None, number: int) -> TextIO:
     if not isinstance(stream, io.TextIOWrapper):
         return stream
     return Output(
-        stream.buffer,
+        cast("TextIO", stream).buffer,
         stream.encoding,
         "replace",
         line_buffering=stream.line_buffering,

@@ -224,7 +224,7 @@ class _Traffic:
         error = {"code": -32000, "message": "the Pegboard gateway has ended; this request may have been carried out"}
         lines: dict[tuple[str, ...], list[dict[str, object]]] = {}
         for request_id, requests in list(self._waiting.items()):
-            answer = {"jsonrpc": "2.0", "id": json.loads(request_id), "error": error}
+            answer: dict[str, object] = {"jsonrpc": "2.0", "id": json.loads(request_id), "error": error}
             lines.setdefault(requests, []).append(answer)
         said = [json.dumps(line if len(requests) > 1 else line[0]).encode() for requests, line in lines.items()]
         return b"".join([b"\n"[: len(self._head)], *(line + b"\n" for line in said)])
