@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from pegboard import pace
 from pegboard.catalog import library as module
 from pegboard.catalog.library import ALIAS, Library, Offer, alias_of
 
@@ -468,3 +470,29 @@ def test_two_entries_that_differ_have_different_digests() -> None:
     ]
     assert len(set(digests)) == len(variants)
     assert digests[: len(variants)] == digests[len(variants) :]
+
+
+@pytest.mark.anyio
+async def test_a_long_offer_is_laid_out_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others have turns, and see what was there before; a server that goes meanwhile stays gone."""
+    monkeypatch.setattr(pace, "SLICE", 0.0)
+    changes: list[int] = []
+    library = Library(on_change=lambda: changes.append(len(library.resources.entries)))
+    library.put("old", Offer(resources=[{"uri": "a://old"}]))
+    long = Offer(resources=[{"uri": f"a://{number}"} for number in range(500)])
+    putting = asyncio.ensure_future(library.put_in_slices("long", long))
+    also = asyncio.ensure_future(library.put_in_slices("other", Offer(resources=[{"uri": "a://other"}])))
+    turns = 0
+    while not putting.done():
+        await asyncio.sleep(0)
+        turns += 1
+        if turns == 100:
+            assert set(library.resources.entries) == {"a://old"}
+            assert not library.knows("long")
+            library.remove("old")
+    await also
+    assert turns > 500
+    assert len(library.resources.entries) == 501
+    assert "a://old" not in library.resources.entries
+    # Whoever came while it was laid out for another has it laid out with that, and once.
+    assert changes == [1, 501]

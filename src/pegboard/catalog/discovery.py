@@ -228,7 +228,7 @@ class Discovery:
         if (known := self._registry.server(name)) is not None:
             # Newer than anything on disk; only how it is shown may have changed.
             if await self._register(source, known.raw, known.ttl, known.discovered_at):
-                self._library.put(name, self._library.offer(name), prefix=source.spec.prefix)
+                await self._library.put_in_slices(name, self._library.offer(name), prefix=source.spec.prefix)
         elif record is not None and record.fingerprint == source.spec.fingerprint:
             await self._take_over(source, record)
 
@@ -419,7 +419,9 @@ class Discovery:
         if asyncio.current_task() is not self._latest.get(source.spec.name):
             # It was asked again since, and that answer is the newer one.
             return
-        self._library.put(source.spec.name, offer, prefix=source.spec.prefix)
+        await self._library.put_in_slices(source.spec.name, offer, prefix=source.spec.prefix)
+        if not self._counts(source, asked):
+            return
         self._unasked.discard(source.spec.name)
         if self._registry.server(source.spec.name) is not None and source.spec.name not in self._running:
             # Otherwise whoever waits for this saves all of it at once.
@@ -475,12 +477,12 @@ class Discovery:
         if not await self._register(source, record.tools, record.ttl or spec.ttl, record.discovered_at, pace):
             return
         self._own_ttl[spec.name] = record.ttl
+        self._heed(spec.name, record)
         if record.prompts is None:
             self._unasked.add(spec.name)
         else:
             offer = Offer(record.prompts, record.resources, record.templates)
-            self._library.put(spec.name, offer, prefix=spec.prefix)
-        self._heed(spec.name, record)
+            await self._library.put_in_slices(spec.name, offer, prefix=spec.prefix, pace=pace)
 
     async def _save(self, spec: ServerSpec, greeting: Introduction) -> None:
         known, others = self._registry.server(spec.name), self._library.offer(spec.name)

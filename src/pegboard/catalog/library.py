@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from pegboard import exactjson
@@ -13,6 +15,7 @@ from pegboard.catalog.patterns import Patterns
 from pegboard.catalog.template import MAX_TEMPLATES, Template, Uri
 from pegboard.log import logger
 from pegboard.names import compose, expose
+from pegboard.pace import Pace
 
 # A resource that somebody else offers under the same URI is found under this, its server, and its own URI.
 ALIAS = "pegboard://"
@@ -81,21 +84,38 @@ class Library:
         self._keepers: set[str] = set()
         self._learned: OrderedDict[tuple[str, str], str] = OrderedDict()
         self.generation = 0
+        # How often an offer changed, how many of these changes are laid out, and of which servers.
+        self._changes = self._laid_out = 0
+        self._shown: set[str] = set()
+        self._arranging = asyncio.Lock()
 
     def put(self, server: str, offer: Offer, *, prefix: bool = True) -> None:
         """Replace what a server offers."""
         if self._offers.get(server) != (offer, prefix):
             self._offers[server] = offer, prefix
+            self._changes += 1
             self._arrange()
+
+    async def put_in_slices(self, server: str, offer: Offer, *, prefix: bool = True, pace: Pace | None = None) -> None:
+        """The same for lists of any length: others on the loop have their turns while everything is laid out."""
+        if self._offers.get(server) != (offer, prefix):
+            self._offers[server] = offer, prefix
+            self._changes += 1
+        change = self._changes
+        async with self._arranging:
+            # Whoever was before may have laid out this change as well.
+            if self._laid_out < change:
+                await (pace or Pace()).through(self._layout())
 
     def remove(self, server: str) -> None:
         """Forget what a server offers."""
         if self._offers.pop(server, None) is not None:
+            self._changes += 1
             self._arrange()
 
     def knows(self, server: str) -> bool:
         """Whether a server ever said what it offers."""
-        return server in self._offers
+        return server in self._shown
 
     def offer(self, server: str) -> Offer:
         """What a server offered last."""
@@ -151,34 +171,48 @@ class Library:
         return not any(admits(other) for other in others if other != entry.server_name)
 
     def _arrange(self) -> None:
-        """Lay out everything anew; where two servers have the same, the earlier one in the config keeps it."""
-        self.generation += 1
-        self.prompts, self.resources, self.templates = Shelf(), Shelf(), Shelf()
-        order = [server for server in self._order() if server in self._offers]
-        for server in [*order, *(server for server in self._offers if server not in order)]:
-            offer, prefix = self._offers[server]
+        for _ in self._layout():
+            pass
+
+    def _layout(self) -> Iterator[None]:
+        """Lay out everything anew in small steps; where two servers have the same, the earlier one in the config keeps
+        it. What was laid out before is there until the last step."""
+        change, ordered = self._changes, dict.fromkeys(self._order())
+        offers = {server: self._offers[server] for server in (*ordered, *self._offers) if server in self._offers}
+        prompts, resources, templates = Shelf(), Shelf(), Shelf()
+        for server, (offer, prefix) in offers.items():
             for raw in offer.prompts:
-                self._add_prompt(server, raw, prefix=prefix)
+                yield self._add_prompt(prompts, server, raw, prefix=prefix)
             for raw in offer.resources:
-                _add_uri(self.resources, server, raw, "uri")
+                yield _add_uri(resources, server, raw, "uri")
             for raw in offer.templates[:MAX_TEMPLATES]:
-                _add_uri(self.templates, server, raw, "uriTemplate")
-        patterns = [(Template.of(entry.name), entry) for entry in self.templates.entries.values()]
-        self._patterns = Patterns(patterns)
-        self._origins = {}
+                yield _add_uri(templates, server, raw, "uriTemplate")
+        patterns: list[tuple[Template, Entry]] = []
+        for entry in templates.entries.values():
+            patterns.append((Template.of(entry.name), entry))
+            yield
+        origins: dict[str, set[str]] = {}
         literals = ((template.literals[0], entry) for template, entry in patterns)
-        for text, entry in (*self.resources.entries.items(), *literals):
-            self._origins.setdefault(origin_of(text), set()).add(entry.server_name)
-        self._keepers = set[str]().union(*self._origins.values())
+        for text, entry in chain(resources.entries.items(), literals):
+            origins.setdefault(origin_of(text), set()).add(entry.server_name)
+            yield
+        if change < self._laid_out:
+            # A later change, which could not wait, is laid out already, and this one with it.
+            return
+        self.prompts, self.resources, self.templates = prompts, resources, templates
+        self._patterns, self._origins = Patterns(patterns), origins
+        self._keepers = set[str]().union(*origins.values())
+        self._shown, self._laid_out = set(offers), change
+        self.generation += 1
         self._on_change()
 
-    def _add_prompt(self, server: str, raw: Any, *, prefix: bool) -> None:
+    def _add_prompt(self, shelf: Shelf, server: str, raw: Any, *, prefix: bool) -> None:
         own = _text(raw, "name")
         if own is None:
             logger().error("catalog.entry.invalid", serverName=server, reason="a prompt without a name")
             return
         name = expose(compose(server, own) if prefix else own, self.max_name_length)
-        _add(self.prompts, name, server, own, {**raw, "name": name})
+        _add(shelf, name, server, own, {**raw, "name": name})
 
 
 def origin_of(uri: str) -> str:
