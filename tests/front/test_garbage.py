@@ -66,6 +66,30 @@ async def test_garbage_among_what_was_set_aside_goes_when_memory_grows(monkeypat
         assert grown
 
 
+async def test_after_a_thorough_collection_the_next_one_is_not_put_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much that one looked at: what is new is looked at in small portions again."""
+    monkeypatch.setattr(garbage, "_LOOK_EVERY", 0.01)
+    monkeypatch.setattr(garbage, "_IDLE", 1000.0)
+    kept = [[number] for number in range(400_000)]
+    full: list[int] = []
+
+    def count(phase: str, info: dict[str, int]) -> None:
+        if phase == "stop" and info["generation"] == 2:
+            full.append(gc.get_count()[0])
+
+    async with short_collections():
+        gc.callbacks.append(count)
+        try:
+            await eventually(lambda: full)
+            full.clear()
+            new = [[number] for number in range(40_000)]
+            assert len(full) > 1
+        finally:
+            gc.callbacks.remove(count)
+    assert kept
+    assert new
+
+
 @pytest.mark.parametrize("command", ["serve", "stdio"])
 async def test_a_gateway_sets_aside_what_it_has_started_with(tmp_path: Path, command: str) -> None:
     """Both commands do, since they are processes of their own; a program that uses the library decides for itself."""
