@@ -388,6 +388,19 @@ async def test_notices_are_kept_while_the_standing_stream_is_broken(tmp_path: Pa
             assert (await reader.event()).said == "notifications/tools/list_changed"
 
 
+async def test_notices_from_before_the_first_standing_stream_are_not_lost(tmp_path: Path) -> None:
+    """A client opens it a moment after its session, and a server may have come or gone by then."""
+    async with house(tmp_path) as here:
+        client = await here.client()
+        (session,) = here.sessions._server_instances.values()
+        start = cast("Any", session)._start
+        await client.text("a__change", {"add": ["one"]})
+        await eventually(lambda: any(event.text for event in kept(here, start)))
+        async with client.get() as reader:
+            await reader.event()
+            assert (await reader.event()).said == "notifications/tools/list_changed"
+
+
 def told(response: httpx2.Response) -> tuple[int, bytes, dict[str, str]]:
     """All that a response tells, but for the time."""
     return response.status_code, response.content, {k: v for k, v in response.headers.items() if k != "date"}

@@ -198,6 +198,8 @@ class Session(StreamableHTTPServerTransport):
         self._on_use = on_use
         self._is_opened = False
         self._replay = replay
+        # Where the first standing stream begins: what is said before a client has opened it is not lost.
+        self._start: str | None = replay.mark(GET_STREAM_KEY)
         self._limit = idle_limit
         # Requests that the SDK deals with now, a standing stream included: while there are any, it is not idle.
         self._busy = 0
@@ -281,8 +283,9 @@ class Session(StreamableHTTPServerTransport):
     async def _read(self, scope: Scope, receive: Receive, send: Send) -> None:
         place = Headers(scope=scope).get(LAST_EVENT_ID_HEADER)
         if not place:
-            # A new standing stream is the old one read on from now.
-            place = self._replay.mark(GET_STREAM_KEY)
+            # A new standing stream is the old one read on from now; the first one, from the session's beginning.
+            start, self._start = self._start, None
+            place = start if start is not None and self._replay.knows(start) else self._replay.mark(GET_STREAM_KEY)
             scope = _with_header(scope, LAST_EVENT_ID_HEADER, place)
         elif self._replay.is_answer(place):
             # An empty stream would be asked for again and again; this is how SSE says that there is no more.
