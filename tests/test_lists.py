@@ -147,7 +147,7 @@ async def test_a_notice_of_a_long_list_is_looked_for_in_slices(monkeypatch: pyte
         await asyncio.sleep(0.001)
     registry.register_mcp_tools("git", tools(SHORT + 3))
     made.tell()
-    await eventually(lambda: len(told) == 2)
+    await eventually(lambda: told[-1:] == [registry.generation])
     made.close()
 
 

@@ -654,7 +654,7 @@ async def test_a_client_that_never_said_it_is_ready_leaves_nothing_behind(tmp_pa
 
 async def test_one_strange_tool_does_not_spoil_the_others_hits(tmp_path: Path) -> None:
     """A tool with endless names and words is cut; beside it the others keep their descriptions and parameters."""
-    strange = described("strange_mail", "Send mail. " * 100_000, **{"p" * 3000: {}, "q": {}})
+    strange = described("strange_mail", "Send mail. " * 20_000, **{"p" * 3000: {}, "q": {}})
     plain = [described(f"mail_{number}", "Send mail to somebody, by post.", to={}, body={}) for number in range(9)]
     with http_toy(Settings(raw_tools=[strange, *plain])) as listening:
         servers = {"work": {"type": "http", "url": listening.url}}

@@ -115,7 +115,7 @@ class BoundedProtocol(HttpToolsProtocol):
     @property
     def is_waiting(self) -> bool:
         """Whether no whole head has come of a first request."""
-        return self._in_head and self.cycle is None
+        return self._in_head and cast("Any", self.cycle) is None
 
     def data_received(self, data: bytes) -> None:
         """Some bytes of a request, or of several."""
