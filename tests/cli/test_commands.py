@@ -166,12 +166,12 @@ def test_doctor_looks_at_a_postgresql_storage(tmp_path: Path, postgres_url: str)
     assert said["storage"]["said"].endswith(f"/{name}")
     path = write_config(tmp_path / "pegboard.json", {"one": toy()}, storage=f"{before}/nothing")
     wrong = pegboard("doctor", config=path)
-    assert wrong.returncode == 4
+    assert wrong.returncode == 1
     assert 'database "nothing" does not exist' in wrong.stdout
     assert "→ check that PostgreSQL runs there" in wrong.stdout
     others = [pegboard(*command, config=path) for command in (("tools",), ("serve", "--port", "0"), ("stdio",))]
     assert all("does not exist" in other.stderr for other in others)
-    assert [other.returncode for other in others] == [4, 1, 1]
+    assert [other.returncode for other in others] == [1, 1, 1]
     for each in (done, wrong, *others):
         assert "tulip" not in each.stdout + each.stderr
 

@@ -58,18 +58,22 @@ class Pages:
         if self._size > MAX_BYTES:
             self.end_large()
             return None
-        await self._read(page)
+        await self._read(page, exactjson.as_list(result.get(self._key)) if isinstance(result, dict) else None)
         self.ttl = _ttl(members.get("ttlMs"), self.ttl)
         return self._next(members.get("nextCursor"))
 
-    async def _read(self, page: bytes) -> None:
+    async def _read(self, page: bytes, known: list[Any] | None) -> None:
+        """Take in the items of a page; `known` are those of one that was read already, having something odd in it."""
         try:
-            items = _items.decode(page)
+            texts = map(bytes, _items.decode(page))
         except (msgspec.DecodeError, RecursionError):
-            # Nested too deeply: where an item ends is not known, either.
-            self._end("the next one cannot be read")
-            return
-        for text in map(bytes, items):
+            if known is None:
+                # Nested too deeply: where an item ends is not known, either.
+                self._end("the next one cannot be read")
+                return
+            # Half of a surrogate pair, which only our own parser reads.
+            texts = map(exactjson.dump, known)
+        for text in texts:
             if len(self.items) == self._most:
                 self._end(f"it has more than {self._most:,} items")
                 return
