@@ -5,6 +5,8 @@ import copy
 import json
 import math
 import pickle
+import re
+import sys
 from typing import Any
 
 import pytest
@@ -16,19 +18,20 @@ from pydantic_core import from_json
 from pegboard.exactjson import (
     MAX_DEPTH,
     NotJson,
+    Number,
+    Placeholders,
     ValueCounter,
+    approximation,
     as_list,
     as_object,
     dump,
-    fill_placeholders,
     is_too_deep,
     is_well_formed,
     parse,
     parse_in_steps,
     parse_object,
     parse_well_formed,
-    resolve_placeholders,
-    with_placeholders,
+    write_exactly,
 )
 from pegboard.exactjson import exact as exact_value
 from pegboard.pace import Pace
@@ -200,26 +203,115 @@ odd = st.sampled_from(
 
 
 @given(st.lists(odd | values.map(lambda value: dump(value).decode()), max_size=6))
-def test_a_reader_that_knows_neither_is_given_placeholders(parts: list[str]) -> None:
-    """What the SDK would lose or refuse goes through it as a text and is the same again behind it, both ways."""
+def test_a_reader_that_knows_neither_is_given_the_nearest(parts: list[str]) -> None:
+    """What the SDK reads is JSON of the same shape, and beside it stands the exact value."""
     text = f"[{','.join(parts)}]".encode()
-    seen = from_json(with_placeholders(text))
-    assert dump(resolve_placeholders(seen)) == dump(parse(text))
-    written = _Model(value=parse(text)).model_dump_json().encode()
-    assert parse(fill_placeholders(written))["value"] == parse(text)
-    assert fill_placeholders(written) == b'{"value":' + dump(parse(text)) + b"}"
+    readable, value = approximation(text)
+    assert (value is None) == (readable is text)
+    assert dump(text if value is None else value) == dump(text if value is None else parse(text))
+    assert shape(json.loads(readable)) == shape(from_json(readable)) == shape(parse(text))
+    assert b"pegboard" not in readable
+
+
+def shape(value: Any) -> Any:
+    """A value without its texts and numbers."""
+    if isinstance(value, dict):
+        return {key: shape(item) for key, item in as_object(value).items()}  # pyright: ignore[reportOptionalMemberAccess]
+    if isinstance(value, list):
+        return [shape(item) for item in as_list(value) or []]
+    return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value).__name__[:0]
+
+
+def test_the_nearest_can_be_read_by_everybody() -> None:
+    """A float that is not infinite, and U+FFFD; also while a text with placeholders is written around it."""
+    text = rb'{"a":[1e400,-1e400,0.1000000000000000055511151231257827],"b":"x\ud800"}'
+    with Placeholders().held():
+        readable, value = approximation(text)
+    largest = sys.float_info.max
+    assert from_json(readable) == {"a": [largest, -largest, 0.1], "b": "x\ufffd"}
+    assert dump(value) == text
 
 
 class _Model(BaseModel):
     value: Any
 
 
+# What somebody would send who wants a text to be taken for another: the mark of an earlier text, and all that could
+# make a reader of finished JSON lose its place.
+EARLIER = Placeholders().add(b"1").removesuffix("0")
+FORGED = ["", '"', "\\", '\\"', '"\\', ",", ":", "{", "}", "0", "1", "00", "x", "\ud800", "\n"]
+
+
+def forgeries(mark: str) -> st.SearchStrategy[Any]:
+    """Values whose texts and names are made of a mark and of the signs of JSON, with odd values between them."""
+    pieces = st.lists(st.sampled_from([mark, f'"{mark}0"', f'"{mark}0', f"{mark}0", *FORGED]), max_size=6)
+    texts = pieces.map("".join)
+    names = texts.map(lambda text: text.replace("\ud800", ""))
+    leaves = texts | st.sampled_from([1, None, Number("1e400"), Number("-0.50000000000000000000")])
+    return st.recursive(
+        leaves, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=4), max_leaves=15
+    )
+
+
+@given(forgeries(EARLIER), st.sampled_from([None, 2]), st.booleans())
+@example({"a": f'z"{EARLIER}0', f'{EARLIER}0"x': Number("1e400"), "b": f"{EARLIER}0", "\\": "\\"}, None, False)
+def test_no_text_is_taken_for_a_placeholder(value: Any, indent: int | None, ascii_only: bool) -> None:
+    """Whatever a text says, another reader finds in the JSON exactly the values that were to be written."""
+    expected = plain(value)
+    written = dump(exact_value(value), indent=indent, ascii_only=ascii_only)
+    assert plain(json.loads(written, parse_float=Number)) == expected
+    assert plain(parse(written)) == expected
+    model = _Model(value=exact_value(value))
+    assert plain(parse(write_exactly(lambda: model.model_dump_json().encode()))["value"]) == expected
+    placeholders = Placeholders()
+    with placeholders.held():
+        shown = json.dumps(model.model_dump(mode="json"))
+    assert plain(parse(placeholders.fill(shown.encode()))["value"]) == expected
+
+
+@given(forgeries("pegboard.known."))
+def test_the_rest_of_a_text_is_the_same_even_if_the_mark_is_known(value: Any) -> None:
+    """Only a whole text that is a value could be another then: no name, no part of a text, not the JSON around it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pegboard.exactjson.secrets.token_hex", lambda _: "known")  # pyright: ignore[reportUnknownLambdaType]
+        written = dump(exact_value([value, Number("1e400")]))
+    known = re.compile(r"pegboard\.known\.[0-9]+")
+
+    def blurred(item: Any) -> Any:
+        if isinstance(item, dict):
+            return [(name, blurred(inner)) for name, inner in (as_object(item) or {}).items()]
+        if isinstance(item, list):
+            return [blurred(inner) for inner in as_list(item) or []]
+        odd = isinstance(item, Number) or (
+            isinstance(item, str) and (not is_well_formed(item) or known.fullmatch(item))
+        )
+        return "odd" if odd else item
+
+    assert blurred(parse(written)) == blurred(exact_value([value, Number("1e400")]))
+
+
+def plain(value: Any) -> Any:
+    """A value that can be compared: `Number("1e400")` is equal to any other infinity."""
+    if isinstance(value, dict):
+        return [(name, plain(item)) for name, item in (as_object(value) or {}).items()]
+    if isinstance(value, list):
+        return [plain(item) for item in as_list(value) or []]
+    return ("number", value.digits) if isinstance(value, Number) else value
+
+
+def test_placeholders_are_never_the_same_twice() -> None:
+    """Whoever saw one knows nothing of the next."""
+    marks = {Placeholders().add(b"1") for _ in range(100)}
+    assert len(marks) == 100
+
+
 def test_a_text_without_anything_odd_is_passed_on_as_it_is() -> None:
     """Nothing is written anew that need not be."""
     for text in (b'{"a": [1, 0.5, "e5"] }', b"[", '{"a":"é"}'.encode()):
-        assert with_placeholders(text) is text
+        assert approximation(text) == (text, None)
+        assert Placeholders().fill(text) is text
     with pytest.raises(NotJson, match="NaN"):
-        with_placeholders(b"[NaN]")
+        approximation(b"[NaN]")
 
 
 def test_an_escaped_backslash_is_no_surrogate() -> None:

@@ -4,8 +4,8 @@ A number that a float cannot hold (`1e400`, `0.100000000000000005551115123125782
 remembers its digits. Half of a surrogate pair, which JavaScript writes when it cuts an emoji, is read as a `Text`. Both
 are written as they were. NaN and Infinity are not JSON: they are refused on the way in and on the way out.
 
-Pydantic writes both as placeholders, also where the MCP SDK does the writing. `with_placeholders` makes a text that the
-SDK can read, `fill_placeholders` and `resolve_placeholders` undo it.
+Other readers are given an `approximation`. Pydantic, which also writes what the MCP SDK sends, can write neither: it
+writes `Placeholders`, which are filled in behind it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ import json
 import math
 import re
 import secrets
+import sys
 from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NoReturn, cast
 
 from pydantic_core import SchemaSerializer, core_schema, from_json, to_json
@@ -33,10 +36,9 @@ _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
 _AS_LISTS = bytes.maketrans(b"{}", b"[]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-# Nobody else can write this, so no text of a client or server is taken for a placeholder.
-_MARK = f"pegboard.{secrets.token_hex(16)}."
-_MARK_BYTES = _MARK.encode()
-_PLACEHOLDER = re.compile(rb'"' + re.escape(_MARK_BYTES) + rb'([nt])\.([^"]*)"')
+_MAX_FLOAT = sys.float_info.max
+# No text has more placeholders than this has digits for.
+_MAX_DIGITS = 9
 
 
 class NotJson(ValueError):  # noqa: N818  it says what the text is
@@ -50,24 +52,73 @@ class TooDeep(NotJson):
         super().__init__(f"it is nested deeper than {MAX_DEPTH} levels")
 
 
-def _serializer(placeholder: Callable[[Any], str]) -> SchemaSerializer:
-    function = core_schema.plain_serializer_function_ser_schema(placeholder)
+class Placeholders(list[bytes]):
+    """What stands for the odd values of a text until it is written. They begin with a mark that is made when the first
+    is needed: no value that is written can have it in it, because it was there before the mark was."""
+
+    __slots__ = ("_mark",)
+    _mark: str
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """While this lasts, whatever Pydantic writes has them."""
+        token = _placeholders.set(self)
+        try:
+            yield
+        finally:
+            _placeholders.reset(token)
+
+    def add(self, text: bytes) -> str:
+        """One that stands for this JSON."""
+        if not self:
+            self._mark = f"pegboard.{secrets.token_hex(16)}."
+        self.append(text)
+        return f"{self._mark}{len(self) - 1}"
+
+    def fill(self, text: bytes) -> bytes:
+        """A JSON text with what they stand for. Only a whole text that is a value is one of them; the rest of the JSON
+        would be the same even if somebody knew the mark."""
+        if not self:
+            return text
+        opening = b'"' + self._mark.encode()
+        first, *others = text.split(opening)
+        pieces = [first]
+        for part in others:
+            number, quote, rest = part.partition(b'"')
+            known = number.isdigit() and len(number) <= _MAX_DIGITS and int(number) < len(self)
+            # A quote behind a backslash is within a text, and a text before a colon is a name.
+            if known and quote and not pieces[-1].endswith(b"\\") and not rest.startswith(b":"):
+                pieces += (self[int(number)], rest)
+            else:
+                pieces += (opening, part)
+        return b"".join(pieces)
+
+
+_placeholders: ContextVar[Placeholders | None] = ContextVar("placeholders", default=None)
+
+
+def _serializer(write: Callable[[Any], object]) -> SchemaSerializer:
+    function = core_schema.plain_serializer_function_ser_schema(write)
     return SchemaSerializer(core_schema.any_schema(serialization=function))
 
 
-def _number_placeholder(number: Number) -> str:
-    return f"{_MARK}n.{number.digits}"
+def _write_number(number: Number) -> object:
+    placeholders = _placeholders.get()
+    if placeholders is None:
+        return max(-_MAX_FLOAT, min(float(number), _MAX_FLOAT))
+    return placeholders.add(number.digits.encode())
 
 
-def _text_placeholder(text: Text) -> str:
-    return f"{_MARK}t.{text.encode('utf-8', 'surrogatepass').hex()}"
+def _write_text(text: Text) -> object:
+    placeholders = _placeholders.get()
+    return well_formed(str(text)) if placeholders is None else placeholders.add(json.dumps(text).encode())
 
 
 class Number(float):
     """A float that is written with the digits it was read with."""
 
     __slots__ = ("digits",)
-    __pydantic_serializer__ = _serializer(_number_placeholder)
+    __pydantic_serializer__ = _serializer(_write_number)
     digits: str
 
     def __new__(cls, digits: str) -> Number:
@@ -83,7 +134,7 @@ class Text(str):
     """A text with half of a surrogate pair in it, which is written as the escape it was read from."""
 
     __slots__ = ()
-    __pydantic_serializer__ = _serializer(_text_placeholder)
+    __pydantic_serializer__ = _serializer(_write_text)
 
 
 def parse(text: bytes | str) -> Any:
@@ -185,7 +236,6 @@ def dump(value: Any, *, indent: int | None = None, ascii_only: bool = False) -> 
         if "surrogates not allowed" not in str(exc):
             raise NotJson(str(exc)) from None
         text = _write_well_formed(value, indent, ascii_only)
-    text = fill_placeholders(text)
     if b"NaN" in text or b"Infinity" in text:
         _refuse_constants(text)
     return text
@@ -240,26 +290,26 @@ def is_well_formed(value: Any) -> bool:
     return all(map(is_well_formed, cast("list[Any]", value))) if isinstance(value, (list, tuple)) else True
 
 
-def with_placeholders(text: bytes) -> bytes:
-    """A JSON text with a placeholder for each value that the SDK could not hold; mostly it is the text itself."""
+def approximation(text: bytes) -> tuple[bytes, Any]:
+    """A JSON text that every parser can read, with the nearest float for each `Number` and U+FFFD in each `Text`, and
+    the exact value of the given one; mostly that text can be read as it is, and there is no value."""
     odd = _LONG_NUMBER.search(text) or _SURROGATE_ESCAPE.search(text) or b"NaN" in text or b"Infinity" in text
-    return _write(parse(text), None, ascii_only=False) if odd else text
+    if not odd:
+        return text, None
+    value = parse(text)
+    token = _placeholders.set(None)
+    try:
+        return to_json(value), value
+    finally:
+        _placeholders.reset(token)
 
 
-def fill_placeholders(text: bytes) -> bytes:
-    """The JSON text that one with placeholders stands for."""
-    return _PLACEHOLDER.sub(_filled, text) if _MARK_BYTES in text else text
-
-
-def resolve_placeholders(value: Any) -> Any:
-    """The value that one with placeholders stands for."""
-    if isinstance(value, str):
-        return _resolved(value) if value.startswith(_MARK) else value
-    if isinstance(value, dict):
-        return {key: resolve_placeholders(item) for key, item in cast("dict[Any, Any]", value).items()}
-    if isinstance(value, list):
-        return [resolve_placeholders(item) for item in cast("list[Any]", value)]
-    return value
+def write_exactly(write: Callable[[], bytes]) -> bytes:
+    """What Pydantic writes here, with odd values as they were read."""
+    placeholders = Placeholders()
+    with placeholders.held():
+        text = write()
+    return placeholders.fill(text)
 
 
 def _parse_slowly(data: bytes, exc: ValueError | None) -> Any:
@@ -352,7 +402,13 @@ def _with_texts(value: Any) -> Any:
 
 
 def _write(value: Any, indent: int | None, ascii_only: bool) -> bytes:
-    return to_json(value, inf_nan_mode="constants", indent=indent, ensure_ascii=ascii_only)
+    placeholders = Placeholders()
+    token = _placeholders.set(placeholders)
+    try:
+        text = to_json(value, inf_nan_mode="constants", indent=indent, ensure_ascii=ascii_only)
+    finally:
+        _placeholders.reset(token)
+    return placeholders.fill(text) if placeholders else text
 
 
 def _write_well_formed(value: Any, indent: int | None, ascii_only: bool) -> bytes:
@@ -360,17 +416,3 @@ def _write_well_formed(value: Any, indent: int | None, ascii_only: bool) -> byte
         return _write(well_formed(value, but=Text), indent, ascii_only)
     except (ValueError, RecursionError) as exc:
         raise NotJson(str(exc)) from None
-
-
-def _filled(match: re.Match[bytes]) -> bytes:
-    kind, content = match.group(1), match.group(2)
-    return content if kind == b"n" else json.dumps(_decoded(content.decode())).encode()
-
-
-def _resolved(placeholder: str) -> Number | Text:
-    kind, _, content = placeholder.removeprefix(_MARK).partition(".")
-    return Number(content) if kind == "n" else Text(_decoded(content))
-
-
-def _decoded(content: str) -> str:
-    return bytes.fromhex(content).decode("utf-8", "surrogatepass")

@@ -18,7 +18,8 @@ from harness import HANDSHAKE_VERSIONS, open_gateway, serving, toy, write_config
 pytestmark = pytest.mark.anyio
 
 ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-BAD_IDS = ("null", "1.5", "true", "{}", "[1]")
+BAD_IDS = ("null", "1.5", "true", "{}", "[1]", "1e400", "9" * 5000, r'"\ud800"')
+BAD_METHODS = ("1e400", "0.1000000000000000055511151231257827", r'"\ud800x"', "9" * 5000, "1", "null")
 
 
 def call(number: int, name: str = "one__echo", **arguments: Any) -> dict[str, Any]:
@@ -175,6 +176,57 @@ async def test_a_request_whose_id_is_none_is_refused(tmp_path: Path, way: str) -
             assert answer["error"]["code"] == -32600
             assert "validation" not in answer["error"]["message"]
         assert "result" in await client.ask(json.dumps(call(3)))
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_method_that_is_no_text_is_refused(tmp_path: Path, way: str) -> None:
+    """A number of any size, and half of a surrogate pair, which no server is asked for and nobody is told about."""
+    async with WAYS[way](tmp_path, "2025-11-25") as client:
+        for method in BAD_METHODS:
+            for number in ("", '"id":1,'):
+                answer = await client.ask(f'{{"jsonrpc":"2.0",{number}"method":{method}}}')
+                assert (answer["id"], answer["error"]["code"]) == (None, -32600), method
+                assert "method must be" in answer["error"]["message"]
+                assert "pegboard." not in json.dumps(answer)
+                assert client.status in {None, 400}
+        assert "result" in await client.ask(json.dumps(call(3)))
+
+
+async def test_the_modern_era_refuses_an_odd_method_or_id_too(tmp_path: Path) -> None:
+    """With status 400, and without a word that the client has not said."""
+    async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+        for method, number in [*((method, "1") for method in BAD_METHODS), *(('"ping"', number) for number in BAD_IDS)]:
+            body = f'{{"jsonrpc":"2.0","id":{number},"method":{method},"params":{{}}}}'
+            head = {**ACCEPT, "mcp-protocol-version": "2026-07-28", "mcp-method": "ping"}
+            answer = await http.post("/mcp", content=body, headers=head)
+            assert (answer.status_code, answer.json()["error"]["code"]) in {(400, -32600), (400, -32700)}, body[:100]
+            assert "pegboard." not in answer.text
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_every_message_of_a_batch_is_answered_once(tmp_path: Path, way: str) -> None:
+    """Ids that only look different are the same, an answer that is none is refused, and values are exact."""
+    ping = {"jsonrpc": "2.0", "method": "ping"}
+    odd = r'{"text":"\ud83d"}'
+    async with WAYS[way](tmp_path, "2025-03-26") as client:
+        for first, second in (("1", '"1"'), ('"a"', r'"\u0061"'), ("5", "5")):
+            pair = [json.dumps(ping)[:-1] + f', "id": {number}}}' for number in (first, second)]
+            answers = await client.ask(f"[{','.join(pair)}]")
+            assert sorted("error" in answer for answer in answers) == [False, True]
+            assert json.dumps(json.loads(first)) in [json.dumps(answer["id"]) for answer in answers]
+        for wrong in ('"result":5', '"error":5', '"error":{"code":"x"}'):
+            answers = await client.ask(f'[{{"jsonrpc":"2.0","id":1,{wrong}}},{json.dumps({**ping, "id": 3})}]')
+            assert sorted(str(answer["id"]) for answer in answers) == ["3", "None"]
+            assert "pydantic" not in json.dumps(answers)
+        again = json.dumps({**greeting("2025-06-18"), "id": 5}).replace("initialize", r"init\u0069alize")
+        (refused,) = await client.ask(f"[{again}]")
+        assert (refused["id"], refused["error"]["code"]) == (5, -32600)
+        text = f'{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"one__echo","arguments":{odd}}}}}'
+        (answer,) = await client.ask(f"[{text}]")
+        assert answer["id"] == 7
+        assert json.loads(answer["result"]["content"][0]["text"])["text"] == "\ud83d"
+        # It is a session of 2025-03-26 still.
+        assert [answer["id"] for answer in await client.ask(json.dumps([{**ping, "id": 8}]))] == [8]
 
 
 async def test_a_greeting_whose_id_is_none_opens_no_session(tmp_path: Path) -> None:

@@ -92,6 +92,37 @@ async def test_a_value_is_exact_over_a_pipe(tmp_path: Path, version: str) -> Non
         assert await echo(client, VALUES, through=True) == VALUES
 
 
+@pytest.mark.both_ways
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("over", ["http", "pipe"])
+async def test_a_value_is_exact_in_what_is_said_meanwhile(tmp_path: Path, version: str, over: str) -> None:
+    """In progress, in a question and in its answer."""
+    told: list[Any] = []
+    answer = {"action": "accept", "content": {}, "odd": parse(VALUES)}
+    options: dict[str, Any] = {
+        "capabilities": {"elicitation": {}},
+        "answers": {"elicitation/create": lambda _: answer},  # pyright: ignore[reportUnknownLambdaType]
+    }
+    async with contextlib.AsyncExitStack() as stack:
+        if over == "http":
+            gateway = await stack.enter_async_context(a_gateway(tmp_path))
+            async with http_client(gateway.mcp, version) as other:
+                # The server is there before the request, and what it says is heard outside of it.
+                assert await echo(other, VALUES) == VALUES
+            client = await stack.enter_async_context(http_client(gateway.mcp, version, **options))
+        else:
+            config = write_config(tmp_path / "pegboard.json", {"v": VERBATIM}, toolsets=["discovery"])
+            client = await stack.enter_async_context(stdio_client(config, version, **options))
+        result = await client.request("tools/call", {"name": "v__talk"}, on_progress=told.append)
+        if client.modern:
+            assert dump(result["inputRequests"]).decode().count(ODD) == 1
+            result = await client.request("tools/call", {"name": "v__talk", **await client.answered(result)})
+        assert dump(told[0]["odd"]).decode() == ODD
+        assert dump(told[0]["progress"]) == b"0.50000000000000000000"
+        assert dump(client.questions[0][1]["odd"]).decode() == ODD
+        assert dump(result["structuredContent"]["odd"]).decode() == VALUES
+
+
 async def test_a_value_is_exact_in_python(tmp_path: Path) -> None:
     """What a program has read with its digits keeps them; what is no JSON is refused before anything is sent."""
     async with Pegboard({"v": VERBATIM}) as board:

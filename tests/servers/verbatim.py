@@ -1,6 +1,7 @@
 """An MCP server over stdio that never reads a value: it gives back the bytes that it was given.
 
-`echo` answers with its arguments, `nan` with what is not JSON. The definition of `echo` has odd values too.
+`echo` answers with its arguments, `nan` with what is not JSON. The definition of `echo` has odd values too. `talk`
+tells of its progress, asks, and answers with what it was answered.
 """
 
 from __future__ import annotations
@@ -13,14 +14,25 @@ _READER = json.JSONDecoder(parse_int=str, parse_float=str)
 _SCHEMA = f'{{"type":"object","properties":{{"x":{{"default":{ODD}}}}}}}'
 
 
-def arguments_of(line: str) -> str:
-    """The arguments of a call, as they stand in it."""
-    start = line.find('"arguments":')
+def member_of(line: str, name: str) -> str:
+    """A member of a message, as it stands in it."""
+    start = line.find(f'"{name}":')
     if start < 0:
         return "{}"
-    start += len('"arguments":')
+    start += len(f'"{name}":')
     start += len(line[start:]) - len(line[start:].lstrip())
     return line[start : _READER.raw_decode(line, start)[1]]
+
+
+def talk(line: str) -> str:
+    """Say something with odd values, ask for some, and answer with them."""
+    told = f'{{"progressToken":{member_of(line, "progressToken")},"progress":0.50000000000000000000,"odd":{ODD}}}'
+    print(f'{{"jsonrpc":"2.0","method":"notifications/progress","params":{told}}}', flush=True)
+    asked = f'{{"message":"?","requestedSchema":{{"type":"object","properties":{{}}}},"odd":{ODD}}}'
+    print(f'{{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{asked}}}', flush=True)
+    while '"method"' in (answer := sys.stdin.readline()):
+        pass
+    return f'{{"content":[],"structuredContent":{member_of(answer, "result")}}}'
 
 
 def result(message: dict[str, object], line: str) -> str | None:
@@ -32,12 +44,14 @@ def result(message: dict[str, object], line: str) -> str | None:
                 '"serverInfo":{"name":"verbatim","version":"1"}}'
             )
         case "tools/list":
-            tools = f'{{"name":"echo","inputSchema":{_SCHEMA}}},{{"name":"nan","inputSchema":{{"type":"object"}}}}'
-            return f'{{"tools":[{tools}]}}'
+            others = ",".join(f'{{"name":"{name}","inputSchema":{{"type":"object"}}}}' for name in ("nan", "talk"))
+            return f'{{"tools":[{{"name":"echo","inputSchema":{_SCHEMA}}},{others}]}}'
         case "tools/call" if '"nan"' in line:
             return '{"content":[],"structuredContent":{"n":NaN}}'
+        case "tools/call" if '"talk"' in line:
+            return talk(line)
         case "tools/call":
-            given = arguments_of(line)
+            given = member_of(line, "arguments")
             text = json.dumps(given)
             return f'{{"content":[{{"type":"text","text":{text}}}],"structuredContent":{{"echo":{given}}}}}'
         case "ping":

@@ -20,6 +20,7 @@ INTERNAL_ERROR = -32603
 COULD_NOT_ANSWER = "Pegboard could not answer this; its log says why"
 # Where in a request's scope the `Handover` is of a call of it that was begun already.
 UNDER_WAY = "pegboard.under_way"
+EXACT = "pegboard.exact"
 
 
 class Refused(Exception):  # noqa: N818  it names an answer
@@ -74,9 +75,10 @@ class Handover:
 
 @dataclass(frozen=True, slots=True)
 class LineRequest:
-    """What comes along with a request over a pipe."""
+    """What comes along with a request over a pipe: a call that is under way, and what the message really says."""
 
     under_way: Handover
+    exact: Mapping[str, Any] | None = None
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)

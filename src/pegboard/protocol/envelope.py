@@ -19,6 +19,8 @@ from pegboard.protocol.portions import LARGE
 
 _VERSION = b'"2.0"'
 _BRACE = ord("{")
+# Python reads no number with more digits.
+_MAX_ID = 4300
 # A text that is no UTF-8 is told apart from one that is no JSON, but only where it is read.
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
@@ -241,8 +243,15 @@ def _is_object_or_null(value: Raw | UnsetType) -> bool:
 
 
 def is_request_id(value: bytes) -> bool:
-    """A text, or a whole number that is written as one."""
-    return value.startswith(b'"') or value.removeprefix(b"-").isdigit()
+    """A text, or a whole number that is written as one and that everybody can read."""
+    return is_text(value) or (value.removeprefix(b"-").isdigit() and len(value) <= _MAX_ID)
+
+
+def is_text(value: bytes) -> bool:
+    """Whether a value is a text, without half of a surrogate pair in it."""
+    if not value.startswith(b'"'):
+        return False
+    return b"\\u" not in value or exactjson.is_well_formed(exactjson.parse(value))
 
 
 def _is_text(data: bytes) -> bool:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pegboard import exactjson
-from pegboard.protocol.client import MAX_BODY
-from pegboard.protocol.message import parse_error
+from pegboard.protocol.client import EXACT, MAX_BODY
+from pegboard.protocol.message import NotAMessage, fault, is_batch, parse_error, refusal
 from pegboard.protocol.portions import LARGE, portions
 
 
 class ExactBody:
-    """An ASGI middleware that puts placeholders for such values into a request, and fills them in in its answers."""
+    """An ASGI middleware that gives the SDK what it can read, with the exact value beside it, and has it write
+    placeholders for such values, which it fills in."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -22,19 +24,27 @@ class ExactBody:
         if scope["type"] == "http" and scope["method"] == "POST":
             messages = await _receive_body(receive)
             try:
-                messages = _with_placeholders(messages)
+                messages, exact = _readable(messages)
             except exactjson.NotJson as exc:
-                await _refuse(send, exc)
+                await _refuse(send, parse_error(str(exc)))
+                return
+            except NotAMessage as exc:
+                await _refuse(send, refusal(str(exc)))
                 return
             receive = _replay(messages, receive)
-        await self._app(scope, receive, _Filling(send))
+            if exact is not None:
+                scope = {**scope, EXACT: exact}
+        placeholders = exactjson.Placeholders()
+        with placeholders.held():
+            await self._app(scope, receive, _Filling(send, placeholders))
 
 
 class _Filling:
     """Sends what the SDK answers, with what its placeholders stand for."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, placeholders: exactjson.Placeholders) -> None:
         self._send = send
+        self._placeholders = placeholders
         # The head of an answer that says how long it is, until that is known.
         self._head: Message | None = None
 
@@ -42,9 +52,9 @@ class _Filling:
         if message["type"] == "http.response.start" and b"content-length" in dict(message["headers"]):
             self._head = message
             return
-        if message["type"] == "http.response.body" and message.get("body"):
+        if message["type"] == "http.response.body" and message.get("body") and self._placeholders:
             given = message["body"]
-            filled = exactjson.fill_placeholders(bytes(given))
+            filled = self._placeholders.fill(bytes(given))
             if len(filled) != len(given):
                 message = {**message, "body": filled}
                 self._head = _shortened(self._head, len(given) - len(filled))
@@ -82,12 +92,19 @@ async def _receive_body(receive: Receive) -> list[Message]:
     return messages
 
 
-def _with_placeholders(messages: list[Message]) -> list[Message]:
+def _readable(messages: list[Message]) -> tuple[list[Message], Any]:
+    """What the SDK can read of a body, and its exact value if that is another; `NotJson`, or `NotAMessage` with the
+    reason."""
     if messages[-1]["type"] != "http.request" or messages[-1].get("more_body"):
-        return messages
+        return messages, None
     body = b"".join(message.get("body", b"") for message in messages)
-    readable = exactjson.with_placeholders(body)
-    return messages if readable is body else [{"type": "http.request", "body": readable, "more_body": False}]
+    readable, exact = exactjson.approximation(body)
+    # Those who take a batch take it apart themselves.
+    if readable is body or is_batch(body):
+        return messages, None
+    if (reason := fault(body)) is not None:
+        raise NotAMessage(reason)
+    return [{"type": "http.request", "body": readable, "more_body": False}], exact
 
 
 def _replay(messages: list[Message], receive: Receive) -> Receive:
@@ -99,8 +116,7 @@ def _replay(messages: list[Message], receive: Receive) -> Receive:
     return again
 
 
-async def _refuse(send: Send, exc: exactjson.NotJson) -> None:
-    body = parse_error(str(exc))
+async def _refuse(send: Send, body: bytes) -> None:
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": 400, "headers": headers})
     await send({"type": "http.response.body", "body": body})

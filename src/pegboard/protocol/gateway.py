@@ -21,10 +21,10 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import SetLevelRequestParams, SubscriptionsListenRequestParams, SubscriptionsListenResult
 from mcp_types.methods import SPEC_CLIENT_METHODS, SPEC_CLIENT_NOTIFICATION_METHODS
 
-from pegboard import exactjson
 from pegboard.log import logger
 from pegboard.protocol.client import (
     COULD_NOT_ANSWER,
+    EXACT,
     INTERNAL_ERROR,
     INVALID_PARAMS,
     UNDER_WAY,
@@ -151,7 +151,7 @@ class GatewayServer(Server[Any]):
         return ctx.method not in SPEC_CLIENT_METHODS and self.get_request_handler(ctx.method) is None
 
     async def _answered(self, ctx: _Context) -> dict[str, Any]:
-        params = exactjson.resolve_placeholders(ctx.params or {})
+        params = _params(ctx)
         if not isinstance(params.get("_meta", {}), dict):
             raise MCPError(INVALID_PARAMS, "_meta must be an object")
         client = _client(ctx)
@@ -174,7 +174,7 @@ class GatewayServer(Server[Any]):
     def _introduced(self, ctx: _Context, result: HandlerResult) -> HandlerResult:
         """Our own introduction, with what the servers behind us can do that we only pass on."""
         if ctx.method == "initialize":
-            capabilities = (ctx.params or {}).get("capabilities")
+            capabilities = _params(ctx).get("capabilities")
             _connection(ctx).state[_CAPABILITIES_KEY] = capabilities if isinstance(capabilities, dict) else {}
         if not isinstance(result, dict):
             return result
@@ -196,7 +196,7 @@ class GatewayServer(Server[Any]):
             if ctx.method == "notifications/initialized":
                 self._welcome(ctx)
             return answer
-        await self._backend.notified(_client(ctx), ctx.method, exactjson.resolve_placeholders(ctx.params or {}))
+        await self._backend.notified(_client(ctx), ctx.method, _params(ctx))
         return None
 
     def _welcome(self, ctx: _Context) -> None:
@@ -343,7 +343,8 @@ def _client(ctx: _Context) -> Client:
     """The client of this request, with the way to it for as long as the request lasts."""
     connection = _connection(ctx)
     era = era_of(ctx.protocol_version)
-    given = (ctx.params or {}).get("_meta") if era == "modern" else None
+    params = _params(ctx)
+    given = params.get("_meta") if era == "modern" else None
     meta = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
     capabilities = meta.get(CLIENT_CAPABILITIES_KEY) if era == "modern" else connection.state.get(_CAPABILITIES_KEY)
     level = meta.get(LOG_LEVEL_KEY)
@@ -352,13 +353,22 @@ def _client(ctx: _Context) -> Client:
         era,
         session=None if era == "modern" else connection.session_id or _name_of(connection),
         address=_address(ctx, connection),
-        outlet=Outlet(_channel(ctx), progress_token(ctx.params)),
+        outlet=Outlet(_channel(ctx), progress_token(params)),
         capabilities=declared,
         log_level=level if isinstance(level, str) else None,
         # A session is bound to its own by whoever keeps the sessions.
         principal=_principal(ctx, meta) if era == "modern" else "",
         under_way=_under_way(ctx),
     )
+
+
+def _params(ctx: _Context) -> Mapping[str, Any]:
+    """What a message really says: the SDK knows it without what its parser cannot hold."""
+    request = ctx.request
+    exact = None
+    if request is not None:
+        exact = request.exact if isinstance(request, LineRequest) else request.scope.get(EXACT)
+    return (ctx.params if exact is None else exact.get("params")) or {}
 
 
 def _under_way(ctx: _Context) -> Any:

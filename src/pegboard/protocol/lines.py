@@ -9,15 +9,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from pegboard import exactjson
 from pegboard.exactjson import NotJson
 from pegboard.log import logger
-from pegboard.protocol import envelope
 from pegboard.protocol.client import Client
 from pegboard.protocol.envelope import one_line
-from pegboard.protocol.message import Batch, BatchRefused, fault, is_batch, joined, parse_error, refusal
+from pegboard.protocol.message import NotAMessage, fault, is_batch, parse_error, refusal
+
+if TYPE_CHECKING:
+    from pegboard.protocol.batch import Batch
+    from pegboard.protocol.exactmessage import ExactMessage
 
 LAST_ANSWERS = 2.0
 # How long after the greeting the SDK is loaded, unless it is needed before: by then the first list is out.
@@ -28,10 +30,6 @@ _PARSE_ERROR = (
 _TOO_LONG = (
     b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message may have 4,194,304 bytes at most"}}'
 )
-
-
-class NotAMessage(ValueError):  # noqa: N818  it says what the line is
-    """A line that is no JSON-RPC message."""
 
 
 class Shortcut(Protocol):
@@ -62,7 +60,12 @@ class Stream(Protocol):
     """The protocol version of a handshake client, once it was answered."""
 
     async def take(self, text: bytes, under_way: Any) -> object | None:
-        """Give it a line, with the call of it that is under way; the id of what it will answer. `NotAMessage`."""
+        """Give it a line, with the call of it that is under way; the id of what it will answer. `NotJson` or
+        `NotAMessage`."""
+        ...
+
+    async def take_message(self, read: ExactMessage, under_way: Any) -> object | None:
+        """Give it a message that was read already."""
         ...
 
     async def run(self) -> None:
@@ -83,15 +86,20 @@ class _BatchAnswers:
 
     def __init__(self, batch: Batch) -> None:
         self.given = list(batch.refusals)
-        opened = [envelope.members(message) or {} for message in batch.messages]
-        self.awaited = {exactjson.parse(parts["id"]) for parts in opened if "method" in parts and "id" in parts}
+        self.awaited = set[object](batch.request_ids)
 
     def add(self, request_id: object, answer: bytes) -> bytes:
         """Take an answer, empty for a request that gets none; gives all of them once the last is there."""
         self.awaited.discard(request_id)
         if answer:
             self.given.append(answer)
-        return joined(self.given) if not self.awaited and self.given else b""
+        return b"" if self.awaited else self.all()
+
+    def all(self) -> bytes:
+        """What there is to write of them."""
+        from pegboard.protocol.batch import join_answers
+
+        return join_answers(self.given) if self.given else b""
 
 
 class LineClient:
@@ -195,11 +203,6 @@ class LineClient:
     async def _pass_on(self, text: bytes, under_way: Any = None) -> None:
         """Give a line to the SDK, with the call of it that is under way, if one is."""
         stream = self._stream or await self._entered()
-        try:
-            text = exactjson.with_placeholders(text)
-        except NotJson as exc:
-            await self._write(parse_error(str(exc)))
-            return
         if under_way is None:
             if is_batch(text):
                 await self._take_batch(text, stream)
@@ -209,6 +212,9 @@ class LineClient:
                 return
         try:
             expected = await stream.take(text, under_way)
+        except NotJson as exc:
+            await self._write(parse_error(str(exc)))
+            return
         except NotAMessage:
             logger().warning("client.message.unreadable")
             await self._write(_PARSE_ERROR)
@@ -217,23 +223,26 @@ class LineClient:
             self._expect(expected)
 
     async def _take_batch(self, text: bytes, stream: Stream) -> None:
+        from pegboard.protocol.batch import Batch, BatchRefused
+
         try:
-            batch = Batch.of(text, stream.version)
+            batch = Batch.of(text, stream.version, self._batched.__contains__)
         except BatchRefused as exc:
             await self._write(refusal(str(exc)))
             return
-        except NotJson:
-            await self._write(_PARSE_ERROR)
+        except NotJson as exc:
+            await self._write(parse_error(str(exc)))
             return
         answers = _BatchAnswers(batch)
         # Before the first is taken: its answer may be there at once.
         self._batched.update(dict.fromkeys(answers.awaited, answers))
         for awaited in answers.awaited:
             self._expect(awaited)
-        for message in batch.messages:
-            await stream.take(message, None)
-        if not answers.awaited and answers.given:
-            await self._write(joined(answers.given))
+        # The answers may all be there by the time that the last is taken, and are written then.
+        if not answers.awaited and (text := answers.all()):
+            await self._write(text)
+        for read in batch.messages:
+            await stream.take_message(read, None)
 
     async def _entered_in_time(self) -> None:
         await self._entered()
@@ -249,7 +258,7 @@ class LineClient:
             for text in self._said:
                 # What was taken on the doorstep was looked at closely; should the SDK see it otherwise, so be it.
                 with contextlib.suppress(NotAMessage, NotJson):
-                    self._hushed.add(await stream.take(exactjson.with_placeholders(text), None))
+                    self._hushed.add(await stream.take(text, None))
             self._said.clear()
             self._stream, self._doorstep = stream, False
             if self._ended:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
+from contextvars import copy_context
 from typing import Any, Protocol, cast
 
 import anyio
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 
-from pegboard import exactjson
 from pegboard.log import logger
 from pegboard.protocol.client import Refused
 from pegboard.protocol.weight import MAX_WEIGHT, weight
@@ -39,6 +39,8 @@ class Outlet:
     def __init__(self, channel: Channel, progress_token: object = None) -> None:
         self._channel = channel
         self._token = progress_token
+        # What is sent here is written as this request's answers are, whoever tells it.
+        self._context = copy_context()
         # What waits to be sent, each with its weight, and the weight of it all.
         self._queue: asyncio.Queue[tuple[str, Params, int] | None] | None = None
         self._weight = 0
@@ -58,7 +60,7 @@ class Outlet:
             return
         if self._queue is None:
             self._queue = asyncio.Queue()
-            self._pump = asyncio.get_running_loop().create_task(self._carry(self._queue))
+            self._pump = asyncio.get_running_loop().create_task(self._carry(self._queue), context=self._context)
         weighs = weight(params)
         self._weight += weighs
         # A client that does not read gets the newest, not all of it.
@@ -77,8 +79,7 @@ class Outlet:
         assert task is not None
         self._asking.add(task)
         try:
-            answer = await self._channel.send_raw_request(method, params, options)
-            return exactjson.resolve_placeholders(answer)
+            return await self._channel.send_raw_request(method, params, options)
         except NoBackChannelError:
             raise Refused(METHOD_NOT_FOUND, f"{method}: this client cannot be asked anything") from None
         except MCPError as exc:

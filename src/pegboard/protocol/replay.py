@@ -19,6 +19,8 @@ from itertools import count
 from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCResponse, jsonrpc_message_adapter
 
+from pegboard import exactjson
+from pegboard.protocol.exactmessage import write_message
 from pegboard.protocol.weight import weight
 
 SESSION_EVENTS = 1024
@@ -178,7 +180,7 @@ class Replay(EventStore):
             reader.end()
         try:
             while (event := await reader.next()) is not None:
-                message = jsonrpc_message_adapter.validate_json(event.text, by_name=False)
+                message = jsonrpc_message_adapter.validate_python(exactjson.parse(event.text), by_name=False)
                 await send_callback(EventMessage(message, event.id))
         finally:
             if stream.reader is reader:
@@ -279,7 +281,7 @@ def size(message: JSONRPCMessage) -> int:
 
 def _written(message: JSONRPCMessage) -> str:
     try:
-        return message.model_dump_json(by_alias=True, exclude_unset=True)
+        return write_message(message).decode()
     except ValueError:
         # Raised from here it would end the SDK's router, and with it every stream of the session.
         error = ErrorData(code=INTERNAL_ERROR, message="the message cannot be written as JSON")

@@ -10,6 +10,7 @@ Built on inner parts of the SDK 2.3, all named here: of `StreamableHTTPSessionMa
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import hmac
 import secrets
@@ -39,7 +40,7 @@ from mcp_types import (
     JSONRPCMessage,
     JSONRPCRequest,
     JSONRPCResponse,
-    jsonrpc_message_adapter,
+    RequestId,
 )
 from mcp_types.version import is_version_at_least
 from starlette.datastructures import Headers
@@ -47,9 +48,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from pegboard.exactjson import NotJson
+from pegboard.exactjson import NotJson, dump
 from pegboard.log import logger
-from pegboard.protocol.message import Batch, BatchRefused, fault, is_batch, is_greeting, joined, refusal
+from pegboard.protocol.batch import Batch, BatchRefused, join_answers
+from pegboard.protocol.client import EXACT
+from pegboard.protocol.exactmessage import ExactMessage, write_message
+from pegboard.protocol.message import NotAMessage, fault, is_batch, is_greeting, refusal
 from pegboard.protocol.nearness import is_remote
 from pegboard.protocol.portions import LARGE
 from pegboard.protocol.replay import TOTAL_BYTES, Replay, Shelf, size
@@ -151,16 +155,23 @@ class Sessions(StreamableHTTPSessionManager):
 
     def _look_into(self, body: bytes, scope: Scope) -> str | None:
         """Take a batch apart, where this session takes any; or say why a body is no message."""
-        if not is_batch(body):
-            return fault(body)
-        session = Headers(scope=scope).get(MCP_SESSION_ID_HEADER, "")
-        try:
-            scope[_BATCH] = Batch.of(body, self._version_of(session) if session in self._server_instances else None)
-        except BatchRefused as exc:
-            return str(exc)
-        except NotJson:
-            # The SDK has the words for it.
-            pass
+        session_id = Headers(scope=scope).get(MCP_SESSION_ID_HEADER, "")
+        session = self._server_instances.get(session_id)
+        # The SDK has the words for what is not JSON, or no message.
+        with contextlib.suppress(NotJson, NotAMessage):
+            if not is_batch(body):
+                exact = scope.get(EXACT)
+                if isinstance(session, Session) and exact is not None and "method" not in exact:
+                    # An answer goes past everybody who could be told later what it really says.
+                    scope[_BATCH] = Batch([ExactMessage.read(dump(exact))])
+                return fault(body)
+            try:
+                if not isinstance(session, Session):
+                    Batch.of(body, None, lambda _: False)
+                else:
+                    scope[_BATCH] = Batch.of(body, self._version_of(session_id), session.is_answering)
+            except BatchRefused as exc:
+                return str(exc)
         return None
 
     def open_session(self, session_id: str, scope: Scope) -> Session | None:
@@ -228,18 +239,22 @@ class Session(StreamableHTTPServerTransport):
         elif await self._validate_accept_header(request, scope, send):
             await self._take_batch(batch, request, send)
 
+    def is_answering(self, request_id: RequestId) -> bool:
+        """Whether a request with this id is under way."""
+        return str(request_id) in self._request_streams
+
     async def _take_batch(self, batch: Batch, request: Request, send: Send) -> None:
         """Answer a batch: what is said meanwhile as a stream, and behind it all answers at once."""
         answers, stream = list(batch.refusals), _BatchStream(send, self.mcp_session_id or "")
-        messages = [jsonrpc_message_adapter.validate_json(text, by_name=False) for text in batch.messages]
-        async with asyncio.TaskGroup() as following:
-            for message in messages:
-                settle = None
+        async with anyio.create_task_group() as following:
+            for read in batch.messages:
+                message, settle = read.message, None
                 if isinstance(message, JSONRPCRequest):
                     key, settle = str(message.id), partial(self._terminate_unanswered_request, message.id)
                     self._request_streams[key] = anyio.create_memory_object_stream[EventMessage](_BATCH_BUFFER)
-                    following.create_task(self._follow(key, answers, stream))
-                metadata = self._message_metadata(request, on_request_unanswered=settle)
+                    following.start_soon(self._follow, key, answers, stream)
+                own = request if read.exact is None else Request({**request.scope, EXACT: read.exact})
+                metadata = self._message_metadata(own, on_request_unanswered=settle)
                 assert self._read_stream_writer is not None
                 await self._read_stream_writer.send(SessionMessage(message, metadata=metadata))
         await stream.end(answers)
@@ -301,19 +316,18 @@ class Session(StreamableHTTPServerTransport):
         await super().handle_request(scope, receive, _primed(scope, place, send))
 
     def _create_event_data(self, event_message: EventMessage) -> dict[str, Any]:
-        text = self._replay.hand_out(event_message.event_id)
-        if text is None:
-            message, event_id = event_message.message, event_message.event_id
-            if event_id and size(message) > LARGE:
-                # The stream takes bytes as they are.
-                return cast("Any", _event(event_id, message))
-            return super()._create_event_data(event_message)
-        return {"event": "message", "data": text, "id": event_message.event_id}
+        message, event_id = event_message.message, event_message.event_id
+        text = self._replay.hand_out(event_id)
+        if text is None and event_id and size(message) > LARGE:
+            # The stream takes bytes as they are.
+            return cast("Any", _event(event_id, message))
+        data = {"event": "message", "data": write_message(message).decode() if text is None else text}
+        return {**data, "id": event_id} if event_id else data
 
 
 def _event(event_id: str, message: JSONRPCMessage) -> bytes:
     """A message that is too large to be kept, written once: as a text it would be copied again and again."""
-    text = message.__pydantic_serializer__.to_json(message, by_alias=True, exclude_unset=True)
+    text = write_message(message)
     return b"".join((b"id: ", event_id.encode(), b"\r\nevent: message\r\ndata: ", text, b"\r\n\r\n"))
 
 
@@ -336,10 +350,10 @@ class _BatchStream:
     async def end(self, answers: list[bytes]) -> None:
         """Write the answers, if there are any to give."""
         if self._is_open:
-            await self.say(joined(answers))
+            await self.say(join_answers(answers))
             await self._send({"type": "http.response.body", "body": b""})
             return
-        body = joined(answers) if answers else b""
+        body = join_answers(answers) if answers else b""
         headers = (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))
         await self._start(HTTPStatus.OK if answers else HTTPStatus.ACCEPTED, *headers)
         await self._send({"type": "http.response.body", "body": body})

@@ -12,12 +12,11 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.lowlevel import Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
-from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
-from pydantic import ValidationError
+from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
-from pegboard import exactjson
 from pegboard.protocol.client import Handover, LineRequest
-from pegboard.protocol.lines import LAST_ANSWERS, NotAMessage
+from pegboard.protocol.exactmessage import ExactMessage, write_message
+from pegboard.protocol.lines import LAST_ANSWERS
 
 
 class SdkStream:
@@ -34,13 +33,12 @@ class SdkStream:
 
     async def take(self, text: bytes, under_way: Any) -> object | None:
         """Give it a line; the id of what it will answer."""
-        try:
-            message = jsonrpc_message_adapter.validate_json(text, by_name=False)
-        except ValidationError:
-            raise NotAMessage from None
-        metadata = ServerMessageMetadata(
-            request_context=LineRequest(Handover(under_way)) if under_way is not None else None
-        )
+        return await self.take_message(ExactMessage.read(text), under_way)
+
+    async def take_message(self, read: ExactMessage, under_way: Any) -> object | None:
+        """Give it a message."""
+        message, odd = read.message, read.exact is not None or under_way is not None
+        metadata = ServerMessageMetadata(request_context=LineRequest(Handover(under_way), read.exact) if odd else None)
         if isinstance(message, JSONRPCRequest):
             # What was taken back gets no answer, and nobody has to wait for one.
             metadata.on_request_unanswered = partial(self._write, b"", message.id)
@@ -81,5 +79,4 @@ class SdkStream:
                     and "protocolVersion" in message.result
                 ):
                     self.version = str(message.result["protocolVersion"])
-                text = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-                await self._write(exactjson.fill_placeholders(text), answers)
+                await self._write(write_message(message), answers)
