@@ -13,7 +13,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from harness import HANDSHAKE_VERSIONS, open_gateway, serving, toy, write_config
+from harness import HANDSHAKE_VERSIONS, eventually, open_gateway, serving, toy, write_config
+from pegboard.protocol.sessions import Session
 
 pytestmark = pytest.mark.anyio
 
@@ -227,6 +228,26 @@ async def test_every_message_of_a_batch_is_answered_once(tmp_path: Path, way: st
         assert json.loads(answer["result"]["content"][0]["text"])["text"] == "\ud83d"
         # It is a session of 2025-03-26 still.
         assert [answer["id"] for answer in await client.ask(json.dumps([{**ping, "id": 8}]))] == [8]
+
+
+async def test_a_batch_ends_with_the_client_that_waits_for_it(tmp_path: Path) -> None:
+    """Nothing of it is left, and the same ids can be used again."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+        await gateway.board.refresh()
+        answer = await http.post("/mcp", json=greeting("2025-03-26"), headers=ACCEPT)
+        session = answer.headers["mcp-session-id"]
+        way = OverHttp(http, session)
+        await way.tell(json.dumps(note("notifications/initialized")))
+        transport = gateway.front._manager._server_instances[session]
+        assert isinstance(transport, Session)
+        waiting = asyncio.create_task(way.ask(json.dumps([call(1, "one__sleep", seconds=600), call(2)])))
+        await eventually(lambda: "1" in transport._request_streams and "2" not in transport._request_streams)
+        (refused,) = await OverHttp(http, session).ask(json.dumps([call(1)]))
+        assert "same id" in refused["error"]["message"]
+        waiting.cancel()
+        await eventually(lambda: not {"1", "2"} & transport._request_streams.keys())
+        assert not transport.is_busy
+        assert "result" in await OverHttp(http, session).ask(json.dumps(call(2)))
 
 
 async def test_a_greeting_whose_id_is_none_opens_no_session(tmp_path: Path) -> None:

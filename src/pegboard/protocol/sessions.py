@@ -237,7 +237,10 @@ class Session(StreamableHTTPServerTransport):
         if batch is None or not self._check_content_type(request):
             await super()._handle_post_request(scope, request, receive, send)
         elif await self._validate_accept_header(request, scope, send):
-            await self._take_batch(batch, request, send)
+            async with anyio.create_task_group() as group:
+                group.start_soon(_end_with_client, receive, group.cancel_scope)
+                await self._take_batch(batch, request, send)
+                group.cancel_scope.cancel()
 
     def is_answering(self, request_id: RequestId) -> bool:
         """Whether a request with this id is under way."""
@@ -269,7 +272,8 @@ class Session(StreamableHTTPServerTransport):
                     return
                 await stream.say(text)
         finally:
-            await self._clean_up_memory_streams(key)
+            with anyio.CancelScope(shield=True):
+                await self._clean_up_memory_streams(key)
 
     @property
     def is_busy(self) -> bool:
@@ -360,6 +364,13 @@ class _BatchStream:
 
     async def _start(self, status: int, *headers: tuple[bytes, bytes]) -> None:
         await self._send({"type": "http.response.start", "status": status, "headers": [*self._headers, *headers]})
+
+
+async def _end_with_client(receive: Receive, scope: anyio.CancelScope) -> None:
+    """Nobody answers a client that is gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()
 
 
 async def read_body(receive: Receive) -> tuple[bytes, Receive]:
