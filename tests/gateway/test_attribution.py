@@ -12,6 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from harness import Entry, eventually, every_server, http_client, open_gateway
+from pegboard.servers.attribution import attribute
 from servers.late import QUESTIONS
 from servers.toy import FEATURES
 
@@ -136,3 +137,10 @@ async def test_a_question_says_which_server_asks(tmp_path: Path, kind: str, vers
             for params in (form, url, model):
                 assert params["_meta"]["pegboard/server"] == kind
             assert form["_meta"]["toy/key"] == [None]
+
+
+def test_no_member_hides_who_asks() -> None:
+    """A client that reads names without regard to case reads ours, not the server's own."""
+    params = {"message": "yes?", "Message": "no", "messages": 1, "_META": {}, "_meta": {"Pegboard/server": "x", "a": 1}}
+    asked = attribute("elicitation/create", params, "toy")
+    assert asked == {"message": "[toy] yes?", "messages": 1, "_meta": {"a": 1, "pegboard/server": "toy"}}

@@ -29,7 +29,24 @@ FILTERED = {**RULES, "the filter of an address": "other__erase_all"}
 OWN: dict[str, Any] = {"toolsets": ["discovery", "memory"], "tools": {"deny": ["memory_add", "memory_list"]}}
 FILTER = "?server=denying,allowing,off"
 # Ways to spell a call that a careless server might take for one.
-DISGUISES = ("tools/call ", "TOOLS/CALL", "tools//call", "tools\uff0fcall", "tools.call")
+DISGUISES = (
+    "tools/call ",
+    "TOOLS/CALL",
+    "tools//call",
+    "tools\uff0fcall",
+    "tools.call",
+    "tools/call\0",
+    "tools/call\0x",
+    "tools/call?x",
+    "tools/call/x",
+    "tools/call2",
+    "x-tools/call",
+    "com.example/Tools.Call",
+    "tools/call" + "/" * 250,
+)
+# Members beside the name of a tool that may be called, or in its place, which a careless server takes for its name.
+LOOK_ALIKES = ("Name", "NAME", "na\u200bme", "name\0", " name", "na\u0301me", "\uff4eame", "_name")
+TASK_LOOK_ALIKES = ("TaskId", "task_id", "ta\u017fkId", "tas\u212aId", "task\u0131d")
 
 
 def servers() -> dict[str, Entry]:
@@ -80,20 +97,64 @@ class OverMcp:
 
     async def attack(self) -> None:
         """No message that is not exactly a `tools/call` reaches a server as one."""
+        # Over HTTP the modern era has the method in a header, too, where no NUL can stand.
+        disguises = [each for each in DISGUISES if self._client.can_notify or "\0" not in each]
         for server in ("denying", "allowing"):
             call = {"name": "erase_all", "_meta": {"pegboard/server": server}}
-            for method in ("tools/call", "initialize", "tasks/list", *DISGUISES, "notifications/INITIALIZED"):
+            for method in ("tools/call", "initialize", "tasks/list", *disguises, "notifications/INITIALIZED"):
                 await self._client.notify(method, call)
-            for method in (*DISGUISES, "Tasks/List", "sampling/createMessage"):
+            for method in disguises:
+                await self._client.notify(f"notifications/{method}", call)
+            for method in (*disguises, "Tasks/List", "sampling/createMessage"):
                 with pytest.raises(RpcError) as refusal:
                     await self._client.request(method, call)
                 # A header trims blanks, so that over HTTP the modern era has another word for some.
                 assert refusal.value.code in {-32601, -32020}, method
+            before = await seen(self._client, server)
+            await self._attack_by_members(server)
             # Behind it in the same conversation: what was said before has been dealt with.
             await self._client.call(f"{server}__keep")
             noticed = await seen(self._client, server)
             assert {note[0] for note in noticed["notes"]} <= {"notifications/initialized"}
             assert set(noticed["meta"]).isdisjoint({*DISGUISES, "Tasks/List", "sampling/createMessage"})
+            assert noticed["calls"] == before["calls"] + 3, "what resembles nothing, keep and seen"
+            assert not any(method.startswith(("tasks/", "completion/")) for method in noticed["requests"])
+
+    async def _attack_by_members(self, server: str) -> None:
+        """No member that only resembles one of the specification's reaches a server."""
+        keep, meta, token = f"{server}__keep", {"pegboard/server": server}, {"progressToken": 1}
+        tries: list[tuple[str, dict[str, Any], str]] = []
+        for alike in LOOK_ALIKES:
+            tries += [
+                ("tools/call", {"name": keep, alike: "erase_all"}, alike),
+                (
+                    "tools/call",
+                    {alike: "erase_all", "name": keep, "arguments": {}, "_meta": token},
+                    alike,
+                ),
+                ("tools/call", {"name": "tool_call", alike: "x", "arguments": {"name": keep, "arguments": {}}}, alike),
+                ("completion/complete", {"ref": {"type": "ref/prompt", "name": "x", alike: "y"}, "_meta": meta}, alike),
+            ]
+        for alike in TASK_LOOK_ALIKES:
+            tries += [(f"tasks/{verb}", {alike: "t", "_meta": meta}, alike) for verb in ("get", "result", "cancel")]
+        tries += [
+            ("tools/call", {"name": keep, "Arguments": {}}, "Arguments"),
+            ("tools/call", {"name": keep, "extra": 1, "EXTRA": 2}, "EXTRA"),
+            ("tools/call", {"name": keep, "task": {"ttl": 1, "TTL": 2}}, "TTL"),
+            ("tools/call", {"name": keep, "_meta": {"ProgressToken": 1}}, "ProgressToken"),
+            ("tasks/get", {"_meta": meta}, "taskId"),
+        ]
+        for method, params, named in tries:
+            with pytest.raises(RpcError) as refusal:
+                await self._client.request(method, params)
+            assert refusal.value.code == -32602, params
+            assert ascii(named)[1:-1] in refusal.value.message
+            await self._client.notify(method, params)
+        for alike in TASK_LOOK_ALIKES:
+            await self._client.notify("notifications/tasks/status", {"taskId": "t", alike: "u", "_meta": meta})
+        # What resembles nothing goes on, and so do arguments of any name.
+        carried = {"name": keep, "extra": 1, "arguments": {"name": 1, "Name": 2}, "_meta": {"com.example/a": 1}}
+        assert not (await self._client.request("tools/call", carried)).get("isError")
 
 
 class OverRest:
@@ -124,6 +185,10 @@ class OverRest:
             assert (answer.status_code, answer.json()["success"]) == (403, False)
             assert "tools.deny" in answer.json()["error"]["message"]
         assert (await self._http.get("/api/memories/k")).status_code == 404, "memory_get is allowed; nothing is there"
+        # Nothing of the body but the arguments goes on.
+        body = {"arguments": {}, "Name": "erase_all", "name": "erase_all", "params": {"name": "erase_all"}}
+        called = await self._http.post("/api/tools/denying__keep/call", json=body)
+        assert called.status_code == 200
         for method, path in (("GET", "/api/tasks"), ("POST", "/api/tasks/sync"), ("PATCH", "/api/tasks/a/1")):
             assert (await self._http.request(method, path)).status_code == 501
 

@@ -13,6 +13,7 @@ from pegboard.front.mcp import McpFront
 from pegboard.protocol import envelope
 from pegboard.protocol.client import Address, Client, principal_of
 from pegboard.protocol.eras import CLIENT_CAPABILITIES_KEY, HOP_KEYS, LATEST_MODERN, LOG_LEVEL_KEY, VERSION_KEY, Era
+from pegboard.protocol.members import meta_problem
 from pegboard.relay.caller import Caller
 from pegboard.relay.routes import SERVER_KEY
 from pegboard.tool import RegisteredTool
@@ -101,7 +102,7 @@ class KnownClients:
 
     def _introduced(self, door: Door, text: bytes) -> Known | None:
         parts = envelope.members(text)
-        if parts is None or LOG_LEVEL_KEY in parts or "progressToken" in parts:
+        if parts is None or LOG_LEVEL_KEY in parts or "progressToken" in parts or meta_problem(parts) is not None:
             return None
         try:
             meta = exactjson.parse_object(text)

@@ -26,6 +26,7 @@ from pegboard.protocol import envelope
 from pegboard.protocol.client import COULD_NOT_ANSWER, INTERNAL_ERROR
 from pegboard.protocol.envelope import CallParams, Part, Request
 from pegboard.protocol.eras import HOP_KEYS, SERVER_INFO_KEY, Era, result_for
+from pegboard.protocol.members import meta_problem
 from pegboard.protocol.portions import portions
 from pegboard.relay.caller import Caller
 from pegboard.servers.link import Message, RpcError
@@ -296,7 +297,7 @@ _NOT_PLAIN = b"not plain"
 def _kept_meta(meta: bytes) -> bytes | None:
     """A handshake client's `_meta` for the next hop."""
     given = envelope.members(meta)
-    if given is None or "progressToken" in given:
+    if given is None or "progressToken" in given or meta_problem(given) is not None:
         return _NOT_PLAIN
     kept = {name: value for name, value in given.items() if name not in HOP_KEYS}
     # An empty one that the client wrote stays; one that had nothing but keys of this hop goes with them.

@@ -44,6 +44,7 @@ from pegboard.protocol.eras import (
     era_of,
     result_for,
 )
+from pegboard.protocol.members import members_problem
 from pegboard.protocol.nearness import is_remote, share_holder
 from pegboard.protocol.outlet import Outlet, progress_token
 from pegboard.version import SERVER_INFO, VERSION
@@ -53,6 +54,7 @@ _MAX_STREAMS = 1024
 STREAM_SHARE = 128
 MAX_FOLLOWED = 1000
 _MAX_NEWS = 1024
+_SHOWN = 100
 
 # What a list, or a resource, is good for: nobody can say how long, since the servers behind change it at any moment.
 _CACHEABLE = {"ttlMs": 0, "cacheScope": "private"}
@@ -154,6 +156,8 @@ class GatewayServer(Server[Any]):
         params = _params(ctx)
         if not isinstance(params.get("_meta", {}), dict):
             raise MCPError(INVALID_PARAMS, "_meta must be an object")
+        if (problem := members_problem(ctx.method, params)) is not None:
+            raise MCPError(INVALID_PARAMS, f"Invalid params: {problem}")
         client = _client(ctx)
         ask = self._backend.list if ctx.method in _LISTS else self._backend.answer
         try:
@@ -196,7 +200,11 @@ class GatewayServer(Server[Any]):
             if ctx.method == "notifications/initialized":
                 self._welcome(ctx)
             return answer
-        await self._backend.notified(_client(ctx), ctx.method, _params(ctx))
+        params = _params(ctx)
+        if (problem := members_problem(ctx.method, params)) is not None:
+            logger().debug("client.notification.refused", method=ctx.method[:_SHOWN], reason=problem)
+            return None
+        await self._backend.notified(_client(ctx), ctx.method, params)
         return None
 
     def _welcome(self, ctx: _Context) -> None:

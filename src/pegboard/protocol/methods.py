@@ -1,13 +1,18 @@
 """The methods of the specification, in every version: what is known here is never relayed as if nobody knew it.
 
 Rules (`tools.deny`, a filter, whose task it is) are applied to a method by its exact name. A server may be less exact,
-so a name that differs from one of these only in case, blanks, punctuation or Unicode form must not get around them.
+so a name that differs from one of these only in case, blanks, punctuation or Unicode form must not get around them, nor
+one that has something beside it (`tools/call.x`).
 """
 
 from __future__ import annotations
 
-from pegboard.normalization import normalize
+import re
 
+# What extensions use: `com.example/thing`, `$/progress`, `rpc.discover`. Strings of C end at a NUL.
+LONGEST_METHOD = 256
+_CHARACTERS = re.compile(r"[A-Za-z0-9_$./:-]+")
+_WORDS = re.compile(r"[a-z]+|[0-9]+")
 # Of the tasks of 2025-11-25, and of the extension that took their place.
 TASK_METHODS = frozenset({"tasks/get", "tasks/list", "tasks/result", "tasks/cancel", "tasks/update"})
 REQUESTS = frozenset(
@@ -49,26 +54,43 @@ NOTIFICATIONS = frozenset(
         "notifications/tools/list_changed",
     }
 )
+_TOLD = "notifications/"
 # What a client and a server say to each other with nothing in between to decide.
 _RELAYED_NOTIFICATIONS = frozenset({"notifications/roots/list_changed", "notifications/tasks/status"})
 
 
-def is_relayed_request(method: str) -> bool:
-    """Whether a request of this method may go on to a server as it is."""
-    return method in TASK_METHODS or _skeleton(method) not in _SKELETONS
+def request_problem(method: str) -> str | None:
+    """Why a request of this method may not go on to a server as it is; `None` where it may."""
+    return None if method in TASK_METHODS else _problem(method)
 
 
-def is_relayed_notification(method: str) -> bool:
-    """Whether a notification of this method may; a request without an id is none."""
+def notification_problem(method: str) -> str | None:
+    """The same for a notification; a request without an id is none."""
     if method in _RELAYED_NOTIFICATIONS:
-        return True
-    return method.startswith("notifications/") and _skeleton(method) not in _SKELETONS
+        return None
+    if not method.startswith(_TOLD):
+        return f"its name does not begin with {_TOLD}"
+    return _problem(method) or _problem(method.removeprefix(_TOLD))
 
 
-def _skeleton(method: str) -> str:
-    """The letters and digits of a name, without case, accents and compatibility forms."""
-    folded = normalize("NFKD", normalize("NFKD", method).casefold())
-    return "".join(filter(str.isalnum, folded))
+def _problem(method: str) -> str | None:
+    """What is wrong with the name of a method; `None` where it may be an extension's."""
+    if len(method) > LONGEST_METHOD:
+        return f"the name of a method may have {LONGEST_METHOD} characters"
+    if _CHARACTERS.fullmatch(method) is None:
+        return "the name of a method may have letters, digits and _ $ . / : -"
+    words = _words(method)
+    # Whole, or with something before or behind it: some servers look at one end of a name only.
+    ends = [part for at in range(1, len(words)) for part in (words[:at], words[at:])]
+    if "".join(words) in _FOLDED or not _DISTINCT.isdisjoint(map("".join, ends)):
+        return "it resembles a method of MCP, and those have to be called by their exact names"
+    return None
 
 
-_SKELETONS = frozenset(map(_skeleton, REQUESTS | NOTIFICATIONS))
+def _words(method: str) -> list[str]:
+    return _WORDS.findall(method.lower())
+
+
+_FOLDED = frozenset("".join(_words(method)) for method in REQUESTS | NOTIFICATIONS)
+# `com.example/ping` is no attempt to get around a rule: there is none about pings.
+_DISTINCT = _FOLDED - {"ping"}

@@ -13,7 +13,7 @@ from pegboard.log import logger
 from pegboard.names import nearest, parse
 from pegboard.pace import Pace
 from pegboard.protocol.eras import forwarded_params
-from pegboard.protocol.methods import TASK_METHODS, is_relayed_notification, is_relayed_request
+from pegboard.protocol.methods import TASK_METHODS, notification_problem, request_problem
 from pegboard.relay.caller import Caller, OnProgress
 from pegboard.relay.guests import Guests
 from pegboard.relay.links import Links
@@ -167,9 +167,8 @@ class Relay:
 
     async def pass_on(self, method: str, params: Params, caller: Caller) -> Message:
         """A request that Pegboard does not know, to the one server it belongs to."""
-        if not is_relayed_request(method):
-            reason = "it resembles a method of MCP, and those have to be called by their exact names"
-            raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method[:_SHOWN]!r}; {reason}")
+        if (problem := request_problem(method)) is not None:
+            raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method[:_SHOWN]!a}; {problem}")
         server = self._server(self._owner(method, params, caller))
         result = await self.send(server, method, forwarded_params(params), caller, subject=method)
         if method == "tasks/list":
@@ -186,9 +185,9 @@ class Relay:
                 if server.key_for(caller.session) is not None:
                     self._own(self._tell(server, caller, method, forwarded_params(params) or None))
             return
-        if not is_relayed_notification(method):
-            # A request that lacks its id, or a notification of the protocol that has its meaning here.
-            logger().debug("client.notification.refused", method=method[:_SHOWN])
+        if (problem := notification_problem(method)) is not None:
+            # Also a request that lacks its id, or a notification of the protocol that has its meaning here.
+            logger().debug("client.notification.refused", method=method[:_SHOWN], reason=problem)
             return
         try:
             server = self._server(self._owner(method, params, caller))

@@ -78,7 +78,11 @@ class Routes:
 
     def _check_task(self, identity: str, server: str, method: str, params: Params) -> None:
         """A server that many clients share cannot tell them apart, so whose a task is has to be told here."""
-        if method in TASK_METHODS and "taskId" in params and not self.knows(identity, server, params["taskId"]):
+        if method not in TASK_METHODS or (method == "tasks/list" and "taskId" not in params):
+            return
+        if "taskId" not in params:
+            raise RpcError(INVALID_PARAMS, f"{method} needs the taskId of a task")
+        if not self.knows(identity, server, params["taskId"]):
             raise RpcError(INVALID_PARAMS, f"Unknown task: {str(params['taskId'])[:_SHOWN]!r} is none of this client's")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pegboard.exactjson import Text, as_object
+from pegboard.protocol.members import without_look_alikes
 from pegboard.servers.link import Message, Params
 
 # Where a client finds the name of the server that asks.
@@ -14,7 +15,10 @@ _FORM = "elicitation/create"
 
 def attribute(method: str, params: Params, server: str) -> dict[str, Any]:
     """A question with the name of the server that asks; whatever the server says of itself comes after it."""
-    named: dict[str, Any] = {**params, "_meta": {**(as_object(params.get("_meta")) or {}), SERVER_KEY: server}}
+    written = ("_meta", "message") if method == _FORM else ("_meta",)
+    meta = without_look_alikes(as_object(params.get("_meta")) or {}, SERVER_KEY)
+    # A client that reads `Message` as `message` must not miss who asks.
+    named = {**without_look_alikes(params, *written), "_meta": {**meta, SERVER_KEY: server}}
     if method == _FORM:
         message = params.get("message")
         words = f"[{server}] {message}" if isinstance(message, str) else f"[{server}]"
