@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,41 @@ async def test_whoever_has_the_most_sessions_makes_room(tmp_path: Path) -> None:
         assert await newcomer.send(first, PING) == 200
         assert len(gateway.front._manager._server_instances) == 5
         assert sum(map(len, gateway.front._manager._held.values())) == 5
+
+
+async def test_nobody_is_driven_out_by_made_up_credentials(tmp_path: Path) -> None:
+    """Nothing verifies them: under however many of them somebody comes, it is the newest that makes room."""
+    async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+        gateway.front._manager.max_sessions = 8
+        honest = Somebody(http, "honest")
+        own = [await honest.open() for _ in range(2)]
+        for number in range(20):
+            made_up = Somebody(http, f"made up {number}")
+            assert await made_up.send(await made_up.open(), PING) == 200
+        assert [await honest.send(session, PING) for session in own] == [200, 200]
+        assert len(gateway.front._manager._server_instances) == 8
+
+
+@pytest.mark.parametrize(
+    ("counts", "giver"),
+    [
+        # A network counts as one, under however many names.
+        ({("a", "x"): 9, ("b", "1"): 8, ("b", "2"): 8}, ("b", "2")),
+        # Within it, whoever has the most.
+        ({("a", "x"): 9, ("b", "1"): 12, ("b", "2"): 4}, ("b", "1")),
+        # Of equals, the newer one; also where nobody has more than a share.
+        ({("a", "x"): 9, ("b", "1"): 9}, ("b", "1")),
+        ({("a", "x"): 5, ("b", "1"): 1, ("c", "2"): 1}, ("c", "2")),
+    ],
+)
+async def test_who_makes_room(tmp_path: Path, counts: dict[tuple[str, str], int], giver: tuple[str, str]) -> None:
+    """Whoever has more than a share, by network first and then by credentials; else who came last."""
+    async with open_gateway(tmp_path, {}) as gateway:
+        manager = gateway.front._manager
+        for (network, name), count in counts.items():
+            manager._held[network, name.encode()] = OrderedDict.fromkeys(map(str, range(count)))  # type: ignore[assignment]
+        assert manager._giver(6) == (giver[0], giver[1].encode())
+        manager._held.clear()
 
 
 async def test_a_session_that_was_opened_and_never_used_ends_soon(tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ import contextlib
 import hashlib
 import hmac
 import secrets
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from uuid import uuid4
 
 import anyio
@@ -54,7 +54,7 @@ from pegboard.protocol.batch import Batch, BatchRefused, join_answers
 from pegboard.protocol.client import EXACT
 from pegboard.protocol.exactmessage import ExactMessage, write_message
 from pegboard.protocol.message import NotAMessage, fault, is_batch, is_greeting, refusal
-from pegboard.protocol.nearness import is_remote
+from pegboard.protocol.nearness import is_remote, share_holder
 from pegboard.protocol.portions import LARGE
 from pegboard.protocol.replay import TOTAL_BYTES, Replay, Shelf, size
 
@@ -70,10 +70,15 @@ _BATCH = "pegboard.batch"
 _BATCH_BUFFER = 16
 # Clients of older versions cannot read an event without data.
 _FIRST_PRIMED = "2025-11-25"
+_Key = TypeVar("_Key")
 
 
-# Who holds a session: its credentials, and the address it came from.
-Holder = tuple[bytes, str]
+# Who holds a session: the network it came from, and its credentials there. Nobody verifies these, so that anybody can
+# make up any number of them.
+Holder = tuple[str, bytes]
+# So much of all sessions nobody has to give up for others: one in a hundred.
+_SHARES = 100
+_LEAST_SHARE = 2
 
 
 class Sessions(StreamableHTTPSessionManager):
@@ -111,7 +116,8 @@ class Sessions(StreamableHTTPSessionManager):
         if isinstance(http_transport, Session):
             http_transport.principal = self._principal(scope)
             http_transport.remote = is_remote(scope)
-            http_transport.holder = (http_transport.principal, (scope.get("client") or ("",))[0])
+            network = share_holder(str((scope.get("client") or ("",))[0]))
+            http_transport.holder = (network, http_transport.principal)
             self._held.setdefault(http_transport.holder, OrderedDict())[http_transport.mcp_session_id or ""] = (
                 http_transport
             )
@@ -130,13 +136,21 @@ class Sessions(StreamableHTTPSessionManager):
             held.move_to_end(session_id)
 
     async def _make_room(self) -> None:
-        """End a session so that another can be opened: of whoever has the most, the one that was unused the longest."""
+        """End a session so that another can be opened: of whoever has to give, the one that was unused the longest."""
         if self.max_sessions is None or len(self._server_instances) < self.max_sessions or not self._held:
             return
-        held = max(self._held.values(), key=len)
+        held = self._held[self._giver(max(self.max_sessions // _SHARES, _LEAST_SHARE))]
         session = next((each for each in held.values() if not each.is_busy), next(iter(held.values())))
         logger().warning("session.ended.for.another", sessions=len(self._server_instances), held=len(held))
         await self._discard_session(session.mcp_session_id or "", session)
+
+    def _giver(self, share: int) -> Holder:
+        """Whose session ends: first a network is chosen, then whoever holds sessions there."""
+        networks = Counter[str]()
+        for (network, _), held in self._held.items():
+            networks[network] += len(held)
+        chosen = _largest_or_newest(networks, share)
+        return _largest_or_newest({who: len(held) for who, held in self._held.items() if who[0] == chosen}, share)
 
     async def _handle_stateful_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         session = self._server_instances.get(Headers(scope=scope).get(MCP_SESSION_ID_HEADER, ""))
@@ -205,7 +219,7 @@ class Session(StreamableHTTPServerTransport):
         super().__init__(session_id, event_store=replay, retry_interval=RETRY, idle_timeout=opening)
         self.principal = b""
         self.remote = False
-        self.holder: Holder = (b"", "")
+        self.holder: Holder = ("", b"")
         self._on_use = on_use
         self._is_opened = False
         self._replay = replay
@@ -327,6 +341,14 @@ class Session(StreamableHTTPServerTransport):
             return cast("Any", _event(event_id, message))
         data = {"event": "message", "data": write_message(message).decode() if text is None else text}
         return {**data, "id": event_id} if event_id else data
+
+
+def _largest_or_newest(sizes: Mapping[_Key, int], share: int) -> _Key:
+    """Whoever has the most, if that is more than its share; else who came last, so that nobody gets rid of others by
+    coming under many names."""
+    newest_first = list(reversed([*sizes]))
+    largest = max(newest_first, key=sizes.__getitem__)
+    return largest if sizes[largest] > share else newest_first[0]
 
 
 def _event(event_id: str, message: JSONRPCMessage) -> bytes:
