@@ -3,6 +3,7 @@
 import pytest
 
 from pegboard.catalog.registry import ToolRegistry
+from pegboard.result import ToolFailure
 from pegboard.tool import RegisteredTool
 from pegboard.view import EVERYTHING, Filter, View
 
@@ -49,6 +50,19 @@ def left(wanted: Filter) -> list[str]:
 def test_a_filter_leaves_what_matches(server: object, prefix: object, names: list[str]) -> None:
     """Servers and beginnings, as texts, comma lists or lists; both given, both must hold; nothing given is all."""
     assert left(Filter.of(server, prefix)) == names
+
+
+MANY = [f"server_{number}" for number in range(100)]
+
+
+@pytest.mark.parametrize("given", [MANY, ",".join(MANY), [MANY[:50], ",".join(MANY[50:])]])
+def test_a_filter_has_a_hundred_names_at_most(given: object) -> None:
+    """However they are given; nobody else waits while more are read."""
+    assert Filter.of(given).servers == frozenset(MANY)
+    assert Filter.of(None, given).prefixes == (tuple(MANY),)
+    for server, prefix in (([given, "one_more"], None), (None, ["one_more", given])):
+        with pytest.raises(ToolFailure, match="100 names"):
+            Filter.of(server, prefix)
 
 
 def test_a_static_tool_belongs_to_no_server() -> None:

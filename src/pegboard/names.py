@@ -17,6 +17,8 @@ from pegboard.normalization import normalize
 
 SEPARATOR = "__"
 MAX_NAMESPACE = 128
+# How many names a filter may have, of an address or of a request.
+MOST_IN_FILTER = 100
 # Of a longer name of a server, the beginning and a digest.
 _MAX_NAME = 200
 # To compare two names takes as many steps as the product of their lengths, at worst. So a longer name is like no other,

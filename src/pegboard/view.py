@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar, cast
 
-from pegboard.names import SEPARATOR, compose, fold_server_name
+from pegboard.names import MOST_IN_FILTER, SEPARATOR, compose, fold_server_name
+from pegboard.result import invalid
 
 _LONG = 2000
 # About how large a piece of a list is.
@@ -27,7 +29,8 @@ class Filter:
 
     @classmethod
     def of(cls, server: object = None, prefix: object = None) -> Filter:
-        """A filter from texts (comma separated) or lists, as addresses and requests carry them."""
+        """A filter from texts (comma separated) or lists, as addresses and requests carry them; `ToolFailure` if it is
+        longer than anybody needs."""
         servers, prefixes = _words(server), _words(prefix)
         return cls(
             servers=frozenset(fold_server_name(name) for name in servers) if servers else None,
@@ -220,8 +223,16 @@ async def _in_turns(made: Iterable[bytes]) -> list[bytes]:
 
 
 def _words(value: object) -> list[str]:
+    words = list(islice(_each_word(value), MOST_IN_FILTER + 1))
+    if len(words) > MOST_IN_FILTER:
+        raise invalid(f"a filter may have {MOST_IN_FILTER} names")
+    return [word for word in words if word]
+
+
+def _each_word(value: object) -> Iterable[str]:
     if isinstance(value, str):
-        return [word.strip() for word in value.split(",") if word.strip()]
-    if isinstance(value, (list, tuple)):
-        return [word for item in cast("list[object]", value) for word in _words(item)]
-    return []
+        # Of a long text no more is taken apart than is needed to know that it is too long.
+        yield from map(str.strip, value.split(",", MOST_IN_FILTER))
+    elif isinstance(value, (list, tuple)):
+        for item in cast("list[object]", value):
+            yield from _each_word(item)

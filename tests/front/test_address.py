@@ -23,9 +23,11 @@ PING = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
         ("?server=one&perfix=x", ["'perfix'", "did you mean prefix?"]),
         ("?zzz=1", ["'zzz'", "server, prefix"]),
         ("/board?Server=one", ["'Server'", "did you mean server?"]),
+        (f"?server={'one,' * 100}one", ["server", "100 names"]),
+        (f"?prefix={'one,' * 100}one", ["prefix", "100 names"]),
     ],
 )
-async def test_a_parameter_nobody_knows_is_refused(
+async def test_a_parameter_that_cannot_be_meant_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str, words: list[str], short_way: str
 ) -> None:
     """A filter that is misspelt would let everything through; the refusal names it and what is like it."""

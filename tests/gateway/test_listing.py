@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from harness import ALL_VERSIONS, http_client, open_board, open_gateway, seen, toy, toy_after
 from pegboard.board import FIRST_MEETING
+from pegboard.servers.link import RpcError
 from servers.toy import BUILT_IN
 from servers.toy_http import http_toy
 
@@ -193,6 +194,10 @@ async def test_filters_of_one_request_narrow_that_list(tmp_path: Path, version: 
         assert len(await client.names({"_meta": {"pegboard/server": "", "pegboard/prefix": ""}})) == len(
             await client.names()
         )
+        for key in ("pegboard/server", "pegboard/prefix"):
+            with pytest.raises(RpcError, match="100 names") as refusal:
+                await client.names({"_meta": {key: "two," * 100_000}})
+            assert refusal.value.code == -32602
 
 
 async def test_allow_and_deny_decide_what_is_exposed(tmp_path: Path) -> None:

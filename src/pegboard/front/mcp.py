@@ -318,4 +318,7 @@ def _board(address: Address, session: str | None) -> str | None:
 
 def _request_filter(params: Mapping[str, Any]) -> Filter:
     meta = exactjson.as_object(params.get("_meta")) or {}
-    return Filter.of(meta.get("pegboard/server"), meta.get("pegboard/prefix"))
+    try:
+        return Filter.of(meta.get("pegboard/server"), meta.get("pegboard/prefix"))
+    except ToolFailure as exc:
+        raise Refused(INVALID_PARAMS, f"_meta: {exc}") from None

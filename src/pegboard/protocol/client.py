@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from pegboard.names import nearest
+from pegboard.names import MOST_IN_FILTER, nearest
 from pegboard.protocol.eras import CLIENT_INFO_KEY, Era
 
 if TYPE_CHECKING:
@@ -44,13 +44,16 @@ class Address:
 _PARAMETERS = ("server", "prefix", "expose", "workspace")
 
 
-def query_problem(query: Iterable[str]) -> str | None:
-    """Which parameter of an address means nothing here: a misspelt filter would let everything through."""
+def query_problem(query: Mapping[str, str]) -> str | None:
+    """What is wrong with the parameters of an address; a misspelt filter would let everything through."""
     for name in query:
         if name not in _PARAMETERS:
             close = nearest(name, _PARAMETERS, 1)
             hint = f"; did you mean {close[0]}?" if close else "."
             return f"{name[:80]!r} is not a parameter of this address{hint} There are {', '.join(_PARAMETERS)}."
+    for name in ("server", "prefix"):
+        if query.get(name, "").count(",") >= MOST_IN_FILTER:
+            return f"{name}: a filter may have {MOST_IN_FILTER} names"
     return None
 
 
