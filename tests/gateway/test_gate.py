@@ -185,10 +185,10 @@ class OverRest:
             assert (answer.status_code, answer.json()["success"]) == (403, False)
             assert "tools.deny" in answer.json()["error"]["message"]
         assert (await self._http.get("/api/memories/k")).status_code == 404, "memory_get is allowed; nothing is there"
-        # Nothing of the body but the arguments goes on.
+        # A body has arguments, and nothing else.
         body = {"arguments": {}, "Name": "erase_all", "name": "erase_all", "params": {"name": "erase_all"}}
         called = await self._http.post("/api/tools/denying__keep/call", json=body)
-        assert called.status_code == 200
+        assert called.status_code == 400
         for method, path in (("GET", "/api/tasks"), ("POST", "/api/tasks/sync"), ("PATCH", "/api/tasks/a/1")):
             assert (await self._http.request(method, path)).status_code == 501
 
