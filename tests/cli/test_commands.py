@@ -270,6 +270,19 @@ def test_a_config_that_the_environment_names_must_be_there(tmp_path: Path, monke
     assert "one" in ok("servers")
 
 
+def test_a_gateway_that_cannot_use_its_config_any_more_says_so(tmp_path: Path) -> None:
+    """`servers` shows what runs, and notes that the file says something else, with the mistake in it."""
+    path = write_config(tmp_path / "pegboard.json", {"off": toy({"enabled": False})})
+    with serving(path):
+        path.write_text("{")
+        deadline = time.monotonic() + 30
+        while not (done := pegboard("servers", config=path)).stderr and time.monotonic() < deadline:
+            time.sleep(0.1)
+    assert (done.returncode, "off" in done.stdout) == (0, True)
+    assert "runs with an older config" in done.stderr
+    assert f"{path}:1:" in done.stderr
+
+
 def test_serving_without_any_config_says_how_to_begin(tmp_path: Path) -> None:
     """Where it listens, how to connect a client, how to add a first server."""
     command = [sys.executable, "-m", "pegboard", "serve", "--port", "0"]

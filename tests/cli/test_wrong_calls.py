@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from harness import toy, write_config
 from pegboard.cli.app import app
+from pegboard.cli.common import without_name
 
 Run = Callable[..., Result]
 
@@ -96,3 +97,67 @@ def test_a_config_that_cannot_be_written_is_a_failure_of_this_machine(run: Run, 
     done = run("disable", "docs", file=file)
     assert (done.exit_code, "it cannot be written" in done.stderr) == (1, True)
     assert (file.read_bytes(), list(file.parent.iterdir())) == (before, [file])
+
+
+def test_arguments_that_are_no_json_say_how_they_are_written(run: Run) -> None:
+    """Where a person wrote them as a shell has them."""
+    done = run("call", "memory_list", "timezone=UTC")
+    assert done.exit_code == 2
+    assert """give a JSON object, like '{"timezone": "UTC"}'""" in done.stderr
+
+
+def test_an_address_that_is_not_of_http_is_a_wrong_call(run: Run, config: Path) -> None:
+    """It is no command either."""
+    before = config.read_bytes()
+    done = run("add", "files", "ftp://foo")
+    assert (done.exit_code, config.read_bytes()) == (2, before)
+    assert "http:// or https://" in done.stderr
+
+
+def test_to_find_nothing_is_a_wrong_call(run: Run) -> None:
+    """As it is for memories and chats."""
+    done = run("find", " ")
+    assert (done.exit_code, done.stderr) == (2, "pegboard: say what to search for\n")
+
+
+def test_a_log_level_that_there_is_not_is_a_wrong_call(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says which there are."""
+    monkeypatch.setenv("PEGBOARD_LOG", "foo")
+    done = run("servers")
+    assert done.exit_code == 2
+    assert "PEGBOARD_LOG must be one of debug, info, warning, error, critical, found 'foo'" in done.stderr
+
+
+def test_a_file_that_is_there_is_not_overwritten_by_an_export(run: Run, tmp_path: Path) -> None:
+    """Only by whoever says so."""
+    file = tmp_path / "chat.md"
+    file.write_text("mine")
+    done = run("chats", "export", "abc", "-o", str(file))
+    assert (done.exit_code, file.read_text()) == (2, "mine")
+    assert "--force" in done.stderr
+    assert "--force" not in run("chats", "export", "abc", "-o", str(file), "--force").stderr
+
+
+def test_chats_of_a_folder_that_is_not_there_say_so(run: Run, tmp_path: Path) -> None:
+    """They are still looked for: the folder may have been deleted since."""
+    done = run("chats", "list", "-w", str(tmp_path / "nope"))
+    assert (done.exit_code, done.stderr) == (0, f"note: there is no folder {tmp_path / 'nope'}\n")
+
+
+@pytest.mark.parametrize("command", [["tools"], ["find", "read files"]])
+def test_a_list_of_tools_names_the_servers_that_failed(run: Run, tmp_path: Path, command: list[str]) -> None:
+    """What is not in a list does not show; one line says whose tools are missing, and where it says why."""
+    file = write_config(
+        tmp_path / "other.json", {"gone": {"command": "no-such-command"}, "off": toy({"enabled": False})}
+    )
+    done = run(*command, file=file)
+    assert done.exit_code == 0
+    assert done.stderr == "note: not available: gone; pegboard servers says why\n"
+
+
+@pytest.mark.parametrize(
+    "message", ["docs wants credentials", "server docs wants credentials", "docs: wants credentials"]
+)
+def test_a_servers_name_is_said_once(message: str) -> None:
+    """Where a line begins with it already."""
+    assert without_name(message, "docs") == "wants credentials"

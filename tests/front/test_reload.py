@@ -7,6 +7,7 @@ import json
 import os
 from pathlib import Path
 
+import httpx2
 import pytest
 from structlog.testing import capture_logs
 
@@ -57,9 +58,13 @@ async def test_a_bad_file_keeps_the_old_config_and_says_why(tmp_path: Path, text
             await eventually(lambda: any(entry["event"] == "config.reload.refused" for entry in logs))
         reason = next(entry["reason"] for entry in logs if entry["event"] == "config.reload.refused")
         assert reason.startswith(f"{gateway.config}:")
+        async with httpx2.AsyncClient(base_url=gateway.url) as http:
+            assert (await http.get("/api/servers")).json()["data"]["configProblem"] == reason
         assert await client.text("one__pid") == pid
         write_config(gateway.config, {"one": toy(), "two": toy()})
         await client.until_listed(lambda names: "two__echo" in names)
+        async with httpx2.AsyncClient(base_url=gateway.url) as http:
+            assert "configProblem" not in (await http.get("/api/servers")).json()["data"]
 
 
 async def test_a_file_found_in_a_folder_is_taken_over_once_it_is_trusted(tmp_path: Path) -> None:

@@ -138,6 +138,20 @@ async def test_a_call_over_rest(tmp_path: Path) -> None:
             assert refused[:2] == (400, "TOOL_INVALID_INPUT")
 
 
+async def test_a_filter_that_means_nothing_is_refused(tmp_path: Path) -> None:
+    """Neither a server that there is not nor a misspelt parameter lets everything, or nothing, through."""
+    async with rest(tmp_path, {"docs": toy({"enabled": False})}) as (http, _):
+        for path, hint in (
+            ("/api/tools?server=dosc", "did you mean docs?"),
+            ("/api/tools?sever=docs", "did you mean server?"),
+            ("/api/tools/search?q=x&limt=1", "did you mean limit?"),
+        ):
+            status, code, message = await error(http, path)
+            assert (status, code) == (400, "TOOL_INVALID_INPUT")
+            assert hint in message
+        assert "did you mean docs?" in (await error(http, "/api/servers/dosc/refresh", "POST"))[2]
+
+
 async def test_arguments_beside_the_field_for_them_are_refused(tmp_path: Path) -> None:
     """A tool that was called without them would do something else than was meant."""
     async with rest(tmp_path, {"one": toy()}) as (http, _):

@@ -73,6 +73,13 @@ def config(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Path]:
             yield path
 
 
+def test_one_change_is_no_changes(config: Path, tmp_path: Path) -> None:
+    """A count is said as people say it."""
+    root = tmp_path / "project"
+    write_tasks(root, add_users="- [ ] Table\n")
+    assert "1 change: 1 added" in ok(config, root, "sync")
+
+
 def test_a_project_is_worked_through(config: Path, tmp_path: Path) -> None:
     """From anywhere inside of it: synced, listed, asked for the next, done, drawn."""
     root = whole(tmp_path / "project")

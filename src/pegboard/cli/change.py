@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,6 +24,7 @@ from pegboard.cli.common import (
     load_settings,
     quiet_logs,
     stop,
+    without_name,
 )
 from pegboard.cli.show import say
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from pegboard.config import Location
 
 _TAKE_OVER = 5.0
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -121,7 +124,7 @@ def _report_refresh(results: dict[str, Answer], *, as_json: bool) -> None:
     else:
         for name, answer in sorted(results.items()):
             if name in failed:
-                say(f"{name}: {answer['error']['message'].removeprefix(f'server {name} ')}", error=True)
+                say(f"{name}: {without_name(answer['error']['message'], name)}", error=True)
             else:
                 print(f"{name}: {answer['data']['registered']} tools")
     if failed:
@@ -197,6 +200,8 @@ def _entry(target: list[str], env: dict[str, str], headers: dict[str, str], *, s
             stop("a URL stands alone: arguments and --env are for commands", WRONG_CALL)
         entry: dict[str, object] = {"type": "sse" if sse else "http", "url": target[0]}
         return entry | ({"headers": headers} if headers else {})
+    if _SCHEME.match(target[0]):
+        stop(f"{target[0]}: a server's address begins with http:// or https://", WRONG_CALL)
     if headers or sse:
         stop("--header and --sse are for a URL", WRONG_CALL)
     command: dict[str, object] = {"command": target[0], "args": target[1:]}

@@ -24,7 +24,7 @@ from pegboard.cli.common import (
     quiet_logs,
     stop,
 )
-from pegboard.cli.show import Rows, ago, highlighted, one_line, verbatim
+from pegboard.cli.show import Rows, ago, highlighted, one_line, say, verbatim
 from pegboard.terminal import plain
 
 if TYPE_CHECKING:
@@ -122,6 +122,7 @@ def export(
     to: Annotated[
         Path | None, typer.Option("--to", "-o", help="A file; for several chats a folder. Else it is printed.")
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Also over a file that is there.")] = False,
     every: Annotated[bool, typer.Option("--all", help="Every chat, or every one of --workspace.")] = False,
     workspace: _Workspace = None,
     config: ConfigOption = None,
@@ -132,6 +133,8 @@ def export(
     into_folder = every or len(chats or ()) > 1 or (to is not None and to.is_dir())
     if into_folder and to is None:
         stop("several chats need a folder: --to FOLDER", WRONG_CALL)
+    if to is not None and not into_folder and not force and to.exists():
+        stop(f"{to} is there already: name another file, or say --force", WRONG_CALL)
 
     async def work(open_chats: Chats) -> dict[str, Any]:
         sessions = await _chosen(open_chats, chats or (), every=every, workspace=workspace)
@@ -238,7 +241,13 @@ def _bar(what: str) -> Generator[OnProgress | None]:
 
 
 def _absolute(workspace: Path | None) -> str | None:
-    return None if workspace is None else str(workspace.expanduser().resolve())
+    if workspace is None:
+        return None
+    folder = workspace.expanduser().resolve()
+    if not folder.is_dir():
+        # Chats may well be of a folder that was deleted since.
+        say(f"note: there is no folder {folder}", error=True)
+    return str(folder)
 
 
 def _show_list(data: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ ConfigOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
+_LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 _EXIT = {
     "TOOL_UNAVAILABLE": UNREACHED,
     "RATE_LIMITED": UNREACHED,
@@ -59,7 +60,15 @@ def quiet_logs() -> None:
     """What goes wrong is in a command's answer; its log is silent unless `PEGBOARD_LOG` says otherwise."""
     from pegboard.log import configure
 
-    configure(os.environ.get("PEGBOARD_LOG", "critical"))
+    configure(log_level("critical"))
+
+
+def log_level(usual: str) -> str:
+    """The level of `PEGBOARD_LOG`, or the usual one; a level that there is not ends with exit code 2."""
+    level = os.environ.get("PEGBOARD_LOG") or usual
+    if level.lower() not in _LOG_LEVELS:
+        stop(f"PEGBOARD_LOG must be one of {', '.join(_LOG_LEVELS)}, found {level!r}", WRONG_CALL)
+    return level
 
 
 def check_servers(names: Iterable[str], known: Collection[str]) -> None:
@@ -72,14 +81,15 @@ def check_servers(names: Iterable[str], known: Collection[str]) -> None:
             stop(f"there is no server {name!r}{f': did you mean {close[0]}?' if close else ''}", WRONG_CALL)
 
 
-def json_argument(text: str, what: str) -> Any:
+def json_argument(text: str, what: str, advice: str = "") -> Any:
     """The value of a JSON text that a person typed."""
     from pegboard.exactjson import NotJson, parse
 
     try:
         return parse(text)
     except NotJson as exc:
-        stop(f"{what} cannot be read as JSON: {exc}", WRONG_CALL)
+        reason = f"{advice} ({exc})" if advice else str(exc)
+        stop(f"{what} cannot be read as JSON: {reason}", WRONG_CALL)
 
 
 def text_of_input() -> str:
@@ -98,6 +108,11 @@ def json_text(data: Any) -> str:
 
     writes_all = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
     return plain_json(exactjson.dump(data, indent=2, ascii_only=not writes_all).decode())
+
+
+def without_name(message: str, server: str) -> str:
+    """What is said of a server, for a place that has its name already."""
+    return message.removeprefix("server ").removeprefix(f"{server} ").removeprefix(f"{server}: ")
 
 
 def stop(message: str, code: int) -> NoReturn:

@@ -18,6 +18,7 @@ from pegboard.cli.common import (
     find_config,
     json_text,
     quiet_logs,
+    without_name,
 )
 from pegboard.cli.show import say
 
@@ -105,7 +106,7 @@ async def _look_at_server(board: Board, server: Server) -> list[Finding]:
         return [Finding(about, "error", spec.problem, "mend its entry in the config")]
     result = await board.discovery.discover(server.name)
     if result.error is not None:
-        said = result.error.message.removeprefix(f"server {server.name} ")
+        said = without_name(result.error.message, server.name)
         return [Finding(about, "error", said, _advice(server))]
     findings = [
         Finding(about, "ok", f"{result.data} tools, protocol {server.greeting.version if server.greeting else '?'}")

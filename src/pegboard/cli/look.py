@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pegboard.cli.ask import answerer
+from pegboard.cli.ask import Answerer, answerer
 from pegboard.cli.common import (
     FAILED,
     WRONG_CALL,
@@ -20,7 +20,7 @@ from pegboard.cli.common import (
     stop,
     text_of_input,
 )
-from pegboard.cli.show import Rows, ago, coloured, one_line
+from pegboard.cli.show import Rows, ago, coloured, one_line, say
 
 # The states as people say them; `--json` and REST have the exact ones.
 _STATES: dict[str, str] = {
@@ -29,6 +29,10 @@ _STATES: dict[str, str] = {
     "connecting": "starting",
     "needs_auth": "needs sign-in",
 }
+
+_FAILED = ("unreachable", "lost", "needs_auth", "invalid")
+_NAMED = 10
+_EXAMPLE = """give a JSON object, like '{"timezone": "UTC"}'"""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -42,7 +46,14 @@ def add_to(app: typer.Typer) -> None:
 
 def servers(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Show every server: state, tools, when it was last seen, latency, last error."""
-    finish(answerer(find_config(config)).servers(), as_json=as_json, show=_show_servers)
+    answer = answerer(find_config(config)).servers()
+    data: dict[str, Any] = answer.get("data") or {}
+    if problem := data.get("configProblem"):
+        say(
+            f"note: the gateway runs with an older config, since it cannot use the file as it is now: {problem}",
+            error=True,
+        )
+    finish(answer, as_json=as_json, show=_show_servers)
 
 
 def tools(
@@ -59,6 +70,7 @@ def tools(
     if server and "data" in (known := source.servers()):
         check_servers(filter(None, server.split(",")), [row["name"] for row in known["data"]["servers"]])
     answer = source.tools(server, prefix, status)
+    _name_missing(source, server)
     finish(answer, as_json=as_json, show=_show_tools)
 
 
@@ -69,7 +81,12 @@ def find(
     as_json: JsonOption = False,
 ) -> None:
     """Find tools by what they do, as an agent does with tool_find."""
-    finish(answerer(find_config(config)).find(query, limit), as_json=as_json, show=_show_found)
+    if not query.strip():
+        stop("say what to search for", WRONG_CALL)
+    source = answerer(find_config(config))
+    answer = source.find(query, limit)
+    _name_missing(source)
+    finish(answer, as_json=as_json, show=_show_found)
 
 
 def describe(tool: str, config: ConfigOption = None, as_json: JsonOption = False) -> None:
@@ -89,15 +106,26 @@ def call(
     from pegboard.exactjson import as_object
 
     text = text_of_input() if arguments == "-" else arguments
-    given = as_object(json_argument(text, "the arguments"))
+    given = as_object(json_argument(text, "the arguments", _EXAMPLE))
     if given is None:
-        stop("the arguments must be a JSON object", WRONG_CALL)
+        stop(f"the arguments must be a JSON object: {_EXAMPLE}", WRONG_CALL)
     answer = answerer(find_config(config)).call(tool, given)
     # Where the tool itself failed the call was right, whatever the reason.
     has_failed = (as_object(answer.get("data")) or {}).get("isError") is True
     finish(answer, as_json=as_json, show=_show_result, failed=FAILED if has_failed else None)
     if has_failed:
         raise typer.Exit(FAILED)
+
+
+def _name_missing(source: Answerer, wanted: str | None = None) -> None:
+    """Say of which servers no tools can be used, and where it says why: what is not in a list does not show."""
+    data: dict[str, Any] = source.servers().get("data") or {}
+    rows: list[dict[str, Any]] = data.get("servers", [])
+    among = set(filter(None, (wanted or "").split(",")))
+    failed: list[str] = [row["name"] for row in rows if row["state"] in _FAILED and (not among or row["name"] in among)]
+    if failed:
+        more = f" and {len(failed) - _NAMED} more" if len(failed) > _NAMED else ""
+        say(f"note: not available: {', '.join(failed[:_NAMED])}{more}; pegboard servers says why", error=True)
 
 
 def _show_servers(data: dict[str, Any]) -> None:

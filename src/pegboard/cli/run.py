@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from pegboard.cli.common import FAILED, WRONG_CALL, ConfigOption, find_config, load_settings, stop
+from pegboard.cli.common import FAILED, WRONG_CALL, ConfigOption, find_config, load_settings, log_level, stop
 from pegboard.terminal import plain
 
 _HOST, _PORT = "127.0.0.1", 7420
@@ -59,7 +59,7 @@ def serve(
     from pegboard.log import configure
     from pegboard.storage import StorageError
 
-    configure(os.environ.get("PEGBOARD_LOG", "info"))
+    configure(log_level("info"))
 
     def ready(url: str) -> None:
         print(_banner(url, len(settings.servers), location.path), flush=True)
@@ -103,7 +103,7 @@ def stdio(
     from pegboard.protocol.client import Address
     from pegboard.storage import StorageError
 
-    configure(os.environ.get("PEGBOARD_LOG", "warning"))
+    configure(log_level("warning"))
     address = Address({"workspace": folder} if folder else {}, board)
 
     async def run() -> None:

@@ -148,7 +148,8 @@ def _show_done(data: dict[str, Any]) -> None:
 def _show_sync(data: dict[str, Any]) -> None:
     counts = ", ".join(f"{data[what]} {what}" for what in ("added", "updated", "removed"))
     would = "would be " if data["dry_run"] else ""
-    print(f"{data['synced_changes']} changes: {would}{counts}")
+    synced = data["synced_changes"]
+    print(f"{synced} change{'' if synced == 1 else 's'}: {would}{counts}")
     told = data["changes"][:_MOST_SHOWN]
     for row in told:
         what = f"  ({row['what']})" if "what" in row else ""

@@ -87,7 +87,12 @@ def document() -> dict[str, Any]:
                 "get": _plain("Whether the gateway is up, and whether its storage works: status is ok or degraded")
             },
             "/metrics": {"get": _plain("Counters for Prometheus", "text/plain")},
-            "/api/servers": {"get": _operation("Every server and its state", _of("servers", _list(_SERVER)))},
+            "/api/servers": {
+                "get": _operation(
+                    "Every server and its state; `configProblem` says why the config file is not in use as it is now",
+                    _of("servers", _list(_SERVER), configProblem={"type": "string"}),
+                )
+            },
             "/api/servers/{name}/enable": {"post": _operation("Enable a server", _SERVER, _NAME)},
             "/api/servers/{name}/disable": {"post": _operation("Disable a server", _SERVER, _NAME)},
             "/api/servers/{name}/refresh": {
@@ -259,8 +264,8 @@ def _plain(summary: str, kind: str = "application/json") -> dict[str, Any]:
     return {"summary": summary, "responses": {"200": {"description": "It is.", "content": {kind: {}}}}}
 
 
-def _of(key: str, schema: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "required": [key], "properties": {key: schema}}
+def _of(key: str, schema: dict[str, Any], **optional: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "required": [key], "properties": {key: schema, **optional}}
 
 
 def _list(items: dict[str, Any]) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from starlette.requests import Request
 
 from pegboard.exactjson import as_object
+from pegboard.names import nearest
 from pegboard.result import invalid
 from pegboard.tool import Tool
 
@@ -31,6 +32,15 @@ def queried(request: Request, tool: Tool, **names: str) -> dict[str, Any]:
             raise invalid(f"{given} is given {len(values)} times")
         found[name] = _typed(values, kind)
     return found
+
+
+def check_query(request: Request, names: Collection[str]) -> None:
+    """Refuse a parameter that an address does not have: a misspelt filter would let everything through."""
+    for given in request.query_params:
+        if given not in names:
+            close = nearest(given[:80], names, 1)
+            hint = f": did you mean {close[0]}?" if close else f"; there are {', '.join(names)}"
+            raise invalid(f"{given[:80]!r} is not a parameter of this address{hint}")
 
 
 def joined(given: Mapping[str, Any], also: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,8 @@ class ConfigFile:
         self._stamp = _stamp(path)
         self._trust_stamp = _stamp(self._trust)
         self._is_missing = False
+        # Why the file as it is now was not taken over, if it was not.
+        self.problem: str | None = None
         self._lock = asyncio.Lock()
         self._reloads: set[asyncio.Task[bool]] = set()
 
@@ -53,7 +55,8 @@ class ConfigFile:
         try:
             await self._take_over()
         except ConfigError as exc:
-            logger().error("config.reload.refused", reason=str(exc))
+            self.problem = str(exc)
+            logger().error("config.reload.refused", reason=self.problem)
             return False
         return True
 
@@ -69,6 +72,7 @@ class ConfigFile:
             path = self._path if self._path.exists() else None
             settings = read_settings(path, os.environ, needs_trust=self._needs_trust)
             await self._board.apply(settings)
+            self.problem = None
             logger().info("config.reloaded", serverCount=len(settings.servers))
 
     async def switch(self, name: str, *, enabled: bool) -> None:

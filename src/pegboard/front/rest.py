@@ -16,9 +16,11 @@ from pegboard.front.memory import MemoryRest
 from pegboard.front.openapi import document
 from pegboard.front.pages import page
 from pegboard.front.proof import CHALLENGE_HEADER, MAX_CHALLENGE, http_purpose, prove
+from pegboard.front.queried import check_query
 from pegboard.front.reload import ConfigFile
 from pegboard.front.reply import Failed, answering, body_of, json_response
 from pegboard.front.tasks import TaskRest
+from pegboard.names import nearest
 from pegboard.protocol.nearness import is_remote
 from pegboard.relay.caller import Caller
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
@@ -87,7 +89,9 @@ class Rest:
         return HTMLResponse(page("docs"))
 
     async def _servers(self, _: Request) -> Any:
-        return {"servers": answers.server_rows(self._board)}
+        problem = self._config.problem
+        refused = {} if problem is None else {"configProblem": problem}
+        return {"servers": answers.server_rows(self._board), **refused}
 
     async def _enable(self, request: Request) -> Any:
         return await self._switch(request, enabled=True)
@@ -105,16 +109,21 @@ class Rest:
         return (await self._board.refresh([name])).unwrap()
 
     async def _tools(self, request: Request) -> Any:
+        check_query(request, ("server", "prefix", "status"))
         query = request.query_params
         status = query.get("status") or None
         if status is not None and status not in _STATUSES:
             raise invalid(f"status must be one of {', '.join(_STATUSES)}, found {status!r}")
         await self._board.list_tools()
-        wanted = Filter.of(query.get("server"), query.get("prefix")).within(self._filter(request))
+        chosen = Filter.of(query.get("server"), query.get("prefix"))
+        for name in sorted(chosen.servers or ()):
+            self._check_server(name, invalid)
+        wanted = chosen.within(self._filter(request))
         rows = answers.tool_rows(self._board, wanted, status)
         return {"tools": rows, "total": len(rows)}
 
     async def _search(self, request: Request) -> Any:
+        check_query(request, ("q", "limit"))
         query = request.query_params
         limit = query.get("limit") or "10"
         if not (limit.isascii() and limit.isdigit() and len(limit) < 10):
@@ -142,9 +151,17 @@ class Rest:
 
     def _server_name(self, request: Request) -> str:
         name = str(request.path_params["name"])
-        if name not in self._board.servers:
-            raise ToolFailure(ToolErrorCode.NOT_FOUND, f"there is no server {name!r}", retryable=False)
+        self._check_server(name, _not_found)
         return name
+
+    def _check_server(self, name: str, failure: Callable[[str], ToolFailure]) -> None:
+        if name not in self._board.servers:
+            close = nearest(name[:80], self._board.servers, 1)
+            raise failure(f"there is no server {name[:80]!r}{f': did you mean {close[0]}?' if close else ''}")
+
+
+def _not_found(message: str) -> ToolFailure:
+    return ToolFailure(ToolErrorCode.NOT_FOUND, message, retryable=False)
 
 
 async def _arguments(request: Request) -> dict[str, Any]:
