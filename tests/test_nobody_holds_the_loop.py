@@ -133,7 +133,17 @@ with urllib.request.urlopen(request, timeout=100) as response:
 
 # Combining marks in an order that they do not stay in, and the character that becomes 18 when it is decomposed.
 MARKS, PHRASE = "a" + "\u0301\u0316" * 20_000, "\ufdfa" * 200_000
+# About a megabyte of arguments each: most of it is wrong.
+NAMES = [f"k{number}" for number in range(90_000)]
+LINKS = [{"key": name, "weight": 1} for name in NAMES[:25_000]]
 CLIENTS_ATTACKS: dict[str, tuple[str, Any]] = {
+    "links that are none": ("memory_add", {"key": "a", "text": "a", "links": NAMES}),
+    "too many links": ("memory_add", {"key": "a", "text": "a", "links": LINKS}),
+    "many keywords": ("memory_fulltext_search", {"keywords": NAMES}),
+    "many keywords in a text": ("memory_fulltext_search", {"keywords": ",".join(NAMES)[:200_000]}),
+    "many tools": ("tool_load", {"names": NAMES}),
+    "many names of parameters": ("memory_get", dict.fromkeys(NAMES[:30_000], 1)),
+    "arguments of arguments": ("tool_call", {"name": "good__echo", "arguments": [[each] for each in NAMES]}),
     "a notification of marks": ("notifications/" + MARKS, None),
     "a server of marks": ("tools/list", {"_meta": {"pegboard/server": MARKS * 10}}),
     "a prompt of marks": ("prompts/get", {"name": MARKS * 10}),
@@ -155,6 +165,7 @@ async def test_others_are_served_during_a_clients_attack(attack: str, tmp_path: 
     message = {"method": named} if is_method else {"method": "tools/call"}
     params = arguments if is_method else {"name": named, "arguments": arguments}
     body = {"jsonrpc": "2.0", **({} if params is None else {"id": 77, "params": params}), **message}
+    text = json.dumps(body, ensure_ascii=False).encode()
     own = {"toolsets": ["discovery", "memory"], "storage": f"sqlite:{tmp_path / 'own.db'}"}
     async with (
         open_gateway(tmp_path, {"good": toy(tools=["echo"])}, **own) as gateway,
@@ -164,22 +175,22 @@ async def test_others_are_served_during_a_clients_attack(attack: str, tmp_path: 
         await other.until_listed(lambda names: {"good__echo", "memory_add"} <= names)
         await other.call("good__echo", {})
         await other.call("tool_find", {"query": "echo"})
-        text = f"remembered {MARKS * 4}" if attack == "a memory of marks" else "remembered"
-        await other.call("memory_add", {"key": "known", "text": text})
+        known = f"remembered {MARKS * 4}" if attack == "a memory of marks" else "remembered"
+        await other.call("memory_add", {"key": "known", "text": known})
         await other.call("memory_search", {"query": "known"})
         with loopwatch() as watch:
             headers = cast("HttpWire", caller.link.wire)._session_headers()
-            served = await served_during(_post(gateway.mcp, headers, body), lambda: other.call("good__echo", {}))
+            served = await served_during(_post(gateway.mcp, headers, text), lambda: other.call("good__echo", {}))
     assert served > 1
     watch.check()
 
 
-async def _post(url: str, headers: Mapping[str, str], body: Mapping[str, Any]) -> None:
+async def _post(url: str, headers: Mapping[str, str], body: bytes) -> None:
     """Send a message from another process, whatever the answer is."""
     headers = {**headers, "accept": "application/json, text/event-stream", "content-type": "application/json"}
     command = [sys.executable, "-I", "-S", "-c", POSTER, url, json.dumps(headers)]
     process = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.PIPE)
-    await process.communicate(json.dumps(body, ensure_ascii=False).encode())
+    await process.communicate(body)
     assert process.returncode == 0
 
 

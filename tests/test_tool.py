@@ -216,6 +216,18 @@ async def test_a_nested_parameter_is_named_by_its_path() -> None:
     assert said(await Deep("fine").invoke({"items": [{"n": 2**70}]})) == "fine"
 
 
+async def test_arguments_of_more_values_than_a_tool_takes_are_refused_unread() -> None:
+    """A tool says how many that is; one that does not is given as many as there are."""
+
+    class Small(Saying):
+        max_values = 10
+
+    for tool, is_error in ((Small, True), (Saying, False)):
+        answer = await tool({}).invoke({"items": [[number] for number in range(20_000)]})
+        assert answer.is_error is is_error
+        assert ("the arguments have more than 10 values" in answer.content[0].value) is is_error
+
+
 async def test_no_arguments_are_an_empty_object() -> None:
     """A tool without parameters can be invoked without arguments."""
     assert said(await Saying({"ok": 1}).invoke()) == {"ok": 1}

@@ -481,7 +481,7 @@ class Board:
     ) -> tuple[RegisteredTool, dict[str, Any]]:
         """The other tool that a call is for; what is wrong with it is said to the model, not to its client."""
         arguments = as_object((params or {}).get("arguments")) or {}
-        name, inner = tool.target(tool.check(arguments))
+        name, inner = tool.target(await tool.accept(arguments))
         try:
             meant = await self.find_tool(name, caller.filter)
         except UnknownTool as exc:
@@ -639,7 +639,7 @@ class Board:
 
 
 async def _answer_of(tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> Any:
-    given = tool.check(arguments)
+    given = await tool.accept(arguments)
     token = current.set(caller)
     try:
         return await tool.call(given)

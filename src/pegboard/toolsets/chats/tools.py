@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pegboard.result import ToolError, ToolErrorCode
-from pegboard.tool import LanguageModelToolResult, Tool
+from pegboard.tool import MAX_VALUES, LanguageModelToolResult, Tool
 from pegboard.toolsets.chats.answers import MOST_DETAIL, found, listed, paged, shortened, told_call
 from pegboard.toolsets.chats.chats import Chats, NotThere
 from pegboard.toolsets.chats.current import PATIENCE, CurrentDialog
@@ -97,6 +97,7 @@ class ChatTool(Tool):
     """What all of them have in common: the current dialog, and the chats themselves."""
 
     category = "chats"
+    max_values = MAX_VALUES
     name_prefix = PREFIX
     # What people said to their editor is nobody else's business.
     local_only = True

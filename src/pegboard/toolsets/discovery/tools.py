@@ -9,7 +9,7 @@ from typing import Any
 from pegboard.exactjson import as_object
 from pegboard.relay.caller import Caller, current
 from pegboard.result import ToolError, ToolErrorCode, ToolFailure, invalid
-from pegboard.tool import RegisteredTool, RelayingTool, ResultTool, answers, takes
+from pegboard.tool import MAX_VALUES, RegisteredTool, RelayingTool, ResultTool, answers, takes
 from pegboard.toolsets.discovery.hit import Sighting, hits, one_line
 from pegboard.toolsets.discovery.house import House
 
@@ -30,6 +30,7 @@ class DiscoveryTool(ResultTool):
     """What all of them have in common: the board, and whoever calls."""
 
     category = "discovery"
+    max_values = MAX_VALUES
     quick = True
 
     def __init__(self, house: House) -> None:
@@ -210,6 +211,7 @@ class ToolCall(RelayingTool):
 
     name = "tool_call"
     category = "discovery"
+    max_values = MAX_VALUES
     description = "Call any tool by name, loaded or not. See tool_describe for its arguments."
     input_schema = takes(["name"], name=_TEXT, arguments={"type": "object", "description": "The tool's own arguments"})
     annotations = {"title": "Call a tool", "readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}  # noqa: RUF012

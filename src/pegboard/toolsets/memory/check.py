@@ -14,6 +14,7 @@ MAX_KEY, MAX_SUMMARY, MAX_TEXT = 512, 4_000, 200_000
 MAX_LINKS, MAX_TYPE, MAX_TERM = 500, 64, 200
 # A pasted document; its first pages say what it is about.
 MAX_QUERY = 200_000
+MAX_KEYWORDS = 64
 # No list is that long, and both databases can count so far.
 MAX_OFFSET = 2**53
 
@@ -34,14 +35,15 @@ def checked_namespace(namespace: str) -> str:
 
 def checked_links(links: Iterable[Link]) -> list[Link]:
     """Links that can be kept; of two to the same memory and of the same type the last one counts."""
+    given = list(links)
+    if len(given) > MAX_LINKS:
+        raise invalid(f"links: a memory has {MAX_LINKS} at most, found {len(given)}")
     found: dict[tuple[str, str], Link] = {}
-    for link in links:
+    for link in given:
         key = checked_key(link.key, "links: key")
         kind = checked_key(link.type, "links: type", MAX_TYPE)
         checked_text(link.term, "links: term", MAX_TERM)
         if not 0 <= link.weight <= 1:
             raise invalid(f"links: weight must be between 0 and 1, found {link.weight}")
         found[key, kind] = Link(key, kind, link.term, link.weight)
-    if len(found) > MAX_LINKS:
-        raise invalid(f"links: a memory has {MAX_LINKS} at most, found {len(found)}")
     return list(found.values())

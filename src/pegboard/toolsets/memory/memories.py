@@ -17,6 +17,7 @@ from pegboard.storage.database import Connection, Database, StorageError
 from pegboard.toolsets.checked import checked_choice, checked_number, checked_text
 from pegboard.toolsets.memory.check import (
     MAX_KEY,
+    MAX_KEYWORDS,
     MAX_OFFSET,
     MAX_QUERY,
     MAX_SUMMARY,
@@ -211,6 +212,8 @@ class Memories:
     ) -> Page[Hit]:
         """What has these keywords, any of them or all."""
         checked_choice(operator, "operator", OPERATORS)
+        if len(words) > MAX_KEYWORDS:
+            raise invalid(f"keywords: {MAX_KEYWORDS} at most, found {len(words):,}")
         for word in words:
             checked_text(word, "keywords", MAX_QUERY)
         return await self._search(lambda index: keywords(words, operator, index), limit, offset, sort_links, namespace)

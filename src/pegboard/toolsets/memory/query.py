@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from pegboard.result import invalid
 from pegboard.toolsets.memory.fulltext import FullText, Phrase, Pool, Term, Wanted
 from pegboard.toolsets.memory.words import Asked, can_be_misspelt, likely, phrases, sought
 
@@ -17,7 +16,6 @@ Operator = Literal["AND", "OR"]
 OPERATORS = ("AND", "OR")
 
 _MOST_WORDS = 32
-_MOST_KEYWORDS = 64
 _MOST_FORMS = 16
 # What a longer word counts that begins with the one that was asked for.
 _BEGINNING = 0.6
@@ -117,8 +115,6 @@ def natural(text: str, index: FullText) -> Query:
 def keywords(given: Sequence[str], operator: Operator, index: FullText) -> Query:
     """Keywords, each as it is; one of several words is a phrase."""
     asked = list(dict.fromkeys(tuple(found) for word in given if (found := phrases(word))))
-    if len(asked) > _MOST_KEYWORDS:
-        raise invalid(f"keywords: {_MOST_KEYWORDS} at most, found {len(asked)}")
     frequencies = index.frequencies(word for forms in asked for form in forms for word in form)
     size = index.size
     there = [[form for form in forms if all(word in frequencies for word in form)] for forms in asked]

@@ -8,10 +8,20 @@ from typing import Any
 from pegboard.exactjson import as_list
 from pegboard.names import MAX_NAMESPACE
 from pegboard.result import invalid
-from pegboard.tool import ResultTool, answers, takes
+from pegboard.tool import MAX_VALUES, ResultTool, answers, takes
 from pegboard.toolsets.checked import checked_number
 from pegboard.toolsets.memory import budget
-from pegboard.toolsets.memory.check import MAX_KEY, MAX_LINKS, MAX_OFFSET, MAX_SUMMARY, MAX_TERM, MAX_TEXT, MAX_TYPE
+from pegboard.toolsets.memory.check import (
+    MAX_KEY,
+    MAX_KEYWORDS,
+    MAX_LINKS,
+    MAX_OFFSET,
+    MAX_QUERY,
+    MAX_SUMMARY,
+    MAX_TERM,
+    MAX_TEXT,
+    MAX_TYPE,
+)
 from pegboard.toolsets.memory.memories import Hit, Memories, Page
 from pegboard.toolsets.memory.memory import Brief, Link, Memory, shown_score
 from pegboard.toolsets.memory.query import split
@@ -58,6 +68,7 @@ _NAMESPACE = _text(
 )
 _LINKS = {
     "type": "array",
+    "maxItems": MAX_LINKS,
     "description": f"Memories that this one leads to, {MAX_LINKS} at most; they need not be written yet",
     "items": {
         "type": "object",
@@ -159,6 +170,7 @@ class MemoryTool(ResultTool):
     """What all of them have in common."""
 
     category = "memory"
+    max_values = MAX_VALUES
 
     def __init__(self, memories: Memories, answer_size: Callable[[], int] = lambda: budget.DEFAULT) -> None:
         self._memories = memories
@@ -397,10 +409,12 @@ class MemoryFulltextSearch(_SearchTool):
         ["keywords"],
         keywords={
             "type": ["string", "array"],
-            "items": {"type": "string"},
+            "items": {"type": "string", "maxLength": MAX_QUERY},
             "minLength": 1,
+            "maxLength": MAX_QUERY,
             "minItems": 1,
-            "description": "Keywords as a list, or as text parted by commas; 64 at most",
+            "maxItems": MAX_KEYWORDS,
+            "description": f"Keywords as a list, or as text parted by commas; {MAX_KEYWORDS} at most",
             "examples": ["stripe, double charge", ["stripe", "double charge"]],
         },
         operator={

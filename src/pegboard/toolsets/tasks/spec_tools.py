@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from pegboard.tool import ResultTool, answers, takes
+from pegboard.tool import MAX_VALUES, ResultTool, answers, takes
 from pegboard.toolsets.checked import checked_number
 from pegboard.toolsets.tasks import budget
 from pegboard.toolsets.tasks import schemas as say
@@ -23,6 +23,7 @@ class SpecTool(ResultTool):
     """What all of them have in common."""
 
     category = "tasks"
+    max_values = MAX_VALUES
     # The client may be asked for its folders.
     asks = True
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pegboard.exactjson import as_list
-from pegboard.tool import ResultTool, answers, takes
+from pegboard.tool import MAX_VALUES, ResultTool, answers, takes
 from pegboard.toolsets.tasks import budget
 from pegboard.toolsets.tasks import schemas as say
 from pegboard.toolsets.tasks.outcomes import Filter
@@ -29,6 +29,7 @@ class TaskTool(ResultTool):
     """What all of them have in common."""
 
     category = "tasks"
+    max_values = MAX_VALUES
     # The client may be asked for its folders.
     asks = True
 
