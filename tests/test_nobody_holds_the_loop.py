@@ -72,6 +72,23 @@ async def test_a_large_message_is_taken_in_slices(
     watch.check(LARGE_LIMIT)
 
 
+async def test_thousands_of_prompts_and_resources_are_taken_in_slices(tmp_path: Path) -> None:
+    """They are read, given their names, and taken out again while others are served."""
+    hostile: Entry = {"command": sys.executable, "args": ["-I", "-S", str(HOSTILE), "stdio", "library"]}
+    servers = {"good": toy(tools=["echo"]), "hostile": hostile}
+    async with open_gateway(tmp_path, servers) as gateway, http_client(gateway.mcp) as other:
+        await gateway.board.refresh(["good"])
+        await other.call("good__echo", {})
+        with loopwatch() as watch:
+            discovery, library = gateway.board.discovery, gateway.board.library
+            assert await served_during(discovery.discover("hostile"), lambda: other.call("good__echo", {})) > 1
+            await eventually(lambda: library.knows("hostile"))
+            assert len(library.prompts.entries) == len(library.resources.entries) == 10_000
+            await discovery.put_away("hostile")
+            assert not library.prompts.entries
+    watch.check()
+
+
 async def test_whose_a_resource_is_among_hundreds_of_templates(tmp_path: Path) -> None:
     """Each link of an answer, and what is read, is compared with all of them; others are served meanwhile."""
     hostile: Entry = {"command": sys.executable, "args": ["-I", "-S", str(HOSTILE), "stdio", "library"]}

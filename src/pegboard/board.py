@@ -176,7 +176,7 @@ class Board:
             if record is not None:
                 server.era = "modern" if record.era == "modern" else "handshake"
                 if not server.spec.enabled:
-                    self._shelve(name)
+                    await self._shelve(name)
         self._warming_up = asyncio.get_running_loop().create_task(self.finder.warm_up())
 
     async def close(self) -> None:
@@ -599,13 +599,13 @@ class Board:
         server = self.servers[name]
         moved = spec.fingerprint != server.spec.fingerprint
         if not spec.enabled:
-            self._shelve(name)
+            await self._shelve(name)
         await server.replace_spec(spec)
         if not spec.enabled:
             return
         if moved:
             server.era = None
-            self.discovery.put_away(name)
+            await self.discovery.put_away(name)
         await self._restore(name)
 
     async def _restore(self, name: str) -> None:
@@ -617,10 +617,10 @@ class Board:
         # Nobody would hear of a server that is only met when somebody lists.
         self.discovery.introduce(name)
 
-    def _shelve(self, name: str) -> None:
+    async def _shelve(self, name: str) -> None:
         if (known := self.registry.server(name)) is not None:
             self._shelved[name] = tuple(known.tools.values())
-            self.discovery.put_away(name)
+            await self.discovery.put_away(name)
 
     def _may_try(self, name: str) -> bool:
         server = self.servers[name]

@@ -64,6 +64,12 @@ def parse(name: str) -> tuple[str, str] | None:
     return server, tool
 
 
+def foreign_prefix(name: str, server: str, servers: Collection[str]) -> str | None:
+    """The other server that a name without a prefix seems to belong to: it begins as that one's names do."""
+    parts = parse(name)
+    return parts[0] if parts is not None and parts[0] != server and parts[0] in servers else None
+
+
 def expose(name: str, max_length: int) -> str:
     """The name as clients and providers accept it; changed only where it must be, and then with a digest."""
     if len(name) <= max_length and _STRANGE.search(name) is None:

@@ -783,7 +783,7 @@ async def test_a_server_that_goes_while_its_prompts_are_awaited_is_not_kept_with
     spec = source.spec
     if how == "disabled":
         source.change(enabled=False)
-        here.discovery.put_away("git")
+        await here.discovery.put_away("git")
     else:
         del here.sources["git"]
         await here.discovery.forget(spec)

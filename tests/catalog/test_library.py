@@ -15,6 +15,7 @@ from pegboard import pace
 from pegboard.catalog import library as module
 from pegboard.catalog.library import ALIAS, Library, Offer, alias_of
 
+pytestmark = pytest.mark.anyio
 T = TypeVar("T")
 ORDER = ("git", "docs", "db")
 
@@ -35,8 +36,16 @@ def library(**offers: Offer) -> Library:
     """A library of servers in the order of the config, whatever order they were found in."""
     built = Library(order=lambda: ORDER)
     for server, offer in offers.items():
-        built.put(server, offer)
+        put(built, server, offer)
     return built
+
+
+def put(built: Library, server: str, offer: Offer, *, prefix: bool = True) -> None:
+    asyncio.run(built.put(server, offer, prefix=prefix))
+
+
+def remove(built: Library, server: str) -> None:
+    asyncio.run(built.remove(server))
 
 
 def finish(steps: Generator[None, None, T]) -> T:
@@ -80,18 +89,39 @@ def test_a_server_without_prefix_keeps_its_names() -> None:
     """Of two with the same name, the earlier in the config keeps it; the other is left out and logged."""
     built = Library(order=lambda: ORDER)
     with capture_logs() as logs:
-        built.put("docs", Offer(prompts=[prompt("ask"), prompt("tell")]), prefix=False)
-        built.put("git", Offer(prompts=[prompt("ask")]), prefix=False)
+        put(built, "docs", Offer(prompts=[prompt("ask"), prompt("tell")]), prefix=False)
+        put(built, "git", Offer(prompts=[prompt("ask")]), prefix=False)
     assert {name: entry.server_name for name, entry in built.prompts.entries.items()} == {"ask": "git", "tell": "docs"}
     assert events(logs) == [("catalog.entry.duplicate", "docs")]
+
+
+def test_a_bare_name_that_is_another_servers_is_left_out() -> None:
+    """It begins with the other one's name, or is exactly what that one has, whichever of them was there first."""
+    built = Library(order=lambda: ORDER, max_name_length=12)
+    long = "x" * 40
+    put(built, "docs", Offer(prompts=[prompt(long)]))
+    (taken,) = built.prompts.entries
+    with capture_logs() as logs:
+        put(
+            built,
+            "git",
+            Offer(prompts=[prompt("db__ask"), prompt(taken), prompt("own"), prompt("git__a")]),
+            prefix=False,
+        )
+    assert events(logs) == [("catalog.entry.duplicate", "git")] * 2
+    with capture_logs() as logs:
+        put(built, "db", Offer(prompts=[prompt("ask")]))
+    assert events(logs) == []
+    owners = {name: entry.server_name for name, entry in built.prompts.entries.items()}
+    assert owners == {"own": "git", "git__a": "git", taken: "docs", "db__ask": "db"}
 
 
 def test_the_prefix_can_be_taken_away_and_given_back() -> None:
     """The same offer under another setting is a change."""
     built = library(git=Offer(prompts=[prompt("a")]))
-    built.put("git", built.offer("git"), prefix=False)
+    put(built, "git", built.offer("git"), prefix=False)
     assert list(built.prompts.entries) == ["a"]
-    built.put("git", built.offer("git"))
+    put(built, "git", built.offer("git"))
     assert list(built.prompts.entries) == ["git__a"]
 
 
@@ -99,7 +129,7 @@ def test_a_prompts_name_fits_what_providers_take() -> None:
     """Too long or with odd characters it is cut and marked, and its own name is still known."""
     long, odd = "x" * 200, "what is this?"
     built = Library(max_name_length=32)
-    built.put("git", Offer(prompts=[prompt(long), prompt(odd)]))
+    put(built, "git", Offer(prompts=[prompt(long), prompt(odd)]))
     names = list(built.prompts.entries)
     assert [built.prompts.entries[name].original_name for name in names] == [long, odd]
     assert all(len(name) <= 32 for name in names)
@@ -140,9 +170,9 @@ def test_when_the_first_goes_the_next_has_the_uri() -> None:
     """Names depend on who is there, and on nothing that was before."""
     offer = Offer(resources=[resource("x://1")])
     built = library(git=offer, docs=offer)
-    built.remove("git")
+    remove(built, "git")
     assert {name: entry.server_name for name, entry in built.resources.entries.items()} == {"x://1": "docs"}
-    built.put("git", offer)
+    put(built, "git", offer)
     assert owner(built, "x://1") == ("git", "x://1")
 
 
@@ -193,7 +223,7 @@ def test_a_duplicate_of_an_aliased_resource_is_left_out_too() -> None:
     """A second one under the alias is no other resource."""
     built = library(git=Offer(resources=[resource("x://1")]))
     with capture_logs() as logs:
-        built.put("docs", Offer(resources=[resource("x://1"), resource("x://1")]))
+        put(built, "docs", Offer(resources=[resource("x://1"), resource("x://1")]))
     assert list(built.resources.entries) == ["x://1", "pegboard://docs/x://1"]
     assert events(logs) == [("catalog.entry.duplicate", "docs")]
 
@@ -233,31 +263,91 @@ def test_no_garbage_makes_the_library_raise(found: list[tuple[str, Offer, bool]]
     """Whatever servers send, every entry is listed under the name it has, and leads to the server that sent it."""
     built = Library(order=lambda: ORDER)
     for server, offer, prefix in found:
-        built.put(server, offer, prefix=prefix)
+        put(built, server, offer, prefix=prefix)
     for shelf in (built.prompts, built.resources, built.templates):
         assert all(name == entry.name for name, entry in shelf.entries.items())
     for name, entry in built.resources.entries.items():
         assert owner(built, name) == (entry.server_name, entry.original_name)
         assert linked(built, entry.server_name, entry.original_name) == name
     for server, _, _ in found:
-        built.remove(server)
+        remove(built, server)
     assert all(shelf.entries == {} for shelf in (built.prompts, built.resources, built.templates))
+
+
+def test_of_thousands_that_are_left_out_a_few_are_named() -> None:
+    """And how many there are."""
+    with capture_logs() as logs:
+        library(git=Offer(prompts=[None] * 1000))
+    assert len(events(logs)) == 20
+    assert [entry["count"] for entry in logs if entry["event"] == "catalog.entries.left_out"] == [1000]
 
 
 # Templates
 
 
-def test_a_uri_belongs_to_the_heaviest_template_that_matches() -> None:
-    """The one that says most about it, whatever the order; a listed resource goes before all of them."""
+def test_of_a_servers_templates_the_heaviest_that_matches_is_meant() -> None:
+    """The one that says most; a listed resource goes before all of them."""
     built = library(
-        git=Offer(templates=[template("file:///{+path}")], resources=[resource("file:///logs/listed")]),
-        docs=Offer(templates=[template("file:///logs/{name}"), template("{+everything}")]),
+        git=Offer(templates=[template("file:///{+path}"), template("file:///logs/{name}")]),
+        docs=Offer(templates=[template("{+everything}")]),
     )
-    assert owner(built, "file:///a/b") == ("git", "file:///a/b")
-    assert owner(built, "file:///logs/today") == ("docs", "file:///logs/today")
-    assert owner(built, "file:///logs/old/today") == ("git", "file:///logs/old/today")
+    uris = ("file:///a/b", "file:///logs/today", "file:///logs/old/today")
+    assert [owner(built, uri) for uri in uris] == [("git", uri) for uri in uris]
     assert owner(built, "anything:else") is None
-    assert owner(built, "file:///logs/listed") == ("git", "file:///logs/listed")
+
+
+def test_an_earlier_servers_template_keeps_what_it_describes() -> None:
+    """However much of it a later server's template says, or lists: that one's is reached by its alias."""
+    longer = [template(f"notes://git/{letter}{{+id}}") for letter in "abcdefghijklmnopqrstuvwxyz"]
+    built = library(
+        docs=Offer(templates=longer, resources=[resource("notes://git/plan")]),
+        git=Offer(templates=[template("notes://git/{id}")]),
+    )
+    for uri in ("notes://git/item42", "notes://git/plan"):
+        assert owner(built, uri) == ("git", uri)
+        assert linked(built, "docs", uri) == alias_of("docs", uri)
+        assert owner(built, alias_of("docs", uri)) == ("docs", uri)
+    assert list(built.resources.entries) == ["pegboard://docs/notes://git/plan"]
+    assert list(built.templates.entries) == [
+        "notes://git/{id}",
+        *(f"pegboard://docs/{each['uriTemplate']}" for each in longer),
+    ]
+    # Whoever does not see the earlier one has no other that could be meant.
+    assert owner(built, "notes://git/item42", lambda server: server == "docs") == ("docs", "notes://git/item42")
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "is_aliased"),
+    [
+        ("x://h/a/{b}", "x://h/a/{c}", True),
+        ("x://h/a/{b}", "x://h/{c}", True),
+        ("x://h/{b}", "x://h/a/{c}", True),
+        ("x://h/my docs/{b}", "x://h/my%20docs/{c}", True),
+        ("x://{host}/a", "x://{host}/{b}", True),
+        ("urn:{a}", "urn:isbn:{b}", True),
+        ("x://h/a/{b}", "x://h/b/{c}", False),
+        ("x://h/{b}", "x://other/{c}", False),
+        ("x://{host}/a", "x://h/{b}", False),
+        ("{+a}", "x://h/{b}", False),
+        ("x://h/{b}", "{+a}", False),
+    ],
+)
+def test_a_template_is_aliased_where_an_earlier_servers_may_describe_the_same(
+    earlier: str, later: str, is_aliased: bool
+) -> None:
+    """One that begins otherwise, or that yields to others anyhow, stands in nobody's way."""
+    built = library(git=Offer(templates=[template(earlier)]), docs=Offer(templates=[template(later)]))
+    assert list(built.templates.entries) == [earlier, f"pegboard://docs/{later}" if is_aliased else later]
+
+
+def test_a_listed_resource_keeps_its_uri_where_no_earlier_template_describes_it() -> None:
+    """The same host, another shape; with many templates that begin as it does, nobody compares them all."""
+    uri = "file:///home/a.txt"
+    docs = Offer(resources=[resource(uri)])
+    built = library(git=Offer(templates=[template("file:///{name}")]), docs=docs)
+    assert list(built.resources.entries) == [uri]
+    crowd = Offer(templates=[template(f"file:///{{name}}/{number}") for number in range(5)])
+    assert list(library(git=crowd, docs=docs).resources.entries) == [f"pegboard://docs/{uri}"]
 
 
 def test_of_templates_that_weigh_the_same_the_earlier_in_the_config_is_meant() -> None:
@@ -294,7 +384,7 @@ def test_a_uri_that_fits_nothing_has_no_owner() -> None:
 def test_templates_of_a_server_that_left_match_no_more() -> None:
     """What is not offered any more is nobody's."""
     built = library(git=Offer(templates=[template("x://{a}")]))
-    built.remove("git")
+    remove(built, "git")
     assert owner(built, "x://1") is None
 
 
@@ -365,7 +455,7 @@ def test_what_a_server_ever_offered_is_told_from_what_nobody_asked_for() -> None
     """An empty offer is one."""
     built = library(git=Offer())
     assert (built.knows("git"), built.knows("docs")) == (True, False)
-    built.remove("git")
+    remove(built, "git")
     assert not built.knows("git")
 
 
@@ -375,7 +465,7 @@ def test_a_listed_resource_cannot_be_taken_over_by_a_link() -> None:
     assert linked(built, "docs", "x://1") == "pegboard://docs/x://1"
     assert owner(built, "x://1") == ("git", "x://1")
     assert linked(built, "docs", "x://2") == "x://2"
-    built.put("git", Offer(resources=[resource("x://2")]))
+    put(built, "git", Offer(resources=[resource("x://2")]))
     assert owner(built, "x://2") == ("git", "x://2")
     assert linked(built, "docs", "x://2") == "pegboard://docs/x://2"
 
@@ -389,7 +479,7 @@ def test_what_a_template_describes_cannot_be_taken_over_by_a_link() -> None:
     assert owner(built, uri) == ("docs", uri)
     built = library()
     assert linked(built, "git", uri) == uri
-    built.put("docs", Offer(templates=[template("file:///docs/{name}")]))
+    put(built, "docs", Offer(templates=[template("file:///docs/{name}")]))
     assert owner(built, uri) == ("docs", uri)
 
 
@@ -413,7 +503,7 @@ def test_whose_a_uri_is_goes_by_a_fixed_order() -> None:
     linked(built, "docs", "y://1")
     assert owner(built, "y://1", lambda server: server == "docs") == ("docs", "y://1")
     assert owner(built, "y://1", lambda server: server != "docs") is None
-    built.put("git", Offer(resources=[resource("y://1")]))
+    put(built, "git", Offer(resources=[resource("y://1")]))
     assert owner(built, "y://1") == ("git", "y://1")
     assert owner(built, "y://1", lambda server: server == "docs") == ("docs", "y://1")
 
@@ -444,12 +534,12 @@ def test_every_change_is_counted_and_told_and_nothing_else() -> None:
     seen: list[int] = []
     built = Library(on_change=lambda: seen.append(built.generation))
     offer = Offer(prompts=[prompt("a")])
-    built.put("git", offer)
-    built.put("git", Offer(prompts=[prompt("a")]))
-    built.put("git", Offer(prompts=[prompt("b")]))
-    built.remove("docs")
-    built.remove("git")
-    built.remove("git")
+    put(built, "git", offer)
+    put(built, "git", Offer(prompts=[prompt("a")]))
+    put(built, "git", Offer(prompts=[prompt("b")]))
+    remove(built, "docs")
+    remove(built, "git")
+    remove(built, "git")
     assert seen == [1, 2, 3]
 
 
@@ -472,27 +562,63 @@ def test_two_entries_that_differ_have_different_digests() -> None:
     assert digests[: len(variants)] == digests[len(variants) :]
 
 
-@pytest.mark.anyio
+async def test_what_is_offered_last_counts_whatever_takes_longer() -> None:
+    """A long offer that is still being read when the server offers less, or is removed, comes to nothing."""
+    long = Offer(prompts=[prompt(f"p{number}") for number in range(20_000)])
+    built = Library()
+    await asyncio.gather(built.put("git", long), built.put("git", Offer(prompts=[prompt("a")])))
+    assert list(built.prompts.entries) == ["git__a"]
+    await asyncio.gather(built.put("git", long), built.remove("git"))
+    assert not built.prompts.entries
+    assert not built.knows("git")
+
+
+async def test_changes_at_the_same_time_are_all_there() -> None:
+    """Whoever waits for a change finds it, however many others come while things are laid out."""
+    built = Library()
+
+    async def put_one(number: int) -> None:
+        server = f"s{number}"
+        await built.put(server, Offer(prompts=[prompt(f"p{each}") for each in range(500)]))
+        assert built.knows(server)
+        assert f"{server}__p499" in built.prompts.entries
+
+    await asyncio.gather(*map(put_one, range(20)))
+    assert len(built.prompts.entries) == 10_000
+
+
+async def test_an_entry_that_stays_the_same_is_not_written_again() -> None:
+    """Of a changed offer only what changed is made anew, under an alias as well."""
+    built = Library(order=lambda: ORDER)
+    await built.put("git", Offer(resources=[resource("x://1")]))
+    await built.put("docs", Offer(resources=[resource("x://1"), resource("x://2")]))
+    before = dict(built.resources.entries)
+    await built.put("docs", Offer(resources=[resource("x://1"), resource("x://2", title="new"), resource("x://3")]))
+    after = built.resources.entries
+    assert after["x://1"] is before["x://1"]
+    assert after["x://2"] is not before["x://2"]
+    await built.put("git", Offer())
+    assert list(after) == ["x://1", "pegboard://docs/x://1", "x://2", "x://3"]
+    assert list(built.resources.entries) == ["x://1", "x://2", "x://3"]
+    assert built.resources.entries["x://2"] is after["x://2"]
+
+
 async def test_a_long_offer_is_laid_out_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others have turns, and see what was there before; a server that goes meanwhile stays gone."""
     monkeypatch.setattr(pace, "SLICE", 0.0)
     changes: list[int] = []
-    library = Library(on_change=lambda: changes.append(len(library.resources.entries)))
-    library.put("old", Offer(resources=[{"uri": "a://old"}]))
-    long = Offer(resources=[{"uri": f"a://{number}"} for number in range(500)])
-    putting = asyncio.ensure_future(library.put_in_slices("long", long))
-    also = asyncio.ensure_future(library.put_in_slices("other", Offer(resources=[{"uri": "a://other"}])))
+    built = Library(on_change=lambda: changes.append(len(built.resources.entries)))
+    await built.put("old", Offer(resources=[resource("a://old")]))
+    long = Offer(resources=[resource(f"a://{number}") for number in range(500)])
+    putting = asyncio.ensure_future(built.put("long", long))
     turns = 0
     while not putting.done():
         await asyncio.sleep(0)
         turns += 1
         if turns == 100:
-            assert set(library.resources.entries) == {"a://old"}
-            assert not library.knows("long")
-            library.remove("old")
-    await also
-    assert turns > 500
-    assert len(library.resources.entries) == 501
-    assert "a://old" not in library.resources.entries
-    # Whoever came while it was laid out for another has it laid out with that, and once.
-    assert changes == [1, 501]
+            assert set(built.resources.entries) == {"a://old"}
+            assert not built.knows("long")
+            await built.remove("old")
+    assert turns > 400
+    assert len(built.resources.entries) == 500
+    assert changes == [1, 0, 500]

@@ -7,7 +7,9 @@ from pegboard.catalog.template import Template, Uri
 
 
 def patterns(*texts: str) -> Patterns[str]:
-    return Patterns([(Template.of(text), text) for text in texts])
+    found = Patterns[str]()
+    found.add((Template.of(text), text) for text in texts)
+    return found
 
 
 def likely(found: Patterns[str], uri: str) -> list[str]:
@@ -20,6 +22,13 @@ def test_only_templates_that_begin_as_the_uri_does_are_compared() -> None:
     assert likely(found, "x://a/1") == ["x://a/{b}", "x://{b}", "{+a}"]
     assert likely(found, "z7://1") == ["z7://{a}", "{+a}"]
     assert likely(found, "") == ["{+a}"]
+
+
+def test_who_came_first_is_asked_first() -> None:
+    """How much a template says counts only among those of one server."""
+    found = patterns("x://{a}")
+    found.add((Template.of(text), text) for text in ("x://{b}", "x://long/{c}"))
+    assert likely(found, "x://long/1") == ["x://{a}", "x://long/{c}", "x://{b}"]
 
 
 def test_a_beginning_counts_as_it_stands_and_encoded() -> None:

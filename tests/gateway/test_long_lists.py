@@ -129,7 +129,7 @@ async def test_fifty_thousand_tools_hold_nobody_up(tmp_path: Path) -> None:
                 end = board.lists.tools.subscribe(Sight(), lambda: None)
                 assert len((await board.list_tools()).items) > len(tools)
                 end()
-            board.discovery.put_away("many")
+            await board.discovery.put_away("many")
 
         with loopwatch() as watch:
             served = await served_during(asyncio.wait_for(come_and_go(), 60), lambda: board.call("good__x"))

@@ -56,7 +56,7 @@ async def test_what_a_server_says_meanwhile_is_not_replaced_by_what_is_on_disk(
     """The newer list stays."""
     async with open_board(tmp_path, {"one": toy(tools=NAMES)}) as board:
         assert (await board.refresh()).success
-        board.discovery.put_away("one")
+        await board.discovery.put_away("one")
         before = rests()
         restoring = asyncio.ensure_future(board.discovery.restore("one"))
         while rests() == before:

@@ -118,7 +118,7 @@ class Discovery:
             sources = self._sources()
             for name in self._registry.servers():
                 if name not in sources or not sources[name].spec.enabled:
-                    self.put_away(name)
+                    await self.put_away(name)
             due = [name for name in self._enabled() if self._registry.is_discovery_stale(name)]
             return await self.refresh(due)
 
@@ -228,23 +228,23 @@ class Discovery:
         if (known := self._registry.server(name)) is not None:
             # Newer than anything on disk; only how it is shown may have changed.
             if await self._register(source, known.raw, known.ttl, known.discovered_at):
-                await self._library.put_in_slices(name, self._library.offer(name), prefix=source.spec.prefix)
+                await self._library.put(name, self._library.offer(name), prefix=source.spec.prefix)
         elif record is not None and record.fingerprint == source.spec.fingerprint:
             await self._take_over(source, record)
 
-    def put_away(self, name: str) -> None:
+    async def put_away(self, name: str) -> None:
         """Take out of the catalog what a server has, until it is restored or discovered again."""
         self._registry.remove_server_tools(name)
-        self._library.remove(name)
+        await self._library.remove(name)
 
     async def forget(self, spec: ServerSpec) -> None:
         """A server was taken out of the config."""
-        self.put_away(spec.name)
         self._forgive(spec.name)
         self.instructions.pop(spec.name, None)
         self.capabilities.pop(spec.name, None)
         self.errors.pop(spec.name, None)
         self.cuts.pop(spec.name, None)
+        await self.put_away(spec.name)
         await self._store.forget(spec.name, spec.fingerprint)
 
     async def close(self) -> None:
@@ -419,7 +419,7 @@ class Discovery:
         if asyncio.current_task() is not self._latest.get(source.spec.name):
             # It was asked again since, and that answer is the newer one.
             return
-        await self._library.put_in_slices(source.spec.name, offer, prefix=source.spec.prefix)
+        await self._library.put(source.spec.name, offer, prefix=source.spec.prefix)
         if not self._counts(source, asked):
             return
         self._unasked.discard(source.spec.name)
@@ -482,7 +482,7 @@ class Discovery:
             self._unasked.add(spec.name)
         else:
             offer = Offer(record.prompts, record.resources, record.templates)
-            await self._library.put_in_slices(spec.name, offer, prefix=spec.prefix, pace=pace)
+            await self._library.put(spec.name, offer, prefix=spec.prefix, pace=pace)
 
     async def _save(self, spec: ServerSpec, greeting: Introduction) -> None:
         known, others = self._registry.server(spec.name), self._library.offer(spec.name)

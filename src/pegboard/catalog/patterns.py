@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
@@ -11,24 +12,41 @@ T = TypeVar("T")
 
 
 class Patterns(Generic[T]):
-    """Templates, each with whatever it stands for."""
+    """Templates, each with whatever it stands for, in the order in which they are asked."""
 
-    def __init__(self, pairs: Iterable[tuple[Template, T]] = ()) -> None:
-        self._by_beginning: dict[str, list[tuple[Template, T]]] = {}
-        for pair in pairs:
-            for beginning in pair[0].forms[0]:
-                self._by_beginning.setdefault(beginning, []).append(pair)
-        self._lengths = sorted(set(map(len, self._by_beginning)))
+    def __init__(self) -> None:
+        self._count = 0
+        # With what it is sorted by: whose turn it is, how much it says, and a number of its own.
+        self._by_beginning: dict[str, list[tuple[int, int, int, Template, T]]] = {}
+        self._lengths: list[int] = []
+        self._turn = 0
+
+    def add(self, pairs: Iterable[tuple[Template, T]]) -> None:
+        """Add those of one server, to be asked after those before them, the one that says most first."""
+        self._turn += 1
+        for template, value in pairs:
+            self._count += 1
+            for beginning in template.forms[0]:
+                if beginning not in self._by_beginning:
+                    self._by_beginning[beginning] = []
+                    self._add_length(len(beginning))
+                pattern = (self._turn, -template.weight, self._count, template, value)
+                self._by_beginning[beginning].append(pattern)
 
     def likely(self, uri: Uri) -> list[tuple[Template, T]]:
-        """Those whose first text is the beginning of a URI, the heaviest first."""
+        """Those whose first text is the beginning of a URI."""
         text = uri.text
         if uri.is_too_long:
             return []
-        beginnings = (text[:length] for length in self._lengths if length <= len(text))
-        found = [pair for beginning in beginnings for pair in self._by_beginning.get(beginning, ())]
-        return sorted(found, key=_weight, reverse=True)
+        lengths = self._lengths[: bisect_right(self._lengths, len(text))]
+        found = [pattern for length in lengths for pattern in self._by_beginning.get(text[:length], ())]
+        found.sort(key=_order)
+        return [(template, value) for _, _, _, template, value in found]
+
+    def _add_length(self, length: int) -> None:
+        if length not in self._lengths:
+            insort(self._lengths, length)
 
 
-def _weight(pair: tuple[Template, object]) -> int:
-    return pair[0].weight
+def _order(pattern: tuple[int, int, int, Template, object]) -> tuple[int, int, int]:
+    return pattern[:3]

@@ -14,7 +14,7 @@ from pegboard import exactjson
 from pegboard.catalog.schema import tool_problem
 from pegboard.catalog.sorting import sorting
 from pegboard.log import logger
-from pegboard.names import compose, expose, is_snake_case, parse
+from pegboard.names import compose, expose, foreign_prefix, is_snake_case
 from pegboard.pace import Pace
 from pegboard.result import ToolError, ToolErrorCode, ToolResult, error_of, words_of
 from pegboard.tool import Disposable, RegisteredTool, ResultTool, Tool, handshake_definition
@@ -304,9 +304,8 @@ class ToolRegistry:
         """Another server that a bare name belongs to: its beginning says so, or that server has exactly this name."""
         if known.exposure.prefix:
             return None
-        parts = parse(tool.original_name)
-        if parts is not None and parts[0] != tool.server_name and parts[0] in self._configured():
-            return parts[0]
+        if owner := foreign_prefix(tool.original_name, tool.server_name or "", self._configured()):
+            return owner
         holder = self._names.get(tool.name)
         owner = holder.server_name if holder is not None else None
         return owner if owner is not None and self._servers[owner].exposure.prefix else None

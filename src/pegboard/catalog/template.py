@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 # How many templates of one server there are at most.
 MAX_TEMPLATES = 500
+_ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/?#]*)?")
 _EXPRESSION = re.compile(r"\{([^{}]*)\}")
 # What an expression cannot stand for, by its operator.
 _OPERATORS = {"": "/?#", "+": "", "#": "", ".": "/?#", "/": "?#", ";": "?#", "?": "#", "&": "#"}
@@ -96,6 +97,24 @@ class Template:
         """How much of a URI is fixed: of two templates that match, the heavier one is meant."""
         return sum(map(len, self.literals))
 
+    @property
+    def beginning(self) -> str:
+        """How all of its URIs begin, encoded."""
+        return self.forms[0][-1]
+
+    @property
+    def scheme(self) -> str:
+        """The scheme of all of its URIs, if that is fixed."""
+        return origin_of(self.literals[0]).partition(":")[0]
+
+    @property
+    def origin(self) -> str:
+        """Scheme and authority of all of its URIs; nothing where one of them is open."""
+        literal = self.literals[0]
+        origin = origin_of(literal)
+        is_open = "//" in origin and len(origin) == len(literal) and bool(self.forbidden)
+        return "" if is_open else origin
+
     def matches(self, uri: Uri) -> bool:
         """Whether this URI could have come from the template; every way to read it is followed at once."""
         text = uri.text
@@ -118,6 +137,12 @@ class Template:
             text.endswith(form) and len(form) <= len(text) and reached >> (len(text) - len(form)) & 1
             for form in self.forms[-1]
         )
+
+
+def origin_of(uri: str) -> str:
+    """Scheme and authority of a URI, `scheme:` of one without an authority, nothing where there is no scheme."""
+    match = _ORIGIN.match(uri)
+    return match[0] if match else ""
 
 
 def _forms(literal: str) -> tuple[str, ...]:

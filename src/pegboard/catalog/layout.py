@@ -1,0 +1,135 @@
+"""Layout: the prompts, resources and templates of all servers, under names that no two of them share."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Generator, Iterable, Mapping
+
+from pegboard.catalog.patterns import Patterns
+from pegboard.catalog.stock import Entry, Stock
+from pegboard.catalog.template import Template, Uri, origin_of
+from pegboard.names import foreign_prefix
+
+# With how many templates of earlier servers a listed resource is compared: with more that begin as it does, it counts
+# as theirs.
+_MOST_COMPARED = 4
+
+
+class Layout:
+    """Everything at one moment. Of two servers with the same, the earlier one in the config keeps the name."""
+
+    def __init__(self, stocks: Mapping[str, Stock] | None = None) -> None:
+        # In the order of the config.
+        self.stocks = stocks or {}
+        self.prompts: dict[str, Entry] = {}
+        self.resources: dict[str, Entry] = {}
+        self.templates: dict[str, Entry] = {}
+        self.patterns = Patterns[Entry]()
+        # Prompts that are left out, by server, and why.
+        self.left_out: dict[str, dict[str, str]] = {}
+        # How URIs of templates begin, by their scheme and authority, or by their scheme where the authority is open.
+        self._beginnings: dict[str, _Beginnings] = {}
+
+    def fill(self, configured: Collection[str]) -> Generator[None, None, None]:
+        """Take in the stock of each server."""
+        prefixed = set[str]().union(*(stock.prompts for stock in self.stocks.values() if stock.prefix))
+        yield
+        for stock in self.stocks.values():
+            yield from self._add_prompts(stock, configured, prefixed)
+            yield from self._add_resources(stock)
+            yield from self._add_templates(stock)
+
+    def owners(self, origin: str) -> Iterable[str]:
+        """Every server with resources or templates of this scheme and authority."""
+        return (server for server, stock in self.stocks.items() if origin in stock.origins)
+
+    def keepers(self) -> Iterable[str]:
+        """Every server with resources or templates."""
+        return (server for server, stock in self.stocks.items() if stock.has_resources)
+
+    def _add_prompts(
+        self, stock: Stock, configured: Collection[str], prefixed: Collection[str]
+    ) -> Generator[None, None, None]:
+        if stock.prefix and self.prompts.keys().isdisjoint(stock.prompts):
+            self.prompts.update(stock.prompts)
+            yield
+            return
+        for name, entry in stock.prompts.items():
+            own = entry.original_name
+            if not stock.prefix and (owner := foreign_prefix(own, stock.server, configured)):
+                self._leave_out(stock.server, own, f"its name is one of server {owner}'s: the server needs a prefix")
+            elif name in self.prompts or (not stock.prefix and name in prefixed):
+                self._leave_out(stock.server, own, "another server has a prompt of this name")
+            else:
+                self.prompts[name] = entry
+            yield
+
+    def _add_resources(self, stock: Stock) -> Generator[None, None, None]:
+        if self._beginnings.keys().isdisjoint(stock.origins) and self.resources.keys().isdisjoint(stock.resources):
+            self.resources.update(stock.resources)
+            yield
+            return
+        for name, entry in stock.resources.items():
+            is_taken = name in self.resources or (yield from self._is_described(name))
+            named = stock.alias(entry, "uri") if is_taken else entry
+            self.resources[named.name] = named
+
+    def _add_templates(self, stock: Stock) -> Generator[None, None, None]:
+        for template, entry in stock.patterns:
+            yield
+            taken = self._beginnings.get(_group(template))
+            is_taken = entry.name in self.templates or (taken is not None and taken.overlap(template.beginning))
+            named = stock.alias(entry, "uriTemplate") if is_taken else entry
+            self.templates[named.name] = named
+        groups: dict[str, set[str]] = {}
+        for template, _ in stock.patterns:
+            groups.setdefault(_group(template), set()).add(template.beginning)
+        groups.pop("", None)
+        for group, beginnings in groups.items():
+            self._beginnings.setdefault(group, _Beginnings()).add(beginnings)
+        self.patterns.add(stock.patterns)
+        yield
+
+    def _is_described(self, name: str) -> Generator[None, None, bool]:
+        """Whether a template of an earlier server stands for a resource."""
+        yield
+        origin = origin_of(name)
+        if origin not in self._beginnings:
+            return False
+        uri = Uri(name)
+        likely = [template for template, _ in self.patterns.likely(uri) if template.origin == origin]
+        if len(likely) > _MOST_COMPARED:
+            return True
+        for template in likely:
+            yield
+            if template.matches(uri):
+                return True
+        return False
+
+    def _leave_out(self, server: str, own: str, reason: str) -> None:
+        self.left_out.setdefault(server, {})[own] = reason
+
+
+def _group(template: Template) -> str:
+    """Templates of different groups never claim the same URI; nothing for one without a scheme, which yields to all."""
+    return template.origin or template.scheme
+
+
+class _Beginnings:
+    """Texts that URIs begin with; of two of which one begins with the other, the shorter."""
+
+    def __init__(self) -> None:
+        self._sorted: list[str] = []
+
+    def overlap(self, text: str) -> bool:
+        """Whether a URI can begin with this text and with one of those."""
+        at = bisect_right(self._sorted, text)
+        before, behind = self._sorted[max(at - 1, 0) : at], self._sorted[at : at + 1]
+        return any(map(text.startswith, before)) or any(other.startswith(text) for other in behind)
+
+    def add(self, texts: Iterable[str]) -> None:
+        shortest: list[str] = []
+        for text in sorted({*self._sorted, *texts}):
+            if not shortest or not text.startswith(shortest[-1]):
+                shortest.append(text)
+        self._sorted = shortest
