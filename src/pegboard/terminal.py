@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-# All control characters but tabs and line ends, what separates lines otherwise, what has no width, what changes the
-# direction of writing, tag characters, and halves of surrogate pairs.
+# All control characters but tabs and line ends, what separates lines otherwise, what changes the direction of writing,
+# halves of surrogate pairs, and what Unicode calls `Default_Ignorable_Code_Point` (no width, fillers, tags), except for
+# the variation selectors that emoji and some scripts need.
 _UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e0fff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"
 )
 
 

@@ -39,6 +39,9 @@ def test_an_address_with_credentials_is_not_inherited() -> None:
         "HTTPS_PROXY": "http://me:secret@proxy:3128",
         "PIP_INDEX_URL": "https://token@pypi.example/simple",
         "NPM_CONFIG_REGISTRY": "https://npm.example/@scope",
+        "HTTP_PROXY": "me:secret@proxy:8080",
+        "UV_INDEX_URL": "https://pypi.example/simple?token=secret",
+        "npm_config_registry": "//npm.example/:_authToken=secret",
     }
     assert inherited_environment(given) == {"NPM_CONFIG_REGISTRY": "https://npm.example/@scope"}
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import typer
@@ -20,12 +22,16 @@ from pegboard.cli.common import (
     quiet_logs,
     without_name,
 )
-from pegboard.cli.show import say
+from pegboard.cli.show import one_line, say
 
 if TYPE_CHECKING:
     from pegboard.board import Board
     from pegboard.config import Location, Settings
     from pegboard.servers.server import Server
+
+
+# Tools that are left out, of one server.
+_MOST_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +121,21 @@ async def _look_at_server(board: Board, server: Server) -> list[Finding]:
     findings += [Finding(about, "warning", cut, "docs/protocol.md names the limits") for cut in cuts]
     known = board.registry.server(server.name)
     if known is not None:
-        findings += [
-            Finding(
-                about, "warning", f"tool {name} is left out: a static tool has this name", "rename it on the server"
-            )
-            for name in known.conflicts
-        ]
-        findings += [
-            Finding(about, "warning", f"tool {name} is left out: {reason}", "the server's author has to mend it")
-            for name, reason in known.rejected.items()
-        ]
+        taken = dict.fromkeys(known.conflicts, "a static tool has this name")
+        findings += _left_out(about, taken, "rename it on the server")
+        findings += _left_out(about, known.rejected, "the server's author has to mend it")
+    return findings
+
+
+def _left_out(about: str, reasons: Mapping[str, str], advice: str) -> list[Finding]:
+    """Why tools are left out. Their names are the server's words: one line each, so that none looks like a finding."""
+    findings = [
+        Finding(about, "warning", f"tool {one_line(name, 80)!r} is left out: {one_line(reason, 300)}", advice)
+        for name, reason in islice(reasons.items(), _MOST_NAMED)
+    ]
+    if len(reasons) > _MOST_NAMED:
+        rest = f"{len(reasons) - _MOST_NAMED:,} more tools are left out"
+        findings.append(Finding(about, "warning", rest, "pegboard servers --json has all of them"))
     return findings
 
 

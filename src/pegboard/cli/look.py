@@ -180,7 +180,7 @@ def _show_result(data: dict[str, Any]) -> None:
         if part.get("type") == "text":
             print(well_formed(part["text"]))
         else:
-            kind = part.get("mimeType") or part.get("type")
+            kind = one_line(str(part.get("mimeType") or part.get("type")), 80)
             print(f"[{kind}: {len(json_text(part)):,} characters; --json shows them]")
     if not data.get("content") and "structuredContent" in data:
         print(json_text(data["structuredContent"]))

@@ -50,9 +50,9 @@ def say(text: str, *, error: bool = False) -> None:
     print(plain(text), file=sys.stderr if error else sys.stdout)
 
 
-def one_line(text: str) -> str:
-    """A text for a place that has one line."""
-    return " ".join(text.split())
+def one_line(text: str, most: int | None = None) -> str:
+    """A text of others for a place that has one line, so that nothing in it looks like a line of ours."""
+    return " ".join(text.split())[:most]
 
 
 def verbatim(text: str, style: str | None = None) -> Text:

@@ -25,12 +25,13 @@ def trust(
 ) -> None:
     """Allow the pegboard.json of a folder to be used, as it is now: it can run commands."""
     from pegboard.config import ConfigError, parse_settings
+    from pegboard.config.file import read_file
     from pegboard.config.locate import LOCAL_NAME, trust_store
     from pegboard.config.read import decode
 
     path = folder if folder.is_file() else folder / LOCAL_NAME
     try:
-        content = path.read_bytes()
+        content = read_file(path, is_found=True)
     except OSError as exc:
         stop(f"{path.absolute()}: {exc.strerror or exc}", WRONG_CALL)
     try:
@@ -42,30 +43,29 @@ def trust(
     if store.holds(path, content):
         say(f"{path.resolve()} is trusted, and has not changed.")
         return
-    _show(path, store.text(path), text)
-    if not yes:
-        if not sys.stdin.isatty():
-            stop("there is no terminal to ask at: look at what it says, then trust it with --yes", WRONG_CALL)
-        if not typer.confirm("Trust it?"):
-            stop("nothing was changed", FAILED)
+    asks = not yes and sys.stdin.isatty()
+    _show(store.text(path), text, hides=not asks)
+    if not yes and not asks:
+        stop("there is no terminal to ask at: look at what it says, then trust it with --yes", WRONG_CALL)
+    if asks and not typer.confirm("Trust it?"):
+        stop("nothing was changed", FAILED)
     store.add(path, content)
     say(f"{path.resolve()} is trusted from now on, until it changes.")
 
 
-def _show(path: Path, before: str | None, text: str) -> None:
-    """What the file would do; where it was trusted before, what changed. Nothing secret is shown."""
-    from pegboard.config import parse_settings
-    from pegboard.config.secrets import secrets_in, shown_address
+def _show(before: str | None, text: str, *, hides: bool) -> None:
+    """What the file would do; where it was trusted before, what changed. Whoever decides sees all of its commands; what
+    is only printed shows no secret."""
+    from pegboard.config.review import review, variables
+    from pegboard.config.secrets import secrets_in
     from pegboard.log import Redactor
 
-    servers = parse_settings(text, path, os.environ).servers.values()
-    if before is None:
-        for spec in servers:
-            say(f"  {spec.name}: {spec.problem or shown_address(spec)}")
-        return
-    secrets = {secret for each in (before, text) for secret in secrets_in(each)}
-    redactor = Redactor.of(secrets.union(*(spec.secrets for spec in servers)))
-    old, new = ([redactor.clean(line) for line in each.splitlines()] for each in (before, text))
-    lines = list(difflib.unified_diff(old, new, "trusted", "now", lineterm=""))
-    for line in lines or ["  Only values changed that are not shown here."]:
-        say(line)
+    old, new = review(before) if before else [], review(text)
+    if hides:
+        redactor = Redactor.of(secrets_in("\n".join([*old, *new])))
+        old, new = list(map(redactor.clean, old)), list(map(redactor.clean, new))
+    changes = list(difflib.unified_diff(old, new, "trusted", "now", lineterm=""))
+    for line in new if before is None else changes or ["Only values changed that are not shown here."]:
+        say(f"  {line}")
+    for name, servers in variables(text).items():
+        say(f"  ${name} of your environment goes to {', '.join(servers)}")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 from pegboard import jsonc
+from pegboard.config.file import read_file
 from pegboard.config.locate import identity, trust_store
 from pegboard.config.read import check_trust, decode, parse_settings
 from pegboard.config.runfile import run_file
@@ -161,7 +162,7 @@ def _rewrite_alone(path: Path, change: Callable[[str], str], *, needs_trust: boo
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_file(path)
     except FileNotFoundError:
         return b""
     except OSError as exc:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import platformdirs
 
+from pegboard.config.file import read_file
 from pegboard.config.trust import TrustStore
 
 LOCAL_NAME = "pegboard.json"
@@ -78,7 +79,7 @@ def _absolute(path: Path) -> Path:
 def _distrust(local: Path, store: TrustStore) -> str | None:
     """Why a config file that was found by itself is not used, or `None`."""
     try:
-        if store.holds(local, local.read_bytes()):
+        if store.holds(local, read_file(local, is_found=True)):
             return None
     except OSError as exc:
         return str(exc.strerror or exc)

@@ -12,6 +12,7 @@ from typing import Any, cast
 from pegboard import jsonc
 from pegboard.config.address import url_problem, with_bearer
 from pegboard.config.environment import apply_environment
+from pegboard.config.file import read_file
 from pegboard.config.locate import CHANGED, trust_store
 from pegboard.config.own import own_settings, tool_patterns
 from pegboard.config.secrets import secrets_of
@@ -85,7 +86,7 @@ def decode(data: bytes, path: Path) -> str:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_file(path)
     except OSError as exc:
         raise ConfigError(f"{path}: {exc.strerror or exc}") from None
 

@@ -56,13 +56,24 @@ class Variables:
         return value
 
 
+def names_in(text: str) -> list[str]:
+    """The variables of the environment that would be filled in here."""
+    found = [match.group(1) for match in _VARIABLE.finditer(text) if not match.group().startswith("$$")]
+    return [name for each in found if (name := _name(each)) not in {"userHome", "workspaceFolder"}]
+
+
+def _name(expression: str) -> str:
+    kind, colon, rest = expression.partition(":")
+    if colon and kind in {"input", "env"}:
+        return input_variable(rest) if kind == "input" else rest
+    return expression.partition(":-")[0]
+
+
 def input_variable(identifier: str) -> str:
     """The environment variable that answers VS Code's `${input:identifier}`."""
     return "PEGBOARD_INPUT_" + re.sub(r"[^A-Za-z0-9]+", "_", identifier).upper()
 
 
 def _hint(expression: str) -> str:
-    kind, colon, rest = expression.partition(":")
-    if kind == "input" and colon:
-        return f": set {input_variable(rest)}"
-    return f": set {rest if kind == 'env' and colon else expression} in the environment"
+    where = "" if expression.startswith("input:") else " in the environment"
+    return f": set {_name(expression)}{where}"

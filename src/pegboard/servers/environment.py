@@ -42,6 +42,19 @@ _WINDOWS = """
 INHERITED = frozenset(f"{_SYSTEM} {_NETWORK} {_RUNTIMES} {_WINDOWS}".split())
 # An address that says who we are: of a proxy, or of a package index.
 _CREDENTIALS = re.compile(r"://[^/?#\s]*@")
+# In these, a scheme may be left out, and a token may stand behind the host.
+_ADDRESSES = frozenset(
+    {
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "ALL_PROXY",
+        "NPM_CONFIG_REGISTRY",
+        "PIP_INDEX_URL",
+        "UV_DEFAULT_INDEX",
+        "UV_INDEX_URL",
+    }
+)
+_IN_ADDRESS = re.compile(r"^[^/?#\s]*@|[?&;:/][\w-]*(?:token|key|secret|passw|auth)[\w-]*=", re.IGNORECASE)
 
 
 def inherited_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -49,5 +62,9 @@ def inherited_environment(environment: Mapping[str, str] = os.environ) -> dict[s
     return {
         name: value
         for name, value in environment.items()
-        if name.upper() in INHERITED and not _CREDENTIALS.search(value)
+        if name.upper() in INHERITED and not _has_credentials(name.upper(), value)
     }
+
+
+def _has_credentials(name: str, value: str) -> bool:
+    return bool(_CREDENTIALS.search(value) or (name in _ADDRESSES and _IN_ADDRESS.search(value)))
