@@ -1,7 +1,7 @@
 """What a config file would do, in lines for whoever decides whether to trust it.
 
-Everything stands there as in the file, with no variable filled in: what is left out, or hidden, could be a command. Only
-values of `env` and `headers` that are secrets by their name are hidden: nothing runs them.
+Everything stands there as in the file, with no variable filled in: what is left out, or hidden, could be a command.
+Only values of `env` and `headers` that are secrets by their name are hidden: nothing runs them.
 """
 
 from __future__ import annotations

@@ -380,8 +380,11 @@ class Link:
             self._refuse_question(opened.question_id, f"the question cannot be read: {reason}")
         elif opened is not None and opened.number is not None:
             self.fail(opened.number, broken_answer(self.label, f"an error that cannot be read: {reason}"))
-        else:
+        elif opened is not None:
             self.garbled(b"", b"", reason)
+        else:
+            # It may be an answer all the same, one that is nested too deeply to be opened.
+            self.garbled(text[:4096], text[-4096:], reason)
         return True
 
     def settle_verbatim(self, text: bytes, request_id: int | None = None) -> bool:

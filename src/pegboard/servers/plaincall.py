@@ -203,6 +203,8 @@ class PlainCall:
             self._turned = True
             self._pending.future = self._loop.create_future()
             self._soon.set_exception(Turned())
+            # Perhaps nobody waits, which is no fault that asyncio should report.
+            self._soon.exception()
 
     def _took_too_long(self) -> None:
         self._turn()
