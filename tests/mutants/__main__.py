@@ -11,14 +11,15 @@ Without any of the first three: the entries, then 200 random ones.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
-import random
 import re
 import shutil
 import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -160,12 +161,10 @@ def _run(what: str, work: Sequence[Callable[[Tree], Verdict]], trees: Sequence[T
 
 
 def _random_mutants(root: Path, count: int, seed: int, only: str | None) -> list[Mutant]:
-    """A choice that is the same for the same seed and source; equivalent ones are left out."""
+    """A choice that stays the same while what it was made from does, wherever lines move; without equivalent ones."""
     known = {(each.file, each.context, each.new) for each in equivalents()}
-    candidates = all_mutants(root)
-    random.Random(seed).shuffle(candidates)
     chosen: list[Mutant] = []
-    for mutant in candidates:
+    for mutant in _by_chance(all_mutants(root), seed):
         if len(chosen) == count:
             break
         if only is not None and only not in mutant.name:
@@ -173,6 +172,17 @@ def _random_mutants(root: Path, count: int, seed: int, only: str | None) -> list
         if (mutant.file, mutant.context, mutant.new) not in known and mutant.apply(root) is not None:
             chosen.append(mutant)
     return chosen
+
+
+def _by_chance(mutants: Sequence[Mutant], seed: int) -> list[Mutant]:
+    """In an order by chance, in which the place of each does not depend on any other."""
+    seen: Counter[str] = Counter()
+    ranked: list[tuple[bytes, Mutant]] = []
+    for mutant in mutants:
+        what = f"{seed} {mutant.file} {mutant.context} {mutant.operator} {mutant.old} {mutant.new}"
+        seen[what] += 1
+        ranked.append((hashlib.sha256(f"{what} {seen[what]}".encode()).digest(), mutant))
+    return [mutant for _, mutant in sorted(ranked, key=lambda pair: pair[0])]
 
 
 def main() -> int:

@@ -22,6 +22,7 @@ _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 # What a log line or a wrong type's message says is for people; no behaviour hangs on it.
 _UNINTERESTING_CALLS = ("logger().", "_log.", "log.", "warnings.", "TypeVar", "NewType", "cast")
 _UNINTERESTING_FUNCTIONS = {"__repr__", "__str__"}
+_SIZES = 10
 _UNINTERESTING_NAMES = {"__all__", "__slots__"}
 
 
@@ -108,6 +109,10 @@ class _Finder:
             if constant in _UNINTERESTING_NAMES:
                 return
         self._removal(node, constant if not inside else None, inside=inside)
+        if not inside and (numbers := _only_numbers(node)) is not None:
+            for number in numbers:
+                self._add(number, node, "constant", "0" if ast.unparse(number) != "0" else "1", constant)
+            return
         for child in _expressions(node):
             self._expression(child, node, None if inside else constant)
         for name in ("body", "orelse", "finalbody"):
@@ -191,6 +196,29 @@ def _expressions(node: ast.stmt) -> list[ast.expr | None]:
             return []
 
 
+def _only_numbers(node: ast.stmt) -> list[ast.expr] | None:
+    """What the constants of a module or class are, if they are nothing but numbers: limits, sizes and times. How large
+    one is is a matter of taste, within wide bounds; that it is there is not."""
+    if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
+        return None
+    values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+    return values if values and all(map(_is_number, values)) else None
+
+
+def _is_number(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant(value=bool()):
+            return False
+        case ast.Constant(value=int() | float()):
+            return True
+        case ast.BinOp():
+            return _is_number(node.left) and _is_number(node.right)
+        case ast.UnaryOp(op=ast.USub()):
+            return _is_number(node.operand)
+        case _:
+            return False
+
+
 def _changes(node: ast.expr) -> Generator[tuple[str, ast.expr]]:
     match node:
         case ast.Compare():
@@ -213,7 +241,8 @@ def _changes(node: ast.expr) -> Generator[tuple[str, ast.expr]]:
         case ast.Constant(value=bool()):
             yield "constant", ast.Constant(not node.value)
         case ast.Constant(value=int() as value):
-            yield "constant", ast.Constant(value + 1)
+            # A small number counts, a larger one is a size.
+            yield "constant", ast.Constant(value + 1 if value < _SIZES else 0)
         case ast.Constant(value=float() as value):
             # How long something is waited for is a matter of taste; that it is waited for is not.
             yield "constant", ast.Constant(0.0 if value else 1.0)
