@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from pegboard import names
 from pegboard.names import compose, expose, fold_server_name, is_snake_case, nearest, parse
 
 _EXPOSED = re.compile(r"[a-zA-Z0-9_-]+")
@@ -328,6 +329,18 @@ def test_names_are_compared_as_far_as_that_is_quick(name: str, known: str) -> No
     nearest(name, names)
     assert time.thread_time() - before < 0.3
     assert nearest("a" * 1_000_000, ["a" * 999_999]) == []
+
+
+def test_among_very_many_names_those_that_begin_alike_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server may have ten thousand prompts, and whoever misspells one must not hold up everybody else."""
+    compared: list[str] = []
+    bound = names._Likeness.bound
+    monkeypatch.setattr(names._Likeness, "bound", lambda self, other: compared.append(other) or bound(self, other))
+    known = [f"git__other{number}" for number in range(10_000)] + ["git__Status", "status", "docs__start"]
+    assert nearest("git__statas", known) == ["git__Status", "status", "docs__start"]
+    assert not any("other" in each for each in compared)
+    nearest("git__othr1", known)
+    assert len(compared) < 3_000
 
 
 def test_a_known_name_is_nearest_to_itself() -> None:

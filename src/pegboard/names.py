@@ -12,6 +12,7 @@ import re
 import unicodedata
 from bisect import insort
 from collections.abc import Collection
+from itertools import islice
 
 from pegboard.normalization import normalize
 
@@ -24,6 +25,8 @@ _MAX_NAME = 200
 # To compare two names takes as many steps as the product of their lengths, at worst. So a longer name is like no other,
 # and of those that may be like one so many are compared as take these steps.
 _MAX_COMPARED, _MOST_STEPS = 100, 100_000
+# Of more names than this, only those are compared that begin with the same letters.
+_MOST_KNOWN, _ALIKE = 1000, 2
 _CLOSE = 0.6
 _SNAKE = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 _BOARD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -103,7 +106,7 @@ def nearest(name: str, known: Collection[str], limit: int = 3) -> list[str]:
     if len(name) > _MAX_COMPARED:
         return []
     whole, tail = _Likeness(name.lower()), _Likeness(_tail(name).lower())
-    short = [candidate for candidate in known if len(candidate) <= _MAX_COMPARED]
+    short = [candidate for candidate in _likely(name, known) if len(candidate) <= _MAX_COMPARED]
     may_be = ((max(whole.bound(each), tail.bound(_tail(each)) * _TAIL), each) for each in short)
     good: list[tuple[float, str]] = []
     steps = 0
@@ -116,6 +119,14 @@ def nearest(name: str, known: Collection[str], limit: int = 3) -> list[str]:
         if score >= _CLOSE:
             insort(good, (-score, candidate))
     return [candidate for _, candidate in good[:limit]]
+
+
+def _likely(name: str, known: Collection[str]) -> Collection[str]:
+    """Those to compare with: all, or where that would take long those that begin alike, whoever has them."""
+    if len(known) <= _MOST_KNOWN:
+        return known
+    beginning = _tail(name)[:_ALIKE].lower()
+    return list(islice((each for each in known if _tail(each)[:_ALIKE].lower() == beginning), _MOST_KNOWN))
 
 
 def misspelt(word: str, known: Collection[str]) -> str | None:

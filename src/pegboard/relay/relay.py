@@ -306,7 +306,7 @@ class Relay:
             known = [each.name for each in self._library.prompts.entries.values() if wanted.admits(each)]
             close = nearest(name, known)
             hint = f" Did you mean {', '.join(close)}?" if close else ""
-            raise RpcError(INVALID_PARAMS, f'Unknown prompt "{name}".{hint}')
+            raise RpcError(INVALID_PARAMS, f'Unknown prompt "{name[:_SHOWN]}".{hint}')
         return entry
 
     async def _resource(self, uri: object, caller: Caller) -> tuple[Server, str]:
