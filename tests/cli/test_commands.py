@@ -354,12 +354,15 @@ def test_memories_for_people(tmp_path: Path) -> None:
     assert "shop:money" in run("rename", "shop:pay", "shop:money")
     listed = json.loads(run("list", "--json", "--prefix", "shop:"))
     assert [row["key"] for row in listed["data"]["memories"]] == ["shop:money"]
-    assert "No" not in run("list", "--recent")
+    run("add", "shop:zoo", "--summary", "Animals")
+    orders = [json.loads(run("list", "--json", *how))["data"]["memories"] for how in ((), ("--recent",))]
+    assert [[row["key"] for row in rows] for rows in orders] == [["shop:money", "shop:zoo"], ["shop:zoo", "shop:money"]]
     assert "deleted" in run("delete", "shop:money")
     missing = pegboard("memory", "get", "shop:money", "--config", str(path))
     assert (missing.returncode, "no memory" in missing.stderr) == (2, True)
-    wrong = pegboard("memory", "add", "x", "--config", str(path), "--links", "{")
-    assert (wrong.returncode, "--links" in wrong.stderr) == (2, True)
+    for links in ("{", "{}"):
+        wrong = pegboard("memory", "add", "x", "--config", str(path), "--links", links)
+        assert (wrong.returncode, "--links" in wrong.stderr) == (2, True)
 
 
 def test_any_memory_can_be_shown(tmp_path: Path) -> None:

@@ -117,6 +117,7 @@ def test_an_address_as_written_can_be_shown_after_redaction(tmp_path: Path) -> N
     [
         (["-y", "pkg", "--token", "tulip-42"], "npx -y pkg --token [redacted]"),
         (["--api-key=tul"], "npx --api-key=[redacted]"),
+        (["https://[::1/x?token=tulip-42"], "npx [redacted]"),
         (["--token", "--verbose"], "npx --token --verbose"),
         (["-e", "GITHUB_PAT=tulip-42", "--path", "/srv"], "npx -e GITHUB_PAT=[redacted] --path /srv"),
         (["--header", "Authorization: Bearer tulip-42"], "npx --header [redacted]"),
