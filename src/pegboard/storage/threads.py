@@ -26,7 +26,12 @@ class Threads:
         waiting = self._executor.submit(contextvars.copy_context().run, work)
         future = asyncio.wrap_future(waiting)
         if patience is not None:
-            await asyncio.wait({future}, timeout=patience)
+            try:
+                await asyncio.wait({future}, timeout=patience)
+            except asyncio.CancelledError:
+                # That it fails after all is no fault that asyncio should report.
+                future.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+                raise
             if not future.done() and waiting.cancel():
                 raise TimeoutError("everything before it took too long")
         return await future
