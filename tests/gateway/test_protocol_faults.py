@@ -52,6 +52,13 @@ async def test_an_unlisted_resource_does_not_wait_for_servers_that_never_answer(
         assert read["contents"][0]["uri"] == "toy://one/hidden"
 
 
+async def test_a_resource_of_a_server_that_is_still_starting_is_waited_for(tmp_path: Path) -> None:
+    """Nobody else may have it, so nobody can say yet that there is none."""
+    async with open_gateway(tmp_path, {"one": full(start_delay=1.5)}) as gateway, http_client(gateway.mcp) as client:
+        read = await client.request("resources/read", {"uri": "toy://one/text"})
+        assert read["contents"][0]["uri"] == "toy://one/text"
+
+
 @pytest.mark.parametrize("era", ["handshake", "modern"])
 async def test_a_refused_subscription_leaves_the_others_alone(tmp_path: Path, era: str) -> None:
     """Whoever subscribed before still hears of its resource."""

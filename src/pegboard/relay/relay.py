@@ -32,7 +32,9 @@ from pegboard.view import Filter
 
 INVALID_PARAMS = -32602
 RESOURCE_NOT_FOUND = -32002
-FIRST_MEETING = 0.4
+# A resource that nobody is known to have may be that of a server which has not said yet what it has. Where another one may
+# be asked for it, that is waited for only for a moment.
+_MEETINGS = (0.4, 5.0)
 _SHOWN = 100
 _ROOTS_CHANGED = "notifications/roots/list_changed"
 
@@ -315,8 +317,11 @@ class Relay:
         admits = caller.filter.admits_server
         scope = caller.session or ""
         found = await Pace().outcome(self._library.find_owner(uri, admits, scope))
-        if found is None:
-            await self._discovery.meet_unseen(FIRST_MEETING)
+        for limit in _MEETINGS:
+            if found is not None:
+                break
+            await self._discovery.meet_unseen(limit)
+            await self._discovery.meet_others(limit)
             found = await Pace().outcome(self._library.find_owner(uri, admits, scope))
             found = found or self._only_keeper(uri, caller.filter)
         if found is None:
