@@ -32,8 +32,8 @@ from pegboard.view import Filter
 
 INVALID_PARAMS = -32602
 RESOURCE_NOT_FOUND = -32002
-# A resource that nobody is known to have may be that of a server which has not said yet what it has. Where another one may
-# be asked for it, that is waited for only for a moment.
+# A resource that nobody is known to have may be that of a server which has not said yet what it has. Where another one
+# may be asked for it, that is waited for only for a moment.
 _MEETINGS = (0.4, 5.0)
 _SHOWN = 100
 _ROOTS_CHANGED = "notifications/roots/list_changed"

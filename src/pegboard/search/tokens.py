@@ -147,15 +147,22 @@ def _spans_of_unspaced(identifier: str, may_begin: re.Pattern[str] | None) -> It
         if not _UNSPACED_RUN.match(run):
             yield start, part.end(), _known(run)
             continue
-        # What is normalised is not changed by folding, as no character of these scripts has an accent.
-        is_folded = is_normalized("NFKC", run)
-        places = _places(run, may_begin) if is_folded else range(len(run))
-        for at in places:
-            for length in (2, 1):
-                piece = run[at : at + length]
-                if len(piece) == length:
-                    known = frozenset((piece,)) if is_folded else _known_piece(piece)
-                    yield start + at, start + at + length, known
+        for first in range(0, len(run), _WINDOW):
+            # With the beginning of the next one, for the pair that stands in both.
+            window = run[first : first + _WINDOW + 1]
+            for at, end, known in _spans_of_window(window, may_begin):
+                yield start + first + at, start + first + end, known
+
+
+def _spans_of_window(window: str, may_begin: re.Pattern[str] | None) -> Iterator[Span]:
+    # What is normalised is not changed by folding, as no character of these scripts has an accent.
+    is_folded = is_normalized("NFKC", window)
+    places = _places(window[:_WINDOW], may_begin) if is_folded else range(min(len(window), _WINDOW))
+    for at in places:
+        for length in (2, 1):
+            piece = window[at : at + length]
+            if len(piece) == length:
+                yield at, at + length, frozenset((piece,)) if is_folded else _known_piece(piece)
 
 
 def _places(run: str, may_begin: re.Pattern[str] | None) -> Iterator[int]:
@@ -166,7 +173,7 @@ def _known(part: str) -> frozenset[str]:
     return frozenset(term for each in pieces(part) for term in each.sequence)
 
 
-# A run with a character that folding changes, as every longer Thai text has one, is looked at pair by pair.
+# A window with a character that folding changes, as Thai texts have many, is looked at pair by pair.
 _known_piece = lru_cache(maxsize=1 << 12)(_known)
 
 
@@ -232,6 +239,8 @@ def has_unspaced(identifier: str) -> bool:
 
 
 _MAX_REMEMBERED = 64
+# So much of an unspaced text is looked at pair by pair, if one of its characters asks for that.
+_WINDOW = 64
 _remembered_pieces = lru_cache(maxsize=1 << 16)(_pieces_of)
 _remembered_words = lru_cache(maxsize=1 << 16)(_words_of)
 _remembered_terms = lru_cache(maxsize=1 << 16)(_terms_of)
