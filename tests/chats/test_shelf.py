@@ -288,6 +288,17 @@ async def test_no_bad_file_hides_the_others(chats: Chats, home: Home, monkeypatc
     for name in (*BAD, "huge.json", "forbidden.json"):
         found = await chats.session(Path(name).stem)
         assert found.chat_json_path is None
+
+
+def test_a_file_may_be_as_large_as_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not larger."""
+    monkeypatch.setattr(reading_module, "MOST_BYTES", 10)
+    path = write(tmp_path / "a.json", b"x" * 10)
+    with reading_module.open_to_read(str(path)) as file:
+        assert file.read() == b"x" * 10
+    write(path, b"x" * 11)
+    with pytest.raises(reading_module.Unreadable, match="it has 11 bytes, 10 is the most"):
+        reading_module.open_to_read(str(path))
         assert found.problem
 
 

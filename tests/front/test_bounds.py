@@ -190,6 +190,10 @@ async def test_an_address_has_its_share_of_the_connections(tmp_path: Path) -> No
         opened[0][1].close()
         await eventually(lambda: len(gateway.front.connections.open) == 2)
         await settled(gateway)
+        for _, writer in opened:
+            writer.close()
+        await eventually(lambda: not gateway.front.connections.open)
+        assert not gateway.front.connections._held, "nothing is remembered of an address that has no connection"
 
 
 async def test_a_connection_that_has_sent_no_head_makes_room_for_another(tmp_path: Path) -> None:

@@ -66,7 +66,11 @@ def random_verdict(tree: Tree, mutant: Mutant, known: CoverageMap, *, confirm: b
     """Whether a test that runs the mutated line notices."""
     source = mutant.apply(tree.root)
     assert source is not None
-    tests = known.tests_of_name(mutant.constant) if mutant.constant else known.tests(mutant.file, [mutant.line])
+    tests = (
+        known.tests_of_name(mutant.constant, mutant.file)
+        if mutant.constant
+        else known.tests(mutant.file, [mutant.line])
+    )
     if not tests:
         return Verdict(mutant.name, noticed=False, by="no test runs this line", seconds=0)
     chosen = list(_up_to(tests, known, MOST_SECONDS))

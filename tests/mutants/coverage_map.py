@@ -23,6 +23,8 @@ SOURCE = CACHE / "src"
 RECORDING_LIMIT = 7200.0
 # How far from a line that is new since the recording others are looked at.
 _NEAR = 20
+# How many tests of one file come at a time: of one with the name of the module, and of one for its folder.
+_OF_MODULE, _OF_FOLDER = 12, 3
 # What these notice others do as well, sooner; the last needs a plugin that runs here do without.
 LEFT_OUT = ("bench", "conformance", "real_servers", "front/test_any_request.py")
 
@@ -90,9 +92,9 @@ class CoverageMap:
             for context, bits in self._recorded(file)
             if context in self._names and any(num_in_numbits(line, bits) for line in then)
         }
-        return self._spread(found)
+        return self._spread(found, file)
 
-    def tests_of_name(self, name: str) -> list[str]:
+    def tests_of_name(self, name: str, file: str) -> list[str]:
         """The tests that run a line inside of a function where this name stands, in any file."""
         word = re.compile(rf"\b{re.escape(name)}\b")
         found: set[str] = set()
@@ -100,16 +102,18 @@ class CoverageMap:
             lines = [n for n, text in enumerate(path.read_text("utf-8").splitlines(), 1) if word.search(text)]
             if lines:
                 found.update(self.tests(str(path.relative_to(self._root_now)), lines))
-        return self._spread(found)
+        return self._spread(found, file)
 
-    def _spread(self, tests: Iterable[str]) -> list[str]:
-        """One of each file in turn, its fastest first: what a file is about is better told by it than by another."""
+    def _spread(self, tests: Iterable[str], file: str) -> list[str]:
+        """Some of each file of tests in turn, its fastest first, and more of those that are about this file or folder."""
+        module, folder = Path(file).stem, Path(file).parent.name
         turns: dict[str, int] = {}
         order: list[tuple[int, float, str]] = []
         for test in sorted(tests, key=lambda test: (self.seconds[test], test)):
-            file = test.partition("::")[0]
-            turns[file] = turns.get(file, -1) + 1
-            order.append((turns[file], self.seconds[test], test))
+            where = Path(test.partition("::")[0])
+            turns[str(where)] = turn = turns.get(str(where), -1) + 1
+            at_once = _OF_MODULE if module in where.stem else _OF_FOLDER if folder in where.parts else 1
+            order.append((turn // at_once, self.seconds[test], test))
         return [test for *_, test in sorted(order)]
 
     def _recorded(self, file: str) -> list[tuple[str, bytes]]:

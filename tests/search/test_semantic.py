@@ -40,6 +40,15 @@ def test_a_tool_is_found_by_what_it_means() -> None:
     assert index.search("listen to an album")[0].name == "play_song"
 
 
+def test_the_nearest_tool_counts_one_and_the_farthest_nothing() -> None:
+    """However near the nearest is: what else is known of tools is weighed against it."""
+    meanings = ToolIndex(TOOLS, semantic=True)._meanings
+    assert meanings is not None
+    likeness = meanings.likeness("music", len(TOOLS))
+    assert likeness is not None
+    assert (likeness.max(), likeness.min(), likeness.argmax()) == (1.0, 0.0, 3)
+
+
 def test_every_part_of_a_long_wish_is_looked_for() -> None:
     """Two wishes in one query find a tool each."""
     found = ToolIndex(TOOLS, semantic=True).search("How hot is it in Rome? Then get me a ticket for the airline.", 2)
