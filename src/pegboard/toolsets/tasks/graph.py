@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -137,6 +138,11 @@ async def drawn(
     state = await registry.state(path)
     if change is not None and change not in state.changes:
         raise unknown_change(change, state.changes, state.unread)
+    # Of tens of thousands of tasks that takes a while.
+    return await asyncio.to_thread(_draw, state, form, change)
+
+
+def _draw(state: State, form: str, change: str | None) -> dict[str, Any]:
     found = graph(state, change)
     text = mermaid(found) if form == "mermaid" else ""
     while len(text) > _LONGEST_TEXT:
