@@ -1,7 +1,8 @@
 """The gate: authorization. Whether a caller may use a tool is decided here, for every entrance alike.
 
-What the config rules out (`tools.allow`, `tools.deny`, a toolset or a server that is off) is not in the registry, so
-nobody gets a tool from anywhere else. What a caller's address and place rule out is its filter.
+What the config rules out (a toolset or a server that is off) is not in the registry, so nobody gets a tool from
+anywhere else. `tools.allow` and `tools.deny` are asked again at every call: they hold from the moment that a config is
+taken over, and the registry follows. What a caller's address and place rule out is its filter.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ class Gate:
 
     def admits(self, tool: RegisteredTool, wanted: Filter) -> bool:
         """Whether a caller may use a tool. A filter binds what the discovery tools find, not those themselves."""
-        return wanted.admits(tool) or is_guide(tool)
+        return (wanted.admits(tool) or is_guide(tool)) and self.permits(tool)
 
     def permits(self, tool: RegisteredTool) -> bool:
-        """Whether the config still lets a server's tool through that is remembered while the server is off."""
+        """Whether the config, as it is now, lets a tool of a server through."""
         spec = self._settings().servers.get(tool.server_name or "")
         return spec is None or spec.permits(tool.original_name)
 

@@ -288,6 +288,7 @@ async def test_no_bad_file_hides_the_others(chats: Chats, home: Home, monkeypatc
     for name in (*BAD, "huge.json", "forbidden.json"):
         found = await chats.session(Path(name).stem)
         assert found.chat_json_path is None
+        assert found.problem
 
 
 def test_a_file_may_be_as_large_as_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,7 +300,6 @@ def test_a_file_may_be_as_large_as_the_limit(tmp_path: Path, monkeypatch: pytest
     write(path, b"x" * 11)
     with pytest.raises(reading_module.Unreadable, match="it has 11 bytes, 10 is the most"):
         reading_module.open_to_read(str(path))
-        assert found.problem
 
 
 @pytest.mark.parametrize("fault", [OSError(24, "Too many open files"), PermissionError(13, "no"), MemoryError()])

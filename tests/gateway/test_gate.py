@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from pathlib import Path
@@ -10,7 +11,18 @@ from typing import Any, Protocol
 import httpx2
 import pytest
 
-from harness import Entry, RawClient, http_client, open_gateway, seen, serving, stdio_client, toy, write_config
+from harness import (
+    Entry,
+    RawClient,
+    eventually,
+    http_client,
+    open_gateway,
+    seen,
+    serving,
+    stdio_client,
+    toy,
+    write_config,
+)
 from pegboard import Pegboard
 from pegboard.servers.link import RpcError
 
@@ -306,6 +318,23 @@ async def test_a_tool_that_is_denied_while_its_server_is_off_is_not_told_of(tmp_
         tools = {tool["name"] for tool in (await http.get("/api/tools")).json()["data"]["tools"]}
         assert "one__keep" in tools
         assert "one__erase_all" not in tools
+
+
+@pytest.mark.both_ways
+async def test_a_denied_tool_is_refused_as_soon_as_the_config_is_taken_over(tmp_path: Path) -> None:
+    """Not only once the old process has ended, which may take as long as it likes."""
+    one = toy(tools=TOOLS, ignore_eof=True)
+    async with open_gateway(tmp_path, {"one": one}) as gateway, http_client(gateway.mcp) as client:
+        assert "isError" not in await client.call("one__erase_all")
+        denying = {**one, "env": {"ELSE": "1"}, "tools": {"deny": ["erase_*"]}}
+        change = asyncio.create_task(gateway.configure({"one": denying}))
+        await eventually(lambda: gateway.board.settings.servers["one"].deny)
+        with pytest.raises(RpcError, match="Unknown tool"):
+            await client.call("one__erase_all")
+        assert not change.done(), "the old process has not ended yet"
+        await change
+        with pytest.raises(RpcError, match="Unknown tool"):
+            await client.call("one__erase_all")
 
 
 async def test_people_do_not_search_where_the_search_is_denied(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import OrderedDict
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -73,39 +75,59 @@ async def test_whoever_has_the_most_sessions_makes_room(tmp_path: Path) -> None:
         assert sum(map(len, gateway.front._manager._held.values())) == 5
 
 
-async def test_nobody_is_driven_out_by_made_up_credentials(tmp_path: Path) -> None:
-    """Nothing verifies them: under however many of them somebody comes, it is the newest that makes room."""
+async def test_whoever_uses_a_session_is_not_driven_out_by_made_up_credentials(tmp_path: Path) -> None:
+    """Nothing verifies them: however many of them somebody comes under, sessions that are used stay, new ones too."""
     async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
         gateway.front._manager.max_sessions = 8
-        honest = Somebody(http, "honest")
-        own = [await honest.open() for _ in range(2)]
+        honest, newcomer = Somebody(http, "honest"), Somebody(http, "newcomer")
+        own = await honest.open()
+        assert await honest.send(own, READY) == 202
+        for number in range(7):
+            await Somebody(http, f"made up {number}").open()
+        new = await newcomer.open()
+        assert await newcomer.send(new, READY) == 202
         for number in range(20):
-            made_up = Somebody(http, f"made up {number}")
-            assert await made_up.send(await made_up.open(), PING) == 200
-        assert [await honest.send(session, PING) for session in own] == [200, 200]
+            await Somebody(http, f"another {number}").open()
+        assert [await honest.send(own, PING), await newcomer.send(new, PING)] == [200, 200]
         assert len(gateway.front._manager._server_instances) == 8
 
 
+@dataclass
+class Held:
+    """As much of a session as counts here."""
+
+    ends_at: float
+    is_busy: bool = False
+
+
 @pytest.mark.parametrize(
-    ("counts", "giver"),
+    ("counts", "opener", "giver"),
     [
-        # A network counts as one, under however many names.
-        ({("a", "x"): 9, ("b", "1"): 8, ("b", "2"): 8}, ("b", "2")),
-        # Within it, whoever has the most.
-        ({("a", "x"): 9, ("b", "1"): 12, ("b", "2"): 4}, ("b", "1")),
-        # Of equals, the newer one; also where nobody has more than a share.
-        ({("a", "x"): 9, ("b", "1"): 9}, ("b", "1")),
-        ({("a", "x"): 5, ("b", "1"): 1, ("c", "2"): 1}, ("c", "2")),
+        # A network counts as one, under however many names; within it whoever has the most.
+        ({("a", "x"): 9, ("b", "1"): 12, ("b", "2"): 4}, ("a", "x"), ("b", "1")),
+        # The one that is to be opened counts, so that it pays itself for being one too many.
+        ({("a", "x"): 6, ("a", "y"): 6, ("a", "z"): 1}, ("a", "y"), ("a", "y")),
+        ({("a", "x"): 9, ("b", "1"): 9}, ("b", "1"), ("b", "1")),
+        ({("a", "x"): 9, ("b", "1"): 9}, ("a", "x"), ("a", "x")),
+        # Where nobody has more than a share, it is the session that would end first, never one of a smaller network.
+        ({("a", "x"): 5, ("a", "y"): 2, ("b", "1"): 1}, ("b", "2"), ("a", "x")),
+        ({("a", "y"): 2, ("a", "x"): 5, ("b", "1"): 1}, ("c", "3"), ("a", "y")),
     ],
 )
-async def test_who_makes_room(tmp_path: Path, counts: dict[tuple[str, str], int], giver: tuple[str, str]) -> None:
-    """Whoever has more than a share, by network first and then by credentials; else who came last."""
+async def test_who_makes_room(
+    tmp_path: Path, counts: dict[tuple[str, str], int], opener: tuple[str, str], giver: tuple[str, str]
+) -> None:
+    """Whoever has the most, by network first, and then by credentials if that is more than a share."""
     async with open_gateway(tmp_path, {}) as gateway:
-        manager = gateway.front._manager
-        for (network, name), count in counts.items():
-            manager._held[network, name.encode()] = OrderedDict.fromkeys(map(str, range(count)))  # type: ignore[assignment]
-        assert manager._giver(6) == (giver[0], giver[1].encode())
-        manager._held.clear()
+        manager, number = gateway.front._manager, count()
+        held = {
+            (network, name.encode()): OrderedDict((str(key), Held(next(number))) for key in range(many))
+            for (network, name), many in counts.items()
+        }
+        manager._held = held  # type: ignore[assignment]
+        chosen = manager._next_to_end((opener[0], opener[1].encode()), 6)
+        assert chosen is next(iter(held[giver[0], giver[1].encode()].values()))
+        manager._held = {}
 
 
 async def test_a_session_that_was_opened_and_never_used_ends_soon(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ class CoverageMap:
         return self._spread(found, file)
 
     def _spread(self, tests: Iterable[str], file: str) -> list[str]:
-        """Some of each file of tests in turn, its fastest first, and more of those that are about this file or folder."""
+        """Some of each file of tests in turn, its fastest first; more of those that are about this file or folder."""
         module, folder = Path(file).stem, Path(file).parent.name
         turns: dict[str, int] = {}
         order: list[tuple[int, float, str]] = []

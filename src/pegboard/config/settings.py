@@ -118,6 +118,6 @@ class Settings:
 
 
 def _permitted(tool: str, allow: tuple[str, ...], deny: tuple[str, ...]) -> bool:
-    if any(fnmatchcase(tool, pattern) for pattern in deny):
+    if deny and any(fnmatchcase(tool, pattern) for pattern in deny):
         return False
     return not allow or any(fnmatchcase(tool, pattern) for pattern in allow)

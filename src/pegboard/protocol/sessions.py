@@ -13,12 +13,13 @@ import asyncio
 import contextlib
 import hashlib
 import hmac
+import math
 import secrets
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 from uuid import uuid4
 
 import anyio
@@ -70,7 +71,6 @@ _BATCH = "pegboard.batch"
 _BATCH_BUFFER = 16
 # Clients of older versions cannot read an event without data.
 _FIRST_PRIMED = "2025-11-25"
-_Key = TypeVar("_Key")
 
 
 # Who holds a session: the network it came from, and its credentials there. Nobody verifies these, so that anybody can
@@ -114,10 +114,9 @@ class Sessions(StreamableHTTPSessionManager):
         self, http_transport: StreamableHTTPServerTransport, scope: Scope, receive: Receive, send: Send
     ) -> None:
         if isinstance(http_transport, Session):
-            http_transport.principal = self._principal(scope)
+            http_transport.holder = self._holder(scope)
+            http_transport.principal = http_transport.holder[1]
             http_transport.remote = is_remote(scope)
-            network = share_holder(str((scope.get("client") or ("",))[0]))
-            http_transport.holder = (network, http_transport.principal)
             self._held.setdefault(http_transport.holder, OrderedDict())[http_transport.mcp_session_id or ""] = (
                 http_transport
             )
@@ -135,22 +134,29 @@ class Sessions(StreamableHTTPSessionManager):
         if held is not None and session_id in held:
             held.move_to_end(session_id)
 
-    async def _make_room(self) -> None:
-        """End a session so that another can be opened: of whoever has to give, the one that was unused the longest."""
+    async def _make_room(self, opener: Holder) -> None:
+        """End a session, so that another can be opened."""
         if self.max_sessions is None or len(self._server_instances) < self.max_sessions or not self._held:
             return
-        held = self._held[self._giver(max(self.max_sessions // _SHARES, _LEAST_SHARE))]
-        session = next((each for each in held.values() if not each.is_busy), next(iter(held.values())))
-        logger().warning("session.ended.for.another", sessions=len(self._server_instances), held=len(held))
+        session = self._next_to_end(opener, max(self.max_sessions // _SHARES, _LEAST_SHARE))
+        logger().warning("session.ended.for.another", sessions=len(self._server_instances))
         await self._discard_session(session.mcp_session_id or "", session)
 
-    def _giver(self, share: int) -> Holder:
-        """Whose session ends: first a network is chosen, then whoever holds sessions there."""
-        networks = Counter[str]()
-        for (network, _), held in self._held.items():
-            networks[network] += len(held)
-        chosen = _largest_or_newest(networks, share)
-        return _largest_or_newest({who: len(held) for who, held in self._held.items() if who[0] == chosen}, share)
+    def _next_to_end(self, opener: Holder, share: int) -> Session:
+        """Of the network with the most sessions, the new one counted: one of whoever has more than a share there and
+        the most, else of anybody there. It is the one that was unused the longest."""
+        counts, networks = Counter({who: len(held) for who, held in self._held.items()}), Counter[str]()
+        counts[opener] += 1
+        for (network, _), count in counts.items():
+            networks[network] += count
+        chosen = max((who[0] for who in self._held), key=lambda network: (networks[network], network == opener[0]))
+        here = [who for who in self._held if who[0] == chosen]
+        largest = max(here, key=lambda who: (counts[who], who == opener))
+        givers = [largest] if counts[largest] > share else here
+        return min((_longest_unused(self._held[who]) for who in givers), key=lambda session: session.ends_at)
+
+    def _holder(self, scope: Scope) -> Holder:
+        return share_holder(str((scope.get("client") or ("",))[0])), self._principal(scope)
 
     async def _handle_stateful_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         session = self._server_instances.get(Headers(scope=scope).get(MCP_SESSION_ID_HEADER, ""))
@@ -164,7 +170,7 @@ class Sessions(StreamableHTTPSessionManager):
                 await _refused(reason)(scope, receive, send)
                 return
             if MCP_SESSION_ID_HEADER not in Headers(scope=scope) and is_greeting(body):
-                await self._make_room()
+                await self._make_room(self._holder(scope))
         await super()._handle_stateful_request(scope, receive, send)
 
     def _look_into(self, body: bytes, scope: Scope) -> str | None:
@@ -290,6 +296,11 @@ class Session(StreamableHTTPServerTransport):
                 await self._clean_up_memory_streams(key)
 
     @property
+    def ends_at(self) -> float:
+        """When it ends if nobody uses it from now on."""
+        return self.idle_scope.deadline if self.idle_scope is not None else math.inf
+
+    @property
     def is_busy(self) -> bool:
         """Whether a request of it is under way, or a stream open."""
         return self._busy > 0
@@ -343,12 +354,8 @@ class Session(StreamableHTTPServerTransport):
         return {**data, "id": event_id} if event_id else data
 
 
-def _largest_or_newest(sizes: Mapping[_Key, int], share: int) -> _Key:
-    """Whoever has the most, if that is more than its share; else who came last, so that nobody gets rid of others by
-    coming under many names."""
-    newest_first = list(reversed([*sizes]))
-    largest = max(newest_first, key=sizes.__getitem__)
-    return largest if sizes[largest] > share else newest_first[0]
+def _longest_unused(held: Mapping[str, Session]) -> Session:
+    return next((each for each in held.values() if not each.is_busy), next(iter(held.values())))
 
 
 def _event(event_id: str, message: JSONRPCMessage) -> bytes:
