@@ -61,10 +61,14 @@ _OF_OBJECTS = {"ref": "type name title uri", "argument": "name value", "context"
 def fold(name: str) -> str:
     """The letters and digits of a name, without case, accents and compatibility forms."""
     if not name.isascii():
-        # By way of upper case, as some compare: the dotless i of Turkish has no other way to an i.
-        cased = normalize("NFKD", name).upper().casefold()
-        name = normalize("NFKD", cased)
-    return "".join(filter(str.isalnum, name.lower()))
+        # By way of upper case, as some compare: the dotless i of Turkish has no other way to an i. Accents go before:
+        # one of them is a letter in upper case, the iota of Greek.
+        name = normalize("NFKD", _plain(normalize("NFKD", name)).upper().casefold())
+    return _plain(name.lower())
+
+
+def _plain(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +124,12 @@ def meta_problem(meta: Mapping[str, Any]) -> str | None:
 
 
 def without_look_alikes(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """An object without the members that could be taken for one of these."""
+    """An object without the members that could be taken for one of these, or whose names are too long to tell."""
     folded = {fold(name) for name in names}
     return {
         name: value
         for name, value in given.items()
-        if name in names or len(name) > LONGEST_NAME or fold(name) not in folded
+        if name in names or (len(name) <= LONGEST_NAME and fold(name) not in folded)
     }
 
 
