@@ -209,6 +209,27 @@ async def test_a_connection_that_has_sent_no_head_makes_room_for_another(tmp_pat
         assert len(gateway.front.connections.open) <= 3
 
 
+@pytest.mark.parametrize("request_line", [b"GET /health HTTP/1.1", b"POST /mcp HTTP/1.1"])
+async def test_the_connection_that_is_idle_the_longest_makes_room_for_another(
+    tmp_path: Path, request_line: bytes
+) -> None:
+    """Whoever keeps connections for later shuts nobody out who has the same address; those in use stay."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway, contextlib.AsyncExitStack() as stack:
+        gateway.front.connections.shares = Shares(local=3, remote=2)
+        opened = [await stack.enter_async_context(connected(gateway)) for _ in range(3)]
+        opened[0][1].write(b"POST /api/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n")
+        for reader, writer in opened[1:]:
+            writer.write(request_line + b"\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}")
+            async with asyncio.timeout(LIMIT):
+                await reader.readuntil(b"\r\n\r\n")
+        await eventually(lambda: sum(each.is_idle for each in gateway.front.connections.open) == 2)
+        await settled(gateway)
+        async with asyncio.timeout(LIMIT):
+            await opened[1][0].read()
+        assert not opened[0][0].at_eof()
+        assert not opened[2][0].at_eof()
+
+
 def test_every_share_leaves_files_for_the_rest() -> None:
     """This machine's own clients have the largest; an address of IPv6 shares with its network."""
     assert Shares.of(1024) == Shares(local=768, remote=128)

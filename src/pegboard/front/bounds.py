@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -48,14 +49,16 @@ class Connections:
         self._held: dict[str, dict[BoundedProtocol, None]] = {}
 
     def admit(self, connection: BoundedProtocol) -> bool:
-        """Count a new connection, if its address has any left; one that has sent no whole head makes room for it."""
+        """Count a new connection, if its address has any left. One that has sent no whole head makes room for it, or
+        the one that is idle the longest."""
         held = self._held.setdefault(connection.holder, {})
         if len(held) >= self.shares.of_holder(connection.holder):
-            waiting = next((each for each in held if each.is_waiting), None)
-            if waiting is None:
+            idle = min((each for each in held if each.is_idle), key=lambda each: each.idle_until, default=None)
+            giver = next((each for each in held if each.is_waiting), idle)
+            if giver is None:
                 return False
-            self.remove(waiting)
-            waiting.transport.abort()
+            self.remove(giver)
+            giver.transport.abort()
             held = self._held.setdefault(connection.holder, {})
         held[connection] = None
         self.open.add(connection)
@@ -116,6 +119,16 @@ class BoundedProtocol(HttpToolsProtocol):
     def is_waiting(self) -> bool:
         """Whether no whole head has come of a first request."""
         return self._in_head and cast("Any", self.cycle) is None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is kept for a next request."""
+        return self.timeout_keep_alive_task is not None and not self._in_body
+
+    @property
+    def idle_until(self) -> float:
+        """When it is closed if there is no next request."""
+        return self.timeout_keep_alive_task.when() if self.timeout_keep_alive_task is not None else math.inf
 
     def data_received(self, data: bytes) -> None:
         """Some bytes of a request, or of several."""
