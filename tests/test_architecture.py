@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "pegboard"
 LAYERS: tuple[tuple[str, ...], ...] = (
     (
         *("version", "result", "names", "jsonc", "exactjson", "docstrings", "log", "metrics", "pace"),
-        *("telemetry", "terminal", "normalization"),
+        *("telemetry", "terminal", "normalization", "faircache"),
     ),
     ("config", "tool", "function_tool", "protocol", "retries"),
     ("view", "storage", "formats"),

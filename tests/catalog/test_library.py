@@ -434,11 +434,14 @@ def test_a_link_that_looks_like_an_alias_is_aliased(uri: str) -> None:
 
 
 def test_a_link_that_a_server_gave_leads_back_to_it() -> None:
-    """No list names it, but whoever was given it can read it; of two servers, the one that gave it last is meant."""
+    """No list names it, but whoever was given it can read it; what a second server gives is read under its alias."""
     built = library()
-    for server in ("docs", "git"):
-        assert linked(built, server, "x://linked") == "x://linked"
-        assert owner(built, "x://linked") == (server, "x://linked")
+    uri = "x://linked"
+    for _ in range(2):
+        assert linked(built, "docs", uri) == uri
+        assert linked(built, "git", uri) == alias_of("git", uri)
+        assert owner(built, uri) == ("docs", uri)
+        assert owner(built, alias_of("git", uri)) == ("git", uri)
 
 
 def test_a_link_leads_only_whoever_was_given_it() -> None:
@@ -515,6 +518,17 @@ def test_what_is_learned_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(1, 6):
         linked(built, "git", f"x://{number}")
     assert [number for number in range(1, 6) if owner(built, f"x://{number}")] == [3, 4, 5]
+
+
+def test_no_client_drives_out_what_others_were_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one with the most links loses its oldest."""
+    monkeypatch.setattr(module, "_MAX_LEARNED", 3)
+    built = library()
+    linked(built, "git", "x://1", "ada")
+    for number in range(100):
+        linked(built, "docs", f"y://{number}", "eve")
+    assert owner(built, "x://1", scope="ada") == ("git", "x://1")
+    assert [number for number in range(100) if owner(built, f"y://{number}", scope="eve")] == [98, 99]
 
 
 def test_a_link_that_came_again_is_young_again(monkeypatch: pytest.MonkeyPatch) -> None:

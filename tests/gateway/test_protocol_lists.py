@@ -113,6 +113,33 @@ async def test_the_later_one_of_two_same_uris_is_aliased(tmp_path: Path, era: st
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+async def test_a_link_is_taken_over_by_no_other_server(tmp_path: Path, version: str) -> None:
+    """A client reads what nobody lists from the server that gave it the link, whatever comes later."""
+    uri = "report://2024/q3"
+    # Each of them would answer for anything, and claims nothing.
+    servers = {name: full(name, template_uris=["{+any}"]) for name in ("first", "second")}
+    async with (
+        open_gateway(tmp_path, servers) as gateway,
+        http_client(gateway.mcp, version) as ada,
+        http_client(gateway.mcp, version) as bob,
+    ):
+        bob.name = "bob"
+
+        async def link(client: RawClient, server: str) -> str:
+            return (await client.call(f"{server}__linked", {"uri": uri}))["content"][0]["uri"]
+
+        await ada.until_in("resources", "toy://second/text")
+        assert await link(ada, "first") == uri
+        assert await link(bob, "second") == uri
+        assert (await read(ada, uri))[0]["text"] == f"{uri} of first"
+        assert (await read(bob, uri))[0]["text"] == f"{uri} of second"
+        alias = await link(ada, "second")
+        assert alias == f"pegboard://second/{uri}"
+        assert (await read(ada, uri))[0]["text"] == f"{uri} of first"
+        assert (await read(ada, alias))[0]["text"] == f"{uri} of second"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("era", ERAS)
 async def test_an_aliased_resource_is_watched_under_its_alias(tmp_path: Path, era: str, version: str) -> None:
     """The server is asked for its own URI, the client hears of the alias, and not of the other server's resource."""

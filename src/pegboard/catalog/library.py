@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -11,6 +10,7 @@ from itertools import islice
 from pegboard.catalog.layout import Layout
 from pegboard.catalog.stock import ALIAS, MOST_NAMED, Entry, Offer, Stock, alias_of
 from pegboard.catalog.template import Template, Uri, origin_of
+from pegboard.faircache import FairCache
 from pegboard.log import logger
 from pegboard.pace import Pace
 
@@ -48,7 +48,8 @@ class Library:
         self._arranging = asyncio.Lock()
         self._layout = Layout()
         self.prompts, self.resources, self.templates = Shelf(), Shelf(), Shelf()
-        self._learned: OrderedDict[tuple[str, str], str] = OrderedDict()
+        # Who gave a link to what nobody claims, by whoever got it.
+        self._learned = FairCache[str, str](_MAX_LEARNED)
         self.generation = 0
 
     async def put(self, server: str, offer: Offer, *, prefix: bool = True, pace: Pace | None = None) -> None:
@@ -84,13 +85,11 @@ class Library:
         if uri.startswith(ALIAS):
             return alias_of(server, uri)
         owner = yield from self._find_claim(uri, _everybody)
-        if owner is None:
+        if owner is None and self._giver(uri, scope) in {None, server}:
             # Only whoever got the link is led back by it.
-            self._learned[scope, uri] = server
-            self._learned.move_to_end((scope, uri))
-            while len(self._learned) > _MAX_LEARNED:
-                self._learned.popitem(last=False)
-        return uri if owner is None or owner == (server, uri) else alias_of(server, uri)
+            self._learned.put(scope, uri, server)
+            return uri
+        return uri if owner == (server, uri) else alias_of(server, uri)
 
     def find_owner(
         self, uri: str, admits: Callable[[str], bool] | None = None, scope: str = ""
@@ -99,8 +98,13 @@ class Library:
         admits = admits or _everybody
         if claimed := (yield from self._find_claim(uri, admits)):
             return claimed
-        learned = self._learned.get((scope, uri))
-        return (learned, uri) if learned is not None and learned in self._order() and admits(learned) else None
+        giver = self._giver(uri, scope)
+        return (giver, uri) if giver is not None and admits(giver) else None
+
+    def _giver(self, uri: str, scope: str) -> str | None:
+        """The first server that gave this link to whoever is in this scope, as long as it is there."""
+        giver = self._learned.get(scope, uri)
+        return giver if giver in self._order() else None
 
     def _find_claim(self, uri: str, admits: Callable[[str], bool]) -> Generator[None, None, tuple[str, str] | None]:
         """Who has said by itself that a resource is its own."""

@@ -124,7 +124,7 @@ class Relay:
     async def noted(self, server: str, result: Message, caller: Caller) -> Message:
         """Keep in mind what a result refers to, and name resources as clients have to."""
         self._routes.learn(caller.kin, server, result)
-        return await Pace().outcome(Links(self._library, server, caller.session or "").rename(result))
+        return await Pace().outcome(Links(self._library, server, caller.kin).rename(result))
 
     async def get_prompt(self, params: Params, caller: Caller) -> Message:
         """`prompts/get`, by the name that clients use."""
@@ -315,14 +315,13 @@ class Relay:
         if not isinstance(uri, str):
             raise RpcError(INVALID_PARAMS, "a resource's uri must be a text")
         admits = caller.filter.admits_server
-        scope = caller.session or ""
-        found = await Pace().outcome(self._library.find_owner(uri, admits, scope))
+        found = await Pace().outcome(self._library.find_owner(uri, admits, caller.kin))
         for limit in _MEETINGS:
             if found is not None:
                 break
             await self._discovery.meet_unseen(limit)
             await self._discovery.meet_others(limit)
-            found = await Pace().outcome(self._library.find_owner(uri, admits, scope))
+            found = await Pace().outcome(self._library.find_owner(uri, admits, caller.kin))
             found = found or self._only_keeper(uri, caller.filter)
         if found is None:
             raise RpcError(_not_found(caller), f"Resource not found: {uri}", {"uri": uri})
