@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Any, cast
 
 # All control characters but tabs and line ends, what separates lines otherwise, what changes the direction of writing,
@@ -13,6 +14,10 @@ _UNSAFE = re.compile(
     "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
+
+_BEYOND_ASCII = re.compile(r"[^\x20-\x7e]")
+# It is no blank to Unicode, and looks like one.
+_BRAILLE_BLANK = "\u2800"
 
 
 def plain(text: str) -> str:
@@ -34,6 +39,22 @@ def plain_data(data: Any) -> Any:
 def plain_json(text: str) -> str:
     """A JSON text that means exactly the same, with escapes in place of what `plain` takes out."""
     return _UNSAFE.sub(_escape, text)
+
+
+def visible_json(text: str) -> str:
+    """The same, with escapes also in place of blanks that are none, and of what covers or moves what is beside it."""
+    return _BEYOND_ASCII.sub(lambda match: match.group() if _is_visible(match.group()) else _escape(match), text)
+
+
+def _is_visible(character: str) -> bool:
+    """Whether it has a place of its own, which it takes in the order of reading."""
+    return (
+        character.isprintable()
+        and character != _BRAILLE_BLANK
+        and _UNSAFE.match(character) is None
+        and unicodedata.category(character) not in {"Mn", "Me"}
+        and unicodedata.bidirectional(character) not in {"R", "AL"}
+    )
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -223,7 +223,7 @@ def test_a_config_found_in_a_folder_is_used_only_when_trusted(tmp_path: Path) ->
 
 
 def test_trust_is_in_what_was_looked_at(tmp_path: Path) -> None:
-    """A file that changed is not used until it is trusted again, which shows what changed, but nothing secret."""
+    """A file that changed is not used until it is trusted again, which shows what changed and all that would run."""
     folder = tmp_path / "project"
     path = write_config(folder / "pegboard.json", {"one": toy({"env": {"API_KEY": "s3cr3t-one"}})})
     assert pegboard("trust", cwd=tmp_path).returncode == 2
@@ -236,8 +236,8 @@ def test_trust_is_in_what_was_looked_at(tmp_path: Path) -> None:
     assert "changed since it was trusted" in looked.stderr
     assert json.loads(looked.stdout)["data"]["servers"] == []
     diff = ok("trust", "-y", str(path), cwd=tmp_path)
-    assert "+  runs evil --token [redacted]" in diff
-    assert "s3cr3t" not in diff
+    assert "+ server evil: runs evil --token s3cr3t-two" in diff
+    assert "- server one: env API_KEY=[redacted]" in diff
     assert [row["name"] for row in json.loads(ok("servers", "--json", cwd=folder))["data"]["servers"]] == ["evil"]
     path.write_text("{")
     assert pegboard("trust", cwd=folder).returncode == 3

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import os
+import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,10 @@ import typer
 
 from pegboard.cli.common import BAD_CONFIG, FAILED, WRONG_CALL, stop
 from pegboard.cli.show import say
+
+# Before the rest of a line that is too long: no line of another kind begins like this.
+_REST = "      | "
+_LEAST_WIDTH = 40
 
 
 def add_to(app: typer.Typer) -> None:
@@ -44,7 +49,7 @@ def trust(
         say(f"{path.resolve()} is trusted, and has not changed.")
         return
     asks = not yes and sys.stdin.isatty()
-    _show(store.text(path), text, hides=not asks)
+    _show(store.text(path), text)
     if not yes and not asks:
         stop("there is no terminal to ask at: look at what it says, then trust it with --yes", WRONG_CALL)
     if asks and not typer.confirm("Trust it?"):
@@ -53,19 +58,28 @@ def trust(
     say(f"{path.resolve()} is trusted from now on, until it changes.")
 
 
-def _show(before: str | None, text: str, *, hides: bool) -> None:
-    """What the file would do; where it was trusted before, what changed. Whoever decides sees all of its commands; what
-    is only printed shows no secret."""
-    from pegboard.config.review import review, variables
-    from pegboard.config.secrets import secrets_in
-    from pegboard.log import Redactor
+def _show(before: str | None, text: str) -> None:
+    """What the file would do; where it was trusted before, what changed. It is the same with and without a terminal:
+    whoever decides sees all that would run."""
+    from pegboard.config.review import briefs, changes, overview, review
 
-    old, new = review(before) if before else [], review(text)
-    if hides:
-        redactor = Redactor.of(secrets_in("\n".join([*old, *new])))
-        old, new = list(map(redactor.clean, old)), list(map(redactor.clean, new))
-    changes = list(difflib.unified_diff(old, new, "trusted", "now", lineterm=""))
-    for line in new if before is None else changes or ["Only values changed that are not shown here."]:
-        say(f"  {line}")
-    for name, servers in variables(text).items():
-        say(f"  ${name} of your environment goes to {', '.join(servers)}")
+    old, new = review(before) if before is not None else [], review(text)
+    lines = overview(new) if before is None else changes(old, new) or ["Nothing of what it does changed."]
+    screen = shutil.get_terminal_size((100, 24))
+    rows = [row for line in lines for row in _fold(line, screen.columns - 2)]
+    for row in rows:
+        say(f"  {row}")
+    # The question and what is around it need some lines, too.
+    if len(rows) > screen.lines - 4 and (commands := briefs(new, old)):
+        say(f"  Once more, cut where it is long, what the {len(rows):,} lines above run and reach:")
+        for row in [row for line in commands for row in _fold(line, screen.columns - 4)]:
+            say(f"    {row}")
+
+
+def _fold(line: str, width: int) -> Iterator[str]:
+    """The line in rows of our own: where a terminal folds it, the rest could look like another line."""
+    # A character beyond ASCII may be two columns wide.
+    room = max(width if line.isascii() else width // 2, _LEAST_WIDTH) - len(_REST)
+    yield line[:room]
+    for at in range(room, len(line), room):
+        yield f"{_REST}{line[at : at + room]}"

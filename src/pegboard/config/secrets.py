@@ -65,19 +65,6 @@ def secrets_of(spec: ServerSpec, used: Collection[str]) -> frozenset[str]:
     return frozenset(named | {value for value in found[False] if len(value) >= _MIN_UNNAMED_LENGTH})
 
 
-def secrets_in(text: str) -> set[str]:
-    """Every text inside of a config file, or of any other text, that stands where secrets do."""
-    found: set[str] = set()
-
-    def take(value: str, is_named: bool) -> str:
-        if len(value) >= (_MIN_LENGTH if is_named else _MIN_UNNAMED_LENGTH):
-            found.add(value)
-        return value
-
-    _visit_text(text, take)
-    return found
-
-
 def shown_address(spec: ServerSpec) -> str:
     """Where a server is, its command line or its address, with nothing secret in it."""
     if spec.url is not None:
