@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from harness import http_client, open_gateway, seen, toy, unstamped, until_seen
+from pegboard.protocol.eras import RELATED_TASK_KEY
 from pegboard.servers.link import RpcError
 from servers.toy import FEATURES
 
@@ -107,6 +108,42 @@ async def test_the_tasks_of_a_shared_server_are_their_clients_own(tmp_path: Path
                 listed = await client.request("tasks/list")
                 assert [each["taskId"] for each in listed["tasks"]] == [mine]
                 assert listed["nextCursor"] == "more"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_nothing_about_another_clients_task_reaches_its_server(tmp_path: Path, version: str) -> None:
+    """No method and no notification, wherever the id of the task stands."""
+    async with (
+        open_gateway(tmp_path, {"one": full("one")}) as gateway,
+        http_client(gateway.mcp) as owner,
+        http_client(gateway.mcp, version) as other,
+    ):
+        await owner.until_in("tools", "one__start_task")
+        task = {"taskId": (await owner.call("one__start_task"))["task"]["taskId"]}
+        related = {"_meta": {RELATED_TASK_KEY: task}}
+        call = {"name": "one__linked", "arguments": {}}
+        tries = [
+            *((method, task) for method in ("toy/shout", "task/get", "tasks/delete")),
+            ("toy/shout", related),
+            *(("tools/call", {**call, **more}) for more in (related, {"task": {"ttl": 1, **task}}, task)),
+            ("prompts/get", {"name": "one__greet", **related}),
+            ("resources/read", {"uri": "toy://one/text", **related}),
+        ]
+        before = await seen(owner, "one")
+        for method, params in tries:
+            with pytest.raises(RpcError):
+                await other.request(method, params)
+        if other.can_notify:
+            for method in ("notifications/tasks/status", "notifications/toy/news"):
+                await other.notify(method, task)
+                await other.notify(method, related)
+        after = await seen(owner, "one")
+        assert after["calls"] == before["calls"] + 1
+        assert {method for method, _ in tries} & set(after["requests"]) == {"tools/call"}
+        assert not any("toy" in method or "tasks" in method for method, _ in after["notes"])
+        assert (await owner.request("toy/shout", task))["shouted"] == task
+        await owner.request("tools/call", {**call, **related})
+        assert (await seen(owner, "one"))["meta"]["tools/call"][RELATED_TASK_KEY] == task
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pegboard.names import fold_server_name
+from pegboard.protocol.eras import RELATED_TASK_KEY
 from pegboard.protocol.methods import TASK_METHODS
 from pegboard.relay import routes as module
 from pegboard.relay.routes import SERVER_KEY, Routes
@@ -96,6 +97,44 @@ def test_a_task_leads_back_to_its_server(result: Message) -> None:
     assert owner(routes, "tasks/get", {"taskId": "t"}, seen=("git", "db"), capabilities=able) is None
 
 
+@pytest.mark.parametrize("name", ["taskId", "TaskID", "task_id", "task\u200bId", "task" + "\u200b" * 200 + "Id"])
+@pytest.mark.parametrize("method", ["task/get", "custom/thing", "notifications/tasks/status", "tools/call"])
+def test_nothing_goes_on_about_another_clients_task(method: str, name: str) -> None:
+    """Wherever its id stands, and however its name is spelt; the client's own, and one that nobody knows, go on."""
+    routes = Routes()
+    routes.learn("a", "docs", {"taskId": "t"})
+    for place in ({name: "t"}, {"task": {name: "t"}}, {"_meta": {RELATED_TASK_KEY: {name: "t"}}}):
+        meta = place.get("_meta", {})
+        assert isinstance(meta, dict)
+        params = {**place, "_meta": {**meta, SERVER_KEY: "docs"}}
+        assert owner(routes, method, params) == "docs"
+        assert owner(routes, method, params, identity="b") is None
+        assert owner(routes, method, place, identity="b", seen=("docs",)) is None
+        # Another server's task of this name is another one.
+        assert owner(routes, method, place, identity="b", seen=("git",)) == "git"
+    assert owner(routes, method, {"text": "t", "taskId": "u", "task": "t"}, identity="b", seen=("docs",)) == "docs"
+
+
+@pytest.mark.parametrize("method", ["tasks/delete", "tasks/watch", "Tasks.pause", "tasks/results"])
+def test_whatever_is_about_tasks_needs_one_of_the_client(method: str) -> None:
+    """Also where nobody knows the method."""
+    routes = Routes()
+    routes.learn("a", "docs", {"taskId": "t"})
+    assert owner(routes, method, {"taskId": "t"}, seen=("docs",)) == "docs"
+    for params in ({"taskId": "u"}, {"taskId": ["t"]}, {}, {"task_id": "t"}):
+        assert owner(routes, method, params, seen=("docs",)) is None
+
+
+def test_whoever_was_given_the_same_task_may_use_it() -> None:
+    """However often each of them was told of it."""
+    routes = Routes()
+    for identity in ("a", "b"):
+        routes.learn(identity, "docs", {"taskId": "t"})
+        routes.learn(identity, "docs", {"taskId": "t"})
+    params = {"taskId": "t"}
+    assert [owner(routes, "x/y", params, identity=each, seen=("docs",)) for each in "abc"] == ["docs", "docs", None]
+
+
 def test_two_tasks_of_one_name_are_told_apart_only_by_naming_the_server() -> None:
     """Where both servers gave a client the same id, a guess could hit the wrong one."""
     routes = Routes()
@@ -132,7 +171,8 @@ def test_of_too_many_tasks_the_oldest_is_forgotten(monkeypatch: pytest.MonkeyPat
         routes.learn("a", "docs", {"taskId": task})
     known = [task for task in "12345" if owner(routes, "tasks/get", {"taskId": task})]
     assert known == ["1", "4", "5"]
-    assert len(routes._tasks) == 3
+    assert len(routes._tasks) == len(routes._holders) == 3
+    assert owner(routes, "x/y", {"taskId": "2"}, identity="b", seen=("docs",)) == "docs"
 
 
 @settings(deadline=None)
@@ -159,7 +199,7 @@ def test_whoever_is_found_is_in_sight(
     params = {"taskId": task, "_meta": {SERVER_KEY: named}}
     found = owner(routes, method, params, seen=tuple(seen), capabilities=able)
     assert found is None or found in seen
-    if method in TASK_METHODS:
+    if method in TASK_METHODS - {"tasks/list"}:
         # Whoever is named, or is the only one, is asked about this client's own tasks alone.
         asked = [fold_server_name(named)] if isinstance(named, str) else seen
         owners = {server for server in asked if server in seen and (server, task) in learned}

@@ -12,7 +12,15 @@ from pegboard import exactjson
 from pegboard.front.mcp import McpFront
 from pegboard.protocol import envelope
 from pegboard.protocol.client import Address, Client, principal_of
-from pegboard.protocol.eras import CLIENT_CAPABILITIES_KEY, HOP_KEYS, LATEST_MODERN, LOG_LEVEL_KEY, VERSION_KEY, Era
+from pegboard.protocol.eras import (
+    CLIENT_CAPABILITIES_KEY,
+    HOP_KEYS,
+    LATEST_MODERN,
+    LOG_LEVEL_KEY,
+    RELATED_TASK_KEY,
+    VERSION_KEY,
+    Era,
+)
 from pegboard.protocol.members import meta_problem
 from pegboard.relay.caller import Caller
 from pegboard.relay.routes import SERVER_KEY
@@ -22,6 +30,8 @@ from pegboard.view import Filter, Sight, View
 _MAX_KEPT = 4096
 # Nobody says more of itself than this with every request.
 MAX_META = 4096
+# Members of `_meta` that the full way has to look at.
+_NO_PLAIN_META = frozenset({"progressToken", LOG_LEVEL_KEY, RELATED_TASK_KEY})
 
 
 @dataclass(slots=True, eq=False)
@@ -102,7 +112,7 @@ class KnownClients:
 
     def _introduced(self, door: Door, text: bytes) -> Known | None:
         parts = envelope.members(text)
-        if parts is None or LOG_LEVEL_KEY in parts or "progressToken" in parts or meta_problem(parts) is not None:
+        if parts is None or not _NO_PLAIN_META.isdisjoint(parts) or meta_problem(parts) is not None:
             return None
         try:
             meta = exactjson.parse_object(text)

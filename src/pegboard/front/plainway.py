@@ -25,7 +25,7 @@ from pegboard.pace import Pace
 from pegboard.protocol import envelope
 from pegboard.protocol.client import COULD_NOT_ANSWER, INTERNAL_ERROR
 from pegboard.protocol.envelope import CallParams, Part, Request
-from pegboard.protocol.eras import HOP_KEYS, SERVER_INFO_KEY, Era, result_for
+from pegboard.protocol.eras import HOP_KEYS, RELATED_TASK_KEY, SERVER_INFO_KEY, Era, result_for
 from pegboard.protocol.members import meta_problem
 from pegboard.protocol.portions import portions
 from pegboard.relay.caller import Caller
@@ -291,13 +291,15 @@ def _shaped(era: Era, result: Part) -> _Shaped | None:
 
 
 _NOT_PLAIN = b"not plain"
+# Members of `_meta` that the full way has to look at.
+_NO_PLAIN_META = frozenset({"progressToken", RELATED_TASK_KEY})
 
 
 @lru_cache(maxsize=256)
 def _kept_meta(meta: bytes) -> bytes | None:
     """A handshake client's `_meta` for the next hop."""
     given = envelope.members(meta)
-    if given is None or "progressToken" in given or meta_problem(given) is not None:
+    if given is None or not _NO_PLAIN_META.isdisjoint(given) or meta_problem(given) is not None:
         return _NOT_PLAIN
     kept = {name: value for name, value in given.items() if name not in HOP_KEYS}
     # An empty one that the client wrote stays; one that had nothing but keys of this hop goes with them.

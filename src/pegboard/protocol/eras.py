@@ -25,6 +25,7 @@ CLIENT_CAPABILITIES_KEY = f"{_PREFIX}clientCapabilities"
 LOG_LEVEL_KEY = f"{_PREFIX}logLevel"
 SERVER_INFO_KEY = f"{_PREFIX}serverInfo"
 SUBSCRIPTION_KEY = f"{_PREFIX}subscriptionId"
+RELATED_TASK_KEY = f"{_PREFIX}related-task"
 
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 

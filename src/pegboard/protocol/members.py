@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from pegboard.normalization import normalize
-from pegboard.protocol.eras import HOP_KEYS
+from pegboard.protocol.eras import HOP_KEYS, RELATED_TASK_KEY
 from pegboard.protocol.methods import NOTIFICATIONS, REQUESTS
 
 # Folding a name takes longer than looking it up; nobody needs more, or longer ones.
@@ -55,7 +55,7 @@ _OF_METHODS = {
     "tools/list": _PAGE,
 }
 # Objects inside of params; what is in `arguments` is between the client and the tool.
-_OF_OBJECTS = {"ref": "type name title uri", "argument": "name value", "context": "arguments", "task": "ttl"}
+_OF_OBJECTS = {"ref": "type name title uri", "argument": "name value", "context": "arguments", "task": "ttl taskId"}
 
 
 def fold(name: str) -> str:
@@ -142,4 +142,4 @@ _METHODS = {method: _Members.of(("_meta", *_OF_METHODS.get(method, "").split()))
 # Those of what nobody here knows.
 _ANYTHING = _Members.of(())
 _OBJECTS = {name: _Members.of(names.split()) for name, names in _OF_OBJECTS.items()}
-_META = _Members.of(HOP_KEYS)
+_META = _Members.of(HOP_KEYS | {RELATED_TASK_KEY})

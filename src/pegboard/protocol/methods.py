@@ -59,6 +59,11 @@ _TOLD = "notifications/"
 _RELAYED_NOTIFICATIONS = frozenset({"notifications/roots/list_changed", "notifications/tasks/status"})
 
 
+def is_about_task(method: str) -> bool:
+    """Whether a request needs the id of a task: those under `tasks/`, of the specification or not."""
+    return method != "tasks/list" and _words(method)[:1] == ["tasks"]
+
+
 def request_problem(method: str) -> str | None:
     """Why a request of this method may not go on to a server as it is; `None` where it may."""
     return None if method in TASK_METHODS else _problem(method)

@@ -98,6 +98,7 @@ class Relay:
                 result = {key: value for key, value in result.items() if key != "resultType"}
             return result
 
+        self._routes.check_tasks(caller.kin, server.name, method, params)
         asked, begun = params, caller.under_way
         # One that is under way has its answer, or the reason why there is none, from the connection it was sent on.
         era = await self._era(server, caller) if begun is None else begun.era

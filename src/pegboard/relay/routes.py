@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pegboard.exactjson import as_list, as_object
+from pegboard.faircache import FairCache
 from pegboard.names import fold_server_name
 from pegboard.protocol.client import INVALID_PARAMS
-from pegboard.protocol.methods import TASK_METHODS
+from pegboard.protocol.eras import RELATED_TASK_KEY
+from pegboard.protocol.members import LONGEST_NAME, fold
+from pegboard.protocol.methods import is_about_task
 from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
 
 _MAX_TASKS = 10_000
@@ -21,20 +24,27 @@ class Routes:
     """Finds the owner of methods and notifications that nobody here has heard of."""
 
     def __init__(self) -> None:
-        self._tasks: OrderedDict[tuple[str, str], set[str]] = OrderedDict()
+        # The servers that gave a client a task, by the client and the task.
+        self._tasks = FairCache[str, frozenset[str]](_MAX_TASKS)
+        # How many clients were given it, by the server and the task.
+        self._holders: Counter[tuple[str, str]] = Counter()
 
     def learn(self, identity: str, server: str, result: Message) -> None:
         """A result may name a task that later requests are about."""
         if (task := _task_id(result)) is None:
             return
-        self._tasks.setdefault((identity, task), set()).add(server)
-        self._tasks.move_to_end((identity, task))
-        while len(self._tasks) > _MAX_TASKS:
-            self._tasks.popitem(last=False)
+        givers = self._givers(identity, task)
+        self._holders[server, task] += server not in givers
+        forgotten = self._tasks.put(identity, task, givers | {server})
+        if forgotten is not None:
+            for place in ((giver, forgotten[0]) for giver in forgotten[1]):
+                self._holders[place] -= 1
+                if not self._holders[place]:
+                    del self._holders[place]
 
     def knows(self, identity: str, server: str, task: object) -> bool:
         """Whether a client was given this task by this server."""
-        return isinstance(task, str) and server in self._tasks.get((identity, task), ())
+        return isinstance(task, str) and server in self._givers(identity, task)
 
     def own_tasks(self, identity: str, server: str, result: Message) -> Message:
         """A server's list of tasks, as far as they are this client's: those of others are nothing to it."""
@@ -52,23 +62,50 @@ class Routes:
         seen: Sequence[str],
         capabilities: Mapping[str, Mapping[str, Any]],
     ) -> str:
-        """The one server this belongs to, of those that the client sees; `RpcError` where that cannot be told."""
+        """The one server this belongs to, of those that the client sees; `RpcError` where that cannot be told, or where
+        it is about another client's task."""
+        found = self._find(identity, method, params, seen, capabilities)
+        self.check_tasks(identity, found, method, params)
+        return found
+
+    def check_tasks(self, identity: str, server: str, method: str, params: Params) -> None:
+        """Refuse what is about another client's task: a server that many share cannot tell them apart."""
+        if is_about_task(method):
+            if "taskId" not in params:
+                raise RpcError(INVALID_PARAMS, f"{method} needs the taskId of a task")
+            if not self.knows(identity, server, params["taskId"]):
+                raise _unknown_task(params["taskId"])
+        if not self._holders:
+            return
+        meta = as_object(params.get("_meta")) or {}
+        for place in (params, params.get("task"), meta.get(RELATED_TASK_KEY)):
+            for name, value in (as_object(place) or {}).items():
+                is_known = isinstance(value, str) and (server, value) in self._holders
+                if is_known and _names_task(name) and not self.knows(identity, server, value):
+                    raise _unknown_task(value)
+
+    def _find(
+        self,
+        identity: str,
+        method: str,
+        params: Params,
+        seen: Sequence[str],
+        capabilities: Mapping[str, Mapping[str, Any]],
+    ) -> str:
         named = (as_object(params.get("_meta")) or {}).get(SERVER_KEY)
         if isinstance(named, str):
             if (folded := fold_server_name(named)) in seen:
-                self._check_task(identity, folded, method, params)
                 return folded
             raise RpcError(METHOD_NOT_FOUND, f"{method}: there is no server {named!r} here")
         task = params.get("taskId")
         if isinstance(task, str):
-            owners = self._tasks.get((identity, task), set()) & set(seen)
+            owners = self._givers(identity, task) & set(seen)
             if len(owners) == 1:
                 return next(iter(owners))
         room = method.removeprefix("notifications/").partition("/")[0]
         able = [server for server in seen if room in capabilities.get(server, {})]
         for candidates in (able, seen):
             if len(candidates) == 1:
-                self._check_task(identity, candidates[0], method, params)
                 return candidates[0]
         raise RpcError(
             METHOD_NOT_FOUND,
@@ -76,14 +113,17 @@ class Routes:
             f'name one in _meta as "{SERVER_KEY}", or use /mcp?server=NAME',
         )
 
-    def _check_task(self, identity: str, server: str, method: str, params: Params) -> None:
-        """A server that many clients share cannot tell them apart, so whose a task is has to be told here."""
-        if method not in TASK_METHODS or (method == "tasks/list" and "taskId" not in params):
-            return
-        if "taskId" not in params:
-            raise RpcError(INVALID_PARAMS, f"{method} needs the taskId of a task")
-        if not self.knows(identity, server, params["taskId"]):
-            raise RpcError(INVALID_PARAMS, f"Unknown task: {str(params['taskId'])[:_SHOWN]!r} is none of this client's")
+    def _givers(self, identity: str, task: str) -> frozenset[str]:
+        return self._tasks.get(identity, task) or frozenset()
+
+
+def _names_task(name: str) -> bool:
+    """Whether a member may be read as the id of a task; one whose name is too long to tell may be."""
+    return len(name) > LONGEST_NAME or fold(name) == "taskid"
+
+
+def _unknown_task(task: object) -> RpcError:
+    return RpcError(INVALID_PARAMS, f"Unknown task: {str(task)[:_SHOWN]!r} is none of this client's")
 
 
 def _task_id(result: Message) -> str | None:
