@@ -102,6 +102,12 @@ def test_nothing_pushes_a_command_off_the_screen(tmp_path: Path, entry: dict[str
     assert [row.strip() for row in rows].count("server git:") == 0
 
 
+def test_more_commands_than_fit_on_the_screen_are_told_as_such(tmp_path: Path) -> None:
+    """The first of them is out of sight; the last line says so."""
+    write(tmp_path, {f"s{number}": {"command": "x"} for number in range(100)})
+    assert at_terminal(tmp_path, b"n\n")[-1] == "  These are 301 lines, more than fit on the screen."
+
+
 def test_the_rest_of_a_folded_line_looks_like_no_other_line(tmp_path: Path) -> None:
     """A terminal would fold it, too, just where the file says."""
     value = "x" + " " * 200 + "server git:"
@@ -109,6 +115,13 @@ def test_the_rest_of_a_folded_line_looks_like_no_other_line(tmp_path: Path) -> N
     head, *rest = at_terminal(tmp_path, b"n\n")[2:]
     assert all(row.startswith("        | ") for row in rest)
     assert json.loads("".join([head[len("    env A=") :], *(row[len("        | ") :] for row in rest)])) == value
+
+
+def test_what_the_terminal_cannot_write_is_shown_as_an_escape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question mark could stand for anything."""
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    write(tmp_path, {"one": {"command": "/日/x"}})
+    assert '    runs "/\\u65e5/x"\n' in without_terminal(tmp_path)
 
 
 def test_a_change_of_a_program_that_asks_for_a_password_is_seen(tmp_path: Path) -> None:

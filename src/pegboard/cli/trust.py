@@ -63,21 +63,24 @@ def _show(before: str | None, text: str) -> None:
     whoever decides sees all that would run."""
     from pegboard.config.review import briefs, changes, overview, review
 
-    old, new = review(before) if before is not None else [], review(text)
+    old, new = review(before) if before else [], review(text)
     lines = overview(new) if before is None else changes(old, new) or ["Nothing of what it does changed."]
     screen = shutil.get_terminal_size((100, 24))
     rows = [row for line in lines for row in _fold(line, screen.columns - 2)]
+    # The question and what is around it need some lines, too.
+    if len(rows) > screen.lines - 4:
+        rows.append("Once more, cut where it is long, what it runs and reaches:")
+        rows += [f"  {row}" for line in briefs(new, old) for row in _fold(line, screen.columns - 4)]
+        # Last, where nothing pushes it away: many commands do not fit on the screen, either.
+        rows.append(f"These are {len(rows):,} lines, more than fit on the screen.")
     for row in rows:
         say(f"  {row}")
-    # The question and what is around it need some lines, too.
-    if len(rows) > screen.lines - 4 and (commands := briefs(new, old)):
-        say(f"  Once more, cut where it is long, what the {len(rows):,} lines above run and reach:")
-        for row in [row for line in commands for row in _fold(line, screen.columns - 4)]:
-            say(f"    {row}")
 
 
 def _fold(line: str, width: int) -> Iterator[str]:
     """The line in rows of our own: where a terminal folds it, the rest could look like another line."""
+    # Else what this terminal cannot write would be a question mark.
+    line = line.encode(sys.stdout.encoding, "backslashreplace").decode(sys.stdout.encoding)
     # A character beyond ASCII may be two columns wide.
     room = max(width if line.isascii() else width // 2, _LEAST_WIDTH) - len(_REST)
     yield line[:room]
