@@ -327,7 +327,10 @@ def test_an_earlier_servers_template_keeps_what_it_describes() -> None:
         ("urn:{a}", "urn:isbn:{b}", True),
         ("x://h/a/{b}", "x://h/b/{c}", False),
         ("x://h/{b}", "x://other/{c}", False),
-        ("x://{host}/a", "x://h/{b}", False),
+        ("x://{host}/a", "x://h/{b}", True),
+        ("x://h/{b}", "x://{host}/a", True),
+        ("x:{+all}", "x://h/{b}", True),
+        ("x://{host}/a", "y://{host}/a", False),
         ("{+a}", "x://h/{b}", False),
         ("x://h/{b}", "{+a}", False),
     ],
@@ -361,7 +364,7 @@ def test_of_templates_that_weigh_the_same_the_earlier_in_the_config_is_meant() -
 
 
 def test_a_template_that_matches_everything_takes_nothing_from_others() -> None:
-    """Without a scheme it claims only where nobody else has resources; without a host, no host of another server's."""
+    """Without a scheme it claims only where nobody else has resources; without a host, none of an earlier server's."""
     greedy = Offer(templates=[template("{+x}")])
     assert owner(library(git=greedy), "db://main/table") == ("git", "db://main/table")
     shared = library(git=greedy, db=Offer(resources=[resource("db://main/one")]))
@@ -369,10 +372,39 @@ def test_a_template_that_matches_everything_takes_nothing_from_others() -> None:
     assert owner(shared, "other://x") is None
     assert owner(shared, "other://x", lambda server: server == "git") == ("git", "other://x")
     halfway = library(
-        git=Offer(templates=[template("db://{host}/{x}")]), db=Offer(resources=[resource("db://main/one")])
+        docs=Offer(templates=[template("db://{host}/{x}")]), git=Offer(resources=[resource("db://main/one")])
     )
     assert owner(halfway, "db://main/table") is None
-    assert owner(halfway, "db://elsewhere/table") == ("git", "db://elsewhere/table")
+    assert owner(halfway, "db://elsewhere/table") == ("docs", "db://elsewhere/table")
+
+
+def test_a_template_with_an_open_host_keeps_what_it_describes() -> None:
+    """Of servers behind it nobody takes one of its URIs, be it by a resource, a template or a link."""
+    mine, theirs = "weather://{city}/now", "weather://london/{+x}"
+    listed = [resource("weather://paris/now"), resource("weather://paris")]
+    built = library(
+        docs=Offer(resources=listed, templates=[template(theirs)]),
+        git=Offer(templates=[template(mine)]),
+    )
+    assert list(built.resources.entries) == [alias_of("docs", "weather://paris/now"), "weather://paris"]
+    assert list(built.templates.entries) == [mine, alias_of("docs", theirs)]
+    for uri in ("weather://paris/now", "weather://london/now", "weather://rome/now"):
+        assert owner(built, uri) == ("git", uri)
+        assert linked(built, "docs", uri) == alias_of("docs", uri)
+    # What does not fit it is anybody's.
+    assert owner(built, "weather://london/past") == ("docs", "weather://london/past")
+
+
+def test_an_aliased_resource_is_found_by_its_own_uri_where_nobody_else_has_it() -> None:
+    """Whoever has it first is out of sight, or has many templates that begin as it does and fit nothing."""
+    uri = "x://h/one"
+    built = library(git=Offer(resources=[resource(uri)]), docs=Offer(resources=[resource(uri)]))
+    assert owner(built, uri, lambda server: server == "docs") == ("docs", uri)
+    crowd = Offer(templates=[template(f"x://h/{{name}}/{number}") for number in range(5)])
+    built = library(git=crowd, docs=Offer(resources=[resource(uri)]))
+    assert list(built.resources.entries) == [alias_of("docs", uri)]
+    assert owner(built, uri) == owner(built, alias_of("docs", uri)) == ("docs", uri)
+    assert linked(built, "db", uri) == alias_of("db", uri)
 
 
 def test_a_uri_that_fits_nothing_has_no_owner() -> None:
@@ -390,10 +422,10 @@ def test_templates_of_a_server_that_left_match_no_more() -> None:
 
 def test_a_template_is_looked_for_among_the_admitted() -> None:
     """A heavier one of a server that the client does not see must not hide the one it does."""
-    built = library(git=Offer(templates=[template("db://{+x}")]), docs=Offer(templates=[template("db://tables/{t}")]))
+    built = library(docs=Offer(templates=[template("db://{+x}")]), git=Offer(templates=[template("db://tables/{t}")]))
     uri = "db://tables/5"
-    assert owner(built, uri) == ("docs", uri)
-    assert owner(built, uri, lambda server: server == "git") == ("git", uri)
+    assert owner(built, uri) == ("git", uri)
+    assert owner(built, uri, lambda server: server == "docs") == ("docs", uri)
     assert owner(built, uri, lambda server: server == "db") is None
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Generator, Iterable, Mapping
+from itertools import takewhile
 
 from pegboard.catalog.patterns import Patterns
 from pegboard.catalog.stock import Entry, Stock
-from pegboard.catalog.template import Template, Uri, origin_of
+from pegboard.catalog.template import Uri, scheme_of
 from pegboard.names import foreign_prefix
 
 # With how many templates of earlier servers a listed resource is compared: with more that begin as it does, it counts
@@ -27,7 +28,9 @@ class Layout:
         self.patterns = Patterns[Entry]()
         # Prompts that are left out, by server, and why.
         self.left_out: dict[str, dict[str, str]] = {}
-        # How URIs of templates begin, by their scheme and authority, or by their scheme where the authority is open.
+        # Aliased resources by the URIs that they have at their servers.
+        self.aliased: dict[str, list[Entry]] = {}
+        # How URIs of templates begin, by their scheme. Those of a template without one yield to all others.
         self._beginnings: dict[str, _Beginnings] = {}
 
     def fill(self, configured: Collection[str]) -> Generator[None, None, None]:
@@ -39,9 +42,10 @@ class Layout:
             yield from self._add_resources(stock)
             yield from self._add_templates(stock)
 
-    def owners(self, origin: str) -> Iterable[str]:
-        """Every server with resources or templates of this scheme and authority."""
-        return (server for server, stock in self.stocks.items() if origin in stock.origins)
+    def owners_before(self, server: str, origin: str) -> Iterable[str]:
+        """Every server before this one that has resources or templates of this scheme and authority."""
+        before = takewhile(lambda stock: stock.server != server, self.stocks.values())
+        return (stock.server for stock in before if origin in stock.origins)
 
     def keepers(self) -> Iterable[str]:
         """Every server with resources or templates."""
@@ -65,39 +69,41 @@ class Layout:
             yield
 
     def _add_resources(self, stock: Stock) -> Generator[None, None, None]:
-        if self._beginnings.keys().isdisjoint(stock.origins) and self.resources.keys().isdisjoint(stock.resources):
+        if self._beginnings.keys().isdisjoint(stock.schemes) and self.resources.keys().isdisjoint(stock.resources):
             self.resources.update(stock.resources)
             yield
             return
         for name, entry in stock.resources.items():
-            is_taken = name in self.resources or (yield from self._is_described(name))
-            named = stock.alias(entry, "uri") if is_taken else entry
-            self.resources[named.name] = named
+            if name in self.resources or (yield from self._is_described(name)):
+                alias = stock.alias(entry, "uri")
+                self.aliased.setdefault(name, []).append(alias)
+                self.resources[alias.name] = alias
+            else:
+                self.resources[name] = entry
 
     def _add_templates(self, stock: Stock) -> Generator[None, None, None]:
         for template, entry in stock.patterns:
             yield
-            taken = self._beginnings.get(_group(template))
+            taken = self._beginnings.get(template.scheme)
             is_taken = entry.name in self.templates or (taken is not None and taken.overlap(template.beginning))
             named = stock.alias(entry, "uriTemplate") if is_taken else entry
             self.templates[named.name] = named
         groups: dict[str, set[str]] = {}
         for template, _ in stock.patterns:
-            groups.setdefault(_group(template), set()).add(template.beginning)
+            groups.setdefault(template.scheme, set()).add(template.beginning)
         groups.pop("", None)
-        for group, beginnings in groups.items():
-            self._beginnings.setdefault(group, _Beginnings()).add(beginnings)
+        for scheme, beginnings in groups.items():
+            self._beginnings.setdefault(scheme, _Beginnings()).add(beginnings)
         self.patterns.add(stock.patterns)
         yield
 
     def _is_described(self, name: str) -> Generator[None, None, bool]:
         """Whether a template of an earlier server stands for a resource."""
         yield
-        origin = origin_of(name)
-        if origin not in self._beginnings:
+        if scheme_of(name) not in self._beginnings:
             return False
         uri = Uri(name)
-        likely = [template for template, _ in self.patterns.likely(uri) if template.origin == origin]
+        likely = [template for template, _ in self.patterns.likely(uri) if template.scheme]
         if len(likely) > _MOST_COMPARED:
             return True
         for template in likely:
@@ -108,11 +114,6 @@ class Layout:
 
     def _leave_out(self, server: str, own: str, reason: str) -> None:
         self.left_out.setdefault(server, {})[own] = reason
-
-
-def _group(template: Template) -> str:
-    """Templates of different groups never claim the same URI; nothing for one without a scheme, which yields to all."""
-    return template.origin or template.scheme
 
 
 class _Beginnings:

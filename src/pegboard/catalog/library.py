@@ -122,7 +122,9 @@ class Library:
             fits = admits(entry.server_name) and template.matches(compared)
             if fits and _may_claim(layout, template, entry, uri, admits):
                 return entry.server_name, uri
-        return None
+        # Listed under an alias, for the sake of somebody who does not have it, or is out of sight.
+        aliased = (entry for entry in layout.aliased.get(uri, ()) if admits(entry.server_name))
+        return next(((entry.server_name, uri) for entry in aliased), None)
 
     async def _arrange(self, pace: Pace) -> None:
         """Lay out everything anew, in slices, unless somebody else did so since the last change."""
@@ -148,8 +150,8 @@ def _may_claim(layout: Layout, template: Template, entry: Entry, uri: str, admit
     origin = origin_of(uri)
     if template.origin == origin:
         return True
-    # With a fixed scheme it must not have another server's authority; without one, nobody else's anything.
-    others = layout.owners(origin) if template.scheme else layout.keepers()
+    # With a fixed scheme it must not have an earlier server's authority; without one, nobody else's anything.
+    others = layout.owners_before(entry.server_name, origin) if template.scheme else layout.keepers()
     return not any(admits(other) for other in others if other != entry.server_name)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pegboard import exactjson
-from pegboard.catalog.template import MAX_TEMPLATES, Template, origin_of
+from pegboard.catalog.template import MAX_TEMPLATES, Template, origin_of, scheme_of
 from pegboard.log import logger
 from pegboard.names import compose, expose
 
@@ -110,6 +110,11 @@ class Stock:
     def has_resources(self) -> bool:
         """Whether it has any resources or templates."""
         return bool(self.resources or self.templates)
+
+    @property
+    def schemes(self) -> set[str]:
+        """The schemes of its origins."""
+        return set(map(scheme_of, self.origins))
 
     def alias(self, entry: Entry, key: str) -> Entry:
         """An entry under the name that it has where another server has the same."""

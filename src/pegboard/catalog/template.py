@@ -105,7 +105,7 @@ class Template:
     @property
     def scheme(self) -> str:
         """The scheme of all of its URIs, if that is fixed."""
-        return origin_of(self.literals[0]).partition(":")[0]
+        return scheme_of(self.literals[0])
 
     @property
     def origin(self) -> str:
@@ -143,6 +143,11 @@ def origin_of(uri: str) -> str:
     """Scheme and authority of a URI, `scheme:` of one without an authority, nothing where there is no scheme."""
     match = _ORIGIN.match(uri)
     return match[0] if match else ""
+
+
+def scheme_of(uri: str) -> str:
+    """The scheme of a URI, nothing where there is none."""
+    return origin_of(uri).partition(":")[0]
 
 
 def _forms(literal: str) -> tuple[str, ...]:
