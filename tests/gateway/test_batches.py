@@ -260,3 +260,19 @@ async def test_a_greeting_whose_id_is_none_opens_no_session(tmp_path: Path) -> N
                 assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)
                 assert "mcp-session-id" not in answer.headers
         assert gateway.front._manager._server_instances == {}
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_half_of_a_surrogate_pair_in_one_message_keeps_no_other_from_its_answer(tmp_path: Path, way: str) -> None:
+    """The one that names something so is refused, and the server's words with one are carried."""
+    async with WAYS[way](tmp_path, "2025-03-26") as client:
+        batch = [
+            call(1, "one__x\ud83d"),
+            call(2, text="cut \ud83d"),
+            {**call(3), "method": "prompts/list", "params": {}},
+        ]
+        answers = {answer["id"]: answer for answer in await client.ask(json.dumps(batch))}
+        assert "name must be valid Unicode" in answers[1]["error"]["message"]
+        assert answers[2]["result"]["content"][0]["text"] == r'{"text": "cut \ud83d"}'
+        assert "prompts" in answers[3]["result"]
+        assert "result" in await client.ask(json.dumps(call(4)))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from mcp.server.streamable_http import EventMessage
-from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCResponse
+from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCResponse
 
 from pegboard.protocol.replay import AFTERLIFE, Replay, Shelf
 
@@ -298,5 +298,15 @@ async def test_an_answer_that_cannot_be_written_becomes_an_error() -> None:
     """An exception here would end the SDK's router and every stream of the session."""
     replay = Replay(Shelf(max_bytes=PLENTY))
     start = await replay.store_event("1", None)
-    await replay.store_event("1", answer(1, "half a pair: \ud83d"))
+    await replay.store_event("1", answer(1, object()))
     assert await Reading(replay, start).over() == ["the message cannot be written as JSON"]
+
+
+async def test_half_of_a_surrogate_pair_is_read_again_as_it_was_said() -> None:
+    """In an error's message and in whatever else was kept."""
+    replay = Replay(Shelf(max_bytes=PLENTY))
+    start = replay.mark("1")
+    await replay.store_event("1", note("cut \ud83d"))
+    error = ErrorData(code=1, message="cut \ud83d", data="\ud83d")
+    await replay.store_event("1", JSONRPCError(jsonrpc="2.0", id=1, error=error))
+    assert await Reading(replay, start).over() == ["cut \ud83d", "cut \ud83d"]

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
+from pegboard import exactjson
 from pegboard.catalog.library import Library, Offer
 from pegboard.catalog.registry import Exposure, ToolRegistry
 from pegboard.config import ServerSpec
@@ -448,7 +449,8 @@ class Discovery:
     def _heed(self, name: str, said: Introduction | CatalogRecord) -> None:
         self.capabilities[name] = said.capabilities
         if said.instructions:
-            self.instructions[name] = said.instructions
+            # They are words for people and models, which become part of longer ones.
+            self.instructions[name] = exactjson.well_formed(said.instructions)
         else:
             self.instructions.pop(name, None)
 

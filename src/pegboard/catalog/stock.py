@@ -131,6 +131,10 @@ class Stock:
             kind = "a prompt without a name" if key == "name" else f"a resource without {key}"
             self._leave_out("catalog.entry.invalid", reason=kind)
             return None
+        if not exactjson.is_well_formed(own):
+            # Nobody could ask for it.
+            self._leave_out("catalog.entry.invalid", reason=f"its {key} is not valid Unicode: half of a surrogate pair")
+            return None
         kept = known.get((key, own))
         if kept is not None and kept[0] == raw:
             return kept[1]
@@ -155,7 +159,8 @@ class Stock:
 
 def alias_of(server: str, uri: str) -> str:
     """What clients call a resource whose URI another server has, too."""
-    return f"{ALIAS}{server}/{uri}"
+    name = f"{ALIAS}{server}/{uri}"
+    return exactjson.Text(name) if isinstance(uri, exactjson.Text) else name
 
 
 def _write(name: str, server: str, own: str, definition: Mapping[str, Any]) -> Entry:

@@ -44,7 +44,7 @@ from pegboard.protocol.eras import (
     era_of,
     result_for,
 )
-from pegboard.protocol.members import members_problem
+from pegboard.protocol.members import members_problem, unicode_problem
 from pegboard.protocol.nearness import is_remote, share_holder
 from pegboard.protocol.outlet import Outlet, progress_token
 from pegboard.version import SERVER_INFO, VERSION
@@ -156,7 +156,7 @@ class GatewayServer(Server[Any]):
         params = _params(ctx)
         if not isinstance(params.get("_meta", {}), dict):
             raise MCPError(INVALID_PARAMS, "_meta must be an object")
-        if (problem := members_problem(ctx.method, params)) is not None:
+        if (problem := _problem(ctx, params)) is not None:
             raise MCPError(INVALID_PARAMS, f"Invalid params: {problem}")
         client = _client(ctx)
         ask = self._backend.list if ctx.method in _LISTS else self._backend.answer
@@ -201,7 +201,7 @@ class GatewayServer(Server[Any]):
                 self._welcome(ctx)
             return answer
         params = _params(ctx)
-        if (problem := members_problem(ctx.method, params)) is not None:
+        if (problem := _problem(ctx, params)) is not None:
             logger().debug("client.notification.refused", method=ctx.method[:_SHOWN], reason=problem)
             return None
         await self._backend.notified(_client(ctx), ctx.method, params)
@@ -250,6 +250,8 @@ class GatewayServer(Server[Any]):
 
     async def _listen(self, ctx: _Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
         """One stream of notices for a client of the modern era, fed by its own view alone."""
+        if (problem := _problem(ctx, _params(ctx))) is not None:
+            raise MCPError(INVALID_PARAMS, f"Invalid params: {problem}")
         client, wanted = _client(ctx), params.notifications
         followed = wanted.resource_subscriptions or []
         if len(followed) > MAX_FOLLOWED:
@@ -372,11 +374,24 @@ def _client(ctx: _Context) -> Client:
 
 def _params(ctx: _Context) -> Mapping[str, Any]:
     """What a message really says: the SDK knows it without what its parser cannot hold."""
-    request = ctx.request
-    exact = None
-    if request is not None:
-        exact = request.exact if isinstance(request, LineRequest) else request.scope.get(EXACT)
+    exact = _exact(ctx)
     return (ctx.params if exact is None else exact.get("params")) or {}
+
+
+def _exact(ctx: _Context) -> Mapping[str, Any] | None:
+    """The message, where it says something that the SDK's parser cannot hold."""
+    request = ctx.request
+    if request is None:
+        return None
+    return request.exact if isinstance(request, LineRequest) else request.scope.get(EXACT)
+
+
+def _problem(ctx: _Context, params: Mapping[str, Any]) -> str | None:
+    """Why params are not acted on."""
+    problem = members_problem(ctx.method, params)
+    if problem is None and _exact(ctx) is not None:
+        return unicode_problem(ctx.method, params)
+    return problem
 
 
 def _under_way(ctx: _Context) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from pegboard.exactjson import as_list, as_object, is_well_formed
 from pegboard.normalization import normalize
 from pegboard.protocol.eras import HOP_KEYS, RELATED_TASK_KEY
 from pegboard.protocol.methods import NOTIFICATIONS, REQUESTS
@@ -54,6 +55,9 @@ _OF_METHODS = {
     "tools/call": f"name arguments task {_ROUND}",
     "tools/list": _PAGE,
 }
+# Texts that something is found by, here or on a server; the last is one whatever the method.
+_FINDING = ("name", "uri", "cursor", "level", "taskId")
+_FILTERS = ("pegboard/server", "pegboard/prefix")
 # Objects inside of params; what is in `arguments` is between the client and the tool.
 _OF_OBJECTS = {"ref": "type name title uri", "argument": "name value", "context": "arguments", "task": "ttl taskId"}
 
@@ -121,6 +125,22 @@ def meta_problem(meta: Mapping[str, Any]) -> str | None:
     """The same for `_meta`, whose other members are anybody's to name."""
     problem = _META.problem(meta, is_open=True)
     return None if problem is None else f"_meta: {problem}"
+
+
+def unicode_problem(method: str, params: Mapping[str, Any]) -> str | None:
+    """Which name or URI in params has half of a surrogate pair, so that nobody can be asked for it; `None` where none
+    has. What it is asked with (`arguments`, `argument`) may have it."""
+    finding = _FINDING if method in _METHODS else _FINDING[-1:]
+    texts = {name: params.get(name) for name in finding}
+    if method in _METHODS:
+        ref = as_object(params.get("ref")) or {}
+        texts |= {f"ref.{name}": ref.get(name) for name in ("name", "uri")}
+        followed = (as_object(params.get("notifications")) or {}).get("resourceSubscriptions")
+        texts |= {f"resourceSubscriptions.{place}": uri for place, uri in enumerate(as_list(followed) or [])}
+    meta = as_object(params.get("_meta")) or {}
+    texts |= {f"_meta.{name}": meta.get(name) for name in _FILTERS}
+    wrong = next((name for name, text in texts.items() if isinstance(text, str) and not is_well_formed(text)), None)
+    return None if wrong is None else f"{wrong} must be valid Unicode, not half of a surrogate pair"
 
 
 def without_look_alikes(given: Mapping[str, Any], *names: str) -> dict[str, Any]:

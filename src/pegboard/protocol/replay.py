@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
-from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCResponse, jsonrpc_message_adapter
+from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCResponse, jsonrpc_message_adapter
 
 from pegboard import exactjson
 from pegboard.protocol.exactmessage import write_message
@@ -180,8 +180,7 @@ class Replay(EventStore):
             reader.end()
         try:
             while (event := await reader.next()) is not None:
-                message = jsonrpc_message_adapter.validate_python(exactjson.parse(event.text), by_name=False)
-                await send_callback(EventMessage(message, event.id))
+                await send_callback(EventMessage(_read(event.text), event.id))
         finally:
             if stream.reader is reader:
                 stream.reader = None
@@ -215,7 +214,7 @@ class Replay(EventStore):
         """What is kept of a message; none of one that is too large, unless somebody reads on from here."""
         stream = self._running.get(stream_id)
         has_reader = stream is not None and stream.reader is not None
-        return None if size(message) > self._own.max_bytes and not has_reader else _written(message)
+        return None if size(message) > self._own.max_bytes and not has_reader else write_message(message).decode()
 
     def _end(self, stream_id: str) -> None:
         stream = self._running.pop(stream_id, None)
@@ -279,11 +278,10 @@ def size(message: JSONRPCMessage) -> int:
     return weight(message.result if isinstance(message, JSONRPCResponse) else getattr(message, "params", None))
 
 
-def _written(message: JSONRPCMessage) -> str:
-    try:
-        return write_message(message).decode()
-    except ValueError:
-        # Raised from here it would end the SDK's router, and with it every stream of the session.
-        error = ErrorData(code=INTERNAL_ERROR, message="the message cannot be written as JSON")
-        request_id = message.id if isinstance(message, (JSONRPCResponse, JSONRPCError)) else None
-        return JSONRPCError(jsonrpc="2.0", id=request_id, error=error).model_dump_json(by_alias=True)
+def _read(text: str) -> JSONRPCMessage:
+    """The message that was kept as this text."""
+    value = exactjson.parse_object(text)
+    if (error := exactjson.as_object(value.get("error"))) is not None:
+        # Pydantic takes half of a surrogate pair in a plain text alone.
+        value = {**value, "error": {**error, "message": str(error["message"])}}
+    return jsonrpc_message_adapter.validate_python(value, by_name=False)
