@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from pathlib import Path
@@ -76,7 +77,8 @@ def own(sent: Mapping[str, Any], server: str) -> dict[str, Any]:
 
 
 async def carries_prompts(raw: RawClient, server: str) -> None:
-    """Listed under the server's prefix and otherwise as sent; got under the server's own name, exactly."""
+    """Listed under the server's prefix and otherwise as sent; got under the server's own name, exactly. What a server
+    speaks of that another one did before is named as its own."""
     listed = await raw.until_in("prompts", f"{server}__greet")
     for name in ("greet", "kinds", "asking"):
         assert listed[f"{server}__{name}"] == {**prompt(name), "name": f"{server}__{name}"}
@@ -87,7 +89,11 @@ async def carries_prompts(raw: RawClient, server: str) -> None:
     assert own(sent, server) == {**params, "name": "greet"}
     assert got == prompted(sent, [json.dumps(arguments)])
     kinds = unstamped(await raw.request("prompts/get", {"name": f"{server}__kinds"}), raw)
-    assert [message["content"] for message in kinds["messages"]] == RICH_RESULT["content"]
+    contents: Any = copy.deepcopy(RICH_RESULT["content"])
+    if server != SERVERS[0]:
+        contents[3]["resource"]["uri"] = f"pegboard://{server}/toy://a"
+        contents[4]["uri"] = f"pegboard://{server}/toy://b"
+    assert [message["content"] for message in kinds["messages"]] == contents
 
 
 async def carries_resources(raw: RawClient, server: str) -> None:
