@@ -429,6 +429,46 @@ def test_a_template_is_looked_for_among_the_admitted() -> None:
     assert owner(built, uri, lambda server: server == "db") is None
 
 
+# Whose else it may be
+
+
+def test_what_another_server_has_is_told_from_what_nobody_has() -> None:
+    """By a list, a template with a scheme, or a link; one without a scheme says nothing."""
+    built = library(
+        git=Offer(resources=[resource("x://1")], templates=[template("x://h/{a}"), template("{+all}")]),
+        docs=Offer(resources=[resource("y://1")]),
+    )
+    linked(built, "git", "z://1", "ada")
+
+    def may_be_others(uri: str, scope: str = "ada") -> bool:
+        return finish(built.may_be_others(uri, "docs", scope))
+
+    others = ["x://1", "x://h/2", "z://1", "pegboard://git/x://1", "pegboard://docs/y://1", "pegboard://"]
+    assert [uri for uri in others if not may_be_others(uri)] == []
+    assert [uri for uri in ("x://2", "y://1", "y://2") if may_be_others(uri)] == []
+    assert not may_be_others("z://1", "bob")
+
+
+def test_what_a_disabled_server_has_stays_its_own_until_it_is_taken_out() -> None:
+    """Or until it comes back with something else."""
+    order = ["git", "docs"]
+    built = Library(order=lambda: order)
+
+    def may_be_others(uri: str) -> bool:
+        return finish(built.may_be_others(uri, "docs"))
+
+    put(built, "git", Offer(resources=[resource("x://1")], templates=[template("x://h/{a}")]))
+    remove(built, "git")
+    assert owner(built, "x://1") is None
+    assert (may_be_others("x://1"), may_be_others("x://h/2"), may_be_others("x://2")) == (True, True, False)
+    put(built, "git", Offer(resources=[resource("x://2")]))
+    assert (may_be_others("x://1"), may_be_others("x://2")) == (False, True)
+    order.remove("git")
+    remove(built, "git")
+    order.append("git")
+    assert not may_be_others("x://2")
+
+
 # Names that look like an alias
 
 

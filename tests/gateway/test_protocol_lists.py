@@ -140,6 +140,34 @@ async def test_a_link_is_taken_over_by_no_other_server(tmp_path: Path, version: 
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+async def test_what_is_out_of_sight_is_asked_of_nobody_else(tmp_path: Path, version: str) -> None:
+    """The only server in sight gets what nobody is known to have; nothing that another one has."""
+    # It would answer for anything, and claims nothing.
+    servers = {"first": full("first"), "second": full("second", template_uris=["{+any}"])}
+    theirs = ("toy://first/text", "toy://first/item/1", "pegboard://first/toy://first/text", "pegboard://nobody/x:y")
+
+    async def is_refused(client: RawClient, uri: str) -> None:
+        asked = {"ref": {"type": "ref/resource", "uri": uri}, "argument": {"name": "id", "value": "1"}}
+        for method, params in (("resources/read", {"uri": uri}), ("completion/complete", asked)):
+            with pytest.raises(RpcError, match=r"Resource not found|server first is disabled"):
+                await client.request(method, params)
+
+    async with open_gateway(tmp_path, servers) as gateway:
+        async with http_client(gateway.mcp, version) as client:
+            await client.until_in("templates", "toy://first/item/{id}")
+            await client.until_in("templates", "{+any}")
+        async with http_client(f"{gateway.mcp}?server=second", version) as client:
+            assert (await read(client, "other://x"))[0]["text"] == "other://x of second"
+            for uri in theirs:
+                await is_refused(client, uri)
+        await gateway.configure({**servers, "first": {**servers["first"], "enabled": False}})
+        async with http_client(gateway.mcp, version) as client:
+            assert (await read(client, "other://x"))[0]["text"] == "other://x of second"
+            for uri in theirs:
+                await is_refused(client, uri)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("era", ERAS)
 async def test_an_aliased_resource_is_watched_under_its_alias(tmp_path: Path, era: str, version: str) -> None:
     """The server is asked for its own URI, the client hears of the alias, and not of the other server's resource."""

@@ -47,9 +47,9 @@ class Layout:
         before = takewhile(lambda stock: stock.server != server, self.stocks.values())
         return (stock.server for stock in before if origin in stock.origins)
 
-    def keepers(self) -> Iterable[str]:
-        """Every server with resources or templates."""
-        return (server for server, stock in self.stocks.items() if stock.has_resources)
+    def keepers_but(self, server: str) -> Iterable[str]:
+        """Every other server with resources or templates."""
+        return (other for other, stock in self.stocks.items() if stock.has_resources and other != server)
 
     def _add_prompts(
         self, stock: Stock, configured: Collection[str], prefixed: Collection[str]

@@ -43,6 +43,8 @@ class Library:
         # What each server offered last, and what was made of it as soon as it was read.
         self._offers: dict[str, tuple[Offer, bool]] = {}
         self._stocks: dict[str, Stock] = {}
+        # What servers offered that are put away, for instance because they are disabled.
+        self._put_away: dict[str, Stock] = {}
         # Counts changes of the stocks; up to which of them everything was laid out, one time after the other.
         self._revision = self._laid_out = 0
         self._arranging = asyncio.Lock()
@@ -62,13 +64,17 @@ class Library:
             if self._offers.get(server) is not offered:
                 return
             self._stocks[server] = stock
+            self._put_away.pop(server, None)
             self._revision += 1
         await self._arrange(pace)
 
     async def remove(self, server: str) -> None:
-        """Forget what a server offers."""
+        """List nothing of a server any more; that it has resources is known as long as it is in the config."""
         self._offers.pop(server, None)
-        if self._stocks.pop(server, None) is not None:
+        if (stock := self._stocks.pop(server, None)) is not None:
+            configured = frozenset(self._order())
+            put_away = {**self._put_away, server: stock}
+            self._put_away = {name: each for name, each in put_away.items() if name in configured}
             self._revision += 1
             await self._arrange(Pace())
 
@@ -101,6 +107,18 @@ class Library:
         giver = self._giver(uri, scope)
         return (giver, uri) if giver is not None and admits(giver) else None
 
+    def may_be_others(self, uri: str, server: str, scope: str = "") -> Generator[None, None, bool]:
+        """Whether a resource is an alias, or anybody but this server has said that it has it: whoever is not seen by a
+        client, or is disabled, included."""
+        if uri.startswith(ALIAS) or self._giver(uri, scope) not in {None, server}:
+            return True
+        stocks = (*self._layout.stocks.values(), *self._put_away.values())
+        compared = Uri(uri)
+        for stock in stocks:
+            if stock.server != server and (yield from stock.describes(compared)):
+                return True
+        return False
+
     def _giver(self, uri: str, scope: str) -> str | None:
         """The first server that gave this link to whoever is in this scope, as long as it is there."""
         giver = self._learned.get(scope, uri)
@@ -116,12 +134,20 @@ class Library:
             server, _, own = uri.removeprefix(ALIAS).partition("/")
             if own and server in self._order() and admits(server):
                 return server, own
-        compared = Uri(uri)
+        compared, yielding = Uri(uri), set[str]()
         for template, entry in layout.patterns.likely(compared):
             yield
-            fits = admits(entry.server_name) and template.matches(compared)
-            if fits and _may_claim(layout, template, entry, uri, admits):
-                return entry.server_name, uri
+            server = entry.server_name
+            if server in yielding or not admits(server) or not template.matches(compared):
+                continue
+            if template.scheme:
+                if _may_claim(layout, template, server, uri, admits):
+                    return server, uri
+            elif any(map(admits, layout.keepers_but(server))) or (yield from self.may_be_others(uri, server)):
+                # `{+anything}` must not take what is another server's.
+                yielding.add(server)
+            else:
+                return server, uri
         # Listed under an alias, for the sake of somebody who does not have it, or is out of sight.
         aliased = (entry for entry in layout.aliased.get(uri, ()) if admits(entry.server_name))
         return next(((entry.server_name, uri) for entry in aliased), None)
@@ -145,14 +171,10 @@ class Library:
         self._on_change()
 
 
-def _may_claim(layout: Layout, template: Template, entry: Entry, uri: str, admits: Callable[[str], bool]) -> bool:
-    """Whether a template that matches may speak for a URI: `{+anything}` must not take what is another server's."""
+def _may_claim(layout: Layout, template: Template, server: str, uri: str, admits: Callable[[str], bool]) -> bool:
+    """Whether a template that matches may speak for a URI: with an open host, not for an earlier server's."""
     origin = origin_of(uri)
-    if template.origin == origin:
-        return True
-    # With a fixed scheme it must not have an earlier server's authority; without one, nobody else's anything.
-    others = layout.owners_before(entry.server_name, origin) if template.scheme else layout.keepers()
-    return not any(admits(other) for other in others if other != entry.server_name)
+    return template.origin == origin or not any(map(admits, layout.owners_before(server, origin)))
 
 
 def _everybody(_: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pegboard import exactjson
-from pegboard.catalog.template import MAX_TEMPLATES, Template, origin_of, scheme_of
+from pegboard.catalog.template import MAX_TEMPLATES, Template, Uri, origin_of, scheme_of
 from pegboard.log import logger
 from pegboard.names import compose, expose
 
@@ -110,6 +110,16 @@ class Stock:
     def has_resources(self) -> bool:
         """Whether it has any resources or templates."""
         return bool(self.resources or self.templates)
+
+    def describes(self, uri: Uri) -> Generator[None, None, bool]:
+        """Whether a URI is one of its resources or fits one of its templates, but for those without a scheme."""
+        if uri.text in self.resources:
+            return True
+        for template, _ in self.patterns:
+            yield
+            if template.scheme and template.matches(uri):
+                return True
+        return False
 
     @property
     def schemes(self) -> set[str]:

@@ -323,15 +323,19 @@ class Relay:
             await self._discovery.meet_unseen(limit)
             await self._discovery.meet_others(limit)
             found = await Pace().outcome(self._library.find_owner(uri, admits, caller.kin))
-            found = found or self._only_keeper(uri, caller.filter)
+            found = found or await self._only_keeper(uri, caller)
         if found is None:
             raise RpcError(_not_found(caller), f"Resource not found: {uri}", {"uri": uri})
         return self._server(found[0]), found[1]
 
-    def _only_keeper(self, uri: str, wanted: Filter) -> tuple[str, str] | None:
-        """Where just one server has resources, an unlisted one can only be its own; it is the judge of that."""
-        keepers = [name for name in self._seen(wanted) if "resources" in self._discovery.capabilities.get(name, {})]
-        return (keepers[0], uri) if len(keepers) == 1 else None
+    async def _only_keeper(self, uri: str, caller: Caller) -> tuple[str, str] | None:
+        """Where just one server in sight has resources, what nobody else is known to have can only be its own; it is
+        the judge of that."""
+        capabilities = self._discovery.capabilities
+        keepers = [name for name in self._seen(caller.filter) if "resources" in capabilities.get(name, {})]
+        if len(keepers) != 1 or await Pace().outcome(self._library.may_be_others(uri, keepers[0], caller.kin)):
+            return None
+        return keepers[0], uri
 
     async def _meet(self, servers: list[Server], wanted: Filter) -> None:
         """Servers that were never asked may have what is asked for."""
