@@ -90,19 +90,28 @@ def _up_to(tests: Sequence[str], known: CoverageMap, seconds: float) -> Iterator
 def _judge(
     tree: Tree, name: str, file: str, source: str, runs: Sequence[tuple[Sequence[str], float]], *, confirm: bool
 ) -> Verdict:
-    """Run tests on the changed file until one notices, and make sure that it does not fail in any case."""
-    started = time.monotonic()
-    by = None
-    tree.write(file, source)
-    try:
-        for tests, limit in runs:
-            if (by := _first_failure(tree, tests, limit)) is not None:
-                break
-    finally:
-        tree.restore()
-    if by is not None and confirm and "::" in by and not _passes(tree, by):
-        return Verdict(name, noticed=False, by=f"{by} fails without it, too", seconds=time.monotonic() - started)
+    """Run tests on the changed file until one notices that does not fail in any case."""
+    started, by = time.monotonic(), None
+    for tests, limit in runs:
+        by = _noticed_by(tree, file, source, tests, limit, confirm=confirm)
+        if by is not None:
+            break
     return Verdict(name, noticed=by is not None, by=by or "nothing", seconds=time.monotonic() - started)
+
+
+def _noticed_by(tree: Tree, file: str, source: str, tests: Sequence[str], limit: float, *, confirm: bool) -> str | None:
+    left = list(tests)
+    while left:
+        tree.write(file, source)
+        try:
+            by = _first_failure(tree, left, limit)
+        finally:
+            tree.restore()
+        if by is None or not confirm or by not in left or _passes(tree, by):
+            return by
+        # It fails without the fault, too: the others are asked.
+        left.remove(by)
+    return None
 
 
 def _passes(tree: Tree, test: str) -> bool:
