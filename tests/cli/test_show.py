@@ -10,7 +10,7 @@ from rich.text import Text
 
 from pegboard.cli import chats, look
 from pegboard.cli.common import finish
-from pegboard.cli.show import highlighted, verbatim
+from pegboard.cli.show import Rows, highlighted, verbatim
 from pegboard.terminal import plain, plain_data
 
 
@@ -32,6 +32,22 @@ def test_marks_are_shown_as_a_style_and_nothing_else_is(excerpt: str, shown: str
     text = highlighted(excerpt, "bold")
     assert text.plain == shown
     assert [text.plain[span.start : span.end] for span in text.spans if span.style == "bold"] == marked
+
+
+def test_the_first_column_is_never_cut_and_others_are(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name goes on in the next line; what else is too long ends with an ellipsis."""
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    rows = Rows("name", "value")
+    rows.add("n" * 60, "v" * 60)
+    rows.show()
+    shown = capsys.readouterr().out
+    assert shown.count("n") - shown.count("name") == 60
+    assert "…" in shown
+    assert shown.count("v") - shown.count("value") < 60
 
 
 def test_a_text_is_no_markup() -> None:

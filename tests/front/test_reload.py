@@ -29,6 +29,21 @@ async def test_a_changed_file_is_taken_over_without_dropping_clients(tmp_path: P
         assert await client.text("one__pid") == pid
 
 
+async def test_a_file_that_was_not_there_at_the_start_is_taken_over(tmp_path: Path) -> None:
+    """The usual place may be empty for now."""
+    path = tmp_path / "pegboard.json"
+    async with Board(read_settings(None, {"PEGBOARD_STORAGE": f"sqlite:{tmp_path / 'own.db'}"})) as board:
+        config = ConfigFile(board, path)
+        assert await config.reload()
+        assert not board.servers
+        write_config(path, {"one": toy()})
+        assert await config.reload()
+        assert list(board.servers) == ["one"]
+        path.unlink()
+        assert not await config.reload()
+        assert list(board.servers) == ["one"]
+
+
 async def test_treatment_changes_without_a_new_connection(tmp_path: Path) -> None:
     """Another time limit or filter applies at once, and the process stays."""
     async with open_gateway(tmp_path, {"one": toy()}) as gateway, http_client(gateway.mcp) as client:
