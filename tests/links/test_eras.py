@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
 
-from pegboard.protocol.eras import SERVER_INFO_KEY, forwarded_params, modern_params, result_for
+from pegboard.protocol.eras import (
+    SERVER_INFO_KEY,
+    UNSUPPORTED_VERSION,
+    forwarded_params,
+    modern_params,
+    result_for,
+)
+from pegboard.servers import greeting
+from pegboard.servers.link import RpcError
 
 INFO = {"name": "pegboard", "version": "9"}
 
@@ -79,3 +88,21 @@ def test_hints_for_caching_are_filled_in_only_where_they_are_missing() -> None:
     assert result_for("modern", {"ttlMs": 9}, server_info=INFO, cacheable=hints)["ttlMs"] == 9
     assert result_for("modern", {}, server_info=INFO, cacheable=hints)["cacheScope"] == "private"
     assert "ttlMs" not in result_for("handshake", {}, server_info=INFO, cacheable=hints)
+
+
+@pytest.mark.parametrize(
+    ("code", "supported", "ends"),
+    [
+        (UNSUPPORTED_VERSION, ["2099-01-01"], True),
+        (UNSUPPORTED_VERSION, ["2099-01-01", "2025-06-18"], False),
+        (UNSUPPORTED_VERSION, [], False),
+        (UNSUPPORTED_VERSION, "2099-01-01", False),
+        (-32601, ["2099-01-01"], False),
+    ],
+)
+def test_a_server_whose_versions_are_all_unknown_is_not_asked_in_the_old_way(
+    code: int, supported: object, ends: bool
+) -> None:
+    """One that names a version of the handshake era, or none at all, is."""
+    with pytest.raises(RpcError) if ends else contextlib.nullcontext():
+        greeting._refuse_disjoint(RpcError(code, "not like this", {"supported": supported}))
