@@ -348,6 +348,23 @@ async def test_a_file_of_a_time_that_nothing_can_keep_hides_no_other(chats: Chat
     assert await texts(chats, "far") == ["second"]
 
 
+async def test_of_a_chat_that_grows_only_what_is_new_is_indexed(
+    chats: Chats, home: Home, now: Now, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was asked before stays in the index as it is."""
+    path = home.chat("one", session("first", "second"))
+    assert (await chats.search("second")).total == 1
+    indexed: list[int] = []
+    put_words = ChatTable.put_words
+    monkeypatch.setattr(
+        ChatTable, "put_words", lambda self, number, *rest: indexed.append(number) or put_words(self, number, *rest)
+    )
+    write(path, json.dumps(session("first", "second", "third")).encode())
+    now.later()
+    assert (await chats.search("third")).total == 1
+    assert len(indexed) == 1
+
+
 async def test_what_cannot_be_kept_hides_no_other(
     chats: Chats, home: Home, now: Now, monkeypatch: pytest.MonkeyPatch
 ) -> None:
