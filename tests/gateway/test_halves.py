@@ -14,6 +14,7 @@ import pytest
 from harness import Gateway, RawClient, http_client, open_gateway, stdio_client, toy, write_config
 from pegboard.exactjson import dump, exact, well_formed
 from pegboard.servers.link import RpcError
+from servers.halves import LARGE
 
 pytestmark = pytest.mark.anyio
 
@@ -116,6 +117,38 @@ async def test_a_link_of_a_server_is_carried(tmp_path: Path, version: str, over:
     async with a_client(tmp_path, over, version) as client:
         (link,) = (await client.call("h__link"))["content"]
         assert dump(link["uri"]) == rb'"pegboard://h/pegboard://z/\ud83d"'
+
+
+@pytest.mark.both_ways
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_large_answer_is_carried(tmp_path: Path, version: str) -> None:
+    """Its size is judged as that of any other answer."""
+    async with a_client(tmp_path, "http", version) as client:
+        for meta in ({}, {"_meta": {"progressToken": 1}}):
+            result = await client.request("tools/call", {"name": "h__large", **meta})
+            assert (result.get("isError"), len(result["content"][0]["text"])) == (None, LARGE + 1)
+
+
+async def test_a_large_error_is_not_read_because_of_it(tmp_path: Path) -> None:
+    """An error is a sentence."""
+    async with a_client(tmp_path, "http", "2025-11-25") as client:
+        result = await client.call("h__large_error")
+        assert "the limit is" in result["content"][0]["text"]
+
+
+@pytest.mark.both_ways
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_tools_title_and_description_are_carried(tmp_path: Path, version: str) -> None:
+    """The tool is listed, found, described and called; one whose name is not valid Unicode is left out."""
+    async with a_client(tmp_path, "http", version) as client:
+        listed = await client.listed("tools")
+        shown = [dump(listed["h__titled"][key]) for key in ("title", "description")]
+        assert shown == [rb'"cut \ud83d"', rb'"emoji \ud83d"']
+        assert not any("named" in name for name in listed)
+        found = json.loads(await client.text("tool_find", {"query": "emoji"}))
+        assert [(hit["name"], hit["description"]) for hit in found["data"]["tools"]] == [("h__titled", "emoji \ufffd")]
+        assert "emoji" in await client.text("tool_describe", {"name": "h__titled"})
+        assert (await client.call("h__titled"))["content"] == []
 
 
 async def test_instructions_of_a_server_keep_no_client_out(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """An MCP server over stdio that writes half of a surrogate pair wherever it says something, as JavaScript does when it
-cuts an emoji. `fail` answers with an error, `link` with links, `large` with more than a mebibyte."""
+cuts an emoji. `fail` answers with an error, `link` with links, `large` with more than a mebibyte,
+`large_error` with an error of that size."""
 
 from __future__ import annotations
 
@@ -9,7 +10,10 @@ import sys
 HALF = r"\ud83d"
 ERROR = f'{{"code":-32000,"message":"cut {HALF}","data":{{"x":"{HALF}","n":1e400}}}}'
 LARGE = 1_500_000
-_TOOLS = ",".join(f'{{"name":"{name}","inputSchema":{{"type":"object"}}}}' for name in ("fail", "large", "link"))
+LARGE_ERROR = f'{{"code":1,"message":"{HALF}{"x" * LARGE}"}}'
+_TOOLS = ",".join(
+    f'{{"name":"{name}","inputSchema":{{"type":"object"}}}}' for name in ("fail", "large", "large_error", "link")
+)
 RESULTS = {
     "initialize": '{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{},"resources":{}},'
     f'"serverInfo":{{"name":"halves {HALF}","version":"1"}},"instructions":"cut {HALF}"}}',
@@ -37,7 +41,8 @@ def main() -> None:
             continue
         is_call = message["method"] == "tools/call"
         result = CALLS.get(message["params"]["name"]) if is_call else RESULTS.get(message["method"])
-        outcome = f'"error":{ERROR}' if result is None else f'"result":{result}'
+        error = LARGE_ERROR if '"large_error"' in line else ERROR
+        outcome = f'"error":{error}' if result is None else f'"result":{result}'
         print(f'{{"jsonrpc":"2.0","id":{json.dumps(message["id"])},{outcome}}}', flush=True)
 
 

@@ -8,6 +8,8 @@ from typing import Any, cast
 
 import jsonschema_rs
 
+from pegboard import exactjson
+
 # The whole address must be one of these: any other is one the validator would go and fetch.
 _DRAFTS = frozenset({"draft/2020-12", "draft/2019-09", "draft-07", "draft-06", "draft-04"})
 _DIALECT = re.compile(r"https?://json-schema\.org/([a-z0-9/-]+)/schema#?")
@@ -23,6 +25,8 @@ def tool_problem(tool: object) -> str | None:
         return "it has no name"
     if len(name) > 1024:
         return "its name is longer than 1,024 characters"
+    if not exactjson.is_well_formed(name):
+        return "its name is not valid Unicode: half of a surrogate pair"
     if "inputSchema" not in tool:
         return "it has no inputSchema"
     return (
@@ -66,6 +70,9 @@ def _shape_problem(tool: dict[str, Any]) -> str | None:
     try:
         Tool.model_validate(tool, by_name=False, strict=True)
     except ValidationError as exc:
+        if not exactjson.is_well_formed(tool):
+            # The SDK takes no half of a surrogate pair, which is carried in titles and descriptions.
+            return _shape_problem(exactjson.well_formed(tool))
         error = exc.errors(include_url=False, include_input=False)[0]
         return f"{'.'.join(str(step) for step in error['loc'])}: {error['msg']}"
     return None

@@ -43,6 +43,7 @@ INTERNAL_ERROR, INVALID_REQUEST = -32603, -32600
 
 _ID_FIRST = re.compile(rb'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*"?(\d+)')
 _ID_LAST = re.compile(rb'"id"\s*:\s*"?(\d+)"?\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*$')
+_RESULT = re.compile(rb'^\s*\{(?:\s*"(?:jsonrpc|id)"\s*:\s*"?[\d.]+"?\s*,)*\s*"result"\s*:')
 
 
 class RpcError(Exception):
@@ -365,6 +366,9 @@ class Link:
     def _refuse_unread(self, text: bytes) -> Generator[None, None, bool]:
         """Refuse a long message that nobody waits for, before it is made into objects: that takes long."""
         opened = envelope.envelope(text)
+        if opened is None and self._is_awaited(text):
+            # It has half of a surrogate pair, which only our own parser reads, or it is no JSON.
+            return False
         if opened is not None and opened.is_result:
             if opened.number is None or self.waits_for(opened.number):
                 return False
@@ -403,19 +407,27 @@ class Link:
 
     def refuse_large(self, text: bytes) -> bool:
         """Fail the request that an answer is too large for, without opening it."""
-        match = _ID_FIRST.search(text[:4096]) or _ID_LAST.search(text[-4096:])
-        pending = self._pending.get(int(match.group(1))) if match else None
+        pending = self._pending_of(text[:4096], text[-4096:])
         if pending is None or pending.most is None or len(text) <= pending.most:
             return False
         _fail(pending, AnswerTooLarge(self.label))
         return True
 
+    def _is_awaited(self, text: bytes) -> bool:
+        """Whether a text that was not opened seems to be the result of an open request."""
+        pending = self._pending_of(text[:4096], text[-4096:]) if _RESULT.match(text[:4096]) else None
+        return pending is not None and not pending.future.done()
+
+    def _pending_of(self, head: bytes, tail: bytes) -> Pending | None:
+        """The request that a text answers, as far as its beginning or its end shows it."""
+        match = _ID_FIRST.search(head) or _ID_LAST.search(tail)
+        return self._pending.get(int(match.group(1))) if match else None
+
     def garbled(self, head: bytes, tail: bytes, reason: str) -> None:
         """Something came that cannot be read; if it shows which request it answers, that one fails."""
         if not self._has_heard and self.unreadable is None:
             self.unreadable = self.excerpt(head.decode("utf-8", "replace").strip())[:100] or None
-        match = _ID_FIRST.search(head) or _ID_LAST.search(tail)
-        pending = self._pending.get(int(match.group(1))) if match else None
+        pending = self._pending_of(head, tail)
         if self._complaints.take():
             left_out = self._complaints.take_refused()
             more = {"leftOut": left_out} if left_out else {}
