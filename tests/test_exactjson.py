@@ -25,6 +25,7 @@ from pegboard.exactjson import (
     as_list,
     as_object,
     dump,
+    is_same,
     is_too_deep,
     is_well_formed,
     parse,
@@ -47,6 +48,8 @@ keys = st.text(alphabet=st.characters(exclude_categories=["Cs"]))
 values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4), max_leaves=25
 )
+
+LONG = "0.1000000000000000055511151231257827"
 
 
 def exact(value: Any) -> str:
@@ -449,3 +452,32 @@ def test_a_text_read_in_steps_is_read_as_at_once(value: list[Any], portion: int)
         patch.setattr("pegboard.exactjson._PORTION", portion)
         value = asyncio.run(Pace().outcome(parse_in_steps(text)))
     assert dump(value) == dump(parse(text))
+
+
+def test_a_negative_zero_stays_one() -> None:
+    """A whole number in JSON that Python's integers do not have; other readers get a zero."""
+    text = b'{"a":-0,"b":[-0, -0.0,0,-0e1],"c":"-0","d":"2026-01-05"}'
+    written = b'{"a":-0,"b":[-0,-0.0,0,-0e1],"c":"-0","d":"2026-01-05"}'
+    assert dump(parse(text)) == written
+    readable, value = approximation(text)
+    assert json.loads(readable)["a"] == 0
+    assert b"-0," not in readable
+    assert dump(value) == written
+    assert dump(parse(b"-0")) == b"-0"
+    long = b"[" + b" " * 300_000 + b"-0" + b" " * 300_000 + b"]"
+    assert dump(asyncio.run(Pace().outcome(parse_in_steps(long)))) == b"[-0]"
+    assert approximation(b'{"a":"x-01"}') == (b'{"a":"x-01"}', None)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("1", "true"), ("1", "1.0"), ("0", "false"), ("0", "-0"), ("0.0", "-0.0"), ("1e400", "1e500"), ("0.1", LONG)],
+)
+def test_what_is_written_differently_is_not_the_same(one: str, other: str) -> None:
+    """Though it is equal in Python, however deep it stands; the order of members does not matter."""
+    for shape in ("%s", "[2,%s]", '{"a":{"b":[%s]},"c":null}'):
+        before, after = parse(shape % one), parse(shape % other)
+        assert before == after or one == "1e400"
+        assert not is_same(before, after)
+        assert is_same(before, parse(shape % one))
+    assert is_same(parse(f'{{"a":1,"b":[{LONG}]}}'), parse(f'{{"b":[{LONG}],"a":1}}'))

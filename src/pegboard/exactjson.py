@@ -29,7 +29,9 @@ _NO_CONSTANTS = "NaN and Infinity are not JSON"
 _NO_TEXT = "it is not valid Unicode: half of a surrogate pair"
 # Numbers that a float may not hold: many digits, or an exponent. Most are held all the same.
 _LONG_NUMBER = re.compile(rb"[0-9](?:[eE][-+0-9]|[0-9.]{16})")
-# So many bytes it looks at.
+# A whole number that is none in Python.
+_NEGATIVE_ZERO = re.compile(rb"-0(?![.0-9eE])")
+# So many bytes they look at.
 _LONGEST_LOOK = 17
 _PORTION = 256 * 1024
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -37,6 +39,7 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
 _AS_LISTS = bytes.maketrans(b"{}", b"[]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_FLOAT = sys.float_info.max
+_MINUS_ZERO = "-0"
 # No text has more placeholders than this has digits for.
 _MAX_DIGITS = 9
 
@@ -105,7 +108,7 @@ def _serializer(write: Callable[[Any], object]) -> SchemaSerializer:
 def _write_number(number: Number) -> object:
     placeholders = _placeholders.get()
     if placeholders is None:
-        return max(-_MAX_FLOAT, min(float(number), _MAX_FLOAT))
+        return max(-_MAX_FLOAT, min(float(number), _MAX_FLOAT)) if number.digits != _MINUS_ZERO else 0
     return placeholders.add(number.digits.encode())
 
 
@@ -147,7 +150,7 @@ def parse(text: bytes | str) -> Any:
         value = from_json(data, allow_inf_nan=False)
     except ValueError as exc:
         return _parse_slowly(data, exc)
-    return value if _LONG_NUMBER.search(data) is None else _parse_slowly(data, None)
+    return _parse_slowly(data, None) if _has_odd_number(data) else value
 
 
 def parse_in_steps(data: bytes) -> Generator[None, None, Any]:
@@ -156,7 +159,7 @@ def parse_in_steps(data: bytes) -> Generator[None, None, Any]:
         return parse(data)
     odd = False
     for start in range(0, len(data), _PORTION):
-        if _LONG_NUMBER.search(data, start, start + _PORTION + _LONGEST_LOOK) is not None:
+        if _has_odd_number(data, start, start + _PORTION + _LONGEST_LOOK):
             odd = True
             break
         yield
@@ -280,6 +283,12 @@ def as_floats(value: Any) -> Any:
     return [as_floats(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two values would be written alike, but for the order of members: for Python 1, 1.0 and true are equal,
+    and so are numbers that a float cannot tell apart."""
+    return one is other or (one == other and _is_written_alike(one, other))
+
+
 def is_well_formed(value: Any) -> bool:
     """Whether no text in a value holds half of a surrogate pair."""
     if isinstance(value, str):
@@ -293,7 +302,7 @@ def is_well_formed(value: Any) -> bool:
 def approximation(text: bytes) -> tuple[bytes, Any]:
     """A JSON text that every parser can read, with the nearest float for each `Number` and U+FFFD in each `Text`, and
     the exact value of the given one; mostly that text can be read as it is, and there is no value."""
-    odd = _LONG_NUMBER.search(text) or _SURROGATE_ESCAPE.search(text) or b"NaN" in text or b"Infinity" in text
+    odd = _has_odd_number(text) or _SURROGATE_ESCAPE.search(text) or b"NaN" in text or b"Infinity" in text
     if not odd:
         return text, None
     value = parse(text)
@@ -310,6 +319,13 @@ def write_exactly(write: Callable[[], bytes]) -> bytes:
     with placeholders.held():
         text = write()
     return placeholders.fill(text)
+
+
+def _has_odd_number(data: bytes, start: int = 0, end: int = sys.maxsize) -> bool:
+    """Whether a number is here that the fast parser may change."""
+    if _LONG_NUMBER.search(data, start, end) is not None:
+        return True
+    return data.find(b"-0", start, end) >= 0 and _NEGATIVE_ZERO.search(data, start, end) is not None
 
 
 def _parse_slowly(data: bytes, exc: ValueError | None) -> Any:
@@ -364,6 +380,8 @@ def _number(digits: str) -> float:
 
 
 def _integer(digits: str) -> int | Number:
+    if digits == _MINUS_ZERO:
+        return Number(digits)
     try:
         return int(digits)
     except ValueError:
@@ -381,6 +399,22 @@ def _refuse_constants(text: bytes) -> None:
         json.loads(text, parse_float=len, parse_int=len, parse_constant=_refuse)
     except RecursionError:
         raise TooDeep from None
+
+
+def _is_written_alike(one: Any, other: Any) -> bool:
+    """The same for what is equal, so that it has the same members."""
+    if isinstance(one, dict):
+        members = cast("dict[Any, Any]", other)
+        return all(_is_written_alike(item, members[key]) for key, item in cast("dict[Any, Any]", one).items())
+    if isinstance(one, list):
+        return all(map(_is_written_alike, cast("list[Any]", one), cast("list[Any]", other)))
+    if type(one) is not type(other):
+        return False
+    return _digits(one) == _digits(other) if isinstance(one, float) else True
+
+
+def _digits(number: float) -> str:
+    return number.digits if isinstance(number, Number) else repr(number)
 
 
 def _keep_surrogates(value: Any) -> Any:

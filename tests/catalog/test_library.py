@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 from pegboard import pace
 from pegboard.catalog import library as module
 from pegboard.catalog.library import ALIAS, Library, Offer, alias_of
+from pegboard.exactjson import dump, parse
 
 pytestmark = pytest.mark.anyio
 T = TypeVar("T")
@@ -627,6 +628,19 @@ def test_every_change_is_counted_and_told_and_nothing_else() -> None:
     remove(built, "git")
     remove(built, "git")
     assert seen == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("before", "after"), [("1", "true"), ("1e400", "1e500"), ("0", "-0"), ("1", "1.0")])
+def test_a_change_that_python_takes_for_none_is_one(before: str, after: str) -> None:
+    """What counts is how a value is written; the order of its members does not."""
+    seen: list[int] = []
+    built = Library(on_change=lambda: seen.append(built.generation))
+    others = [resource("x://2")]
+    put(built, "git", Offer(resources=[resource("x://1", size=parse(before)), *others]))
+    put(built, "git", Offer(resources=[resource("x://1", size=parse(after)), *others]))
+    assert dump(built.resources.entries["x://1"].definition["size"]).decode() == after
+    put(built, "git", Offer(resources=[dict(reversed(resource("x://1", size=parse(after)).items())), *others]))
+    assert seen == [1, 2]
 
 
 def test_what_a_server_offered_last_is_known() -> None:

@@ -174,6 +174,15 @@ def test_a_bare_name_that_begins_with_another_server_is_a_conflict() -> None:
     assert "one of server good's" in known.rejected["good__secret"]
 
 
+@pytest.mark.parametrize(("before", "after"), [(1, True), (0, False), (1, 1.0)])
+def test_a_change_that_python_takes_for_none_is_one(before: Any, after: Any) -> None:
+    """A definition is listed as it was sent last."""
+    registry = ToolRegistry()
+    for value in (before, after):
+        registry.register_mcp_tools("git", [tool("a", _meta={"x": value})])
+        assert repr(only(registry).definition["_meta"]["x"]) == repr(value)
+
+
 def test_a_tool_that_stays_the_same_is_not_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a long list in which one tool changed, that one is looked at."""
     judged: list[str] = []

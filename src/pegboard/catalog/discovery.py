@@ -515,7 +515,7 @@ async def _are_equal(before: list[Any], after: list[Any]) -> bool:
     """Whether two lists, of any length, hold the same."""
     pace = Pace()
     for one, other in zip(before, after, strict=False):
-        if one != other:
+        if not exactjson.is_same(one, other):
             return False
         if pace.is_over:
             await pace.rest()

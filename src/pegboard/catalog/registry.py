@@ -269,7 +269,7 @@ class ToolRegistry:
         for raw in known.raw:
             label = _own_name(raw)
             kept = made_of.get(label)
-            kept = kept if kept is not None and kept[0] == raw else None
+            kept = kept if kept is not None and exactjson.is_same(kept[0], raw) else None
             if kept is None and (problem := tool_problem(raw)):
                 known.rejected[label[:200]] = problem
             elif label in self._static:

@@ -55,7 +55,7 @@ class Offer:
             return False
         for before, after in kinds:
             for one, another in zip(before, after, strict=True):
-                if one != another:
+                if not exactjson.is_same(one, another):
                     return False
                 yield
         return True
@@ -146,7 +146,7 @@ class Stock:
             self._leave_out("catalog.entry.invalid", reason=f"its {key} is not valid Unicode: half of a surrogate pair")
             return None
         kept = known.get((key, own))
-        if kept is not None and kept[0] == raw:
+        if kept is not None and exactjson.is_same(kept[0], raw):
             return kept[1]
         name = self._name(own) if key == "name" else own
         if key != "name" and own.startswith(ALIAS):
