@@ -24,6 +24,7 @@ from harness import (
     toy,
     write_config,
 )
+from pegboard.exactjson import parse
 from pegboard.servers.link import RpcError
 from servers.toy import RICH_RESULT, Settings
 from servers.toy_http import Manners, http_toy
@@ -289,6 +290,15 @@ async def test_the_servers_own_name_and_marked_arguments_stand_in_the_headers(tm
             assert (sent["mcp-method"], sent["mcp-name"]) == ("tools/call", "marked")
             assert sent["mcp-param-region"] == "=?base64?c8O8ZA==?="
             assert sent["mcp-param-n"] == "7"
+            listening.headers.clear()
+            with contextlib.suppress(RpcError):
+                await client.call("one__marked", parse('{"where":{"n":1e2}}'))
+            assert listening.headers[0]["mcp-param-n"] == "100"
+            listening.headers.clear()
+            refused = await client.call("one__marked", parse(r'{"region":"x\ud83d"}'))
+            assert "TOOL_INVALID_INPUT" in refused["content"][0]["text"]
+            assert "region: no HTTP header can have half of a surrogate pair" in refused["content"][0]["text"]
+            assert not listening.headers
 
 
 async def test_a_state_of_ones_own_with_instance_session(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ async def test_instructions_of_a_server_keep_no_client_out(tmp_path: Path) -> No
             for version in ("2025-03-26", *VERSIONS):
                 async with http_client(gateway.mcp, version) as client:
                     assert "h: cut \ufffd" in client.greeting["instructions"]
-    async with stdio_client(gateway.config) as client:
+    async with stdio_client(tmp_path / "pegboard.json") as client:
         assert "h: cut \ufffd" in client.greeting["instructions"]
 
 

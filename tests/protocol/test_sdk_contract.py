@@ -37,8 +37,10 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, jsonrpc_message_adapter
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS, is_version_at_least
 
+from pegboard.exactjson import parse
 from pegboard.protocol import eras, gateway
 from pegboard.protocol.headers import parameter_headers, request_headers
+from pegboard.result import ToolFailure
 
 pytestmark = pytest.mark.anyio
 
@@ -46,6 +48,14 @@ ROOT = Path(__file__).parent.parent.parent
 SOURCE = ROOT / "src" / "pegboard"
 LIMIT = 30.0
 BIG = 2**70
+MARKED: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "region": {"type": "string", "x-mcp-header": "Region"},
+        "deep": {"type": "object", "properties": {"n": {"type": "integer", "x-mcp-header": "N"}}},
+        "plain": {"type": "string"},
+    },
+}
 GATEWAY, SESSIONS, HEADERS = "protocol/gateway.py", "protocol/sessions.py", "protocol/headers.py"
 
 # Every private name of the SDK that is used, by file. Add to it only with a test of its behaviour below.
@@ -558,14 +568,7 @@ def test_the_headers_of_the_modern_era_follow_the_sdks_rules() -> None:
         assert written.isascii(), HEADERS
         assert inbound.decode_header_value(written) == name, HEADERS
         assert request_headers("2026-07-28", "tools/call", {"name": name})["mcp-name"] == written
-    schema = {
-        "type": "object",
-        "properties": {
-            "region": {"type": "string", "x-mcp-header": "Region"},
-            "deep": {"type": "object", "properties": {"n": {"type": "integer", "x-mcp-header": "N"}}},
-            "plain": {"type": "string"},
-        },
-    }
+    schema = MARKED
     assert inbound.x_mcp_header_map(schema) == {("region",): "Region", ("deep", "n"): "N"}, HEADERS
     assert parameter_headers(schema, {"region": "ä", "deep": {"n": 7}, "plain": "x"}) == {
         "Mcp-Param-Region": inbound.encode_header_value("ä"),
@@ -590,6 +593,42 @@ def test_a_schema_with_a_header_that_cannot_be_one_gives_none(wrong: dict[str, A
     assert parameter_headers({"type": "object", "properties": {"region": good}}, arguments) != {}
     schema = {"type": "object", "properties": {"region": good, "bad": wrong}}
     assert parameter_headers(schema, arguments) == {}, HEADERS
+
+
+@pytest.mark.parametrize(
+    ("value", "header"),
+    [
+        ("7", "7"),
+        ("-0", "-0"),
+        ("1e2", "100"),
+        ("1E+22", "10000000000000000000000"),
+        ("1e400", "1" + "0" * 400),
+        ("-25e-1", "-2.5"),
+        ("0.1000000000000000055511151231257827", "0.1000000000000000055511151231257827"),
+        ("7" * 5000, "7" * 5000),
+        ("100.0", "100.0"),
+        ("true", "true"),
+    ],
+)
+def test_a_number_in_a_header_is_the_one_in_the_body(value: str, header: str) -> None:
+    """With every digit, and without an exponent, as servers compare it."""
+    assert parameter_headers(MARKED, parse(f'{{"deep":{{"n":{value}}}}}')) == {"Mcp-Param-N": header}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (r'{"region":"x\ud83d"}', "region"),
+        ('{"deep":{"n":1e401}}', "deep.n"),
+        ('{"deep":{"n":1e99999999999999999999}}', "deep.n"),
+    ],
+)
+def test_a_value_that_no_header_can_have_is_refused(arguments: str, name: str) -> None:
+    """By the name of the argument, before anything is sent; so is the name of what is asked for."""
+    with pytest.raises(ToolFailure, match=f"^{name}: "):
+        parameter_headers(MARKED, parse(arguments))
+    with pytest.raises(ToolFailure, match=r"^uri: no HTTP header"):
+        request_headers("2026-07-28", "resources/read", {"uri": "x\ud83d"})
 
 
 # The sessions' inner parts (sessions.py)
