@@ -122,7 +122,7 @@ class Library:
     def _giver(self, uri: str, scope: str) -> str | None:
         """The first server that gave this link to whoever is in this scope, as long as it is there."""
         giver = self._learned.get(scope, uri)
-        return giver if giver in self._order() else None
+        return giver if giver is not None and giver in self._order() else None
 
     def _find_claim(self, uri: str, admits: Callable[[str], bool]) -> Generator[None, None, tuple[str, str] | None]:
         """Who has said by itself that a resource is its own."""
