@@ -408,6 +408,56 @@ def test_an_aliased_resource_is_found_by_its_own_uri_where_nobody_else_has_it() 
     assert linked(built, "db", uri) == alias_of("db", uri)
 
 
+@pytest.mark.parametrize(
+    ("earlier", "later"), [("notes://Host/a", "notes://host/a"), ("notes://host/a", "NOTES://Host/a")]
+)
+def test_the_case_of_scheme_and_host_makes_no_other_owner(earlier: str, later: str) -> None:
+    """Whoever has a resource, a template or a link first has it in every case; what is behind the host is exact."""
+    alias = alias_of("docs", later)
+    built = library(git=Offer(resources=[resource(earlier)]), docs=Offer(resources=[resource(later)]))
+    assert list(built.resources.entries) == [earlier, alias]
+    assert [owner(built, uri) for uri in (earlier, later, alias)] == [("git", earlier), ("git", later), ("docs", later)]
+    assert owner(built, "notes://host/A") is None
+    built = library(
+        git=Offer(templates=[template(earlier.replace("/a", "/{x}"))]),
+        docs=Offer(templates=[template(later.replace("/a", "/{y}"))], resources=[resource(later)]),
+    )
+    assert list(built.resources.entries) == [alias]
+    assert list(built.templates.entries)[1].startswith("pegboard://docs/")
+    for uri in (earlier, later, "Notes://HOST/b"):
+        assert owner(built, uri) == ("git", uri)
+        assert linked(built, "docs", uri) == alias_of("docs", uri)
+    built = library()
+    assert (linked(built, "git", earlier), linked(built, "docs", later)) == (earlier, alias)
+    assert owner(built, later) == ("git", later)
+
+
+def test_two_resources_of_one_server_may_differ_in_the_case_of_the_host() -> None:
+    """There the name of a host may stand for something else: each is read as it is asked for."""
+    listed = ["notes://Ada", "notes://ada", "notes://Bob"]
+    built = library(git=Offer(resources=[resource(uri) for uri in listed]))
+    assert list(built.resources.entries) == listed
+    for uri in (*listed, "notes://ADA", "notes://bob"):
+        assert owner(built, uri) == ("git", uri)
+
+
+def test_a_host_that_a_client_writes_in_lower_case_is_found() -> None:
+    """As clients do with addresses of the web: the server is asked for what it lists."""
+    built = library(git=Offer(resources=[resource("HTTP://Example.com/Page")]))
+    assert owner(built, "http://example.com/Page") == ("git", "HTTP://Example.com/Page")
+    assert owner(built, "http://example.com/page") is None
+
+
+def test_an_alias_is_one_in_every_case() -> None:
+    """Of the scheme and of the server."""
+    built = library(git=Offer(resources=[resource("PEGBOARD://docs/x://1")]), docs=Offer(resources=[resource("x://1")]))
+    assert list(built.resources.entries) == ["pegboard://git/PEGBOARD://docs/x://1", "x://1"]
+    for uri in ("Pegboard://Docs/x://1", "PEGBOARD://docs/x://1"):
+        assert owner(built, uri) == ("docs", "x://1")
+        assert linked(built, "git", uri) == alias_of("git", uri)
+        assert finish(built.may_be_others(uri, "docs"))
+
+
 def test_a_uri_that_fits_nothing_has_no_owner() -> None:
     """Nobody can say whose it is."""
     assert owner(library(git=Offer(templates=[template("x://{a}")])), "y://1") is None

@@ -37,6 +37,15 @@ def test_a_beginning_counts_as_it_stands_and_encoded() -> None:
     assert likely(found, "x://my docs/1") == likely(found, "x://my%20docs/1") == ["x://my docs/{a}"]
 
 
+def test_the_case_of_scheme_and_host_makes_no_difference() -> None:
+    """Each template once, in the order in which they are asked."""
+    found = patterns("x://Host/{a}")
+    found.add((Template.of(text), text) for text in ("X://host/{b}", "x://host/A{c}"))
+    for uri in ("x://Host/A1", "x://host/A1", "X://HOST/A1"):
+        assert likely(found, uri) == ["x://Host/{a}", "x://host/A{c}", "X://host/{b}"]
+    assert likely(found, "x://host/a1") == ["x://Host/{a}", "X://host/{b}"]
+
+
 def test_a_uri_of_many_kilobytes_is_compared_with_nothing() -> None:
     """Beyond four of them nobody means a template."""
     assert likely(patterns("{+a}"), "x" * 4096) == ["{+a}"]

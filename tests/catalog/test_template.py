@@ -125,6 +125,10 @@ def test_the_examples_of_the_rfc_match(template: str, uri: str) -> None:
         ("x://unclosed{brace", "x://unclosed{brace"),
         ("x://{}", "x://anything"),
         ("", ""),
+        # Scheme and host in any case, and in the case that the template has.
+        ("file:///{name}", "FILE:///a"),
+        ("x://Host/{name}", "x://hOST/a"),
+        ("x://{+a}B", "x://fooB"),
     ],
 )
 def test_what_could_have_come_from_a_template(template: str, uri: str) -> None:
@@ -139,7 +143,9 @@ def test_what_could_have_come_from_a_template(template: str, uri: str) -> None:
         ("file:///{name}", "file:///a?b"),
         ("file:///{name}", "file:///a#b"),
         ("file:///{name}", "http:///a"),
-        ("file:///{name}", "FILE:///a"),
+        ("file:///{name}", "FILE:///A?"),
+        ("file:///A/{name}", "file:///a/b"),
+        ("x://h/{name}/B", "x://h/a/b"),
         ("file:///{name}.txt", "file:///a.md"),
         ("file:///{name}.txt", "file:///.tx"),
         ("db://{table}/{id}", "db://users"),

@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from pegboard.catalog.patterns import Patterns
 from pegboard.catalog.stock import Entry, Stock
-from pegboard.catalog.template import Uri, scheme_of
+from pegboard.catalog.template import Uri, fold_host, scheme_of
 from pegboard.names import foreign_prefix
 
 # With how many templates of earlier servers a listed resource is compared: with more that begin as it does, it counts
@@ -24,6 +24,8 @@ class Layout:
         self.stocks = stocks or {}
         self.prompts: dict[str, Entry] = {}
         self.resources: dict[str, Entry] = {}
+        # Those whose scheme or host is not in lower case, by what they are in lower case.
+        self.folded: dict[str, Entry] = {}
         self.templates: dict[str, Entry] = {}
         self.patterns = Patterns[Entry]()
         # Prompts that are left out, by server, and why.
@@ -41,6 +43,12 @@ class Layout:
             yield from self._add_prompts(stock, configured, prefixed)
             yield from self._add_resources(stock)
             yield from self._add_templates(stock)
+
+    def listed(self, uri: str) -> Iterable[Entry]:
+        """The resources that a URI stands for, the one that is written exactly so first."""
+        folded = fold_host(uri)
+        found = (self.resources.get(uri), self.resources.get(folded), self.folded.get(folded))
+        return (entry for entry in found if entry is not None)
 
     def owners_before(self, server: str, origin: str) -> Iterable[str]:
         """Every server before this one that has resources or templates of this scheme and authority."""
@@ -69,17 +77,27 @@ class Layout:
             yield
 
     def _add_resources(self, stock: Stock) -> Generator[None, None, None]:
-        if self._beginnings.keys().isdisjoint(stock.schemes) and self.resources.keys().isdisjoint(stock.resources):
+        if self._beginnings.keys().isdisjoint(stock.schemes) and self._are_new(stock):
             self.resources.update(stock.resources)
+            self.folded.update(stock.folded)
             yield
             return
         for name, entry in stock.resources.items():
-            if name in self.resources or (yield from self._is_described(name)):
+            others = (other for other in self.listed(name) if other.server_name != stock.server)
+            if next(others, None) is not None or (yield from self._is_described(name)):
                 alias = stock.alias(entry, "uri")
-                self.aliased.setdefault(name, []).append(alias)
+                self.aliased.setdefault(fold_host(name), []).append(alias)
                 self.resources[alias.name] = alias
-            else:
-                self.resources[name] = entry
+                continue
+            self.resources[name] = entry
+            if (folded := fold_host(name)) != name:
+                self.folded.setdefault(folded, entry)
+
+    def _are_new(self, stock: Stock) -> bool:
+        """Whether nobody before has any of a server's resources."""
+        is_new = self.resources.keys().isdisjoint(stock.resources) and self.folded.keys().isdisjoint(stock.resources)
+        known = self.resources.keys() | self.folded.keys() if stock.folded else ()
+        return is_new and stock.folded.keys().isdisjoint(known)
 
     def _add_templates(self, stock: Stock) -> Generator[None, None, None]:
         for template, entry in stock.patterns:

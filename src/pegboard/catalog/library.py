@@ -9,7 +9,7 @@ from itertools import islice
 
 from pegboard.catalog.layout import Layout
 from pegboard.catalog.stock import ALIAS, MOST_NAMED, Entry, Offer, Stock, alias_of
-from pegboard.catalog.template import Template, Uri, origin_of
+from pegboard.catalog.template import Template, Uri, fold_host, origin_of, scheme_of
 from pegboard.faircache import FairCache
 from pegboard.log import logger
 from pegboard.pace import Pace
@@ -17,6 +17,8 @@ from pegboard.pace import Pace
 __all__ = ["ALIAS", "Entry", "Library", "Offer", "Shelf", "alias_of"]
 
 _MAX_LEARNED = 10_000
+# Schemes of which pydantic and browsers write the host in lower case, and our own.
+_LOWER_CASE_HOSTS = frozenset({"http", "https", "ws", "wss", "ftp", "file", "pegboard"})
 
 
 @dataclass(slots=True)
@@ -88,12 +90,12 @@ class Library:
 
     def name_link(self, server: str, uri: str, scope: str = "") -> Generator[None, None, str]:
         """What clients are to call a resource that a server's answer linked to, listed or not; in small steps."""
-        if uri.startswith(ALIAS):
+        if fold_host(uri).startswith(ALIAS):
             return alias_of(server, uri)
         owner = yield from self._find_claim(uri, _everybody)
         if owner is None and self._giver(uri, scope) in {None, server}:
             # Only whoever got the link is led back by it.
-            self._learned.put(scope, uri, server)
+            self._learned.put(scope, fold_host(uri), server)
             return uri
         return uri if owner == (server, uri) else alias_of(server, uri)
 
@@ -110,7 +112,7 @@ class Library:
     def may_be_others(self, uri: str, server: str, scope: str = "") -> Generator[None, None, bool]:
         """Whether a resource is an alias, or anybody but this server has said that it has it: whoever is not seen by a
         client, or is disabled, included."""
-        if uri.startswith(ALIAS) or self._giver(uri, scope) not in {None, server}:
+        if fold_host(uri).startswith(ALIAS) or self._giver(uri, scope) not in {None, server}:
             return True
         stocks = (*self._layout.stocks.values(), *self._put_away.values())
         compared = Uri(uri)
@@ -121,17 +123,18 @@ class Library:
 
     def _giver(self, uri: str, scope: str) -> str | None:
         """The first server that gave this link to whoever is in this scope, as long as it is there."""
-        giver = self._learned.get(scope, uri)
+        giver = self._learned.get(scope, fold_host(uri))
         return giver if giver is not None and giver in self._order() else None
 
     def _find_claim(self, uri: str, admits: Callable[[str], bool]) -> Generator[None, None, tuple[str, str] | None]:
         """Who has said by itself that a resource is its own."""
         layout = self._layout
-        entry = layout.resources.get(uri)
-        if entry is not None and admits(entry.server_name):
-            return entry.server_name, entry.original_name
-        if uri.startswith(ALIAS):
-            server, _, own = uri.removeprefix(ALIAS).partition("/")
+        for entry in layout.listed(uri):
+            if admits(entry.server_name):
+                return entry.server_name, _own_uri(entry, uri)
+        folded = fold_host(uri)
+        if folded.startswith(ALIAS):
+            server, _, own = folded.removeprefix(ALIAS).partition("/")
             if own and server in self._order() and admits(server):
                 return server, own
         compared, yielding = Uri(uri), set[str]()
@@ -149,8 +152,8 @@ class Library:
             else:
                 return server, uri
         # Listed under an alias, for the sake of somebody who does not have it, or is out of sight.
-        aliased = (entry for entry in layout.aliased.get(uri, ()) if admits(entry.server_name))
-        return next(((entry.server_name, uri) for entry in aliased), None)
+        aliased = (entry for entry in layout.aliased.get(folded, ()) if admits(entry.server_name))
+        return next(((entry.server_name, _own_uri(entry, uri)) for entry in aliased), None)
 
     async def _arrange(self, pace: Pace) -> None:
         """Lay out everything anew, in slices, unless somebody else did so since the last change."""
@@ -169,6 +172,12 @@ class Library:
         self.templates = Shelf(layout.templates)
         self.generation += 1
         self._on_change()
+
+
+def _own_uri(entry: Entry, uri: str) -> str:
+    """What a server is asked for: its own URI, where clients write the host in lower case by themselves. Elsewhere the
+    case may matter to the server, so that it is asked for what the client asked for."""
+    return entry.original_name if entry.name == uri or scheme_of(uri) in _LOWER_CASE_HOSTS else uri
 
 
 def _may_claim(layout: Layout, template: Template, server: str, uri: str, admits: Callable[[str], bool]) -> bool:

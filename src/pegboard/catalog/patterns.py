@@ -34,14 +34,14 @@ class Patterns(Generic[T]):
                 self._by_beginning[beginning].append(pattern)
 
     def likely(self, uri: Uri) -> list[tuple[Template, T]]:
-        """Those whose first text is the beginning of a URI."""
-        text = uri.text
+        """Those whose first text is the beginning of a URI, in whatever case its scheme and host are."""
         if uri.is_too_long:
             return []
-        lengths = self._lengths[: bisect_right(self._lengths, len(text))]
-        found = [pattern for length in lengths for pattern in self._by_beginning.get(text[:length], ())]
-        found.sort(key=_order)
-        return [(template, value) for _, _, _, template, value in found]
+        found: dict[int, tuple[int, int, int, Template, T]] = {}
+        for text in {uri.text, uri.folded.text}:
+            for length in self._lengths[: bisect_right(self._lengths, len(text))]:
+                found.update((pattern[2], pattern) for pattern in self._by_beginning.get(text[:length], ()))
+        return [(template, value) for _, _, _, template, value in sorted(found.values(), key=_order)]
 
     def _add_length(self, length: int) -> None:
         if length not in self._lengths:

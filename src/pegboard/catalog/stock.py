@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pegboard import exactjson
-from pegboard.catalog.template import MAX_TEMPLATES, Template, Uri, origin_of, scheme_of
+from pegboard.catalog.template import MAX_TEMPLATES, Template, Uri, fold_host, origin_of, scheme_of
 from pegboard.log import logger
 from pegboard.names import compose, expose
 
@@ -71,6 +71,8 @@ class Stock:
         self.resources: dict[str, Entry] = {}
         self.templates: dict[str, Entry] = {}
         self.patterns: list[tuple[Template, Entry]] = []
+        # Resources whose scheme or host is not in lower case, by what they are in lower case.
+        self.folded: dict[str, Entry] = {}
         # Schemes and authorities of its resources and templates.
         self.origins: set[str] = set()
         self._aliases: dict[tuple[str, str], Entry] = {}
@@ -101,6 +103,8 @@ class Stock:
             yield
         for entry in self.resources.values():
             self.origins.add(origin_of(entry.original_name))
+            if (folded := fold_host(entry.name)) != entry.name:
+                self.folded.setdefault(folded, entry)
             yield
         self.origins.update(template.origin for template, _ in self.patterns if template.origin)
         if self._left_out > MOST_NAMED:
@@ -113,7 +117,7 @@ class Stock:
 
     def describes(self, uri: Uri) -> Generator[None, None, bool]:
         """Whether a URI is one of its resources or fits one of its templates, but for those without a scheme."""
-        if uri.text in self.resources:
+        if uri.text in self.resources or uri.folded.text in self.resources or uri.folded.text in self.folded:
             return True
         for template, _ in self.patterns:
             yield
@@ -149,7 +153,7 @@ class Stock:
         if kept is not None and exactjson.is_same(kept[0], raw):
             return kept[1]
         name = self._name(own) if key == "name" else own
-        if key != "name" and own.startswith(ALIAS):
+        if key != "name" and fold_host(own).startswith(ALIAS):
             # It could be taken for another server's.
             name = alias_of(self.server, own)
         try:

@@ -56,6 +56,12 @@ class Uri:
         return places | ((places & allowed) + allowed) ^ allowed
 
     @cached_property
+    def folded(self) -> Uri:
+        """The same with its scheme and host in lower case."""
+        folded = fold_host(self.text)
+        return self if folded == self.text else Uri(folded)
+
+    @cached_property
     def _backwards(self) -> str:
         return self.text[::-1]
 
@@ -85,12 +91,12 @@ class Template:
         literals.append(text[end:])
         if sum(map(len, literals[1:])) > _MAX_INNER:
             return cls._of_itself(text)
-        return cls(tuple(literals), tuple(forbidden), tuple(map(_forms, literals)))
+        return cls(tuple(literals), tuple(forbidden), (_first_forms(literals[0]), *map(_forms, literals[1:])))
 
     @classmethod
     def _of_itself(cls, text: str) -> Template:
         """Of what nobody means as a template: it matches itself and nothing else."""
-        return cls((text,), (), (_forms(text),))
+        return cls((text,), (), (_first_forms(text),))
 
     @property
     def weight(self) -> int:
@@ -99,7 +105,7 @@ class Template:
 
     @property
     def beginning(self) -> str:
-        """How all of its URIs begin, encoded."""
+        """How all of its URIs begin, encoded, and with scheme and host in lower case."""
         return self.forms[0][-1]
 
     @property
@@ -116,10 +122,14 @@ class Template:
         return "" if is_open else origin
 
     def matches(self, uri: Uri) -> bool:
-        """Whether this URI could have come from the template; every way to read it is followed at once."""
-        text = uri.text
+        """Whether this URI could have come from the template; every way to read it is followed at once. The case of its
+        scheme and host makes no difference."""
         if uri.is_too_long:
             return False
+        return self._matches(uri) or (uri.folded is not uri and self._matches(uri.folded))
+
+    def _matches(self, uri: Uri) -> bool:
+        text = uri.text
         if not self.forbidden:
             return text in self.forms[0]
         if not any(map(text.endswith, self.forms[-1])):
@@ -140,14 +150,29 @@ class Template:
 
 
 def origin_of(uri: str) -> str:
-    """Scheme and authority of a URI, `scheme:` of one without an authority, nothing where there is no scheme."""
+    """Scheme and authority of a URI in lower case, `scheme:` of one without an authority, nothing where there is no
+    scheme."""
     match = _ORIGIN.match(uri)
-    return match[0] if match else ""
+    if match is None:
+        return ""
+    # In other scripts lower case may be longer, and nobody but DNS knows what is the same.
+    return match[0].lower() if match[0].isascii() else match[0]
+
+
+def fold_host(uri: str) -> str:
+    """A URI with its scheme and host in lower case: what differs in nothing else is the same, as RFC 3986 has it."""
+    origin = origin_of(uri)
+    return uri if uri.startswith(origin) else f"{origin}{uri[len(origin) :]}"
 
 
 def scheme_of(uri: str) -> str:
     """The scheme of a URI, nothing where there is none."""
     return origin_of(uri).partition(":")[0]
+
+
+def _first_forms(literal: str) -> tuple[str, ...]:
+    """Those of the text that a template begins with; the last one is encoded and folded."""
+    return tuple(dict.fromkeys(each for form in _forms(literal) for each in (form, fold_host(form))))
 
 
 def _forms(literal: str) -> tuple[str, ...]:
