@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from harness import Gateway, RawClient, http_client, open_gateway, stdio_client, toy, write_config
@@ -117,6 +118,13 @@ async def test_a_link_of_a_server_is_carried(tmp_path: Path, version: str, over:
     async with a_client(tmp_path, over, version) as client:
         (link,) = (await client.call("h__link"))["content"]
         assert dump(link["uri"]) == rb'"pegboard://h/pegboard://z/\ud83d"'
+
+
+async def test_a_link_of_a_server_is_carried_over_rest(tmp_path: Path) -> None:
+    """There it is written by Pegboard, whose own words would have U+FFFD instead."""
+    async with a_gateway(tmp_path) as gateway, httpx.AsyncClient(base_url=gateway.url, timeout=30) as http:
+        answer = await http.post("/api/tools/h__link/call", json={"arguments": {}})
+        assert rb'"uri":"pegboard://h/pegboard://z/\ud83d"' in answer.content
 
 
 @pytest.mark.both_ways
