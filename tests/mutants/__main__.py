@@ -34,8 +34,8 @@ from mutants.operators import Mutant, all_mutants
 from mutants.tree import Tree
 
 ENTRIES_WANTED, RANDOM_WANTED = 1.0, 0.95
-# First come a few fast tests, since most mutants are noticed by any; then the others, up to so many seconds.
-FIRST_TESTS, FIRST_SECONDS, MOST_SECONDS = 25, 8.0, 90.0
+# First come a few fast tests, since most mutants are noticed by any; then all fast ones, and others up to a time limit.
+FIRST_TESTS, FAST_TESTS, FAST, MOST_SECONDS = 40, 400, 0.1, 90.0
 # Exit code of pytest for arguments that it cannot follow.
 _WRONG_USE = 4
 _MISSING = re.compile(r"^ERROR: not found: (.*)$", re.MULTILINE)
@@ -73,9 +73,11 @@ def random_verdict(tree: Tree, mutant: Mutant, known: CoverageMap, *, confirm: b
     )
     if not tests:
         return Verdict(mutant.name, noticed=False, by="no test runs this line", seconds=0)
-    chosen = list(_up_to(tests, known, MOST_SECONDS))
-    first = list(_up_to(chosen[:FIRST_TESTS], known, FIRST_SECONDS))
-    runs = [(tests, 120 + 6 * sum(map(known.seconds.__getitem__, tests))) for tests in (first, chosen[len(first) :])]
+    fast = [test for test in tests if known.seconds[test] <= FAST][:FAST_TESTS]
+    first = fast[:FIRST_TESTS]
+    rest = dict.fromkeys([*fast[FIRST_TESTS:], *_up_to(tests, known, MOST_SECONDS)]).keys() - first
+    others = [test for test in tests if test in rest]
+    runs = [(some, 120 + 6 * sum(map(known.seconds.__getitem__, some))) for some in (first, others)]
     return _judge(tree, mutant.name, mutant.file, source, [run for run in runs if run[0]], confirm=confirm)
 
 
