@@ -188,15 +188,15 @@ async def test_nobody_answers_a_modern_servers_question(tmp_path: Path) -> None:
 async def test_a_filter_finds_its_own_servers_resource(tmp_path: Path) -> None:
     """A template of a server that the client does not see never stands in the way of one that it does."""
     servers = {
-        "one": full("one", template_uris=["db://{+path}"], resource_uris=["db://tables/5"]),
-        "two": full("two", template_uris=["db://tables/{table}"]),
+        "one": full("one", template_uris=["db://tables/{table}"]),
+        "two": full("two", template_uris=["db://{+path}"], resource_uris=["db://views/5"]),
     }
     async with open_gateway(tmp_path, servers) as gateway:
         await gateway.board.refresh()
         await eventually(lambda: len(gateway.board.library.templates.entries) == 4)
-        assert await owner(gateway, "db://tables/7", lambda name: name == "one") == ("one", "db://tables/7")
-        assert await owner(gateway, "db://tables/7", lambda _: True) == ("two", "db://tables/7")
-        assert await owner(gateway, "db://tables/5", lambda _: True) == ("one", "db://tables/5")
+        assert await owner(gateway, "db://tables/7", lambda name: name == "two") == ("two", "db://tables/7")
+        assert await owner(gateway, "db://tables/7", lambda _: True) == ("one", "db://tables/7")
+        assert await owner(gateway, "db://views/5", lambda _: True) == ("two", "db://views/5")
 
 
 async def owner(gateway: Gateway, uri: str, admits: Callable[[str], bool]) -> tuple[str, str] | None:
