@@ -35,7 +35,6 @@ def pytest_configure() -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """What is said to hold on both ways is tested on both."""
     if metafunc.definition.get_closest_marker("both_ways") is not None:
-        metafunc.fixturenames.append("way")
         metafunc.parametrize("way", ["short", "full"], indirect=True)
 
 
@@ -47,10 +46,14 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
-@pytest.fixture
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+# For every test: pytest sets up no fixture that only a hook has named.
+@pytest.fixture(autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str | None:
     """The way that plain requests take in a gateway of this test, be it in this process or in one of its own."""
-    monkeypatch.setenv("PEGBOARD_SHORT_WAY", "on" if request.param == "short" else "off")
+    chosen: str | None = getattr(request, "param", None)
+    if chosen is not None:
+        monkeypatch.setenv("PEGBOARD_SHORT_WAY", "on" if chosen == "short" else "off")
+    return chosen
 
 
 @pytest.fixture
