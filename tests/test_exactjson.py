@@ -28,6 +28,7 @@ from pegboard.exactjson import (
     is_same,
     is_too_deep,
     is_well_formed,
+    may_be_deep,
     parse,
     parse_in_steps,
     parse_object,
@@ -481,3 +482,13 @@ def test_what_is_written_differently_is_not_the_same(one: str, other: str) -> No
         assert not is_same(before, after)
         assert is_same(before, parse(shape % one))
     assert is_same(parse(f'{{"a":1,"b":[{LONG}]}}'), parse(f'{{"b":[{LONG}],"a":1}}'))
+
+
+@pytest.mark.parametrize("padding", [0, 10_000])
+@pytest.mark.parametrize("bracket", [b"[", b"{", b"[{"])
+def test_whether_a_text_may_be_deep_is_told_by_its_brackets(bracket: bytes, padding: int) -> None:
+    """Alike for short texts and for long ones, wherever the brackets stand."""
+    few = bracket * (MAX_DEPTH // len(bracket))
+    for text in (few + b"x" * padding, b"x" * padding + few, b"x".join([b"x" * padding, *[bracket] * 3])):
+        assert not may_be_deep(text)
+        assert may_be_deep(text + few + b"[")

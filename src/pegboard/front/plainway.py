@@ -246,7 +246,7 @@ _SAME = b"the same"
 
 def _refers(text: bytes) -> bool:
     """Whether a result may speak of a resource, which clients know by a name of ours."""
-    return b'"resource' in text or b"\\u00" in text
+    return b'"resource' in text or (b"\\" in text and b"\\u00" in text)
 
 
 async def _refers_somewhere(text: memoryview) -> bool:

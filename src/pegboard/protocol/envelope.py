@@ -220,7 +220,7 @@ def with_server_info(meta: bytes | None, info: bytes) -> bytes | None:
 
 def _is_read_by_all(text: bytes) -> bool:
     """Whether the full way could read a request too: it may have to go on there."""
-    if text.count(b"[") + text.count(b"{") <= exactjson.MAX_DEPTH and b"\\ud" not in text and b"\\uD" not in text:
+    if not exactjson.may_be_deep(text) and (b"\\" not in text or (b"\\ud" not in text and b"\\uD" not in text)):
         return True
     try:
         exactjson.parse(text)
