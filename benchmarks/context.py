@@ -15,12 +15,12 @@ from typing import Any
 
 from pegboard.board import Board
 from pegboard.config import Settings
-from pegboard.loaded import session_board
+from pegboard.loaded import session_board_key
 from pegboard.log import configure
 from pegboard.names import fold_server_name
 from pegboard.relay.caller import Caller
 from pegboard.storage import SqliteDatabase, Storage
-from pegboard.view import Sight
+from pegboard.view import ListKey
 
 QUERIES = (
     "create a pull request",
@@ -43,9 +43,9 @@ async def measure(catalogue: dict[str, list[dict[str, Any]]]) -> dict[str, float
         async with Board(Settings(expose="search"), storage=storage) as board:
             for server, tools in catalogue.items():
                 board.registry.register_mcp_tools(fold_server_name(server), tools).unwrap()
-            caller = Caller(session="s", board=session_board("s"))
+            caller = Caller(session="s", board=session_board_key("s"))
             every = [tool.definition for tool in board.registry.all() if tool.server_name is not None]
-            first = board.lists.listed(Sight(board=caller.board)).definitions
+            first = board.lists.list_for(ListKey(board=caller.board)).definitions
             finds, loads, calls = [], [], []
             for query in QUERIES:
                 found = await board.call_tool("tool_find", {"arguments": {"query": query}}, caller)
@@ -53,7 +53,7 @@ async def measure(catalogue: dict[str, list[dict[str, Any]]]) -> dict[str, float
                 names = [hit["name"] for hit in found["structuredContent"]["data"]["tools"][:1]]
                 loads.append(tokens(await board.call_tool("tool_load", {"arguments": {"names": names}}, caller)))
                 calls.append(tokens({"name": names[0], "arguments": {}}))
-            again = board.lists.listed(Sight(board=caller.board)).definitions
+            again = board.lists.list_for(ListKey(board=caller.board)).definitions
             return {
                 "tools": len(every),
                 "all": tokens(every),

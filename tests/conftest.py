@@ -71,7 +71,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("VSCODE_PORTABLE", "VSCODE_APPDATA", "CLAUDE_CONFIG_DIR"):
         monkeypatch.delenv(name, raising=False)
     # How long a list waits for servers never seen: several tests at once make every start slower than it is.
-    monkeypatch.setattr("pegboard.board.FIRST_MEETING", 1.5)
+    monkeypatch.setattr("pegboard.board.NEW_SERVER_WAIT", 1.5)
     monkeypatch.setenv("PEGBOARD_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("PEGBOARD_CONFIG_DIR", str(tmp_path / "config"))
     for name in list(os.environ):

@@ -22,10 +22,10 @@ from pegboard.front.http import HttpFront, uvicorn_config
 from pegboard.front.listen import listen_on
 from pegboard.protocol.eras import MODERN_VERSIONS, modern_params
 from pegboard.protocol.headers import request_headers
-from pegboard.servers.keeper import Keeper
-from pegboard.servers.link import Link, RpcError, Wire
-from pegboard.servers.wires.http import HttpWire
-from pegboard.servers.wires.stdio import StdioWire
+from pegboard.servers.keeper import OrphanReaper
+from pegboard.servers.link import JsonRpcPeer, RpcError, Transport
+from pegboard.servers.wires.http import StreamableHttpTransport
+from pegboard.servers.wires.stdio import StdioTransport
 from servers.toy import Settings
 from servers.toy_http import Manners, http_toy
 
@@ -181,7 +181,7 @@ def serving(
 class RawClient:
     """A client that shows exactly what came over the wire, in any protocol version."""
 
-    link: Link
+    link: JsonRpcPeer
     version: str
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
     # How questions are answered, by their method; what was asked stands in `questions`, in order.
@@ -205,7 +205,7 @@ class RawClient:
     @property
     def can_notify(self) -> bool:
         """Over HTTP the modern era has no notifications from clients: they are accepted and dropped."""
-        return not (self.modern and isinstance(self.link.wire, HttpWire))
+        return not (self.modern and isinstance(self.link.transport, StreamableHttpTransport))
 
     async def request(
         self,
@@ -263,7 +263,7 @@ class RawClient:
         """One notification, stamped as the version wants it."""
         stamped, headers = self._stamped(method, params)
         message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
-        await self.link.wire.send(message | ({} if stamped is None else {"params": stamped}), headers)
+        await self.link.transport.send(message | ({} if stamped is None else {"params": stamped}), headers)
 
     async def give_up(self) -> None:
         """Say that the latest request is no longer wanted, without leaving its stream."""
@@ -370,7 +370,7 @@ class RawClient:
 
 @contextlib.asynccontextmanager
 async def connect(
-    wire: Wire,
+    wire: Transport,
     version: str = "2025-11-25",
     *,
     listen: bool | Mapping[str, Any] = True,
@@ -389,13 +389,13 @@ async def connect(
     async def on_request(method: str, params: Mapping[str, Any], _origin: int | None) -> Any:
         return await heard[0].answer(method, params)
 
-    link = Link(wire, label="gateway", on_notification=on_notification, on_request=on_request)
+    link = JsonRpcPeer(wire, label="gateway", on_notification=on_notification, on_request=on_request)
     client = RawClient(link, version, capabilities or {}, answers or {}, log_level=log_level)
     heard.append(client)
     await wire.start(link)
     try:
         if client.modern:
-            if isinstance(wire, HttpWire):
+            if isinstance(wire, StreamableHttpTransport):
                 wire.modern = True
             client.greeting = await client.request("server/discover")
             if listen:
@@ -407,10 +407,10 @@ async def connect(
                 "clientInfo": {"name": "raw", "version": "0"},
             }
             client.greeting = await client.request("initialize", params)
-            if isinstance(wire, HttpWire):
+            if isinstance(wire, StreamableHttpTransport):
                 wire.version = client.greeting["protocolVersion"]
             await link.notify("notifications/initialized")
-            if isinstance(wire, HttpWire) and listen:
+            if isinstance(wire, StreamableHttpTransport) and listen:
                 wire.listen()
                 # The stream is open once the gateway answers on it; a ping behind it is not enough of a proof.
                 await asyncio.sleep(0.05)
@@ -446,16 +446,18 @@ def unattributed(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
 def http_client(url: str, version: str = "2025-11-25", **options: Any) -> Any:
     """A raw client over HTTP."""
     return connect(
-        HttpWire(ServerSpec(name="gateway", given_name="gateway", transport="http", url=url)), version, **options
+        StreamableHttpTransport(ServerSpec(name="gateway", given_name="gateway", transport="http", url=url)),
+        version,
+        **options,
     )
 
 
 @contextlib.asynccontextmanager
 async def process_client(spec: ServerSpec, version: str, **options: Any) -> AsyncGenerator[RawClient]:
     """A raw client of a process of its own."""
-    keeper = Keeper()
+    keeper = OrphanReaper()
     try:
-        async with connect(StdioWire(spec, keeper), version, **options) as client:
+        async with connect(StdioTransport(spec, keeper), version, **options) as client:
             yield client
     finally:
         await asyncio.to_thread(keeper.close)

@@ -229,7 +229,7 @@ def shape(value: Any) -> Any:
 def test_the_nearest_can_be_read_by_everybody() -> None:
     """A float that is not infinite, and U+FFFD; also while a text with placeholders is written around it."""
     text = rb'{"a":[1e400,-1e400,0.1000000000000000055511151231257827],"b":"x\ud800"}'
-    with Placeholders().held():
+    with Placeholders().activate():
         readable, value = approximation(text)
     largest = sys.float_info.max
     assert from_json(readable) == {"a": [largest, -largest, 0.1], "b": "x\ufffd"}
@@ -268,7 +268,7 @@ def test_no_text_is_taken_for_a_placeholder(value: Any, indent: int | None, asci
     model = _Model(value=exact_value(value))
     assert plain(parse(write_exactly(lambda: model.model_dump_json().encode()))["value"]) == expected
     placeholders = Placeholders()
-    with placeholders.held():
+    with placeholders.activate():
         shown = json.dumps(model.model_dump(mode="json"))
     assert plain(parse(placeholders.fill(shown.encode()))["value"]) == expected
 

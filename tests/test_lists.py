@@ -10,14 +10,14 @@ import pytest
 from harness import eventually
 from pegboard import exactjson, lists, pace
 from pegboard import view as view_module
-from pegboard.catalog.library import Library
+from pegboard.catalog.library import ResourceCatalog
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.config import Settings
 from pegboard.lists import FEW, SHORT, Lists
 from pegboard.loaded import LoadedTools
 from pegboard.storage import open_storage
 from pegboard.tool import Tool
-from pegboard.view import Filter, Sight
+from pegboard.view import Filter, ListKey
 
 
 class ToolFind(Tool):
@@ -45,7 +45,7 @@ def tools(count: int, words: str = "") -> list[dict[str, Any]]:
 
 def build(registry: ToolRegistry) -> Lists:
     loaded = LoadedTools(open_storage("sqlite").boards, on_change=lambda: None)
-    return Lists(registry, Library(), loaded, hidden=set, settings=Settings)
+    return Lists(registry, ResourceCatalog(), loaded, hidden=set, settings=Settings)
 
 
 @pytest.mark.parametrize(("count", "searching"), [(FEW - 1, False), (FEW, False), (FEW + 1, True)])
@@ -64,8 +64,8 @@ def test_a_short_list_holds_only_what_its_client_may_have() -> None:
         registry.register_tool(tool.name, tool)
     registry.register_mcp_tools("git", tools(FEW + 1))
     here = build(registry)
-    assert here.listed(Sight()).names >= {"tool_find", "local_find"}
-    remote = here.listed(Sight(Filter(remote=True))).names
+    assert here.list_for(ListKey()).names >= {"tool_find", "local_find"}
+    remote = here.list_for(ListKey(Filter(remote=True))).names
     assert "tool_find" in remote
     assert "local_find" not in remote
 
@@ -115,8 +115,8 @@ async def test_a_long_list_is_made_in_slices_of_one_moment(monkeypatch: pytest.M
     registry.register_mcp_tools("git", tools(SHORT + 1, "before"))
     made = build(registry)
     turns = 0
-    making = asyncio.ensure_future(made.listed_in_slices(Sight()))
-    sharing = asyncio.ensure_future(made.listed_in_slices(Sight()))
+    making = asyncio.ensure_future(made.list_in_slices(ListKey()))
+    sharing = asyncio.ensure_future(made.list_in_slices(ListKey()))
     while not making.done():
         await asyncio.sleep(0)
         turns += 1
@@ -126,9 +126,9 @@ async def test_a_long_list_is_made_in_slices_of_one_moment(monkeypatch: pytest.M
     assert await sharing is making.result()
     assert {tool.definition["description"] for tool in making.result().items} == {"before"}
     assert len(making.result().items) == SHORT + 1
-    now = await made.listed_in_slices(Sight())
+    now = await made.list_in_slices(ListKey())
     assert [tool.definition["description"] for tool in now.items] == ["after"] * (SHORT + 2)
-    assert await made.listed_in_slices(Sight()) is now is made.listed(Sight())
+    assert await made.list_in_slices(ListKey()) is now is made.list_for(ListKey())
 
 
 @pytest.mark.anyio
@@ -139,7 +139,7 @@ async def test_a_notice_of_a_long_list_is_looked_for_in_slices(monkeypatch: pyte
     registry.register_mcp_tools("git", tools(SHORT + 1))
     made = build(registry)
     told: list[int] = []
-    made.tools.subscribe(Sight(), lambda: told.append(registry.generation))
+    made.tools.subscribe(ListKey(), lambda: told.append(registry.generation))
     assert not made._views
     registry.register_mcp_tools("git", tools(SHORT + 2))
     made.tell()
@@ -156,7 +156,7 @@ def test_whether_a_tool_is_listed_makes_no_long_list() -> None:
     registry = ToolRegistry()
     registry.register_mcp_tools("git", tools(SHORT + 1))
     made = build(registry)
-    assert made.is_listed("git__t0", Sight())
-    assert not made.is_listed("git__t0", Sight(Filter.of("hub")))
-    assert not made.is_listed("git__none", Sight())
+    assert made.is_listed("git__t0", ListKey())
+    assert not made.is_listed("git__t0", ListKey(Filter.of("hub")))
+    assert not made.is_listed("git__none", ListKey())
     assert made._views == {}

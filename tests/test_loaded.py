@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from pegboard import loaded as loaded_module
-from pegboard.loaded import LoadedTools, named_board, session_board
+from pegboard.loaded import LoadedTools, board_key, session_board_key
 from pegboard.result import ToolErrorCode, ToolFailure
 from pegboard.storage import Storage
 
 pytestmark = pytest.mark.anyio
-DESK = named_board("desk")
+DESK = board_key("desk")
 
 
 def refuse(path: Path, change: str) -> None:
@@ -34,8 +34,8 @@ async def test_a_load_that_storage_refuses_is_a_failure_and_changes_nothing(
     assert (failure.value.error.code, failure.value.error.retryable) == (ToolErrorCode.UNAVAILABLE, True)
     assert str(tmp_path) not in failure.value.error.message
     assert (loaded.on(DESK), changes) == ((), [])
-    await loaded.add(session_board("s"), ["a"])
-    assert loaded.on(session_board("s")) == ("a",)
+    await loaded.add(session_board_key("s"), ["a"])
+    assert loaded.on(session_board_key("s")) == ("a",)
 
 
 async def test_an_unload_that_storage_refuses_changes_nothing(sqlite_storage: Storage, tmp_path: Path) -> None:
@@ -52,12 +52,12 @@ async def test_named_boards_are_bounded(sqlite_storage: Storage, monkeypatch: py
     """One more is refused in words that say what to do; boards there are, and sessions, go on."""
     monkeypatch.setattr(loaded_module, "MOST_BOARDS", 2)
     loaded = LoadedTools(sqlite_storage.boards)
-    await loaded.add(named_board("one"), ["a"])
-    await loaded.add(named_board("two"), ["a"])
+    await loaded.add(board_key("one"), ["a"])
+    await loaded.add(board_key("two"), ["a"])
     with pytest.raises(ToolFailure, match="2 named boards already: unload"):
-        await loaded.add(named_board("three"), ["a"])
-    await loaded.add(named_board("two"), ["b"])
-    await loaded.add(session_board("s"), ["a"])
-    await loaded.remove(named_board("one"), ["a"])
-    await loaded.add(named_board("three"), ["a"])
+        await loaded.add(board_key("three"), ["a"])
+    await loaded.add(board_key("two"), ["b"])
+    await loaded.add(session_board_key("s"), ["a"])
+    await loaded.remove(board_key("one"), ["a"])
+    await loaded.add(board_key("three"), ["a"])
     assert await sqlite_storage.boards.load() == {"two": ["a", "b"], "three": ["a"]}

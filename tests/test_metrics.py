@@ -65,10 +65,10 @@ def test_nothing_happened_yet() -> None:
 def test_what_happened_is_counted() -> None:
     """Calls by server and outcome, the time they took, states, tools, sessions, lists and notices are all told."""
     metrics = Metrics()
-    metrics.called("git", "ok", 0.25)
-    metrics.called("git", "ok", 0.5)
-    metrics.called("git", "failed", 1.0)
-    metrics.called("docs", "cancelled", 0.0)
+    metrics.record_call("git", "ok", 0.25)
+    metrics.record_call("git", "ok", 0.5)
+    metrics.record_call("git", "failed", 1.0)
+    metrics.record_call("docs", "cancelled", 0.0)
     metrics.lists += 4
     metrics.notices += 2
     samples = read(metrics.text([("git", "connected"), ("docs", "idle")], tools=7, sessions=3, parked=5))
@@ -92,7 +92,7 @@ def test_what_happened_is_counted() -> None:
 def test_odd_label_values_are_escaped(odd: str) -> None:
     """A label value with quotes, backslashes or line ends is read back as it was, and spoils no line."""
     metrics = Metrics()
-    metrics.called(odd, odd, 1.0)
+    metrics.record_call(odd, odd, 1.0)
     samples = read(metrics.text([(odd, odd)], tools=0, sessions=0))
     assert samples["pegboard_calls_total", (("server", odd), ("outcome", odd))] == 1
     assert samples["pegboard_call_seconds_total", (("server", odd),)] == 1
@@ -104,6 +104,6 @@ def test_any_history_parses(calls: list[tuple[str, str, float]]) -> None:
     """Whatever was called, the text parses and no call is lost."""
     metrics = Metrics()
     for server, outcome, seconds in calls:
-        metrics.called(server, outcome, seconds)
+        metrics.record_call(server, outcome, seconds)
     samples = read(metrics.text([], tools=0, sessions=0))
     assert sum(count for (name, _), count in samples.items() if name == "pegboard_calls_total") == len(calls)

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pegboard import names
-from pegboard.names import compose, expose, fold_server_name, is_snake_case, nearest, parse
+from pegboard.names import compose, fold_server_name, is_snake_case, nearest, parse, public_name
 
 _EXPOSED = re.compile(r"[a-zA-Z0-9_-]+")
 _SNAKE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
@@ -80,7 +80,7 @@ def test_two_tools_never_share_a_full_name(one: str, other: str, tool: str, seco
 @pytest.mark.parametrize("name", ["a", "git__log", "A-b_C9", "x" * 48, "-", "__"])
 def test_a_name_that_is_fine_is_kept(name: str) -> None:
     """A name within the limit and of allowed characters is not touched."""
-    assert expose(name, 48) == name
+    assert public_name(name, 48) == name
 
 
 def digest(name: str) -> str:
@@ -101,12 +101,12 @@ def digest(name: str) -> str:
 )
 def test_a_name_that_is_not_is_cut_and_gets_a_digest(name: str, limit: int, exposed: str) -> None:
     """A longer or stranger name keeps its beginning and gets a digest of the original, whole one."""
-    assert expose(name, limit) == exposed
+    assert public_name(name, limit) == exposed
 
 
 def test_the_digest_is_the_same_on_every_start() -> None:
     """Clients and transcripts keep exposed names, so one is written down here."""
-    assert expose("git__log.all", 48) == "git__log_all_01fd0416"
+    assert public_name("git__log.all", 48) == "git__log_all_01fd0416"
     assert fold_server_name("日本語") == "server_77710aed"
 
 
@@ -116,17 +116,17 @@ def test_the_digest_is_the_same_on_every_start() -> None:
 @steady
 def test_what_is_exposed_is_always_accepted(name: str, limit: int) -> None:
     """Whatever a server calls its tool, the exposed name has only allowed characters and keeps to the limit."""
-    exposed = expose(name, limit)
+    exposed = public_name(name, limit)
     assert _EXPOSED.fullmatch(exposed)
     assert len(exposed) <= limit
-    assert expose(name, limit) == exposed
+    assert public_name(name, limit) == exposed
 
 
 @given(_FINE, _LIMITS)
 @steady
 def test_only_what_must_change_changes(name: str, limit: int) -> None:
     """Of allowed characters, a name changes if and only if it is too long, and then fills the limit."""
-    exposed = expose(name, limit)
+    exposed = public_name(name, limit)
     assert (exposed == name) is (len(name) <= limit)
     assert len(exposed) == min(len(name), limit)
 
@@ -138,14 +138,14 @@ def test_only_what_must_change_changes(name: str, limit: int) -> None:
 @steady
 def test_different_names_stay_different(one: str, other: str, limit: int) -> None:
     """Names that differ only in what is cut or replaced are told apart by their digests."""
-    assert (expose(one, limit) == expose(other, limit)) is (one == other)
+    assert (public_name(one, limit) == public_name(other, limit)) is (one == other)
 
 
 @given(st.text(min_size=1), _LIMITS)
 @steady
 def test_exposing_twice_changes_nothing_more(name: str, limit: int) -> None:
     """An exposed name is itself fine."""
-    assert expose(expose(name, limit), limit) == expose(name, limit)
+    assert public_name(public_name(name, limit), limit) == public_name(name, limit)
 
 
 # Servers' names
@@ -334,8 +334,10 @@ def test_names_are_compared_as_far_as_that_is_quick(name: str, known: str) -> No
 def test_among_very_many_names_those_that_begin_alike_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server may have ten thousand prompts, and whoever misspells one must not hold up everybody else."""
     compared: list[str] = []
-    bound = names._Likeness.bound
-    monkeypatch.setattr(names._Likeness, "bound", lambda self, other: compared.append(other) or bound(self, other))
+    bound = names._Likeness.upper_bound
+    monkeypatch.setattr(
+        names._Likeness, "upper_bound", lambda self, other: compared.append(other) or bound(self, other)
+    )
     known = [f"git__other{number}" for number in range(10_000)] + ["git__Status", "status", "docs__start"]
     assert nearest("git__statas", known) == ["git__Status", "status", "docs__start"]
     assert not any("other" in each for each in compared)

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from pegboard import notices as module
 from pegboard.catalog.registry import ToolRegistry
-from pegboard.notices import Notices
+from pegboard.notices import ListChangedNotifier
 from pegboard.view import EVERYTHING, Filter, View
 
 pytestmark = pytest.mark.anyio
@@ -25,8 +25,8 @@ class Board:
 
     def __init__(self) -> None:
         self.looks = 0
-        self.notices = Notices(self.view)
-        self.registry = ToolRegistry(on_change=self.notices.changed)
+        self.notices = ListChangedNotifier(self.view)
+        self.registry = ToolRegistry(on_change=self.notices.schedule_check)
 
     def view(self, wanted: Filter) -> View[Any]:
         self.looks += 1
@@ -56,7 +56,7 @@ class Client:
 
     def read(self) -> None:
         view = self.board.view(self.wanted)
-        self.board.notices.served(self.wanted, view)
+        self.board.notices.record_served(self.wanted, view)
         self.seen, self.outdated = view.digest, False
 
 
@@ -96,7 +96,7 @@ async def test_nothing_is_told_when_nothing_changed(board: Board) -> None:
     client = Client(board)
     board.offer("git", "a")
     await look()
-    board.notices.changed()
+    board.notices.schedule_check()
     await look()
     assert client.told == 0
 
@@ -123,7 +123,7 @@ async def test_there_and_back_is_told_to_who_was_given_the_list_between(board: B
     await look()
     assert client.told == 1
     client.read()
-    board.notices.changed()
+    board.notices.schedule_check()
     await look()
     assert client.told == 1
 

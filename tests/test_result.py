@@ -12,7 +12,7 @@ from pegboard.result import (
     ToolErrorCode,
     ToolFailure,
     ToolResult,
-    caught,
+    as_result,
     error_of,
     invalid,
     is_retryable,
@@ -145,17 +145,17 @@ async def test_exceptions_become_errors(exc: Exception, error: ToolError | None)
     """Connectivity is TOOL_UNAVAILABLE, the unexpected TOOL_EXECUTION_FAILED, a failure keeps its own error."""
     expected = error or ToolError(UNAVAILABLE, "[Errno 104] Connection reset by peer", retryable=True)
     assert error_of(exc) == expected
-    assert await caught(raising(exc)) == ToolResult[object].failed(expected)
+    assert await as_result(raising(exc)) == ToolResult[object].failed(expected)
 
 
 async def test_caught_gives_what_came_back() -> None:
     """An operation that ends well is a success with what it returned."""
-    assert await caught(answering([1, None])) == ToolResult[object].ok([1, None])
+    assert await as_result(answering([1, None])) == ToolResult[object].ok([1, None])
 
 
 async def test_caught_takes_a_group_of_exceptions() -> None:
     """A group of exceptions, as task groups raise it, is a failure like any other."""
-    result = await caught(raising(ExceptionGroup("two", [ValueError("a"), KeyError("b")])))
+    result = await as_result(raising(ExceptionGroup("two", [ValueError("a"), KeyError("b")])))
     assert result.error is not None
     assert result.error.code is FAILED
 
@@ -169,7 +169,7 @@ async def test_caught_lets_cancellation_through() -> None:
         await asyncio.Event().wait()
 
     async def ask(operation: Awaitable[None]) -> ToolResult[None]:
-        return await caught(operation)
+        return await as_result(operation)
 
     task = asyncio.create_task(ask(forever()))
     await began.wait()
@@ -182,7 +182,7 @@ async def test_caught_lets_cancellation_through() -> None:
 @given(kind=st.sampled_from([ValueError, OSError, RuntimeError, TimeoutError, KeyError]), text=st.text())
 def test_caught_never_raises(kind: type[Exception], text: str) -> None:
     """Whatever is raised, with whatever words, comes back as a failure with a known code."""
-    result = asyncio.run(caught(raising(kind(text))))
+    result = asyncio.run(as_result(raising(kind(text))))
     assert result.error is not None
     assert isinstance(result.error.code, ToolErrorCode)
     assert not result.success

@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar, Unpack, overload
 from pegboard.formats import Format
 from pegboard.function_tool import FunctionTool, Said
 from pegboard.function_tool import tool as tool_of
-from pegboard.pegboard import FIRST_MEETING, Pegboard
+from pegboard.pegboard import NEW_SERVER_WAIT, Pegboard
 from pegboard.result import ToolResult, unavailable
 from pegboard.servers.link import Message
 from pegboard.tool import Disposable, RegisteredTool, Tool
@@ -74,10 +74,10 @@ class BlockingPegboard:
                 _end(loop, thread)
 
     def get_tool_definitions(
-        self, *, format: Format = "anthropic", deferred: bool = False, patience: float = FIRST_MEETING
+        self, *, format: Format = "anthropic", deferred: bool = False, patience: float = NEW_SERVER_WAIT
     ) -> list[dict[str, Any]]:
         """Every tool in a provider's form, by name."""
-        return self._done(lambda board: board.get_tool_definitions(format=format, deferred=deferred, patience=patience))
+        return self._run(lambda board: board.get_tool_definitions(format=format, deferred=deferred, patience=patience))
 
     def call(
         self,
@@ -99,7 +99,7 @@ class BlockingPegboard:
         timeout: float | None = None,
     ) -> list[dict[str, Any]]:
         """Make every call that a model's reply asks for, and give what to append to the conversation."""
-        return self._done(lambda board: board.answer(reply, format=format, deferred=deferred, timeout=timeout))
+        return self._run(lambda board: board.answer(reply, format=format, deferred=deferred, timeout=timeout))
 
     def find(self, query: str, limit: int = 10) -> ToolResult[dict[str, Any]]:
         """The tools that fit a query best."""
@@ -127,8 +127,8 @@ class BlockingPegboard:
 
     def register(self, tool: Tool) -> Disposable:
         """Add a tool of this program's own."""
-        registered = self._done(lambda board: _soon(lambda: board.register(tool)))
-        return Disposable(lambda: self._done(lambda _: _soon(registered.dispose)))
+        registered = self._run(lambda board: _soon(lambda: board.register(tool)))
+        return Disposable(lambda: self._run(lambda _: _soon(registered.dispose)))
 
     def register_static_tool(
         self, name: str, handler: Callable[[dict[str, Any]], Any], definition: Mapping[str, Any]
@@ -138,11 +138,11 @@ class BlockingPegboard:
 
     def get_mcp_tool(self, name: str) -> RegisteredTool | None:
         """The server's tool of that name."""
-        return self._done(lambda board: _soon(lambda: board.get_mcp_tool(name)))
+        return self._run(lambda board: _soon(lambda: board.get_mcp_tool(name)))
 
     def is_discovery_stale(self, server: str) -> bool:
         """Whether a server was never asked for its tools, or longer ago than they hold."""
-        return self._done(lambda board: _soon(lambda: board.is_discovery_stale(server)))
+        return self._run(lambda board: _soon(lambda: board.is_discovery_stale(server)))
 
     @overload
     def tool(self, function: Callable[P, R], /) -> FunctionTool[P, R]: ...
@@ -153,21 +153,21 @@ class BlockingPegboard:
     def tool(self, function: Callable[..., Any] | None = None, /, **said: Unpack[Said]) -> Any:
         """Make a tool of a typed function, and add it; a decorator, with arguments or without."""
 
-        def added(function: Callable[..., Any]) -> FunctionTool[..., Any]:
+        def register(function: Callable[..., Any]) -> FunctionTool[..., Any]:
             # Made in this thread: the types of its parameters may be local to the functions that run here.
             made = tool_of(**said)(function)
             self.register(made)
             return made
 
-        return added if function is None else added(function)
+        return register if function is None else register(function)
 
     def _outcome(self, work: Callable[[Pegboard], Coroutine[Any, Any, ToolResult[T]]]) -> ToolResult[T]:
         try:
-            return self._done(work)
+            return self._run(work)
         except _ClosedError as exc:
             return ToolResult[T].failed(unavailable(str(exc), retryable=False).error)
 
-    def _done(self, work: Callable[[Pegboard], Coroutine[Any, Any, T]]) -> T:
+    def _run(self, work: Callable[[Pegboard], Coroutine[Any, Any, T]]) -> T:
         self._refuse_own_thread()
         # Handed over before anybody else can close the board: a loop that has stopped never answers.
         with self._lock:

@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from pegboard import exactjson
 from pegboard.catalog.discovery import Discovery
-from pegboard.catalog.finder import Finder, Hit, category
-from pegboard.catalog.library import Entry, Library
+from pegboard.catalog.finder import Finder, ToolHit, category
+from pegboard.catalog.library import CatalogEntry, ResourceCatalog
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.config import ServerSpec, Settings, locate, read_settings
 from pegboard.exactjson import as_object
@@ -23,14 +23,14 @@ from pegboard.loaded import LoadedTools
 from pegboard.log import logger, new_trace_id, trace_id, trace_scope
 from pegboard.metrics import Metrics
 from pegboard.names import FORMER_NAMES, SEPARATOR, nearest, parse
-from pegboard.protocol.eras import forwarded_params
+from pegboard.protocol.eras import forward_params
 from pegboard.relay.caller import Caller, OnProgress, current
 from pegboard.relay.parked import ParkedCalls
 from pegboard.relay.relay import Relay
-from pegboard.result import ToolError, ToolErrorCode, ToolFailure, ToolResult, caught, invalid, unavailable
-from pegboard.servers.keeper import Keeper
+from pegboard.result import ToolError, ToolErrorCode, ToolFailure, ToolResult, as_result, invalid, unavailable
+from pegboard.servers.keeper import OrphanReaper
 from pegboard.servers.link import Message, Params, RpcError, failure_of
-from pegboard.servers.party import Party
+from pegboard.servers.party import Requester
 from pegboard.servers.server import Server, ServerState
 from pegboard.storage import Storage, StorageError, open_storage
 from pegboard.telemetry import span
@@ -39,11 +39,11 @@ from pegboard.toolsets.chats import Chats, CurrentDialog, chat_index, chat_tools
 from pegboard.toolsets.discovery import ToolFind, discovery_tools
 from pegboard.toolsets.hooks import Hooks
 from pegboard.toolsets.memory import Memories, memory_tools
-from pegboard.toolsets.tasks import Project, Registry, drawn, task_tools
+from pegboard.toolsets.tasks import Project, Registry, draw_graph, task_tools
 from pegboard.toolsets.workspace import Workspace
-from pegboard.view import EVERYTHING, Filter, Sight, View
+from pegboard.view import EVERYTHING, Filter, ListKey, View
 
-FIRST_MEETING = 0.4
+NEW_SERVER_WAIT = 0.4
 # Up to so many names an unknown one is compared with each; among more, with those that the index finds likely.
 _COMPARED, _LIKELY = 300, 30
 # How much of a name that somebody made up is said back to them.
@@ -99,7 +99,7 @@ class Board:
         self.servers: dict[str, Server] = {}
         length = self.settings.max_name_length
         self.registry = ToolRegistry(max_name_length=length, on_change=self._tell, configured=self.servers.keys)
-        self.library = Library(max_name_length=length, order=lambda: self.servers, on_change=self._tell)
+        self.library = ResourceCatalog(max_name_length=length, order=lambda: self.servers, on_change=self._tell)
         self.gate = Gate(self.registry, lambda: self.settings)
         self.loaded = LoadedTools(self.storage.boards, on_change=self._tell)
         self.lists = Lists(
@@ -107,7 +107,7 @@ class Board:
         )
         self.finder = Finder(
             self.registry,
-            self._configured_keywords,
+            self._config_keywords,
             keywords_of=lambda name: spec.keywords if (spec := self.settings.servers.get(name)) else None,
             semantic=lambda: self.settings.search == "semantic",
         )
@@ -121,7 +121,7 @@ class Board:
         self.tasks = Registry(
             self.storage.database,
             Project(
-                self.workspace.named,
+                self.workspace.client_folders,
                 configured=lambda: workspace or self.settings.workspace,
                 is_elsewhere=self.workspace.is_elsewhere,
             ),
@@ -136,7 +136,7 @@ class Board:
             self.register,
         )
         self._hooks.apply(self.settings)
-        self._keeper = Keeper()
+        self._reaper = OrphanReaper()
         # Tools of disabled servers: not there for clients, but still to be told about.
         self._shelved: dict[str, tuple[RegisteredTool, ...]] = {}
         # Servers that were taken out of the config while running, and the tools they had.
@@ -188,7 +188,7 @@ class Board:
         await self.discovery.close()
         await asyncio.gather(*(server.close() for server in self.servers.values()), return_exceptions=True)
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.to_thread(self._keeper.close)
+        await asyncio.to_thread(self._reaper.close)
         await self.chats.close()
         await self._chat_index.close()
         await self.storage.close()
@@ -198,7 +198,7 @@ class Board:
         """Calls that wait for their clients' answers."""
         return self.relay.parked
 
-    def seen_from(self, wanted: Filter, *, remote: bool) -> Filter:
+    def restrict_to_local(self, wanted: Filter, *, remote: bool) -> Filter:
         """A filter as it is for a client on another machine, or on this one."""
         return replace(wanted, remote=True) if remote and not self.settings.chats_remote else wanted
 
@@ -206,33 +206,33 @@ class Board:
         """Add a static tool."""
         return self.registry.register_tool(tool.name, tool)
 
-    async def list_tools(self, sight: Sight | None = None) -> View[RegisteredTool]:
+    async def list_tools(self, sight: ListKey | None = None) -> View[RegisteredTool]:
         """The list a client sees now. It never waits for a server in the catalog, and a moment at most for new ones."""
         self.metrics.lists += 1
-        await self._meet()
-        sight = sight or Sight()
-        view = await self.lists.listed_in_slices(sight)
+        await self._discover_new()
+        sight = sight or ListKey()
+        view = await self.lists.list_in_slices(sight)
         if len(view.items) > SHORT:
             await view.write()
-        self.lists.tools.served(sight, view)
+        self.lists.tools.record_served(sight, view)
         return view
 
-    async def list_entries(self, kind: str, wanted: Filter = EVERYTHING) -> View[Entry]:
+    async def list_entries(self, kind: str, wanted: Filter = EVERYTHING) -> View[CatalogEntry]:
         """The same for "prompts", "resources" or "templates"."""
-        await self._meet()
-        await self.discovery.meet_others(FIRST_MEETING)
+        await self._discover_new()
+        await self.discovery.discover_resources(NEW_SERVER_WAIT)
         if kind == "prompts":
-            self.lists.prompts.served(wanted, self.lists.entries(kind, wanted))
+            self.lists.prompts.record_served(wanted, self.lists.entries(kind, wanted))
         else:
-            self.lists.resources.served(wanted, self.lists.resources_and_templates(wanted))
+            self.lists.resources.record_served(wanted, self.lists.resources_and_templates(wanted))
         return self.lists.entries(kind, wanted)
 
-    async def find(self, query: str, limit: int = 10, wanted: Filter = EVERYTHING) -> tuple[list[Hit], int]:
+    async def find(self, query: str, limit: int = 10, wanted: Filter = EVERYTHING) -> tuple[list[ToolHit], int]:
         """The tools that fit a query best, and how many fit at all."""
-        await self._meet()
+        await self._discover_new()
         return await self.finder.find_in_slices(query, limit, wanted.admits if wanted != EVERYTHING else None)
 
-    def is_listed(self, name: str, sight: Sight) -> bool:
+    def is_listed(self, name: str, sight: ListKey) -> bool:
         """Whether a client has this tool in its list."""
         return self.lists.is_listed(name, sight)
 
@@ -248,7 +248,7 @@ class Board:
         """Unload tools from a board; gives those that were loaded."""
         return await self.loaded.remove(board, names)
 
-    def described(self, tool: RegisteredTool) -> dict[str, Any]:
+    def describe(self, tool: RegisteredTool) -> dict[str, Any]:
         """One tool in full: everything its server says of it, and everything we know."""
         row = dict(tool.definition)
         row["server"] = tool.server_name
@@ -263,13 +263,13 @@ class Board:
     async def find_tool(self, name: str, wanted: Filter = EVERYTHING) -> RegisteredTool:
         """The tool of this name, met for the first time if need be; else why there is none."""
         if self.registry.get(name) is None:
-            await self._meet_owner(name, wanted)
+            await self._discover_owner(name, wanted)
         tool = self.gate.tool(name, wanted)
         if tool is None:
             raise await self._unknown(name, wanted)
         return tool
 
-    def known_tool(self, name: str, wanted: Filter = EVERYTHING) -> RegisteredTool | None:
+    def lookup_tool(self, name: str, wanted: Filter = EVERYTHING) -> RegisteredTool | None:
         """The tool of this name as far as it is known here; nobody is asked."""
         tool = self.registry.get(name) or next((tool for tool in self._put_by() if tool.name == name), None)
         return tool if tool is not None and wanted.admits(tool) else None
@@ -287,7 +287,7 @@ class Board:
         self.gate.own_tool("tasks", "registry_list", caller.filter)
         token = current.set(caller)
         try:
-            return await drawn(self.tasks, form, change, path=path)
+            return await draw_graph(self.tasks, form, change, path=path)
         finally:
             current.reset(token)
 
@@ -310,7 +310,7 @@ class Board:
                 try:
                     tool = await self.find_tool(name, caller.filter)
                     if isinstance(tool.tool, RelayingTool):
-                        tool, params = await self._meant(tool.tool, params, caller)
+                        tool, params = await self._resolve_relayed(tool.tool, params, caller)
                         name = tool.name
                     owner = tool.server_name or "pegboard"
                     result = await self._call(tool, params, caller)
@@ -324,7 +324,7 @@ class Board:
                     told.set_attribute("pegboard.trace_id", trace_id.get())
                     told.set_attribute("pegboard.outcome", outcome)
         finally:
-            self.metrics.called(owner, outcome, time.perf_counter() - started)
+            self.metrics.record_call(owner, outcome, time.perf_counter() - started)
             logger().debug("tool.called", tool=name, outcome=outcome)
             if token is not None:
                 trace_id.reset(token)
@@ -333,7 +333,7 @@ class Board:
         self, name: str, arguments: Mapping[str, Any] | None = None, caller: Caller | None = None
     ) -> ToolResult[Message]:
         """Call a tool from Python; never raises."""
-        return await caught(self._call_for_python(name, arguments, caller or Caller()))
+        return await as_result(self._call_for_python(name, arguments, caller or Caller()))
 
     async def refresh(self, names: list[str] | None = None, trace: str | None = None) -> ToolResult[dict[str, int]]:
         """Ask servers for their tools now; all enabled ones unless some are named."""
@@ -365,7 +365,7 @@ class Board:
         known = self.registry.server(server)
         return len(known.tools) if known is not None else sum(map(self.gate.permits, self._shelved.get(server, ())))
 
-    def known_tools(self) -> list[RegisteredTool]:
+    def all_tools(self) -> list[RegisteredTool]:
         """Every tool there is something to say about, those of disabled servers included; sorted by name."""
         return sorted([*self.registry.all(), *self._put_by()], key=lambda tool: tool.name)
 
@@ -383,7 +383,7 @@ class Board:
         old, self.settings = self.settings, settings
         for remark in settings.remarks:
             logger().warning("config.remark", remark=remark)
-        if _fixed(old) != _fixed(settings):
+        if _startup_settings(old) != _startup_settings(settings):
             logger().warning("config.remark", remark="storage, maxNameLength and hosts change with the next start")
         work: list[Coroutine[Any, Any, None]] = [
             self._remove(name) for name in self.servers if name not in settings.servers
@@ -404,7 +404,7 @@ class Board:
                 await self.discovery.restore(name)
         self.memories.namespace = settings.memory_namespace
         self.chats.look_at_exports(settings.chats_exports)
-        self.finder.reconfigured()
+        self.finder.invalidate()
         self._changed()
 
     async def leave_session(self, key: str) -> None:
@@ -413,37 +413,37 @@ class Board:
         self.loaded.leave(key)
         await asyncio.gather(*(server.leave_session(key) for server in self.servers.values()))
 
-    def state_changed(self, server: Server) -> None:
+    def on_state_changed(self, server: Server) -> None:
         """A server's state changed; so, perhaps, did the list."""
         logger().debug("server.state", server=server.name, state=server.state)
         self._changed()
 
-    def lists_may_have_changed(self, server: Server) -> None:
+    def on_list_changed(self, server: Server) -> None:
         """A server said that a list of its changed."""
         if server.spec.enabled:
-            self.discovery.announced(server.name)
+            self.discovery.on_list_changed(server.name)
 
-    def resource_updated(self, server: Server, key: str | None, params: Params) -> None:
+    def on_resource_updated(self, server: Server, key: str | None, params: Params) -> None:
         """A server said that a resource changed."""
-        self.relay.subscriptions.updated(server, key, params)
+        self.relay.subscriptions.publish(server, key, params)
 
-    def said(self, server: Server, key: str | None, method: str, params: Params, only: str | None) -> None:
+    def on_notification(self, server: Server, key: str | None, method: str, params: Params, only: str | None) -> None:
         """A server said something that belongs to no request under way."""
-        self.relay.said(server, key, method, params, only)
+        self.relay.forward_notification(server, key, method, params, only)
 
-    async def asked(self, server: Server, key: str | None, method: str, params: Params) -> Message:
+    async def on_request(self, server: Server, key: str | None, method: str, params: Params) -> Message:
         """A server asks something that belongs to no request under way."""
-        return await self.relay.asked(server, key, method, params)
+        return await self.relay.forward_request(server, key, method, params)
 
-    async def _meet(self) -> None:
+    async def _discover_new(self) -> None:
         self.discovery.refresh_stale()
-        await self.discovery.meet_unseen(FIRST_MEETING)
+        await self.discovery.discover_new(NEW_SERVER_WAIT)
 
     def unavailable_servers(self) -> set[str]:
         """Those whose tools are in no list now."""
-        return {name for name, server in self.servers.items() if not _listed(server)}
+        return {name for name, server in self.servers.items() if not _is_listed(server)}
 
-    def _configured_keywords(self, tool: RegisteredTool) -> Sequence[str]:
+    def _config_keywords(self, tool: RegisteredTool) -> Sequence[str]:
         spec = self.settings.servers.get(tool.server_name or "")
         return () if spec is None else spec.keywords.get(tool.original_name) or spec.keywords.get(tool.name) or ()
 
@@ -455,7 +455,7 @@ class Board:
         if server is None:
             raise unavailable(f"server {tool.server_name} was removed from the config", retryable=False)
         self.discovery.refresh_if_stale(server.name)
-        forwarded = forwarded_params(params)
+        forwarded = forward_params(params)
         forwarded["name"] = tool.original_name
         result = await self.relay.send(
             server,
@@ -465,18 +465,18 @@ class Board:
             subject=f"tools/call {tool.original_name}",
             input_schema=tool.definition["inputSchema"] if tool.marked else None,
         )
-        return await self.relay.noted(server.name, result, caller)
+        return await self.relay.name_references(server.name, result, caller)
 
     async def _call_own(self, tool: Tool, params: Params | None, caller: Caller) -> Message:
         if not tool.asks or caller.ask is not None or caller.era == "handshake":
             return await _call_static(tool, params, caller)
 
-        async def start(party: Party, _: OnProgress | None) -> Message:
-            return await _call_static(tool, params, replace(caller, ask=party.asked))
+        async def start(party: Requester, _: OnProgress | None) -> Message:
+            return await _call_static(tool, params, replace(caller, ask=party.on_request))
 
         return await self.parked.call("tools/call", params or {}, caller, start)
 
-    async def _meant(
+    async def _resolve_relayed(
         self, tool: RelayingTool, params: Params | None, caller: Caller
     ) -> tuple[RegisteredTool, dict[str, Any]]:
         """The other tool that a call is for; what is wrong with it is said to the model, not to its client."""
@@ -495,7 +495,7 @@ class Board:
         except RpcError as exc:
             raise failure_of(exc, name) from None
 
-    async def _meet_owner(self, name: str, wanted: Filter) -> None:
+    async def _discover_owner(self, name: str, wanted: Filter) -> None:
         """The owner of a name that is not in the catalog may be off, or may never have been asked."""
         parts = parse(name)
         for server in self._possible_owners(name, wanted):
@@ -578,14 +578,14 @@ class Board:
 
     def _add(self, spec: ServerSpec) -> None:
         self._removed.pop(spec.name, None)
-        self.servers[spec.name] = Server(spec, keeper=self._keeper, watcher=self)
+        self.servers[spec.name] = Server(spec, keeper=self._reaper, watcher=self)
         if spec.problem:
             logger().error("config.server.invalid", server=spec.name, reason=spec.problem)
 
     async def _remove(self, name: str) -> None:
         server = self.servers.pop(name)
         self.relay.forget(name)
-        self._own(server.close())
+        self._spawn(server.close())
         known = self.registry.server(name)
         self._removed[name] = frozenset(known.tools if known else ())
         self._shelved.pop(name, None)
@@ -615,7 +615,7 @@ class Board:
         except StorageError as exc:
             logger().warning("catalog.load.failed", serverName=name, reason=str(exc))
         # Nobody would hear of a server that is only met when somebody lists.
-        self.discovery.introduce(name)
+        self.discovery.discover_if_new(name)
 
     async def _shelve(self, name: str) -> None:
         if (known := self.registry.server(name)) is not None:
@@ -624,15 +624,15 @@ class Board:
 
     def _may_try(self, name: str) -> bool:
         server = self.servers[name]
-        return not server.breaker.waiting and server.state not in {ServerState.INVALID, ServerState.NEEDS_AUTH}
+        return not server.breaker.is_waiting and server.state not in {ServerState.INVALID, ServerState.NEEDS_AUTH}
 
     def _changed(self) -> None:
-        self.lists.changed()
+        self.lists.invalidate()
 
     def _tell(self) -> None:
         self.lists.tell()
 
-    def _own(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -689,12 +689,12 @@ def _text_problem(what: str, value: object) -> str | None:
     return f"{what} must be a text, found {type(value).__name__}"
 
 
-def _fixed(settings: Settings) -> tuple[object, ...]:
+def _startup_settings(settings: Settings) -> tuple[object, ...]:
     """What a running gateway cannot take over."""
     return settings.storage, settings.max_name_length, settings.hosts
 
 
-def _listed(server: Server) -> bool:
+def _is_listed(server: Server) -> bool:
     return server.state not in {ServerState.DISABLED, ServerState.INVALID, ServerState.LOST}
 
 

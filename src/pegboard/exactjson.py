@@ -64,7 +64,7 @@ class Placeholders(list[bytes]):
     _mark: str
 
     @contextmanager
-    def held(self) -> Generator[None]:
+    def activate(self) -> Generator[None]:
         """While this lasts, whatever Pydantic writes has them."""
         token = _placeholders.set(self)
         try:
@@ -113,7 +113,7 @@ def _write_number(number: Number) -> object:
     return placeholders.add(number.digits.encode())
 
 
-def _write_text(text: Text) -> object:
+def _write_text(text: SurrogateText) -> object:
     placeholders = _placeholders.get()
     return well_formed(str(text)) if placeholders is None else placeholders.add(json.dumps(text).encode())
 
@@ -134,7 +134,7 @@ class Number(float):
         return Number, (self.digits,)
 
 
-class Text(str):
+class SurrogateText(str):
     """A text with half of a surrogate pair in it, which is written as the escape it was read from."""
 
     __slots__ = ()
@@ -333,7 +333,7 @@ def approximation(text: bytes) -> tuple[bytes, Any]:
 def write_exactly(write: Callable[[], bytes]) -> bytes:
     """What Pydantic writes here, with odd values as they were read."""
     placeholders = Placeholders()
-    with placeholders.held():
+    with placeholders.activate():
         text = write()
     return placeholders.fill(text)
 
@@ -443,7 +443,7 @@ def _keep_surrogates(value: Any) -> Any:
 
 def _with_texts(value: Any) -> Any:
     if isinstance(value, str):
-        return value if is_well_formed(value) else Text(value)
+        return value if is_well_formed(value) else SurrogateText(value)
     if isinstance(value, dict):
         members = cast("dict[Any, Any]", value)
         if not all(map(is_well_formed, members)):
@@ -464,6 +464,6 @@ def _write(value: Any, indent: int | None, ascii_only: bool) -> bytes:
 
 def _write_well_formed(value: Any, indent: int | None, ascii_only: bool) -> bytes:
     try:
-        return _write(well_formed(value, but=Text), indent, ascii_only)
+        return _write(well_formed(value, but=SurrogateText), indent, ascii_only)
     except (ValueError, RecursionError) as exc:
         raise NotJson(str(exc)) from None

@@ -78,7 +78,7 @@ class FunctionTool(ResultTool, Generic[P, R]):
             _check(parameter, function)
         # Read now: what is wrong with a function should be said where it stands.
         self._hints = {
-            name: _understood(hint, namespace) for name, hint in _parameter_types(function, namespace).items()
+            name: _adapt_hint(hint, namespace) for name, hint in _parameter_types(function, namespace).items()
         }
         self.input_schema = self._readable_schema()  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -88,21 +88,21 @@ class FunctionTool(ResultTool, Generic[P, R]):
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         """Call the function with typed values; one that is not async runs in a thread."""
-        args, kwargs = self._typed(arguments)
+        args, kwargs = self._convert_arguments(arguments)
         function = cast("Callable[..., Any]", self._function)
         if inspect.iscoroutinefunction(function):
             return await function(*args, **kwargs)
         answer = await asyncio.to_thread(_run, function, args, kwargs)
         return await answer if inspect.isawaitable(answer) else answer
 
-    def rendered(self, answer: Any) -> LanguageModelToolResult:
+    def render(self, answer: Any) -> LanguageModelToolResult:
         """The answer as JSON, whatever objects it is made of; a function may answer with a `ToolResult` of its own."""
         if isinstance(answer, ToolResult):
             found = cast("ToolResult[Any]", answer)
-            return super().rendered(ToolResult[Any].ok(_json(found.data)) if found.success else found)
-        return super().rendered(_json(answer))
+            return super().render(ToolResult[Any].ok(_json(found.data)) if found.success else found)
+        return super().render(_json(answer))
 
-    def _typed(self, arguments: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    def _convert_arguments(self, arguments: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         from pydantic import ValidationError
 
         try:
@@ -175,12 +175,12 @@ def tool(function: Callable[..., Any] | None = None, /, **said: Unpack[Said]) ->
     """Make a static tool of a typed function; with arguments, or with none and no brackets."""
 
     def decorate(function: Callable[..., Any]) -> FunctionTool[..., Any]:
-        return _made(function, said)
+        return _make_tool(function, said)
 
     return decorate if function is None else decorate(function)
 
 
-def _made(function: Callable[..., Any], said: Said) -> FunctionTool[..., Any]:
+def _make_tool(function: Callable[..., Any], said: Said) -> FunctionTool[..., Any]:
     if not (inspect.isfunction(inspect.unwrap(function)) or inspect.ismethod(function)):
         raise TypeError(f"{function!r} cannot be a tool: only functions and methods can, so put it into one")
     own = said.get("name") or function.__name__
@@ -252,24 +252,24 @@ def _words(hint: Any) -> str | None:
     return next((each for each in said if isinstance(each, str)), None)
 
 
-def _understood(hint: Any, names: Mapping[str, Any]) -> Any:
+def _adapt_hint(hint: Any, names: Mapping[str, Any]) -> Any:
     """A type with every `typing.TypedDict` in it as pydantic takes it before Python 3.12."""
     if sys.version_info >= (3, 12):
         return hint
     if typing.is_typeddict(hint) and type(hint).__module__ == "typing":
-        return _typed_dict(hint, names)
+        return _adapt_typed_dict(hint, names)
     origin, args = get_origin(hint), get_args(hint)
     if origin is None or not args or origin is typing.Literal:
         return hint
     if origin is Annotated:
-        return Annotated[_understood(args[0], names), *args[1:]]  # pyright: ignore[reportInvalidTypeForm]
-    inner: Any = tuple(_understood(each, names) for each in args)
+        return Annotated[_adapt_hint(args[0], names), *args[1:]]  # pyright: ignore[reportInvalidTypeForm]
+    inner: Any = tuple(_adapt_hint(each, names) for each in args)
     if inner == args:
         return hint
     return Union[inner] if origin in {Union, types.UnionType} else origin[inner]  # noqa: UP007
 
 
-def _typed_dict(hint: Any, names: Mapping[str, Any]) -> Any:
+def _adapt_typed_dict(hint: Any, names: Mapping[str, Any]) -> Any:
     from typing_extensions import TypedDict
 
     fields: dict[str, Any] = {}
@@ -279,7 +279,7 @@ def _typed_dict(hint: Any, names: Mapping[str, Any]) -> Any:
             inner = get_args(inner)[0]  # noqa: PLW2901
         else:
             mark = typing.Required if name in hint.__required_keys__ else typing.NotRequired
-        fields[name] = mark[_understood(inner, names)]
+        fields[name] = mark[_adapt_hint(inner, names)]
     make: Any = TypedDict
     made = make(hint.__name__, fields)
     made.__doc__ = hint.__doc__

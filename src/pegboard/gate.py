@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
-from pegboard.catalog.finder import is_guide
+from pegboard.catalog.finder import is_discovery_tool
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.config import Settings
 from pegboard.result import Forbidden, ToolErrorCode, ToolFailure, unavailable
@@ -32,7 +32,7 @@ class Gate:
 
     def admits(self, tool: RegisteredTool, wanted: Filter) -> bool:
         """Whether a caller may use a tool. A filter binds what the discovery tools find, not those themselves."""
-        return (wanted.admits(tool) or is_guide(tool)) and self.permits(tool)
+        return (wanted.admits(tool) or is_discovery_tool(tool)) and self.permits(tool)
 
     def permits(self, tool: RegisteredTool) -> bool:
         """Whether the config, as it is now, lets a tool of a server through."""

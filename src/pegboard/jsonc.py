@@ -62,7 +62,7 @@ class _Node:
         return self.end if self.comma is None else self.comma + 1
 
 
-class Document:
+class JsoncDocument:
     """A parsed text: its plain value, and where each part of it stands."""
 
     def __init__(self, text: str, root: _Node) -> None:
@@ -79,10 +79,10 @@ class Document:
         return _locate(self._text, _trail(self._root, path)[-1].key_start)
 
 
-def parse(text: str) -> Document:
+def parse(text: str) -> JsoncDocument:
     """Read `text`; raises JsoncError and nothing else."""
     body = text.removeprefix(_BOM)
-    return Document(body, _Parser(body).document())
+    return JsoncDocument(body, _Parser(body).document())
 
 
 def set_value(text: str, path: Path, value: object) -> str:
@@ -171,7 +171,7 @@ class _Parser:
         root = self.node(0, self.pos, "a value")
         self.skip_trivia()
         if self.pos < len(self.text):
-            raise self.expected("the end of the file after this value")
+            raise self.mismatch("the end of the file after this value")
         return root
 
     def node(self, depth: int, key_start: int, wanted: str) -> _Node:
@@ -206,19 +206,19 @@ class _Parser:
                 self.pos += 1
                 self.skip_trivia()
             elif self.peek() != closer:
-                raise self.expected(f"',' or '{closer}' after this value")
+                raise self.mismatch(f"',' or '{closer}' after this value")
 
     def key(self, parent: _Node) -> str:
         start = self.pos
         if self.peek() != '"':
-            raise self.expected("a key in double quotes or '}'")
+            raise self.mismatch("a key in double quotes or '}'")
         key = self.string()
         if key in parent.children:
             line, column = _locate(self.text, parent.children[key].key_start)
             raise self.error(f"the key {_quote(key)} stands twice in this object, first at {line}:{column}", start)
         self.skip_trivia()
         if not self.take(":"):
-            raise self.expected("':' after this key")
+            raise self.mismatch("':' after this key")
         self.skip_trivia()
         return key
 
@@ -249,7 +249,7 @@ class _Parser:
         elif _NUMBER.fullmatch(word):
             value = self.number(word)
         else:
-            raise self.expected("a JSON number" if re.match("[-+.0-9]", word) else wanted)
+            raise self.mismatch("a JSON number" if re.match("[-+.0-9]", word) else wanted)
         self.pos = end
         return value
 
@@ -274,7 +274,7 @@ class _Parser:
         self.pos += taken
         return taken
 
-    def expected(self, wanted: str) -> JsoncError:
+    def mismatch(self, wanted: str) -> JsoncError:
         word = self.text[self.pos : _match_end(_WORD, self.text, self.pos)] or self.peek()
         shown = word if len(word) <= 20 else word[:20] + "…"
         found = repr(shown).replace("\\\\", "\\") if shown else "the end of the file"

@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, TypeVar
 
-from pegboard.catalog.finder import is_guide
-from pegboard.catalog.library import Entry, Library, Shelf
+from pegboard.catalog.finder import is_discovery_tool
+from pegboard.catalog.library import CatalogEntry, Entries, ResourceCatalog
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.config import Settings
 from pegboard.loaded import LoadedTools
-from pegboard.notices import Notices
+from pegboard.notices import ListChangedNotifier
 from pegboard.pace import Pace
 from pegboard.tool import RegisteredTool
-from pegboard.view import Draft, Filter, Listed, Sight, View
+from pegboard.view import Draft, Filter, ListItem, ListKey, View
 
 # Up to this many tools of servers, `auto` lists them all.
 FEW = 30
@@ -24,7 +24,7 @@ _MAX_VIEWS = 1024
 # Views have the texts of all that they list: a hundred filters over ten thousand tools would be a gigabyte.
 _MAX_BYTES = 64 * 2**20
 
-T = TypeVar("T", bound=Listed)
+T = TypeVar("T", bound=ListItem)
 Sorting = Generator[None, None, tuple[RegisteredTool, ...]]
 
 
@@ -34,7 +34,7 @@ class Lists:
     def __init__(
         self,
         registry: ToolRegistry,
-        library: Library,
+        library: ResourceCatalog,
         loaded: LoadedTools,
         *,
         hidden: Callable[[], set[str]],
@@ -47,16 +47,16 @@ class Lists:
         self._hidden = hidden
         self._settings = settings
         # What each view was made of, and the view.
-        self._views: dict[tuple[str, Filter | Sight], tuple[object, View[Any]]] = {}
+        self._views: dict[tuple[str, Filter | ListKey], tuple[object, View[Any]]] = {}
         self._weight = 0
         self._epoch = 0
         self._seen = (-1, -1)
         self._making: dict[tuple[Filter, object], asyncio.Task[View[RegisteredTool]]] = {}
-        self.tools: Notices[Sight] = Notices(self._listed_now)
-        self.prompts: Notices[Filter] = Notices(lambda wanted: self.entries("prompts", wanted))
-        self.resources: Notices[Filter] = Notices(self.resources_and_templates)
+        self.tools: ListChangedNotifier[ListKey] = ListChangedNotifier(self._list_now)
+        self.prompts: ListChangedNotifier[Filter] = ListChangedNotifier(lambda wanted: self.entries("prompts", wanted))
+        self.resources: ListChangedNotifier[Filter] = ListChangedNotifier(self.resources_and_templates)
 
-    def changed(self) -> None:
+    def invalidate(self) -> None:
         """Something is another way now that no registry knows of: a server's state, a setting."""
         self._epoch += 1
         self.tell()
@@ -64,7 +64,7 @@ class Lists:
     def tell(self) -> None:
         """Look, in a moment, who has to be told of a change."""
         for notices in (self.tools, self.prompts, self.resources):
-            notices.changed()
+            notices.schedule_check()
 
     def close(self) -> None:
         """No more notices."""
@@ -76,40 +76,40 @@ class Lists:
     def view(self, wanted: Filter) -> View[RegisteredTool]:
         """Every tool that passes a filter."""
 
-        def chosen(shown: Callable[[Listed], bool]) -> Iterable[RegisteredTool]:
+        def choose(shown: Callable[[ListItem], bool]) -> Iterable[RegisteredTool]:
             return (tool for tool in self._registry.all() if shown(tool) and wanted.admits(tool))
 
-        return self._view("tools", wanted, chosen)
+        return self._view("tools", wanted, choose)
 
-    def listed(self, sight: Sight) -> View[RegisteredTool]:
+    def list_for(self, sight: ListKey) -> View[RegisteredTool]:
         """The tools that a client has in its list: a filter's matches, all, or those that were chosen."""
         if sight.filter.narrows or not self.searching():
             return self.view(sight.filter)
         loaded = self._loaded.on(sight.board)
 
-        def chosen(shown: Callable[[Listed], bool]) -> Iterable[RegisteredTool]:
+        def choose(shown: Callable[[ListItem], bool]) -> Iterable[RegisteredTool]:
             # Name by name: a few among thousands, and every session has its own.
             names = (*self._settings().pinned, *loaded)
             found = {tool.name: tool for name in names if (tool := self._registry.full_name(name)) is not None}
-            found.update({name: tool for name, tool in self._registry.static().items() if is_guide(tool)})
+            found.update({name: tool for name, tool in self._registry.static().items() if is_discovery_tool(tool)})
             return (tool for _, tool in sorted(found.items()) if shown(tool) and sight.filter.admits(tool))
 
-        return self._view("listed", sight, chosen, loaded)
+        return self._view("listed", sight, choose, loaded)
 
-    def is_listed(self, name: str, sight: Sight) -> bool:
+    def is_listed(self, name: str, sight: ListKey) -> bool:
         """Whether a client has this tool in its list."""
         if not sight.filter.narrows and self.searching():
-            return name in self.listed(sight).names
+            return name in self.list_for(sight).names
         # A long list is not made for one name.
-        _, view = self._cached("tools", sight.filter, ())
+        _, view = self._look_up("tools", sight.filter, ())
         if view is not None or self._registry.server_tools <= SHORT:
             return name in self.view(sight.filter).names
         tool = self._registry.get(name)
         return tool is not None and tool.server_name not in self._hidden() and sight.filter.admits(tool)
 
-    async def listed_in_slices(self, sight: Sight) -> View[RegisteredTool]:
+    async def list_in_slices(self, sight: ListKey) -> View[RegisteredTool]:
         """The list as it is now. Where it is long it is made in slices: others on the loop have their turns."""
-        view = self._listed_now(sight)
+        view = self._list_now(sight)
         # Whoever gives up must not take it from the others.
         return view if isinstance(view, View) else await asyncio.shield(view)
 
@@ -118,15 +118,15 @@ class Lists:
         view = self._view_now(wanted)
         return view if isinstance(view, View) else await asyncio.shield(view)
 
-    def _listed_now(self, sight: Sight) -> View[RegisteredTool] | asyncio.Task[View[RegisteredTool]]:
+    def _list_now(self, sight: ListKey) -> View[RegisteredTool] | asyncio.Task[View[RegisteredTool]]:
         is_whole = sight.filter.narrows or not self.searching()
-        return self._view_now(sight.filter) if is_whole else self.listed(sight)
+        return self._view_now(sight.filter) if is_whole else self.list_for(sight)
 
     def _view_now(self, wanted: Filter) -> View[RegisteredTool] | asyncio.Task[View[RegisteredTool]]:
         """Every tool that passes a filter now: the view, or what makes it of the tools of this moment."""
         if self._registry.server_tools <= SHORT:
             return self.view(wanted)
-        made_of, view = self._cached("tools", wanted, ())
+        made_of, view = self._look_up("tools", wanted, ())
         if view is not None:
             return view
         making = self._making.get((wanted, made_of))
@@ -146,7 +146,7 @@ class Lists:
             if pace.is_over:
                 await pace.rest()
         view = draft.view()
-        if not wanted.is_long and self._cached("tools", wanted, ())[0] == made_of:
+        if not wanted.is_long and self._look_up("tools", wanted, ())[0] == made_of:
             self._keep(("tools", wanted), made_of, view)
         return view
 
@@ -159,16 +159,16 @@ class Lists:
         # or lost at the moment: a list that turns from short to long because a server went away helps nobody.
         return "tool_find" in self._registry.static() and self._registry.server_tools > FEW
 
-    def entries(self, kind: str, wanted: Filter) -> View[Entry]:
+    def entries(self, kind: str, wanted: Filter) -> View[CatalogEntry]:
         """The prompts, resources or templates of a filter."""
-        shelf: Shelf = getattr(self._library, kind)
+        shelf: Entries = getattr(self._library, kind)
 
-        def chosen(shown: Callable[[Listed], bool]) -> Iterable[Entry]:
+        def choose(shown: Callable[[ListItem], bool]) -> Iterable[CatalogEntry]:
             return (entry for entry in shelf.entries.values() if shown(entry) and _admits(wanted, kind, entry))
 
-        return self._view(kind, wanted, chosen)
+        return self._view(kind, wanted, choose)
 
-    def resources_and_templates(self, wanted: Filter) -> View[Entry]:
+    def resources_and_templates(self, wanted: Filter) -> View[CatalogEntry]:
         """Both, since one notice tells of both."""
         resources, templates = self.entries("resources", wanted), self.entries("templates", wanted)
         return View(resources.items + templates.items, hash((resources.digest, templates.digest)))
@@ -176,21 +176,21 @@ class Lists:
     def _view(
         self,
         kind: str,
-        key: Filter | Sight,
-        chosen: Callable[[Callable[[Listed], bool]], Iterable[T]],
+        key: Filter | ListKey,
+        choose: Callable[[Callable[[ListItem], bool]], Iterable[T]],
         loaded: tuple[str, ...] = (),
     ) -> View[T]:
-        made_of, cached = self._cached(kind, key, loaded)
+        made_of, cached = self._look_up(kind, key, loaded)
         if cached is not None:
             return cached
         hidden = self._hidden()
-        view = View[T].of(chosen(lambda entry: entry.server_name not in hidden))
-        if not (key.filter if isinstance(key, Sight) else key).is_long:
+        view = View[T].of(choose(lambda entry: entry.server_name not in hidden))
+        if not (key.filter if isinstance(key, ListKey) else key).is_long:
             self._keep((kind, key), made_of, view)
         return view
 
-    def _cached(
-        self, kind: str, key: Filter | Sight, loaded: tuple[str, ...]
+    def _look_up(
+        self, kind: str, key: Filter | ListKey, loaded: tuple[str, ...]
     ) -> tuple[tuple[int, tuple[str, ...]], View[Any] | None]:
         """What a view of now is made of, and the view if it is there."""
         generation = (self._registry.generation, self._library.generation)
@@ -201,7 +201,7 @@ class Lists:
         cached = self._views.get((kind, key))
         return made_of, cached[1] if cached is not None and cached[0] == made_of else None
 
-    def _keep(self, key: tuple[str, Filter | Sight], made_of: object, view: View[Any]) -> None:
+    def _keep(self, key: tuple[str, Filter | ListKey], made_of: object, view: View[Any]) -> None:
         """Keep a view for whoever has the same, and as many of those before as there is room for, the newest first."""
         if (before := self._views.pop(key, None)) is not None:
             self._weight -= before[1].weight
@@ -211,5 +211,5 @@ class Lists:
         self._views[key] = (made_of, view)
 
 
-def _admits(wanted: Filter, kind: str, entry: Entry) -> bool:
+def _admits(wanted: Filter, kind: str, entry: CatalogEntry) -> bool:
     return wanted.admits(entry) if kind == "prompts" else wanted.admits_server(entry.server_name)

@@ -17,12 +17,12 @@ _NAMED = "board:"
 _SESSION = "session:"
 
 
-def named_board(name: str) -> str:
+def board_key(name: str) -> str:
     """The key of a named board."""
     return f"{_NAMED}{name}"
 
 
-def session_board(session: str) -> str:
+def session_board_key(session: str) -> str:
     """The key of a session's own board."""
     return f"{_SESSION}{session}"
 
@@ -43,7 +43,7 @@ class LoadedTools:
     async def open(self) -> None:
         """Take over the named boards of earlier runs."""
         for name, tools in (await self._store.load()).items():
-            self._boards[named_board(name)] = dict.fromkeys(tools)
+            self._boards[board_key(name)] = dict.fromkeys(tools)
 
     def on(self, board: str | None) -> tuple[str, ...]:
         """What is loaded on a board; where there is no board, nothing can be."""
@@ -75,7 +75,7 @@ class LoadedTools:
 
     def leave(self, session: str) -> None:
         """A session is over."""
-        self._boards.pop(session_board(session), None)
+        self._boards.pop(session_board_key(session), None)
 
     def _turn(self, board: str) -> AbstractAsyncContextManager[None]:
         return self._keeping if board.startswith(_NAMED) else nullcontext()

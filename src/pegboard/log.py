@@ -161,7 +161,7 @@ class Redactor:
         text = text[: last + max(map(len, self.secrets), default=0)]
         parts: list[str] = []
         end = 0
-        for start, stop in _merged(self._spans(text)):
+        for start, stop in _merge(self._spans(text)):
             if start >= last:
                 break
             parts += text[end:start], REDACTED
@@ -178,7 +178,7 @@ class Redactor:
         return sorted(spans)
 
 
-def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merge(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     merged: list[tuple[int, int]] = []
     for start, stop in spans:
         if merged and start < merged[-1][1]:

@@ -16,7 +16,7 @@ class Metrics:
     lists: int = 0
     notices: int = 0
 
-    def called(self, server: str, outcome: str, seconds: float) -> None:
+    def record_call(self, server: str, outcome: str, seconds: float) -> None:
         """A call ended."""
         self.calls[server, outcome] += 1
         self.seconds[server] += seconds

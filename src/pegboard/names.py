@@ -73,7 +73,7 @@ def foreign_prefix(name: str, server: str, servers: Collection[str]) -> str | No
     return parts[0] if parts is not None and parts[0] != server and parts[0] in servers else None
 
 
-def expose(name: str, max_length: int) -> str:
+def public_name(name: str, max_length: int) -> str:
     """The name as clients and providers accept it; changed only where it must be, and then with a digest."""
     if len(name) <= max_length and _STRANGE.search(name) is None:
         return name
@@ -107,7 +107,7 @@ def nearest(name: str, known: Collection[str], limit: int = 3) -> list[str]:
         return []
     whole, tail = _Likeness(name.lower()), _Likeness(_tail(name).lower())
     short = [candidate for candidate in _likely(name, known) if len(candidate) <= _MAX_COMPARED]
-    may_be = ((max(whole.bound(each), tail.bound(_tail(each)) * _TAIL), each) for each in short)
+    may_be = ((max(whole.upper_bound(each), tail.upper_bound(_tail(each)) * _TAIL), each) for each in short)
     good: list[tuple[float, str]] = []
     steps = 0
     for most, candidate in sorted((-most, each) for most, each in may_be if most >= _CLOSE):
@@ -129,7 +129,7 @@ def _likely(name: str, known: Collection[str]) -> Collection[str]:
     return list(islice((each for each in known if _tail(each)[:_ALIKE].lower() == beginning), _MOST_KNOWN))
 
 
-def misspelt(word: str, known: Collection[str]) -> str | None:
+def correct_spelling(word: str, known: Collection[str]) -> str | None:
     """The known word that was meant by one in another spelling, or with a slip of the pen in it, if any."""
     spelling = _spelling(word)
     return next((each for each in sorted(known) if _is_slip(spelling, _spelling(each))), None)
@@ -161,7 +161,7 @@ class _Likeness:
         self._name = name
         self._matcher: difflib.SequenceMatcher[str] = difflib.SequenceMatcher(None, "", name)
 
-    def bound(self, other: str) -> float:
+    def upper_bound(self, other: str) -> float:
         """How much it is at most: cheap, and rules out almost every name among thousands."""
         self._matcher.set_seq1(other.lower())
         bound = self._matcher.real_quick_ratio()

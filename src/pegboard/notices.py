@@ -21,7 +21,7 @@ class Digested(Protocol):
 
 
 @dataclass(slots=True)
-class _Audience:
+class _Subscribers:
     """Everyone with the same view, what they were last told of, and what they were given since."""
 
     # At first the view as it was when the first of them came, which may take a while to make.
@@ -48,21 +48,21 @@ class _Audience:
                 logger().warning("notice.failed", error=type(exc).__name__)
 
 
-class Notices(Generic[K]):
+class ListChangedNotifier(Generic[K]):
     """Watches the views of one kind on behalf of clients; whoever has the same key has the same view."""
 
     def __init__(self, view: Callable[[K], Digested | Awaitable[Digested]]) -> None:
         # The view as it is now: at once, or, where it takes long to make, what comes of it.
         self._view = view
         self._looking: asyncio.Task[None] | None = None
-        self._audiences: dict[K, _Audience] = {}
+        self._audiences: dict[K, _Subscribers] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def subscribe(self, wanted: K, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` after each change of this view; gives back what ends it."""
         audience = self._audiences.get(wanted)
         if audience is None:
-            audience = self._audiences[wanted] = _Audience()
+            audience = self._audiences[wanted] = _Subscribers()
             view = self._view(wanted)
             if isinstance(view, Awaitable):
                 audience.first = view
@@ -78,12 +78,12 @@ class Notices(Generic[K]):
 
         return unsubscribe
 
-    def served(self, wanted: K, view: Digested) -> None:
+    def record_served(self, wanted: K, view: Digested) -> None:
         """A list went out: should it be old by the time of the next look, its reader must hear of it."""
         if (audience := self._audiences.get(wanted)) is not None and view.digest != audience.told:
             audience.given.add(view.digest)
 
-    def changed(self) -> None:
+    def schedule_check(self) -> None:
         """Something may have changed: look at it in a moment, together with whatever else changes until then."""
         if self._timer is None and self._audiences:
             self._timer = asyncio.get_running_loop().call_later(PAUSE, self._look)
@@ -99,7 +99,7 @@ class Notices(Generic[K]):
         self._timer = None
         if self._looking is not None and not self._looking.done():
             # That look may have passed by what changed since.
-            self.changed()
+            self.schedule_check()
         else:
             self._looking = asyncio.get_running_loop().create_task(self._look_at_all())
 

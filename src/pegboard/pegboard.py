@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 from uuid import uuid4
 
 from pegboard.board import Board, UnknownTool
-from pegboard.catalog.finder import is_guide
+from pegboard.catalog.finder import is_discovery_tool
 from pegboard.catalog.schema import tool_problem
 from pegboard.config import ConfigError, Settings, parse_settings
 from pegboard.exactjson import as_object
@@ -29,15 +29,15 @@ from pegboard.formats import (
     openai_chat,
     plain,
 )
-from pegboard.formats.found import FIND, found_tools
+from pegboard.formats.found import FIND, hit_names
 from pegboard.function_tool import FunctionTool, Said
 from pegboard.function_tool import tool as tool_of
-from pegboard.loaded import session_board
+from pegboard.loaded import session_board_key
 from pegboard.log import new_trace_id
 from pegboard.log import trace_id as current_trace
 from pegboard.relay.caller import Caller
-from pegboard.result import ToolError, ToolResult, caught, invalid, unavailable
-from pegboard.retries import tried
+from pegboard.result import ToolError, ToolResult, as_result, invalid, unavailable
+from pegboard.retries import with_retries
 from pegboard.servers.link import Message
 from pegboard.tool import Disposable, RegisteredTool, ResultTool, Tool
 
@@ -48,7 +48,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 # How long the first list waits for servers that nobody has ever seen; whoever takes longer is in a later one.
-FIRST_MEETING = 10.0
+NEW_SERVER_WAIT = 10.0
 _ABOUT = 200
 
 
@@ -73,7 +73,7 @@ class Pegboard:
         elif servers is not None:
             raise TypeError("either servers or settings that have been read already, which have servers of their own")
         self._board = Board(settings, workspace=None if workspace is None else str(Path(workspace).resolve()))
-        self._caller = Caller(board=session_board(f"python-{uuid4().hex}"))
+        self._caller = Caller(board=session_board_key(f"python-{uuid4().hex}"))
         self._conversions = Conversions()
         self._book: tuple[int, NameBook] | None = None
         self._was_opened = False
@@ -128,7 +128,7 @@ class Pegboard:
         await self._board.close()
 
     async def get_tool_definitions(
-        self, *, format: Format = "anthropic", deferred: bool = False, patience: float = FIRST_MEETING
+        self, *, format: Format = "anthropic", deferred: bool = False, patience: float = NEW_SERVER_WAIT
     ) -> list[dict[str, Any]]:
         """Every tool in a provider's form, by name.
 
@@ -139,17 +139,17 @@ class Pegboard:
         _check_format(format)
         self._check_opened()
         self._board.discovery.refresh_stale()
-        await self._board.discovery.meet_unseen(self._patience(patience))
+        await self._board.discovery.discover_new(self._patience(patience))
         tools, names = self._tools(), self._names()
         find = self._board.registry.static().get(FIND)
         if not deferred or find is None:
             self._deferred = frozenset() if format == "anthropic" else self._deferred
             return definitions(format, tools, names, self._conversions)
         if format == "anthropic":
-            return self._deferred_for_claude(tools)
-        shown = self._shown(tools)
+            return self._defer_for_claude(tools)
+        shown = self._select_visible(tools)
         if format == "openai":
-            offered = [tool for tool in shown if not is_guide(tool)]
+            offered = [tool for tool in shown if not is_discovery_tool(tool)]
             search = openai.tool_search(find, self._conversions)
             return [*openai.definitions(offered, names, self._conversions), search]
         return definitions(format, shown, names, self._conversions)
@@ -168,13 +168,13 @@ class Pegboard:
         """
         self._check_opened()
         if problem := _text_problem("the name of a tool", name) or _time_problem(timeout) or _trace_problem(trace_id):
-            return _refused(problem)
+            return _refusal(problem)
         token = current_trace.set(trace_id or current_trace.get() or new_trace_id())
         try:
-            meant = self._names().meant(name)
+            meant = self._names().resolve(name)
             limit = timeout if timeout is not None else self._limit(meant)
-            return await tried(
-                lambda left: self._called(meant, arguments, left, limit),
+            return await with_retries(
+                lambda left: self._call_once(meant, arguments, left, limit),
                 limit=limit,
                 first_limit=timeout,
                 repeatable=self._is_repeatable(meant),
@@ -198,12 +198,12 @@ class Pegboard:
         """
         _check_format(format)
         calls = _CALLS[format](reply)
-        answered = await asyncio.gather(*(self._answered(call, timeout) for call in calls))
+        answered = await asyncio.gather(*(self._answer_call(call, timeout) for call in calls))
         if not answered:
             return []
         match format:
             case "anthropic":
-                hidden = self._deferred_then(deferred)
+                hidden = self._referable_tools(deferred)
                 self._remember_references(answered, hidden)
                 return [anthropic.results_message(answered, names=self._names(), deferred=hidden)]
             case "openai":
@@ -217,16 +217,16 @@ class Pegboard:
     async def find(self, query: str, limit: int = 10) -> ToolResult[dict[str, Any]]:
         """The tools that fit a query best, as `tool_find` gives them."""
         self._check_opened()
-        return await caught(self._found(query, limit))
+        return await as_result(self._find(query, limit))
 
     async def load(self, *names: str, format: Format = "anthropic") -> ToolResult[list[dict[str, Any]]]:
         """Have these tools shown from now on, also where others are deferred; gives their definitions. All or none."""
         self._check_opened()
         if format not in FORMATS:
-            return _refused(_no_format(format))
+            return _refusal(_no_format(format))
         if problem := next(filter(None, (_text_problem("the name of a tool", name) for name in names)), None):
-            return _refused(problem)
-        return await caught(self._loaded(names, format))
+            return _refusal(problem)
+        return await as_result(self._load(names, format))
 
     async def refresh(self, server: str | None = None) -> ToolResult[dict[str, int]]:
         """Ask a server, or all of them, for its tools now."""
@@ -234,7 +234,7 @@ class Pegboard:
         if server is None:
             return await self._board.refresh()
         if problem := _text_problem("the name of a server", server):
-            return _refused(problem)
+            return _refusal(problem)
         return await self._board.refresh([server]) if server in self._board.servers else _no_server(server)
 
     async def discover_all_tools(self, trace_id: str | None = None) -> ToolResult[dict[str, int]]:
@@ -244,11 +244,11 @@ class Pegboard:
 
     async def enable(self, server: str) -> ToolResult[None]:
         """Switch a server on, for this program; no file changes."""
-        return await self._switched(server, enabled=True)
+        return await self._switch(server, enabled=True)
 
     async def disable(self, server: str) -> ToolResult[None]:
         """Switch a server off, for this program: its tools are gone at once."""
-        return await self._switched(server, enabled=False)
+        return await self._switch(server, enabled=False)
 
     def register(self, tool: Tool) -> Disposable:
         """Add a tool of this program's own; `ValueError` if its name or its schema cannot be used."""
@@ -289,12 +289,12 @@ class Pegboard:
     def tool(self, function: Callable[..., Any] | None = None, /, **said: Unpack[Said]) -> Any:
         """Make a tool of a typed function, and add it; a decorator, with arguments or without."""
 
-        def added(function: Callable[..., Any]) -> FunctionTool[..., Any]:
+        def add(function: Callable[..., Any]) -> FunctionTool[..., Any]:
             made = tool_of(**said)(function)
             self.register(made)
             return made
 
-        return added if function is None else added(function)
+        return add if function is None else add(function)
 
     def _check_opened(self) -> None:
         if not self._was_opened:
@@ -320,26 +320,26 @@ class Pegboard:
         generation = self._board.registry.generation
         if self._book is None or self._book[0] != generation:
             # With tools of servers that are switched off: a model that still calls them is to be told so.
-            self._book = (generation, NameBook(self._board.known_tools()))
+            self._book = (generation, NameBook(self._board.all_tools()))
         return self._book[1]
 
-    def _deferred_for_claude(self, tools: Iterable[RegisteredTool]) -> list[dict[str, Any]]:
-        there = {tool.name: tool for tool in tools if not is_guide(tool) or tool.name == FIND}
+    def _defer_for_claude(self, tools: Iterable[RegisteredTool]) -> list[dict[str, Any]]:
+        there = {tool.name: tool for tool in tools if not is_discovery_tool(tool) or tool.name == FIND}
         offered = {**self._referred, **there}
-        shown = {tool.name for tool in self._shown(there.values())} - self._referred.keys()
+        shown = {tool.name for tool in self._select_visible(there.values())} - self._referred.keys()
         self._deferred = frozenset(offered.keys() - shown)
         return anthropic.definitions(
             self._by_name(offered.values()), self._names(), self._conversions, deferred=self._deferred
         )
 
-    def _deferred_then(self, said: bool | None) -> frozenset[str]:
+    def _referable_tools(self, said: bool | None) -> frozenset[str]:
         """What a model that was offered deferred tools, or not, can be referred to."""
         if said is None:
             return self._deferred
         if not said:
             return frozenset()
         tools = self._tools()
-        return frozenset({tool.name for tool in tools} - {tool.name for tool in self._shown(tools)})
+        return frozenset({tool.name for tool in tools} - {tool.name for tool in self._select_visible(tools)})
 
     def _remember_references(
         self, answered: Iterable[tuple[RequestedCall, ToolResult[Message]]], deferred: Collection[str]
@@ -347,28 +347,28 @@ class Pegboard:
         for call, result in answered:
             if self._names().tool(call.name) != FIND:
                 continue
-            for name in found_tools(result):
+            for name in hit_names(result):
                 if name in deferred and (tool := self._board.registry.get(name)) is not None:
                     self._referred[name] = tool
 
     def _about(self) -> dict[str, str]:
         return {name: said[:_ABOUT] for name, said in self._board.discovery.instructions.items() if said}
 
-    def _shown(self, tools: Iterable[RegisteredTool]) -> list[RegisteredTool]:
+    def _select_visible(self, tools: Iterable[RegisteredTool]) -> list[RegisteredTool]:
         chosen = {*self._brought, *self._board.settings.pinned, *self._board.loaded_on(self._caller.board)}
-        return [tool for tool in tools if tool.name in chosen or is_guide(tool)]
+        return [tool for tool in tools if tool.name in chosen or is_discovery_tool(tool)]
 
     def _limit(self, name: str) -> float:
         tool = self._board.registry.get(name)
         server = self._board.servers.get(tool.server_name or "") if tool is not None else None
-        return server.spec.timeout if server is not None else FIRST_MEETING
+        return server.spec.timeout if server is not None else NEW_SERVER_WAIT
 
     def _is_repeatable(self, name: str) -> bool:
         tool = self._board.registry.get(name)
         said = as_object(tool.definition.get("annotations")) if tool is not None else None
         return said is not None and (said.get("readOnlyHint") is True or said.get("idempotentHint") is True)
 
-    async def _called(
+    async def _call_once(
         self, name: str, arguments: Mapping[str, Any] | None, left: float | None, limit: float
     ) -> ToolResult[Message]:
         try:
@@ -388,30 +388,32 @@ class Pegboard:
         error = ToolError.read((as_object(message.get("structuredContent")) or {}).get("error"))
         return result if error is None else ToolResult[Message].failed(error)
 
-    async def _answered(self, call: RequestedCall, timeout: float | None) -> tuple[RequestedCall, ToolResult[Message]]:
-        meant = self._names().meant(call.name, call.namespace)
+    async def _answer_call(
+        self, call: RequestedCall, timeout: float | None
+    ) -> tuple[RequestedCall, ToolResult[Message]]:
+        meant = self._names().resolve(call.name, call.namespace)
         return call, call.refusal or await self.call(meant, call.arguments, timeout=timeout)
 
-    async def _found(self, query: str, limit: int) -> dict[str, Any]:
+    async def _find(self, query: str, limit: int) -> dict[str, Any]:
         return await self._board.search(query, limit, self._caller)
 
-    async def _loaded(self, names: Iterable[str], format: Format) -> list[dict[str, Any]]:
-        tools = [await self._board.find_tool(self._names().meant(name)) for name in names]
+    async def _load(self, names: Iterable[str], format: Format) -> list[dict[str, Any]]:
+        tools = [await self._board.find_tool(self._names().resolve(name)) for name in names]
         assert self._caller.board is not None
         await self._board.load_on(self._caller.board, [tool.name for tool in tools])
         return definitions(format, tools, self._names(), self._conversions)
 
-    async def _switched(self, server: str, *, enabled: bool) -> ToolResult[None]:
+    async def _switch(self, server: str, *, enabled: bool) -> ToolResult[None]:
         self._check_opened()
         if problem := _text_problem("the name of a server", server):
-            return _refused(problem)
+            return _refusal(problem)
         settings = self._board.settings
         spec = settings.servers.get(server)
         if spec is None:
             return _no_server(server)
         servers = {**settings.servers, server: replace(spec, enabled=enabled)}
         self._awaited.pop(server, None)
-        return await caught(self._board.apply(replace(settings, servers=servers)))
+        return await as_result(self._board.apply(replace(settings, servers=servers)))
 
 
 def _check_format(form: str) -> None:
@@ -423,7 +425,7 @@ def _no_format(form: object) -> str:
     return f"there is no format {form!r}; there are {', '.join(FORMATS)}"
 
 
-def _refused(problem: str) -> ToolResult[Any]:
+def _refusal(problem: str) -> ToolResult[Any]:
     return ToolResult[Any].failed(invalid(problem).error)
 
 
@@ -445,8 +447,8 @@ def _no_server(name: str) -> ToolResult[Any]:
 
 
 _CALLS: Mapping[Format, Callable[[object], list[RequestedCall]]] = {
-    "anthropic": anthropic.requested,
-    "openai": openai.requested,
-    "openai-chat": openai_chat.requested,
-    "json": plain.requested,
+    "anthropic": anthropic.parse_calls,
+    "openai": openai.parse_calls,
+    "openai-chat": openai_chat.parse_calls,
+    "json": plain.parse_calls,
 }

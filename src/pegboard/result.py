@@ -147,7 +147,7 @@ def words_of(exc: BaseException) -> str:
         return ""
 
 
-async def caught(operation: Awaitable[T]) -> ToolResult[T]:
+async def as_result(operation: Awaitable[T]) -> ToolResult[T]:
     """Run an operation and give its outcome as a `ToolResult`; only cancellation goes through."""
     try:
         return ToolResult[T].ok(await operation)

@@ -17,7 +17,7 @@ MOST_TRIES = 3
 _FIRST_PAUSE = 0.2
 
 
-async def tried(
+async def with_retries(
     attempt: Callable[[float | None], Awaitable[ToolResult[T]]],
     *,
     limit: float,

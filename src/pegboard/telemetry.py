@@ -73,7 +73,7 @@ def _starter() -> Starter:
     from opentelemetry import trace
 
     @contextmanager
-    def started(method: str, tool: str) -> Generator[Span]:
+    def start(method: str, tool: str) -> Generator[Span]:
         attributes = {"mcp.method.name": method, "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool}
         tracer = trace.get_tracer("pegboard", VERSION)
         # Exceptions hold what servers said: that one was raised is told, its words are not.
@@ -90,4 +90,4 @@ def _starter() -> Starter:
                 current.set_status(trace.Status(trace.StatusCode.ERROR, type(exc).__name__))
                 raise
 
-    return started
+    return start

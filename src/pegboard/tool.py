@@ -91,19 +91,19 @@ class Tool(ABC):
         """Check the input, call, and wrap the outcome; only cancellation is raised."""
         try:
             answer = await self.call(await self.accept({} if arguments is None else arguments))
-            return self.rendered(answer)
+            return self.render(answer)
         except asyncio.CancelledError:
             if _is_cancelled():
                 raise
-            return self.failed(RuntimeError("something that the tool waited for was cancelled"))
+            return self.render_failure(RuntimeError("something that the tool waited for was cancelled"))
         except SystemExit as exc:
             # A command line's parser does this to say no. It would end the event loop, and whoever waits waits on.
-            return self.failed(RuntimeError(f"the tool tried to end the program ({exc.code})"))
+            return self.render_failure(RuntimeError(f"the tool tried to end the program ({exc.code})"))
         except exactjson.NotJson as exc:
-            words = f"what the tool answered is not JSON: {_short(str(exc))}"
-            return self.failed(ToolFailure(ToolErrorCode.EXECUTION_FAILED, words, retryable=False))
+            words = f"what the tool answered is not JSON: {_truncate(str(exc))}"
+            return self.render_failure(ToolFailure(ToolErrorCode.EXECUTION_FAILED, words, retryable=False))
         except Exception as exc:
-            return self.failed(exc)
+            return self.render_failure(exc)
 
     async def accept(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The input as `check` gives it, in a thread where it is so much that others would wait for it."""
@@ -134,10 +134,10 @@ class Tool(ABC):
             self._validator.validate(given)
         except jsonschema_rs.ValidationError as error:
             where = ".".join(str(step) for step in error.instance_path)[:_SHOWN]
-            words = self._in_words(error.schema_path) or _short(error.message)
+            words = self._in_words(error.schema_path) or _truncate(error.message)
             raise invalid(f"{where}: {words}" if where else words) from None
         except (TypeError, ValueError, RecursionError) as exc:
-            raise invalid(f"the arguments are not JSON: {_short(words_of(exc))}") from None
+            raise invalid(f"the arguments are not JSON: {_truncate(words_of(exc))}") from None
 
     def _in_words(self, path: Sequence[str | int]) -> str | None:
         """For a value that is none of a few, or too long: what it may be."""
@@ -152,12 +152,12 @@ class Tool(ABC):
             return f"has more than {schema:,} items"
         return f"must be one of {', '.join(exactjson.dump(value).decode() for value in schema)}"
 
-    def rendered(self, answer: Any) -> LanguageModelToolResult:
+    def render(self, answer: Any) -> LanguageModelToolResult:
         """An answer as the tool's result."""
         text = exactjson.dump(answer).decode()
         return LanguageModelToolResult([LanguageModelTextPart(text)], data=exactjson.as_object(answer))
 
-    def failed(self, exc: Exception) -> LanguageModelToolResult:
+    def render_failure(self, exc: Exception) -> LanguageModelToolResult:
         """An exception as the tool's result."""
         data = {"isError": True, "message": words_of(exc) or type(exc).__name__}
         text = exactjson.dump(data).decode()
@@ -203,15 +203,13 @@ def answers(**data: Mapping[str, Any]) -> dict[str, Any]:
 class ResultTool(Tool):
     """A static tool whose answers are `ToolResult` objects: only the rendering differs."""
 
-    def rendered(self, answer: Any) -> LanguageModelToolResult:
+    def render(self, answer: Any) -> LanguageModelToolResult:
         """The answer as `{"success": true, "data": …}`."""
-        return _wrapped(
-            cast("ToolResult[Any]", answer) if isinstance(answer, ToolResult) else ToolResult[Any].ok(answer)
-        )
+        return _wrap(cast("ToolResult[Any]", answer) if isinstance(answer, ToolResult) else ToolResult[Any].ok(answer))
 
-    def failed(self, exc: Exception) -> LanguageModelToolResult:
+    def render_failure(self, exc: Exception) -> LanguageModelToolResult:
         """The exception as `{"success": false, "error": …}`."""
-        return _wrapped(ToolResult[Any].failed(error_of(exc)))
+        return _wrap(ToolResult[Any].failed(error_of(exc)))
 
 
 class RelayingTool(Tool):
@@ -302,12 +300,12 @@ def _has_more_values(value: object, most: int) -> bool:
     return False
 
 
-def _short(message: str) -> str:
+def _truncate(message: str) -> str:
     """A validator repeats the value that its message is about, however long that is."""
     return message if len(message) <= _SHOWN else f"{message[: _SHOWN // 2]} … {message[-_SHOWN // 2 :]}"
 
 
-def _wrapped(result: ToolResult[Any]) -> LanguageModelToolResult:
+def _wrap(result: ToolResult[Any]) -> LanguageModelToolResult:
     data = result.to_dict()
     part = LanguageModelTextPart(exactjson.dump(data).decode())
     return LanguageModelToolResult([part], is_error=not result.success, data=data, error=result.error)

@@ -57,7 +57,7 @@ class Filter:
         given = [*(self.servers or ()), *(prefix for group in self.prefixes for prefix in group)]
         return sum(map(len, given)) > _LONG
 
-    def admits(self, entry: Listed) -> bool:
+    def admits(self, entry: ListItem) -> bool:
         """Whether a tool or a prompt passes."""
         if self.remote and entry.local_only:
             return False
@@ -86,14 +86,14 @@ EVERYTHING = Filter()
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class ListKey:
     """Whose list it is: what they filter by, and where the tools are that they loaded."""
 
     filter: Filter = EVERYTHING
     board: str | None = None
 
 
-class Listed(Protocol):
+class ListItem(Protocol):
     """Something that a client finds in a list: a tool, a prompt, a resource."""
 
     @property
@@ -112,7 +112,7 @@ class Listed(Protocol):
     def local_only(self) -> bool: ...
 
 
-T = TypeVar("T", bound=Listed)
+T = TypeVar("T", bound=ListItem)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 
 from pegboard.catalog.discovery import Discovery
-from pegboard.catalog.library import Library
+from pegboard.catalog.library import ResourceCatalog
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.config import ServerSpec
 from pegboard.storage import Storage
@@ -59,7 +59,7 @@ class Source:
         self.tools = [tool(own) for own in tools]
         self.ttl: float | None = None
         self.error: Exception | None = None
-        self.connected = False
+        self.is_connected = False
         self.greeting: Hello | None = Hello()
         self.asked = 0
         self.gate = asyncio.Event()
@@ -98,7 +98,7 @@ class House:
         self.storage = storage
         self.sources = {source.spec.name: source for source in sources}
         self.registry = ToolRegistry(clock=self.clock)
-        self.library = Library(order=lambda: self.sources)
+        self.library = ResourceCatalog(order=lambda: self.sources)
         self.refused: set[str] = set()
         self.discovery = Discovery(
             self.registry,

@@ -230,7 +230,7 @@ async def test_a_failed_refresh_keeps_the_tools_and_says_since_when(house: Build
 async def test_a_failing_server_is_not_asked_at_every_need(house: Build) -> None:
     """In the background a server that failed is left alone for a while that doubles, up to five minutes."""
     source = Source("git", "log")
-    source.connected = True
+    source.is_connected = True
     here = house(source)
     await here.discovery.discover("git")
     source.error = unavailable("tools/list is broken")
@@ -258,12 +258,12 @@ async def test_a_server_never_seen_that_failed_is_left_alone_too(house: Build) -
     source = Source("git", "log")
     source.error = unavailable("not yet")
     here = house(source)
-    await here.discovery.meet_unseen(5)
-    await here.discovery.meet_unseen(5)
+    await here.discovery.discover_new(5)
+    await here.discovery.discover_new(5)
     assert source.asked == 1
     here.clock.now += 1
     source.error = None
-    await here.discovery.meet_unseen(5)
+    await here.discovery.discover_new(5)
     assert here.names() == ["git__log"]
 
 
@@ -272,12 +272,12 @@ async def test_a_server_configured_anew_starts_with_a_clean_slate(house: Build) 
     source = Source("git", "log")
     source.error = unavailable("wrong address")
     here = house(source)
-    await here.discovery.meet_unseen(5)
+    await here.discovery.discover_new(5)
     assert "git" in here.discovery.stale_since
     source.error = None
     await here.discovery.restore("git")
     assert here.discovery.stale_since == {}
-    await here.discovery.meet_unseen(5)
+    await here.discovery.discover_new(5)
     assert here.names() == ["git__log"]
 
 
@@ -454,7 +454,7 @@ async def test_closing_ends_what_is_under_way(house: Build) -> None:
 async def test_time_alone_starts_no_process(house: Build, transport: str, connected: bool, asked: int) -> None:
     """Past the TTL a connected server or an address is asked again in the background; a process is not started."""
     source = Source("git", "log", transport=transport)
-    source.connected = connected
+    source.is_connected = connected
     here = house(source)
     await here.discovery.discover("git")
     here.discovery.refresh_stale()
@@ -470,7 +470,7 @@ async def test_time_alone_starts_no_process(house: Build, transport: str, connec
 async def test_some_servers_are_left_alone(house: Build, why: str) -> None:
     """A stale server that is disabled or waits for its next try is not asked, nor is one never seen."""
     source = Source("git", "log")
-    source.connected = True
+    source.is_connected = True
     here = house(source)
     if why != "never seen":
         await here.discovery.discover("git")
@@ -488,7 +488,7 @@ async def test_some_servers_are_left_alone(house: Build, why: str) -> None:
 async def test_a_server_being_refreshed_is_not_asked_twice(house: Build) -> None:
     """Several list requests while a refresh is under way are no reason for another one."""
     source = Source("git", "log")
-    source.connected = True
+    source.is_connected = True
     here = house(source)
     await here.discovery.discover("git")
     here.clock.now += TTL + 1
@@ -524,7 +524,7 @@ async def test_new_servers_get_a_moment_to_introduce_themselves(house: Build) ->
     here = house(new, known, off, paused)
     here.refused.add("paused")
     await here.discovery.discover("known")
-    await here.discovery.meet_unseen(5)
+    await here.discovery.discover_new(5)
     assert here.names() == ["known__b", "new__a"]
     assert [source.asked for source in (new, known, off, paused)] == [1, 1, 0, 0]
 
@@ -536,8 +536,8 @@ async def test_a_slow_new_server_is_not_waited_for(house: Build) -> None:
     here = house(quick, slow)
     await here.discovery.discover("quick")
     with anyio.fail_after(30):
-        await here.discovery.meet_unseen(0.01)
-        await here.discovery.meet_unseen(0.01)
+        await here.discovery.discover_new(0.01)
+        await here.discovery.discover_new(0.01)
     assert here.names() == ["quick__a"]
     slow.gate.set()
     await here.settle()
@@ -550,7 +550,7 @@ async def test_nobody_new_is_no_wait(house: Build) -> None:
     here = house(Source("git", "log"))
     await here.discovery.discover("git")
     with anyio.fail_after(30):
-        await here.discovery.meet_unseen(3600)
+        await here.discovery.discover_new(3600)
 
 
 # Over a restart
@@ -719,7 +719,7 @@ async def test_prompts_that_are_known_are_not_waited_for(house: Build) -> None:
     with anyio.fail_after(10):
         while not here.discovery._asking:
             await asyncio.sleep(0)
-        await here.discovery.meet_others(60)
+        await here.discovery.discover_resources(60)
     source.others_gate.set()
     await here.settle()
 
@@ -819,7 +819,7 @@ async def test_a_server_that_was_never_asked_for_prompts_is_met_again(house: Bui
     await after.discovery.load()
     assert (after.names(), shelves(after), source.asked) == (["git__log"], [[], [], []], 0)
     for _ in range(2):
-        await after.discovery.meet_unseen(5)
+        await after.discovery.discover_new(5)
     assert (shelves(after), source.asked) == ([["git__greet"], ["x://1"], ["x://{a}"]], 1)
     (record,) = await sqlite_storage.catalog.load()
     assert record.prompts == OTHERS["prompts"]
@@ -833,7 +833,7 @@ async def test_prompts_are_waited_for_only_where_none_are_known(house: Build) ->
     source.others_gate.clear()
     here = house(source)
     await here.discovery.discover("git")
-    waiting = asyncio.create_task(here.discovery.meet_others(600))
+    waiting = asyncio.create_task(here.discovery.discover_resources(600))
     for _ in range(10):
         await asyncio.sleep(0)
     assert not waiting.done()
@@ -845,7 +845,7 @@ async def test_prompts_are_waited_for_only_where_none_are_known(house: Build) ->
     source.others_gate.clear()
     await here.discovery.discover("git")
     with anyio.fail_after(30):
-        await here.discovery.meet_others(600)
+        await here.discovery.discover_resources(600)
     source.others_gate.set()
 
 

@@ -104,11 +104,11 @@ def test_a_config_edit_reads_only_the_servers_whose_keywords_changed(monkeypatch
         return read(tool, server)
 
     monkeypatch.setattr(document, "read", count)
-    finder.reconfigured()
+    finder.invalidate()
     assert found(finder, "music") == ["alpha__sing"]
     assert seen == []
     keywords["beta"] = {"jump": ["music"]}
-    finder.reconfigured()
+    finder.invalidate()
     assert set(found(finder, "music")) == {"alpha__sing", "beta__jump"}
     assert set(seen) == {"beta"}
 

@@ -18,7 +18,7 @@ from loopwatch import loopwatch, served_during
 from pegboard.toolsets.chats import Chats
 from pegboard.toolsets.chats.claude_code import ClaudeCode, Transcript
 from pegboard.toolsets.chats.reading import LineReading
-from pegboard.toolsets.chats.session import Chat, Session
+from pegboard.toolsets.chats.session import Chat, ChatSession
 
 pytestmark = pytest.mark.anyio
 
@@ -77,7 +77,7 @@ def test_a_transcript_is_a_chat() -> None:
     ]
     assert (first.model_id, first.timestamp) == ("claude-x", START + 1000)
     assert (chat.title, list(chat.folders)) == ("Fixing the till", ["/home/ada/shop"])
-    assert Session.of(chat, "s", "Claude Code", "/p", 0).last_seen == START + 9000
+    assert ChatSession.of(chat, "s", "Claude Code", "/p", 0).last_seen == START + 9000
 
 
 async def test_a_long_answer_is_activity(home: Home, chats: Chats) -> None:

@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chats.makers import START, request, session
-from pegboard.toolsets.chats.dialog import SHAPE, chat_of, exported_chat_of
-from pegboard.toolsets.chats.log import pruned
-from pegboard.toolsets.chats.reading import Unreadable
-from pegboard.toolsets.chats.session import Request, Session, Status
+from pegboard.toolsets.chats.dialog import SHAPE, chat_of, chat_of_export
+from pegboard.toolsets.chats.log import prune
+from pegboard.toolsets.chats.reading import UnreadableChat
+from pegboard.toolsets.chats.session import ChatRequest, ChatSession, Status
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -21,8 +21,8 @@ ANYTHING = st.recursive(
 )
 
 
-def record(data: dict[str, Any]) -> Session:
-    return Session.of(chat_of(data), "abc-123", "Code", "/chat.json", START + 99_000)
+def record(data: dict[str, Any]) -> ChatSession:
+    return ChatSession.of(chat_of(data), "abc-123", "Code", "/chat.json", START + 99_000)
 
 
 def test_the_record_behind_the_tools() -> None:
@@ -33,7 +33,7 @@ def test_the_record_behind_the_tools() -> None:
     assert (found.requests_count, found.status) == (2, "completed")
     assert (found.agent_id, found.model_id) == ("github.copilot.editsAgent", "copilot/gpt-5")
     assert found.chat_json_path == "/chat.json"
-    assert Session.from_record(found.to_record()) == found
+    assert ChatSession.from_record(found.to_record()) == found
 
 
 def test_a_preview_begins_with_the_first_word() -> None:
@@ -155,7 +155,7 @@ def test_the_answer_is_its_words_and_beside_them_what_was_done(keep: bool) -> No
     """Thoughts and progress are no part of it; tools and edits stand aside. What a log keeps is enough for that."""
     data = session("one")
     data["requests"][0]["response"] = PARTS
-    found = chat_of(pruned(data, SHAPE) if keep else data).requests[0]
+    found = chat_of(prune(data, SHAPE) if keep else data).requests[0]
     assert found.answer == "I looked at `pay.py``charge` and changed it. Done."
     assert found.edited == ["/home/ada/shop/pay.py"]
     first, second = found.tool_calls
@@ -166,10 +166,10 @@ def test_the_answer_is_its_words_and_beside_them_what_was_done(keep: bool) -> No
 
 def test_an_export_names_its_session_within_its_results() -> None:
     """It has no id of its own; a file that has no requests is no chat at all."""
-    assert exported_chat_of({"initialLocation": "panel", "requests": [request("one")]}).session_id == "inner"
+    assert chat_of_export({"initialLocation": "panel", "requests": [request("one")]}).session_id == "inner"
     for other in ({"name": "package", "version": "1.0.0"}, {"requests": {}}, [], "x", None):
-        with pytest.raises(Unreadable):
-            exported_chat_of(other)
+        with pytest.raises(UnreadableChat):
+            chat_of_export(other)
 
 
 @given(st.dictionaries(st.sampled_from(sorted(SHAPE)), ANYTHING), st.lists(ANYTHING, max_size=3), ANYTHING)
@@ -179,10 +179,10 @@ def test_wrong_types_in_every_field_do_no_harm(data: dict[str, Any], requests: l
     chat = chat_of(
         {**data, "requests": [*requests, odd, {**request("x"), "response": [part, {"kind": part, "value": part}]}]}
     )
-    found = Session.of(chat, "id", "Code", "/p", START)
-    assert Session.from_record(found.to_record()) == found
+    found = ChatSession.of(chat, "id", "Code", "/p", START)
+    assert ChatSession.from_record(found.to_record()) == found
     for each in chat.requests:
-        kept = Request.from_dict(each.to_dict())
+        kept = ChatRequest.from_dict(each.to_dict())
         assert (kept.text, kept.answer, kept.timestamp) == (each.text, each.answer, each.timestamp)
 
 
@@ -212,7 +212,7 @@ WHOLE["requests"] = [
 @given(_like(WHOLE).filter(lambda data: isinstance(data, dict)))
 def test_what_a_log_keeps_tells_the_same_chat(data: dict[str, Any]) -> None:
     """A session is the same as a document and as a log: what is undone, failed or done does not depend on it."""
-    assert repr(chat_of(pruned(data, SHAPE))) == repr(chat_of(data))
+    assert repr(chat_of(prune(data, SHAPE))) == repr(chat_of(data))
 
 
 @pytest.mark.parametrize(
@@ -227,5 +227,5 @@ def test_a_log_knows_what_was_undone_and_what_failed(more: dict[str, Any], count
     """Also where only an object says so whose keys nobody looks at."""
     data = session("one")
     data["requests"][0].update(more)
-    found = record(pruned(data, SHAPE))
+    found = record(prune(data, SHAPE))
     assert (found.requests_count, found.status) == (count, status)

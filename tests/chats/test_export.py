@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chats.makers import START
-from pegboard.toolsets.chats import Request, Session, markdown
-from pegboard.toolsets.chats.session import ToolCall
+from pegboard.toolsets.chats import ChatRequest, ChatSession, markdown
+from pegboard.toolsets.chats.session import ToolUse
 
-SESSION = Session(
+SESSION = ChatSession(
     "abc", "Code", START, START + 60_000, 2, "completed", "Fix it", None, "gpt", "/p", "My\ntitle", ("/home/ada",)
 )
 
@@ -20,14 +20,14 @@ SESSION = Session(
 def test_a_session_reads_as_a_page() -> None:
     """Its facts, then each request with what was done and what was answered."""
     requests = [
-        Request(
+        ChatRequest(
             "Fix it\nplease",
             START,
             answer="Done:\n```py\nx = 1",
             edited=["/a.py"],
-            tool_calls=[ToolCall("run", "Ran `ls`", {"c": "ls"})],
+            tool_calls=[ToolUse("run", "Ran `ls`", {"c": "ls"})],
         ),
-        Request("", answer="", status="failed", error="off\nline"),
+        ChatRequest("", answer="", status="failed", error="off\nline"),
     ]
     assert markdown(SESSION, requests) == (
         "# My title\n\n- Session: abc\n- From: Code\n- Folder: /home/ada\n- Begun: 2026-01-01T00:00:00Z\n"
@@ -46,6 +46,6 @@ def test_a_damaged_session_says_so() -> None:
 @given(st.text(), st.text(), st.recursive(st.none() | st.text(), st.lists))
 def test_any_text_can_be_exported(text: str, answer: str, given_input: Any) -> None:
     """And no answer hides the request behind it."""
-    calls = [ToolCall(text, answer, given_input)]
-    page = markdown(SESSION, [Request(text, answer=answer, tool_calls=calls), Request("the last")])
+    calls = [ToolUse(text, answer, given_input)]
+    page = markdown(SESSION, [ChatRequest(text, answer=answer, tool_calls=calls), ChatRequest("the last")])
     assert page.endswith("## 2. Request\n\n> the last\n")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from chats.makers import delete, log, push, put, request, session, whole
 from pegboard.toolsets.chats.dialog import SHAPE, DialogLog, chat_of
-from pegboard.toolsets.chats.log import Log, pruned
-from pegboard.toolsets.chats.reading import BrokenLine, LineReading, Unreadable
+from pegboard.toolsets.chats.log import Log, prune
+from pegboard.toolsets.chats.reading import BrokenLine, LineReading, UnreadableChat
 from pegboard.toolsets.chats.session import Chat
 from pegboard.toolsets.chats.table import Packed
 
@@ -118,7 +118,7 @@ def test_any_changes_replay_to_the_same_object_as_a_plain_model(
 def test_what_nobody_looks_at_can_be_dropped_on_the_way(history: tuple[list[dict[str, Any]], list[Any]]) -> None:
     """A log that is kept to a shape replays to the whole object, kept to that shape."""
     entries, states = history
-    assert replay(log(*entries), SHAPE) == pruned(states[-1], SHAPE)
+    assert replay(log(*entries), SHAPE) == prune(states[-1], SHAPE)
 
 
 class Kept:
@@ -132,7 +132,7 @@ class Kept:
 
     def chat(self) -> Chat:
         if not self.log.began:
-            raise Unreadable("nothing yet")
+            raise UnreadableChat("nothing yet")
         return Chat()
 
 
@@ -149,7 +149,7 @@ def test_a_log_cut_at_any_byte_gives_what_it_said_until_there(
     complete = text[:cut].count(b"\n")
     try:
         chat = reading.read(io.BytesIO(text[:cut]))
-    except Unreadable:
+    except UnreadableChat:
         assert complete == 0
         reading = LineReading(kept)
     else:
@@ -317,7 +317,7 @@ def test_bytes_that_are_no_utf_8_spoil_one_word() -> None:
 def test_a_log_without_its_beginning_is_no_chat() -> None:
     """Nothing, blank lines, zeros, changes of an object that is not there."""
     for data in (b"", b"\n\n", b"\0" * 8192, log(push(["requests"], request("one"))), b"not a log"):
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnreadableChat):
             LineReading(DialogLog()).read(io.BytesIO(data))
 
 

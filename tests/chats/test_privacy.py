@@ -14,7 +14,7 @@ from harness import connect, http_client, open_gateway, serving, stdio_client, w
 from pegboard.config import ServerSpec
 from pegboard.protocol.nearness import is_remote
 from pegboard.servers.link import RpcError
-from pegboard.servers.wires.http import HttpWire
+from pegboard.servers.wires.http import StreamableHttpTransport
 
 pytestmark = pytest.mark.anyio
 
@@ -50,7 +50,7 @@ def projects(home: Home) -> Home:
 def from_elsewhere(url: str, version: str) -> Any:
     """A client whose requests were passed on by a proxy on this machine."""
     spec = ServerSpec(name="gateway", given_name="gateway", transport="http", url=url, headers=ELSEWHERE)
-    return connect(HttpWire(spec), version)
+    return connect(StreamableHttpTransport(spec), version)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from chats.makers import Home, append, log, push, request, session, whole
 from pegboard.storage import Database
 from pegboard.toolsets.chats import Chats
 from pegboard.toolsets.chats import chats as chats_module
-from pegboard.toolsets.chats.answers import paged
+from pegboard.toolsets.chats.answers import page_info
 from pegboard.toolsets.chats.chats import NotThere
 
 pytestmark = pytest.mark.anyio
@@ -113,10 +113,10 @@ async def test_many_others_hide_nothing_of_the_dialog_that_is_searched(
     home.chat("small", session(long), workspace="mine", folder="file:///p/mine")
     for page in (await chats.search("needle", session_id="small"), await chats.search("needle", workspace="/p/mine")):
         assert ([hit.session.session_id for hit in page.items], page.total, page.cut) == (["small"], 1, False)
-        assert "message" not in paged(page)
+        assert "message" not in page_info(page)
     page = await chats.search("needle")
     assert (page.total, page.cut) == (5, True)
-    assert "More than the best 5" in paged(page)["message"]
+    assert "More than the best 5" in page_info(page)["message"]
 
 
 async def test_what_changes_is_found_as_it_is_now(database: Database, home: Home, now: Now) -> None:

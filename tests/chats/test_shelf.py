@@ -251,7 +251,7 @@ def test_a_large_text_is_parsed_in_parts_and_means_the_same(monkeypatch: pytest.
 
     monkeypatch.setattr(fields, "_at_once", parsed)
     value = {"a": [{"b": "é" * 10, "c": [1, None, 1.5]}] * 50, "d": {"e": ["x"] * 100}, "": "y"}
-    assert fields.parsed(json.dumps(value, indent=1).encode()) == value
+    assert fields.parse_json(json.dumps(value, indent=1).encode()) == value
     assert max(sizes) <= 100
     assert len(sizes) > 50
     for odd, meant in (
@@ -259,9 +259,9 @@ def test_a_large_text_is_parsed_in_parts_and_means_the_same(monkeypatch: pytest.
         (b'"\xff"', "\N{REPLACEMENT CHARACTER}"),
         (b'"\\ud800"', "\N{REPLACEMENT CHARACTER}"),
     ):
-        assert fields.parsed(b'{"a": [' + b"1, " * 100 + odd + b"]}")["a"][100] == meant
+        assert fields.parse_json(b'{"a": [' + b"1, " * 100 + odd + b"]}")["a"][100] == meant
     with pytest.raises(NotJson):
-        fields.parsed(b"[" * 5_000)
+        fields.parse_json(b"[" * 5_000)
 
 
 async def test_no_bad_file_hides_the_others(chats: Chats, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,7 +298,7 @@ def test_a_file_may_be_as_large_as_the_limit(tmp_path: Path, monkeypatch: pytest
     with reading_module.open_to_read(str(path)) as file:
         assert file.read() == b"x" * 10
     write(path, b"x" * 11)
-    with pytest.raises(reading_module.Unreadable, match="it has 11 bytes, 10 is the most"):
+    with pytest.raises(reading_module.UnreadableChat, match="it has 11 bytes, 10 is the most"):
         reading_module.open_to_read(str(path))
 
 
@@ -397,14 +397,14 @@ async def test_an_older_reading_never_replaces_a_newer_one(
         assert await texts(slow, "one") == await texts(quick, "one") == ["first"]
         append(path, log(put(["customTitle"], "Mine")))
     has_read, may_write = asyncio.Event(), asyncio.Event()
-    keep = slow.shelf._keep
+    keep = slow.store._keep
 
     async def hesitating(readings: Any) -> Any:
         has_read.set()
         await may_write.wait()
         return await keep(readings)
 
-    monkeypatch.setattr(slow.shelf, "_keep", hesitating)
+    monkeypatch.setattr(slow.store, "_keep", hesitating)
     asking = asyncio.create_task(texts(slow, "one"))
     await has_read.wait()
     append(path, log(push(["requests"], request("second", 2))))
@@ -479,18 +479,18 @@ async def test_the_current_dialog_is_not_looked_for_without_end(chats: Chats, ho
     """When the time is over, the newest of those that were read is the answer."""
     for number in range(100):
         home.chat(f"s{number}", session("hello"), at=OLD + number)
-    read = chats.shelf._read
+    read = chats.store._read
 
     async def slow(files: Any) -> None:
         now.later(5)
         await read(files)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chats.shelf, "_read", slow)
+        patch.setattr(chats.store, "_read", slow)
         newest = await chats.newest(patience=4)
     assert newest is not None
     assert newest.session_id == "s99"
-    assert sum(chats.shelf.is_known(file) for file in await chats.shelf.files()) == 16
+    assert sum(chats.store.is_known(file) for file in await chats.store.files()) == 16
 
 
 async def test_a_line_more_packs_one_request(chats: Chats, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

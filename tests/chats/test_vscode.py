@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from chats.makers import ADA, START, Home, log, request, session, whole, write
-from pegboard.toolsets.chats.folders import Around, Within, belongs, flattened, holds, path_of, same_form
+from pegboard.toolsets.chats.folders import Around, Within, belongs, flatten, holds, path_of, same_form
 from pegboard.toolsets.chats.source import ChatSource
-from pegboard.toolsets.chats.vscode import PRODUCTS, VSCode, installed
+from pegboard.toolsets.chats.vscode import PRODUCTS, VSCode, find_editors
 
 CHAT = b'{"requests": []}'
 
@@ -40,7 +40,7 @@ def test_every_editor_is_found_on_every_system(tmp_path: Path, platform: str, en
         write(user / "workspaceStorage" / "w1" / "chatSessions" / "a.json", CHAT)
         write(user / "globalStorage" / "emptyWindowChatSessions" / "b.jsonl", CHAT)
     expected = {(product, name) for product in PRODUCTS for name in "ab"}
-    assert found(installed(given, tmp_path, platform)) == expected
+    assert found(find_editors(given, tmp_path, platform)) == expected
 
 
 def test_remote_windows_and_portable_editors_are_found(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_remote_windows_and_portable_editors_are_found(tmp_path: Path) -> None:
     ):
         write(tmp_path / place / "User/workspaceStorage/w/chatSessions" / f"{place.replace('/', '_')}.json", CHAT)
     env = {"VSCODE_PORTABLE": str(tmp_path / "stick"), "VSCODE_AGENT_FOLDER": str(tmp_path / "agent")}
-    assert found(installed(env, tmp_path, "linux")) == {
+    assert found(find_editors(env, tmp_path, "linux")) == {
         ("Code", ".vscode-server_data"),
         ("Code - Insiders", ".vscode-server-insiders_data"),
         ("Code", "stick_user-data"),
@@ -216,7 +216,7 @@ def test_folders_are_compared_as_they_are_meant(folder: str, place: str, inside:
     assert belongs([folder], [place]) is inside
     assert holds([folder], [place]) is around
     assert same_form(path_of(folder)) == same_form(folder)
-    flat = flattened(same_form(folder))
+    flat = flatten(same_form(folder))
     assert Within([place]).admits([folder]) is inside
     assert Within([place]).may_admit(flat) or not inside
     assert Around([place]).admits([folder]) is around

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from pegboard.cli import chats, look
 from pegboard.cli.common import finish
-from pegboard.cli.show import Rows, highlighted, verbatim
+from pegboard.cli.show import TerminalTable, highlight, verbatim
 from pegboard.terminal import plain, plain_data
 
 
@@ -29,7 +29,7 @@ from pegboard.terminal import plain, plain_data
 )
 def test_marks_are_shown_as_a_style_and_nothing_else_is(excerpt: str, shown: str, marked: list[str]) -> None:
     """Backslashes, brackets and marks that stand in the text itself are shown as they are."""
-    text = highlighted(excerpt, "bold")
+    text = highlight(excerpt, "bold")
     assert text.plain == shown
     assert [text.plain[span.start : span.end] for span in text.spans if span.style == "bold"] == marked
 
@@ -41,7 +41,7 @@ def test_the_first_column_is_never_cut_and_others_are(
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("NO_COLOR", "1")
-    rows = Rows("name", "value")
+    rows = TerminalTable("name", "value")
     rows.add("n" * 60, "v" * 60)
     rows.show()
     shown = capsys.readouterr().out

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pegboard.config import ConfigError, ServerSpec, read_settings
-from pegboard.config.secrets import shown_address
+from pegboard.config.secrets import display_address
 
 
 def spec_of(folder: Path, entry: Mapping[str, Any], **environment: str) -> ServerSpec:
@@ -108,7 +108,7 @@ def test_passwords_and_keys_in_a_url_are_secret(tmp_path: Path, url: str, secret
 def test_an_address_as_written_can_be_shown_after_redaction(tmp_path: Path) -> None:
     """With the secrets taken out, the address itself gives nothing away."""
     spec = spec_of(tmp_path, {"url": "https://ada:p%40ss-1@d.example/mcp?token=tulip%2F42&q=1"})
-    assert shown_address(spec) == "https://[redacted]@d.example/mcp?token=[redacted]&q=[redacted]"
+    assert display_address(spec) == "https://[redacted]@d.example/mcp?token=[redacted]&q=[redacted]"
     assert "tulip" not in spec.redactor.clean(f"GET {spec.url}: tulip/42 is refused")
 
 
@@ -130,14 +130,14 @@ def test_an_address_as_written_can_be_shown_after_redaction(tmp_path: Path) -> N
 def test_secrets_in_arguments_are_not_shown(tmp_path: Path, args: list[str], shown: str) -> None:
     """The value of an option, a variable or a header whose name says so, and what is secret in an address."""
     spec = spec_of(tmp_path, {"command": "npx", "args": args})
-    assert shown_address(spec) == shown
+    assert display_address(spec) == shown
     assert ("tulip-42" in spec.redactor.clean("it said: tulip-42")) is ("tulip-42" not in str(args))
 
 
 def test_a_quote_does_not_hide_a_secret(tmp_path: Path) -> None:
     """An argument is quoted for a shell only after what is secret in it is gone."""
     spec = spec_of(tmp_path, {"command": "x", "args": ["${V}", "a b"]}, V="tulip'42")
-    assert shown_address(spec) == "x [redacted] 'a b'"
+    assert display_address(spec) == "x [redacted] 'a b'"
 
 
 def test_harmless_values_of_secret_names_are_not_secret(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_planted_secret_is_never_said(
     """Whatever the place and the characters, neither the address nor any spelling of the value shows it."""
     value = f"s3cr3t{odd}k3y"
     spec = spec_of(tmp_path, place(value), V=value)
-    said = shown_address(spec)
+    said = display_address(spec)
     for spelling in (value, quote(value, safe=""), json.dumps(value), repr(value)):
         said += spec.redactor.clean(around.format(spelling))
     assert "s3cr3t" not in said

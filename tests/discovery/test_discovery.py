@@ -457,7 +457,7 @@ async def test_an_unavailable_tool_is_found_with_the_reason(tmp_path: Path) -> N
         async with open_gateway(tmp_path, servers, **OWN, expose="search") as gateway:
             await gateway.board.refresh()
             async with http_client(gateway.mcp) as client:
-                gateway.board.servers["work"]._held[None].connection.link.lose("it went away")
+                gateway.board.servers["work"]._connections[None].connection.peer.close_with("it went away")
                 hit = (await data(client, "tool_find", {"query": "send an e-mail"}))["tools"][0]
                 assert hit["name"] == "work__send_mail"
                 assert hit["availability"] == {"status": "unavailable", "reason": "it went away"}
@@ -512,7 +512,7 @@ async def test_the_index_is_there_from_the_start_and_follows_changes(tmp_path: P
         async with http_client(gateway.mcp) as client:
             found = await data(client, "tool_find", {"query": "open a new issue"})
             assert found["tools"][0]["name"] == "work__create_issue"
-            assert not any(server.connected for server in gateway.board.servers.values())
+            assert not any(server.is_connected for server in gateway.board.servers.values())
 
             def is_found() -> bool:
                 return bool(gateway.board.finder.find("polish silver", 1)[0])
@@ -721,7 +721,7 @@ async def test_tools_of_a_lost_server_are_loaded_with_a_remark(tmp_path: Path) -
         async with open_gateway(tmp_path, servers, **OWN, expose="search") as gateway:
             await gateway.board.refresh()
             async with http_client(gateway.mcp) as client:
-                gateway.board.servers["work"]._held[None].connection.link.lose("it went away")
+                gateway.board.servers["work"]._connections[None].connection.peer.close_with("it went away")
                 loaded = await data(client, "tool_load", {"names": ["work__send_mail"]})
                 assert "it went away" in loaded["message"]
                 active = (await data(client, "tool_active"))["tools"][0]

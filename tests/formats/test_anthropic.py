@@ -87,7 +87,7 @@ MESSAGE = {
 )
 def test_calls_of_a_reply(reply: Any) -> None:
     """Each with its id; what Anthropic runs itself is none of ours."""
-    calls = anthropic.requested(reply)
+    calls = anthropic.parse_calls(reply)
     assert [(call.id, call.name, dict(call.arguments)) for call in calls] == [
         ("toolu_1", "git__log", {"n": 1}),
         ("toolu_2", "git__push", {}),
@@ -98,12 +98,12 @@ def test_calls_of_a_reply(reply: Any) -> None:
 @pytest.mark.parametrize("reply", [None, "text", {}, {"content": "only text"}, [], {"content": None}])
 def test_a_reply_without_calls(reply: Any) -> None:
     """Nothing to do."""
-    assert anthropic.requested(reply) == []
+    assert anthropic.parse_calls(reply) == []
 
 
 def test_input_that_is_no_object_is_an_error_result() -> None:
     """A stream that was cut off, for instance."""
-    (call,) = anthropic.requested([{"type": "tool_use", "id": "t", "name": "x", "input": [1]}])
+    (call,) = anthropic.parse_calls([{"type": "tool_use", "id": "t", "name": "x", "input": [1]}])
     assert call.refusal is not None
     block = anthropic.tool_result(call, call.refusal)
     fits(block, ToolResultBlockParam)

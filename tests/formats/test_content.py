@@ -16,7 +16,7 @@ from openai.types.responses.response_input_item_param import FunctionCallOutput
 from formats.test_pictures import png
 from formats.toolbox import PNG, fits
 from pegboard.formats import anthropic, openai, openai_chat, plain
-from pegboard.formats.content import Media, Text, answer, shown
+from pegboard.formats.content import Media, Text, answer, fit_media
 from pegboard.formats.pictures import PICTURES
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
 
@@ -135,7 +135,7 @@ def test_a_document_that_is_none_is_told_in_words(blob: str) -> None:
 )
 def test_pictures_are_shown_if_a_provider_takes_them(media: Media, seen: str | None) -> None:
     """Of the right kind and size, with data in order."""
-    found = shown(media, PICTURES, 2000)
+    found = fit_media(media, PICTURES, 2000)
     assert (found.kind if isinstance(found, Media) else None) == seen
 
 

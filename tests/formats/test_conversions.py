@@ -99,7 +99,7 @@ def test_plain_json_is_what_the_server_said() -> None:
 )
 def test_plain_calls(value: Any, count: int) -> None:
     """One, several, none."""
-    assert len(plain.requested(value)) == count
+    assert len(plain.parse_calls(value)) == count
 
 
 def test_the_check_against_the_sdk_sees_unknown_keys() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from formats.toolbox import registered
 from pegboard.formats import NameBook
-from pegboard.names import compose, expose
+from pegboard.names import compose, public_name
 
 
 def test_a_name_that_fits_stays() -> None:
@@ -43,7 +43,7 @@ def test_what_a_provider_would_refuse_is_changed_and_found_again(own: str) -> No
     assert book.tool(book.name(tool.name)) == tool.name
     namespace, name = book.place(tool.name)
     assert book.tool(name, namespace) == tool.name
-    assert book.name(tool.name) == expose(compose("docs", own), 64)
+    assert book.name(tool.name) == public_name(compose("docs", own), 64)
 
 
 def test_a_server_without_prefix() -> None:
@@ -52,7 +52,7 @@ def test_a_server_without_prefix() -> None:
     long = registered("l" * 70, "git", prefix=False, max_length=48)
     book = NameBook([short, long])
     assert book.name(short.name) == "log"
-    assert book.name(long.name) == expose("l" * 70, 64)
+    assert book.name(long.name) == public_name("l" * 70, 64)
     assert book.tool(book.name(long.name)) == long.name
 
 
@@ -74,9 +74,9 @@ def test_unknown_names() -> None:
     assert book.tool("log", "other") is None
     assert len(book.name("y" * 100)) == 64
     # Whoever is asked to call it says that there is none.
-    assert book.meant("nothing") == "nothing"
-    assert book.meant("lag", "git") == "git__lag"
-    assert book.meant("log", "git") == "git__log"
+    assert book.resolve("nothing") == "nothing"
+    assert book.resolve("lag", "git") == "git__lag"
+    assert book.resolve("log", "git") == "git__log"
 
 
 def test_a_deferred_function_may_come_back_with_its_own_name_as_namespace() -> None:

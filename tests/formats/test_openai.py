@@ -105,7 +105,7 @@ RESPONSE = {
 )
 def test_calls_of_a_response(reply: Any) -> None:
     """Calls, and searches that the client has to run; arguments that are no JSON are the call's problem."""
-    search, push, log, broken = openai.requested(reply)
+    search, push, log, broken = openai.parse_calls(reply)
     assert (search.id, search.name, search.is_search, dict(search.arguments)) == (
         "call_0", "tool_find", True, {"query": "push"},
     )  # fmt: skip
@@ -186,7 +186,7 @@ COMPLETION: dict[str, Any] = {
 )
 def test_calls_of_a_completion(reply: Any) -> None:
     """Function calls; a custom tool is the caller's own."""
-    first, second = openai_chat.requested(reply)
+    first, second = openai_chat.parse_calls(reply)
     assert (first.id, first.name, dict(first.arguments)) == ("call_1", "git__log", {"n": 2})
     assert second.problem is not None
 
@@ -194,7 +194,7 @@ def test_calls_of_a_completion(reply: Any) -> None:
 @pytest.mark.parametrize("reply", [None, {}, {"choices": []}, {"choices": [{"message": {"content": "hi"}}]}])
 def test_a_completion_without_calls(reply: Any) -> None:
     """Nothing to do."""
-    assert openai_chat.requested(reply) == []
+    assert openai_chat.parse_calls(reply) == []
 
 
 def test_results_for_chat_completions() -> None:
@@ -243,5 +243,5 @@ def test_no_pattern_that_openai_refuses_is_sent() -> None:
 def test_no_arguments_at_all(nothing: str | None) -> None:
     """However a model writes that."""
     call = {"type": "function_call", "call_id": "c", "name": "git__log", "arguments": nothing}
-    [found] = openai.requested([call])
+    [found] = openai.parse_calls([call])
     assert (found.arguments, found.problem) == ({}, None)

@@ -18,12 +18,12 @@ from harness import LIMIT, Entry, eventually, open_board, toy
 from pegboard.board import Board
 from pegboard.front.entrance import entrance
 from pegboard.front.known import KnownClients
-from pegboard.front.lineway import LineWay
+from pegboard.front.lineway import PipeFastPath
 from pegboard.front.mcp import McpFront
-from pegboard.front.plainway import PlainWay
+from pegboard.front.plainway import FastPath
 from pegboard.protocol.client import Address
 from pegboard.protocol.gateway import GatewayServer
-from pegboard.protocol.lines import LineClient, Shortcut, Stream
+from pegboard.protocol.lines import PipeAnswerer, PipeClient, Stream
 
 pytestmark = pytest.mark.anyio
 
@@ -48,14 +48,14 @@ class Visit:
         async def write(text: bytes) -> None:
             self.answers.append(json.loads(text))
 
-        async def late(written: Any, shortcut: Shortcut | None) -> Stream:
+        async def late(written: Any, shortcut: PipeAnswerer | None) -> Stream:
             await self.sdk_may_come.wait()
             self.entered = True
             return await enter(written, shortcut)
 
-        self.way = PlainWay(self.board, front)
-        shortcut = LineWay(front, KnownClients(front), self.way, address)
-        self.client = LineClient(write, late, shortcut, doorstep=self.doorstep)
+        self.way = FastPath(self.board, front)
+        shortcut = PipeFastPath(front, KnownClients(front), self.way, address)
+        self.client = PipeClient(write, late, shortcut, doorstep=self.doorstep)
 
     async def say(self, method: str, params: dict[str, Any] | None = None, number: int | None = None) -> None:
         message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
@@ -161,7 +161,7 @@ async def test_a_call_can_be_taken_back_by_the_very_next_line(tmp_path: Path) ->
         await here.ask("tools/call", {"name": "one__echo", "arguments": {}}, number=2)
         await here.say("tools/call", {"name": "one__sleep", "arguments": {"seconds": 30}}, number=3)
         await here.say("notifications/cancelled", {"requestId": 3})
-        await eventually(lambda: not here.way._under_way)
+        await eventually(lambda: not here.way._calls)
         seen = await here.ask("tools/call", {"name": "one__seen", "arguments": {}}, number=4)
         assert len(json.loads(seen["result"]["content"][0]["text"])["cancelled"]) == 1
         assert [answer.get("id") for answer in here.answers] == [1, 2, 4]

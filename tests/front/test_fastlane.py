@@ -15,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from harness import LIMIT, Gateway, eventually, open_gateway, toy
 from pegboard.front import plainway
-from pegboard.front.fastlane import FastLane
+from pegboard.front.fastlane import FastPathProtocol
 from servers.toy import Settings
 from servers.toy_http import http_toy
 
@@ -108,14 +108,14 @@ async def connected(gateway: Gateway, *, greeted: Wire | None = None) -> AsyncGe
 def lanes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Every request that took the short way."""
     used: list[Any] = []
-    before = plainway.PlainWay.begin
+    before = plainway.FastPath.begin
 
-    def begin(self: plainway.PlainWay, *args: Any) -> Any:
+    def begin(self: plainway.FastPath, *args: Any) -> Any:
         begun = before(self, *args)
         used.extend([begun] if begun is not None else [])
         return begun
 
-    monkeypatch.setattr(plainway.PlainWay, "begin", begin)
+    monkeypatch.setattr(plainway.FastPath, "begin", begin)
     return used
 
 
@@ -249,8 +249,8 @@ async def test_a_client_that_goes_away_harms_nobody(tmp_path: Path) -> None:
             await half.send(half.post(echo(1))[:-5])
         async with connected(gateway, greeted=wire) as gone:
             await gone.send(gone.post(request(2, "tools/call", {"name": "one__sleep", "arguments": {"seconds": 0.2}})))
-            await eventually(lambda: bool(gateway.front._way._under_way))
-        await eventually(lambda: not gateway.front._way._under_way)
+            await eventually(lambda: bool(gateway.front._way._calls))
+        await eventually(lambda: not gateway.front._way._calls)
         await wire.send(wire.post(echo(3)))
         assert message((await wire.answer())[2])["id"] == 3
 
@@ -265,7 +265,7 @@ async def test_a_session_that_loses_its_connection_keeps_its_call(
         before = calls["one", "ok"]
         async with connected(gateway, greeted=wire) as gone:
             await gone.send(gone.post(request(2, "tools/call", {"name": "one__sleep", "arguments": {"seconds": 0.6}})))
-            await eventually(lambda: bool(gateway.front._way._under_way))
+            await eventually(lambda: bool(gateway.front._way._calls))
         await eventually(lambda: calls["one", "ok"] == before + 1)
         await wire.send(wire.post(request(3, "tools/call", {"name": "one__seen", "arguments": {}})))
         seen = json.loads(message((await wire.answer())[2])["result"]["content"][0]["text"])
@@ -308,13 +308,13 @@ async def test_a_list_is_written_from_the_text_that_is_kept(
 ) -> None:
     """A copy for each request would be a large piece of memory, taken and given back every time; be it cut or not."""
     recorders: list[Recorder] = []
-    before = FastLane.connection_made
+    before = FastPathProtocol.connection_made
 
-    def connection_made(self: FastLane, transport: Any) -> None:
+    def connection_made(self: FastPathProtocol, transport: Any) -> None:
         recorders.append(Recorder(transport))
         before(self, cast("Any", recorders[-1]))
 
-    monkeypatch.setattr(FastLane, "connection_made", connection_made)
+    monkeypatch.setattr(FastPathProtocol, "connection_made", connection_made)
     tools = [{"name": f"t{n}", "description": "x" * size, "inputSchema": {"type": "object"}} for n in range(200)]
     with http_toy(Settings(raw_tools=tools)) as server:
         servers = {"one": {"url": server.url}}

@@ -9,7 +9,7 @@ import pytest
 
 from harness import eventually, http_client, open_gateway, toy
 from pegboard.front import plainway
-from pegboard.servers.plaincall import PlainCall
+from pegboard.servers.plaincall import RawCall
 
 pytestmark = pytest.mark.anyio
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 def calls() -> int:
     """How many calls are in memory, with the results they have."""
     gc.collect()
-    return sum(isinstance(each, PlainCall) for each in gc.get_objects())
+    return sum(isinstance(each, RawCall) for each in gc.get_objects())
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])

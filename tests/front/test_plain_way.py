@@ -320,7 +320,7 @@ async def test_a_server_that_talks_is_handed_over_and_remembered(tmp_path: Path,
                     assert talked.text.index("notifications/message") < talked.text.index('"result"')
                 assert answer_in(talked)["result"]["content"][0]["text"] == "logged"
             [server] = gateway.board.servers.values()
-            [held] = server._held.values()
+            [held] = server._connections.values()
             assert held.connection._talkative == {"tools/call log"}
 
 
@@ -357,7 +357,7 @@ async def test_a_call_can_be_taken_back_before_it_is_handed_over(
     async with open_gateway(tmp_path, {"one": toy()}) as gateway, caller(gateway) as client:
         await client.call("one__echo")
         hanging = asyncio.create_task(client.call("one__sleep", b'{"seconds":30}', number=b"7"))
-        await eventually(lambda: bool(gateway.front._way._under_way))
+        await eventually(lambda: bool(gateway.front._way._calls))
         taken = await client.send(
             b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"never mind"}}'
         )
@@ -365,7 +365,7 @@ async def test_a_call_can_be_taken_back_before_it_is_handed_over(
         assert answer_in(await hanging)["error"]["code"] == -32800
         seen = json.loads(answer_in(await client.call("one__seen"))["result"]["content"][0]["text"])
         assert len(seen["cancelled"]) == 1
-        assert not gateway.front._way._under_way
+        assert not gateway.front._way._calls
 
 
 async def test_another_session_cannot_take_it_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -375,7 +375,7 @@ async def test_another_session_cannot_take_it_back(tmp_path: Path, monkeypatch: 
         async with caller(gateway) as mine, caller(gateway) as other:
             await mine.call("one__echo")
             hanging = asyncio.create_task(mine.call("one__sleep", b'{"seconds":0.5}', number=b"7"))
-            await eventually(lambda: bool(gateway.front._way._under_way))
+            await eventually(lambda: bool(gateway.front._way._calls))
             await other.send(b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}')
             assert answer_in(await hanging)["result"]["content"][0]["text"] == "awake"
 
@@ -456,11 +456,11 @@ async def test_nothing_is_left_behind_by_calls(tmp_path: Path) -> None:
             for name in ("echo", "fails", "refuses", "log"):
                 await asyncio.gather(*(client.call(f"{server}__{name}") for server in servers for _ in range(4)))
             for server in gateway.board.servers.values():
-                [held] = server._held.values()
+                [held] = server._connections.values()
                 assert held.active == 0
-                assert not held.connection._parties._present
-                assert held.connection.link._verbatim == 0
-            assert not gateway.front._way._under_way
+                assert not held.connection._question_owners._in_flight
+                assert held.connection.peer._verbatim == 0
+            assert not gateway.front._way._calls
 
 
 STRAY = """
@@ -527,13 +527,13 @@ async def test_a_server_that_dies_fails_its_calls_at_once(tmp_path: Path) -> Non
         await client.call("one__echo")
         greeted: list[object] = []
         server = gateway.board.servers["one"]
-        meet = server.meet
+        meet = server.connect
 
         async def met(*args: Any) -> Any:
             greeted.append(args)
             return await meet(*args)
 
-        server.meet = met  # type: ignore[method-assign]
+        server.connect = met  # type: ignore[method-assign]
         died = answer_in(await client.call("one__die", b'{"code":9,"words":"ouch"}'))["result"]
         assert "ouch" in died["content"][0]["text"]
         assert not greeted

@@ -17,8 +17,8 @@ import pytest
 import structlog
 
 from harness import LIMIT, Gateway, eventually, open_gateway, toy
-from pegboard.front.shortcut import Shortcut
-from pegboard.protocol.sessions import IDLE_LIMIT, RETRY, Sessions
+from pegboard.front.shortcut import HttpFastPath
+from pegboard.protocol.sessions import IDLE_LIMIT, RETRY, HttpSessions
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
 
@@ -146,7 +146,7 @@ class House:
     http: httpx2.AsyncClient
 
     @property
-    def sessions(self) -> Sessions:
+    def sessions(self) -> HttpSessions:
         return self.gateway.front._manager
 
     @property
@@ -531,8 +531,8 @@ async def test_an_ended_session_is_not_held_by_anything(tmp_path: Path) -> None:
             await reader.rest()
         await client.text("a__echo", {})
         shortcut = here.gateway.front.app
-        remembered = shortcut._admitted if isinstance(shortcut, Shortcut) else {}
-        assert bool(remembered) == isinstance(shortcut, Shortcut)
+        remembered = shortcut._admitted if isinstance(shortcut, HttpFastPath) else {}
+        assert bool(remembered) == isinstance(shortcut, HttpFastPath)
         assert (await client.send("DELETE")).status_code == 200
 
         def collected() -> bool:

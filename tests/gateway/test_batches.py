@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from harness import HANDSHAKE_VERSIONS, eventually, open_gateway, serving, toy, write_config
-from pegboard.protocol.sessions import Session
+from pegboard.protocol.sessions import HttpSession
 
 pytestmark = pytest.mark.anyio
 
@@ -239,7 +239,7 @@ async def test_a_batch_ends_with_the_client_that_waits_for_it(tmp_path: Path) ->
         way = OverHttp(http, session)
         await way.tell(json.dumps(note("notifications/initialized")))
         transport = gateway.front._manager._server_instances[session]
-        assert isinstance(transport, Session)
+        assert isinstance(transport, HttpSession)
         waiting = asyncio.create_task(way.ask(json.dumps([call(1, "one__sleep", seconds=600), call(2)])))
         await eventually(lambda: "1" in transport._request_streams and "2" not in transport._request_streams)
         (refused,) = await OverHttp(http, session).ask(json.dumps([call(1)]))

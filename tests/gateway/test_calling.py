@@ -332,5 +332,5 @@ async def test_processes_for_sessions_are_bounded(tmp_path: Path, monkeypatch: p
                 assert "2 sessions use it already, which is the limit" in str(refused)
                 assert await one.text("own__count") == "2"
                 assert gateway.board.servers["own"].failure() is None
-            await eventually(lambda: len(gateway.board.servers["own"]._held) < 3)
+            await eventually(lambda: len(gateway.board.servers["own"]._connections) < 3)
             assert await three.text("own__count") == "1"

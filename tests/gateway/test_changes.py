@@ -227,9 +227,9 @@ async def test_rapid_changes_end_in_a_consistent_list(tmp_path: Path) -> None:
                 entry = servers[name]
                 servers[name] = {**entry, "enabled": not entry.get("enabled", True)}
                 await gateway.configure(servers)
-            elif action == "kill" and gateway.board.servers[name].connected:
-                held = next(iter(gateway.board.servers[name]._held.values()))
-                os.kill(held.connection.link.wire.pid, signal.SIGKILL)  # type: ignore[attr-defined]
+            elif action == "kill" and gateway.board.servers[name].is_connected:
+                held = next(iter(gateway.board.servers[name]._connections.values()))
+                os.kill(held.connection.peer.transport.pid, signal.SIGKILL)  # type: ignore[attr-defined]
             else:
                 listed = await rng.choice([old, new]).names()
                 assert len(listed) == len(set(listed))

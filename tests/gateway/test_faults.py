@@ -339,7 +339,7 @@ async def test_an_expired_list_is_asked_for_again_only_where_that_starts_nothing
         assert "one__echo" in await client.names()
         await asyncio.sleep(0.1)
         assert log.read_text().count("tools/list") == lists
-        assert not gateway.board.servers["one"].connected
+        assert not gateway.board.servers["one"].is_connected
 
 
 async def test_a_servers_own_ttl_replaces_ours(tmp_path: Path) -> None:
@@ -387,9 +387,9 @@ async def test_a_crowd_of_servers_comes_and_goes_while_clients_list_and_call(tmp
         workers = [asyncio.create_task(load(client)) for client in (old, new, old, new)]
         for _ in range(rounds):
             name = rng.choice(names)
-            held = list(gateway.board.servers[name]._held.values())
+            held = list(gateway.board.servers[name]._connections.values())
             if rng.random() < 0.5 and held:
-                held[0].connection.link.wire._process._signal(9)  # type: ignore[attr-defined]
+                held[0].connection.peer.transport._process._signal(9)  # type: ignore[attr-defined]
             else:
                 servers[name] = {**servers[name], "enabled": not servers[name].get("enabled", True)}
                 await gateway.configure(servers)

@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from harness import ALL_VERSIONS, http_client, open_board, open_gateway, seen, toy, toy_after
-from pegboard.board import FIRST_MEETING
+from pegboard.board import NEW_SERVER_WAIT
 from pegboard.servers.link import RpcError
 from servers.toy import BUILT_IN
 from servers.toy_http import http_toy
@@ -104,7 +104,7 @@ async def test_a_list_waits_less_than_half_a_second_for_servers_never_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the event loop's timers, however busy the machine is: all that a list starts run out in under 500 ms."""
-    monkeypatch.setattr("pegboard.board.FIRST_MEETING", FIRST_MEETING)
+    monkeypatch.setattr("pegboard.board.NEW_SERVER_WAIT", NEW_SERVER_WAIT)
     loop, timers = asyncio.get_running_loop(), list[float]()
     call_later = loop.call_later
 
@@ -146,7 +146,7 @@ async def test_a_restart_lists_everything_without_connecting(tmp_path: Path) -> 
         before = await client.tools()
     async with open_gateway(tmp_path, servers) as gateway, http_client(gateway.mcp) as client:
         assert await client.tools() == before
-        assert not any(server.connected for server in gateway.board.servers.values())
+        assert not any(server.is_connected for server in gateway.board.servers.values())
         assert await client.text("two__b") == "toy:b"
 
 

@@ -17,7 +17,7 @@ from pegboard.catalog.template import MAX_TEMPLATES
 from pegboard.front.answers import server_row
 from pegboard.pace import Pace
 from pegboard.servers import pages
-from pegboard.view import Sight
+from pegboard.view import ListKey
 
 pytestmark = pytest.mark.anyio
 HOARD, HOSTILE = HERE / "servers" / "hoard.py", HERE / "servers" / "hostile.py"
@@ -126,7 +126,7 @@ async def test_fifty_thousand_tools_hold_nobody_up(tmp_path: Path) -> None:
                 await board.registry.register_in_slices(
                     "many", tools, exposure=Exposure(), ttl=300.0, still=lambda: True, pace=pace
                 )
-                end = board.lists.tools.subscribe(Sight(), lambda: None)
+                end = board.lists.tools.subscribe(ListKey(), lambda: None)
                 assert len((await board.list_tools()).items) > len(tools)
                 end()
             await board.discovery.put_away("many")

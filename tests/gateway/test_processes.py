@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from harness import LIMIT, TOY, alive, eventually, http_client, open_board, serving, stdio_client, toy, write_config
-from pegboard.servers.keeper import MARKER, marked_processes
+from pegboard.servers.keeper import MARKER, find_marked_processes
 
 pytestmark = pytest.mark.anyio
 
@@ -139,8 +139,8 @@ async def test_a_stopped_server_is_ended_politely_first(tmp_path: Path, idle: in
     """Closing its input is enough for a well-behaved server; it is not killed. With 0 it never idles."""
     async with open_board(tmp_path, {"one": toy({"idleTimeout": idle})}) as board:
         await board.call("one__echo", {})
-        held = next(iter(board.servers["one"]._held.values()))
-        process = held.connection.link.wire._process  # type: ignore[attr-defined]
+        held = next(iter(board.servers["one"]._connections.values()))
+        process = held.connection.peer.transport._process  # type: ignore[attr-defined]
         assert (held.timer is None) is (idle == 0)
     assert process._exited.result() == 0
     assert held.timer is None or held.timer.cancelled()
@@ -159,7 +159,7 @@ async def test_a_server_gets_what_it_needs_and_no_one_elses_secrets(
         assert {"PATH", "HOME", "OWN", "NPM_CONFIG_CACHE", MARKER} <= set(seen)
         assert seen["OWN"] == "mine"
         assert not {"SOMEBODYS_API_KEY", "NODE_AUTH_TOKEN"} & set(seen)
-        assert len(marked_processes([seen[MARKER]])) == 1
+        assert len(find_marked_processes([seen[MARKER]])) == 1
 
 
 async def test_a_command_runs_in_its_folder(tmp_path: Path) -> None:

@@ -65,7 +65,9 @@ async def test_a_refused_subscription_leaves_the_others_alone(tmp_path: Path, er
     async with open_gateway(tmp_path, {"one": full(era=era)}) as gateway:
         async with http_client(gateway.mcp) as client, http_client(gateway.mcp) as other:
             await client.request("resources/subscribe", {"uri": "toy://one/text"})
-            gateway.board.servers["one"]._held[None].connection.link.wire.send = refusing(gateway, "toy://one/blob")
+            gateway.board.servers["one"]._connections[None].connection.peer.transport.send = refusing(
+                gateway, "toy://one/blob"
+            )
             with pytest.raises(RpcError):
                 await other.request("resources/subscribe", {"uri": "toy://one/blob"})
             await client.call("one__touch", {"uri": "toy://one/text"})
@@ -104,7 +106,7 @@ async def test_a_subscription_outlives_being_switched_off(tmp_path: Path) -> Non
         await client.request("resources/subscribe", {"uri": "toy://one/text"})
         await gateway.configure({"one": full(entry={"enabled": False})})
         await gateway.configure({"one": full()})
-        await eventually(lambda: gateway.board.servers["one"].connected)
+        await eventually(lambda: gateway.board.servers["one"].is_connected)
         await until_seen(client, "one", lambda now: now["subscriptions"] == ["toy://one/text"])
 
 

@@ -16,7 +16,7 @@ import pytest
 from harness import Gateway, eventually, open_gateway
 from pegboard.protocol.eras import LOG_LEVELS, severity
 from pegboard.protocol.sessions import IDLE_LIMIT, OPENING_LIMIT
-from pegboard.relay.guests import Guest, Guests
+from pegboard.relay.guests import ClientSession, ClientSessions
 from pegboard.view import EVERYTHING
 
 pytestmark = pytest.mark.anyio
@@ -142,12 +142,12 @@ async def test_a_session_that_was_opened_and_never_used_ends_soon(tmp_path: Path
 
 def test_the_lowest_level_is_known_without_asking_everybody() -> None:
     """After any coming, going and changing of minds it is the one that asking each would give."""
-    guests, here, dice = Guests(), dict[str, Guest](), random.Random(7)
+    guests, here, dice = ClientSessions(), dict[str, ClientSession](), random.Random(7)
     for _ in range(2000):
         name = f"session-{dice.randrange(8)}"
         match dice.randrange(3):
             case 0:
-                here[name] = Guest(name, EVERYTHING, lambda *_: None, lambda *_: None)  # type: ignore[arg-type]
+                here[name] = ClientSession(name, EVERYTHING, lambda *_: None, lambda *_: None)  # type: ignore[arg-type]
                 guests.enter(here[name])
             case 1:
                 here.pop(name, None)

@@ -117,7 +117,7 @@ async def test_a_half_open_breaker_lets_one_of_many_sessions_try(tmp_path: Path)
         board.registry.register_mcp_tools("one", [{"name": "x", "inputSchema": {"type": "object"}}])
         for number in range(3):
             assert not (await board.call("one__x", {}, Caller(session=f"s{number}"))).success
-        assert board.servers["one"].breaker.open
+        assert board.servers["one"].breaker.is_open
         listener = await asyncio.start_server(greet, "127.0.0.1", port)
         board.servers["one"].try_now()
         trial = asyncio.ensure_future(board.call("one__x", {}, Caller(session="s0")))
@@ -132,7 +132,7 @@ async def test_a_half_open_breaker_lets_one_of_many_sessions_try(tmp_path: Path)
         listener.close()
         greetings[0].close()
         assert not (await trial).success
-        assert board.servers["one"].breaker.open
+        assert board.servers["one"].breaker.is_open
 
 
 async def test_a_loss_after_a_refresh_is_mended_at_its_own_time(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ async def test_taking_servers_over_reads_only_their_own_records(tmp_path: Path) 
         await board.apply(both)
         assert sorted(board.registry.servers()) == sorted(servers)
         assert loads == 0
-        assert not any(server.connected for server in board.servers.values())
+        assert not any(server.is_connected for server in board.servers.values())
 
 
 @pytest.mark.scenario("registry: Observability: the named events with their fields and the trace id")

@@ -27,7 +27,7 @@ async def test_catalog_and_boards_outlive_a_gateway_on_postgresql(tmp_path: Path
         async with open_gateway(tmp_path / folder, servers, **OWN, storage=postgres_url) as gateway:
             assert gateway.board.loaded.on("board:red") == ("one__send",)
             assert gateway.board.registry.get("one__send") is not None
-            assert not gateway.board.servers["one"].connected
+            assert not gateway.board.servers["one"].is_connected
     assert not (tmp_path / "state" / "pegboard.db").exists()
 
 

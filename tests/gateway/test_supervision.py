@@ -21,7 +21,7 @@ from harness import LIMIT, alive, eventually, http_client, open_board, open_gate
 from pegboard.board import Board
 from pegboard.config import read_settings, run_file
 from pegboard.protocol.eras import Era
-from pegboard.protocol.lines import LineClient
+from pegboard.protocol.lines import PipeClient
 from pegboard.protocol.streams import SdkStream
 from pegboard.result import ToolErrorCode
 from pegboard.servers.link import RpcError
@@ -211,7 +211,7 @@ async def test_two_lines_to_a_client_never_end_up_inside_each_other() -> None:
         del shortcut
         return SdkStream(Server("nobody"), write)
 
-    client = LineClient(slowly, enter)
+    client = PipeClient(slowly, enter)
     await asyncio.gather(client.line(b"oops"), client.too_long(), client.line(b"{"))
     await client.end()
     await client.serve()
@@ -324,7 +324,7 @@ async def test_a_slow_tool_does_not_take_the_server_away(tmp_path: Path, way: st
 
         slow = [asyncio.create_task(call("one__sleep", seconds=LIMIT)) for _ in range(4)]
         server = gateway.board.servers["one"]
-        await eventually(lambda: sum(held.active for held in server._held.values()) == len(slow))
+        await eventually(lambda: sum(held.active for held in server._connections.values()) == len(slow))
         assert "timed out" not in str(await call("one__echo"))
         assert all("timed out" in str(each) for each in await asyncio.gather(*slow))
         assert server.state is ServerState.CONNECTED

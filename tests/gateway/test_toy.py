@@ -14,8 +14,8 @@ import pytest
 from harness import LIMIT, TOY, Answer, RawClient, connect, process_client
 from pegboard.config import ServerSpec
 from pegboard.servers.link import RpcError
-from pegboard.servers.wires.http import HttpWire
-from pegboard.servers.wires.sse import SseWire
+from pegboard.servers.wires.http import StreamableHttpTransport
+from pegboard.servers.wires.sse import SseTransport
 from servers.toy import FEATURES, RICH_RESULT, Settings, form, model, prompt, resource, template, url
 from servers.toy_http import Manners, http_toy
 
@@ -47,7 +47,9 @@ async def direct(kind: str, **more: Any) -> AsyncGenerator[RawClient]:
     with http_toy(Settings(**given), Manners()) as listening:
         target = listening.sse_url if transport == "sse" else listening.url
         spec = ServerSpec(name="toy", given_name="toy", transport="http", url=target)
-        async with connect(SseWire(spec) if transport == "sse" else HttpWire(spec), version, **options) as client:
+        async with connect(
+            SseTransport(spec) if transport == "sse" else StreamableHttpTransport(spec), version, **options
+        ) as client:
             yield client
 
 

@@ -15,7 +15,7 @@ from harness import toy, write_config
 from pegboard import Pegboard, Tool, ToolErrorCode, ToolResult
 from pegboard.config import ConfigError
 from pegboard.function_tool import tool
-from pegboard.retries import MOST_TRIES, tried
+from pegboard.retries import MOST_TRIES, with_retries
 
 pytestmark = pytest.mark.anyio
 
@@ -69,7 +69,7 @@ async def test_a_server_that_never_answers_is_waited_for_once(monkeypatch: pytes
 
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now))
     async with Pegboard({"mute": toy()}, settings=QUIET) as board:
-        monkeypatch.setattr(board._board.discovery, "meet_unseen", meet)
+        monkeypatch.setattr(board._board.discovery, "discover_new", meet)
         await board.get_tool_definitions(patience=5)
         now += 4
         await board.get_tool_definitions(patience=5)
@@ -305,7 +305,7 @@ async def outcomes(*results: ToolResult[str], limit: float = 60.0, repeatable: b
     async def attempt(_: float | None) -> ToolResult[str]:
         return left.pop(0)
 
-    result = await tried(attempt, limit=limit, repeatable=repeatable, subject="x")
+    result = await with_retries(attempt, limit=limit, repeatable=repeatable, subject="x")
     return result.data if result.success else result.error, len(results) - len(left)
 
 
@@ -368,7 +368,7 @@ async def test_every_try_ends_within_the_limit_of_the_whole_call(monkeypatch: py
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
     monkeypatch.setattr(retries, "time", SimpleNamespace(monotonic=lambda: now))
-    await tried(attempt, limit=60.0, first_limit=60.0, repeatable=True, subject="x")
+    await with_retries(attempt, limit=60.0, first_limit=60.0, repeatable=True, subject="x")
     first, second, third = given
     assert first == 60.0
     assert second is not None

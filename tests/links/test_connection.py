@@ -15,10 +15,10 @@ from pegboard.protocol.eras import Era
 from pegboard.result import ToolFailure
 from pegboard.servers import parties as parties_module
 from pegboard.servers.connection import Connection
-from pegboard.servers.greeting import Greeting
-from pegboard.servers.link import METHOD_NOT_FOUND, REQUEST_CANCELLED, Link, Message, Params, RpcError
-from pegboard.servers.parties import Parties
-from pegboard.servers.party import Nobody
+from pegboard.servers.greeting import ServerHello
+from pegboard.servers.link import METHOD_NOT_FOUND, REQUEST_CANCELLED, JsonRpcPeer, Message, Params, RpcError
+from pegboard.servers.parties import QuestionOwners
+from pegboard.servers.party import NoRequester
 
 pytestmark = pytest.mark.anyio
 
@@ -39,20 +39,20 @@ class Wire:
         self.sent: list[Message] = []
         self.given_up: list[int] = []
 
-    async def start(self, link: Link) -> None:
+    async def start(self, link: JsonRpcPeer) -> None:
         """Nothing to begin."""
 
     async def send(self, message: Message, headers: Mapping[str, str] | None) -> None:
         self.sent.append(message)
 
     # What goes by as bytes is not told here.
-    ready = False
-    drained = True
+    is_ready = False
+    is_drained = True
 
-    def put(self, request_id: int, text: bytes, name: str | None) -> None:
+    def send_raw(self, request_id: int, text: bytes, name: str | None) -> None:
         """Never asked for."""
 
-    def cancelled(self, request_id: int, reason: str) -> None:
+    def cancel(self, request_id: int, reason: str) -> None:
         self.given_up.append(request_id)
 
     async def close(self) -> None:
@@ -66,21 +66,21 @@ class Ear:
         self.heard: list[tuple[str, str | None]] = []
         self.asked_for: list[str] = []
 
-    def lists_changed(self) -> None:
+    def on_list_changed(self) -> None:
         """Not here."""
 
-    def resource_updated(self, params: Params) -> None:
+    def on_resource_updated(self, params: Params) -> None:
         """Not here."""
 
-    def said(self, method: str, params: Params, only: str | None) -> None:
+    def on_notification(self, method: str, params: Params, only: str | None) -> None:
         self.heard.append((params["data"], only))
 
-    async def asked(self, method: str, params: Params) -> Message:
+    async def on_request(self, method: str, params: Params) -> Message:
         self.asked_for.append(params["message"])
         return {"by": "listener"}
 
 
-class Client(Nobody):
+class Client(NoRequester):
     """A client that thinks about what it is asked until it is told to answer."""
 
     def __init__(self, name: str) -> None:
@@ -103,10 +103,10 @@ class Stage:
 
     def __init__(self, era: Era = "handshake", *, origins: bool = False) -> None:
         self.wire, self.ear = Wire(), Ear()
-        self.link = Link(self.wire, label="toy")
-        self.connection = Connection(self.link, Greeting(era, "2025-11-25"), self.ear)
+        self.link = JsonRpcPeer(self.wire, label="toy")
+        self.connection = Connection(self.link, ServerHello(era, "2025-11-25"), self.ear)
         if origins:
-            self.connection._parties = Parties(origins=True, streams=True)
+            self.connection._question_owners = QuestionOwners(origins=True, streams=True)
         self.tasks: list[asyncio.Task[Message]] = []
 
     async def call(
@@ -221,7 +221,7 @@ async def test_an_error_is_an_answer_too(stage: Stage) -> None:
     b, c = Client("b"), Client("c")
     await stage.call(b)
     await stage.call(c)
-    assert stage.connection._parties._quiet == {"x"}
+    assert stage.connection._question_owners._quiet == {"x"}
     assert len([each for each in stage.wire.sent if each["method"] == "tools/call"]) == 3
 
 
@@ -342,12 +342,12 @@ async def test_a_long_answer_that_somebody_waits_for_is_read(stage: Stage) -> No
 
 async def test_what_is_given_up_is_remembered_within_bounds(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that never answers late costs a bounded amount."""
-    monkeypatch.setattr("pegboard.servers.link._MAX_GIVEN_UP", 3)
+    monkeypatch.setattr("pegboard.servers.link._MAX_ABANDONED", 3)
     for _ in range(5):
         _, task = await stage.call(Client("a"))
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-    assert len(stage.link._given_up) == 3
+    assert len(stage.link._abandoned) == 3
 
 
 # What belongs to no request
@@ -437,7 +437,7 @@ async def test_a_modern_server_keeps_nobody_waiting() -> None:
 
 async def test_a_server_that_refuses_a_log_level_is_no_trouble(stage: Stage) -> None:
     """It is noted, with the level, and nothing else happens."""
-    stage.connection.greeting = Greeting("handshake", "2025-11-25", capabilities={"logging": {}})
+    stage.connection.hello = ServerHello("handshake", "2025-11-25", capabilities={"logging": {}})
     with capture_logs() as logs:
         telling = asyncio.create_task(stage.connection.want_level("debug", 5))
         await settle()

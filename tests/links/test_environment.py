@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pegboard.servers.environment import INHERITED, inherited_environment
+from pegboard.servers.environment import INHERITED, base_environment
 
 SECRETS = [
     "NODE_AUTH_TOKEN",
@@ -30,7 +30,7 @@ def test_a_process_inherits_what_it_needs_to_run_and_no_token() -> None:
         "UV_CACHE_DIR": "/u",
         "https_proxy": "http://p:1",
     }
-    assert inherited_environment({**needed, **dict.fromkeys(SECRETS, "secret")}) == needed
+    assert base_environment({**needed, **dict.fromkeys(SECRETS, "secret")}) == needed
 
 
 def test_an_address_with_credentials_is_not_inherited() -> None:
@@ -43,7 +43,7 @@ def test_an_address_with_credentials_is_not_inherited() -> None:
         "UV_INDEX_URL": "https://pypi.example/simple?token=secret",
         "npm_config_registry": "//npm.example/:_authToken=secret",
     }
-    assert inherited_environment(given) == {"NPM_CONFIG_REGISTRY": "https://npm.example/@scope"}
+    assert base_environment(given) == {"NPM_CONFIG_REGISTRY": "https://npm.example/@scope"}
 
 
 def test_every_inherited_variable_is_documented() -> None:

@@ -10,7 +10,7 @@ import pytest
 from pegboard.protocol.eras import (
     SERVER_INFO_KEY,
     UNSUPPORTED_VERSION,
-    forwarded_params,
+    forward_params,
     modern_params,
     result_for,
 )
@@ -35,10 +35,10 @@ def test_a_clients_params_go_on_without_this_hops_keys() -> None:
         },
     }
     before = repr(params)
-    assert forwarded_params(params) == {"name": "x", "unknown": [1], "_meta": {"vendor/key": None}}
+    assert forward_params(params) == {"name": "x", "unknown": [1], "_meta": {"vendor/key": None}}
     assert repr(params) == before
-    assert forwarded_params({"_meta": {"progressToken": 1}, "a": 1}) == {"a": 1}
-    assert forwarded_params(None) == {}
+    assert forward_params({"_meta": {"progressToken": 1}, "a": 1}) == {"a": 1}
+    assert forward_params(None) == {}
 
 
 def test_the_modern_envelope_is_put_on_top() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.servers.events import Event, EventStream, EventTooLarge
+from pegboard.servers.events import Event, EventTooLarge, SseParser
 
 STREAM = (
     b"\xef\xbb\xbf: a comment\n\nevent: message\ndata: one\nid: 1\nretry: 250\n\n"
@@ -27,7 +27,7 @@ EVENTS = [
 def test_events_do_not_depend_on_how_the_bytes_arrive(cuts: list[int]) -> None:
     """All three line ends, comments, a BOM, several data lines, ids and retry, however the stream is cut."""
     places = sorted(set(cuts))
-    stream = EventStream(10_000)
+    stream = SseParser(10_000)
     seen: list[Event] = []
     for start, end in zip([0, *places], [*places, len(STREAM)], strict=True):
         seen += filter(None, stream.feed(STREAM[start:end]))
@@ -38,21 +38,21 @@ def test_events_do_not_depend_on_how_the_bytes_arrive(cuts: list[int]) -> None:
 @pytest.mark.parametrize("text", [b"data: " + b"x" * 2000, b"data: xxxxxxxxx\n" * 200])
 def test_an_event_beyond_the_limit_is_refused(text: bytes) -> None:
     """An endless line, and an endless row of lines, end with an error and not with all memory."""
-    stream = EventStream(1000)
+    stream = SseParser(1000)
     with pytest.raises(EventTooLarge):
         list(stream.feed(text))
 
 
 def test_an_id_with_a_nul_is_ignored() -> None:
     """As the standard says."""
-    stream = EventStream(1000)
+    stream = SseParser(1000)
     assert list(filter(None, stream.feed(b"id: a\0b\ndata: x\n\n"))) == [Event("message", b"x")]
     assert stream.last_id is None
 
 
 def test_a_stream_knows_whether_an_event_has_begun() -> None:
     """Half a line of one, or lines without the empty one at the end."""
-    stream = EventStream(1000)
+    stream = SseParser(1000)
     seen: list[bool] = []
     for part in (b"data: a\n\n", b"dat", b"a: b\n", b"\n", b": a comment\n"):
         list(stream.feed(part))

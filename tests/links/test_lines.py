@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.servers.lines import Lines
+from pegboard.servers.lines import LineSplitter
 
 
 def cut(chunks: list[bytes], limit: int = 10_000) -> tuple[list[bytes], list[tuple[bytes, bytes, int]]]:
     lines: list[bytes] = []
     giants: list[tuple[bytes, bytes, int]] = []
-    reader = Lines(
+    reader = LineSplitter(
         lambda line: lines.append(line) or (), lambda head, tail, size: giants.append((head, tail, size)), limit
     )
     for chunk in chunks:

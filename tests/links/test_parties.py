@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from links.leaping import LeapingLoop
 from pegboard.servers import parties as module
 from pegboard.servers.link import RpcError
-from pegboard.servers.parties import Parties, Presence
-from pegboard.servers.party import Nobody
+from pegboard.servers.parties import InFlight, QuestionOwners
+from pegboard.servers.party import NoRequester
 
 pytestmark = pytest.mark.anyio
 
@@ -30,7 +30,7 @@ def anyio_backend() -> tuple[str, dict[str, Any]]:
     return "asyncio", {"loop_factory": LeapingLoop}
 
 
-class Client(Nobody):
+class Client(NoRequester):
     """A client with a name."""
 
     def __init__(self, name: str, kin: str | None = None) -> None:
@@ -44,14 +44,14 @@ class Client(Nobody):
 class Call:
     """One request under way, until it is told to end."""
 
-    def __init__(self, parties: Parties, client: Client, subject: str) -> None:
+    def __init__(self, parties: QuestionOwners, client: Client, subject: str) -> None:
         self.client = client
-        self.presence: Presence | None = None
+        self.presence: InFlight | None = None
         self._end = asyncio.Event()
         self.task = asyncio.create_task(self._run(parties, subject))
 
-    async def _run(self, parties: Parties, subject: str) -> None:
-        async with parties.admitted(self.client, subject) as self.presence:
+    async def _run(self, parties: QuestionOwners, subject: str) -> None:
+        async with parties.admit(self.client, subject) as self.presence:
             await self._end.wait()
 
     @property
@@ -79,14 +79,14 @@ class Call:
 class Question:
     """Something that a server asks, until it is answered."""
 
-    def __init__(self, parties: Parties, origin: Presence | None = None) -> None:
-        self.owner: Presence | None = None
+    def __init__(self, parties: QuestionOwners, origin: InFlight | None = None) -> None:
+        self.owner: InFlight | None = None
         self.refusal: RpcError | None = None
         self._parties = parties
         self._answered = asyncio.Event()
         self.task = asyncio.create_task(self._run(origin))
 
-    async def _run(self, origin: Presence | None) -> None:
+    async def _run(self, origin: InFlight | None) -> None:
         task = asyncio.current_task()
         assert task is not None
         try:
@@ -99,7 +99,7 @@ class Question:
         try:
             await self._answered.wait()
         finally:
-            self._parties.answered(task)
+            self._parties.close_question(task)
 
     @property
     def waits(self) -> bool:
@@ -116,7 +116,7 @@ class Stage:
     def __init__(self, *, origins: bool = False) -> None:
         # Whether all is dealt with that was read.
         self.drained: Callable[[], bool] = lambda: True
-        self.parties = Parties(origins=origins, drained=self._is_drained)
+        self.parties = QuestionOwners(origins=origins, drained=self._is_drained)
         self.clients: dict[str, Client] = {}
         self._calls: list[Call] = []
         self._questions: list[Question] = []
@@ -131,7 +131,7 @@ class Stage:
         await settle()
         return self._calls[-1]
 
-    async def ask(self, origin: Presence | None = None) -> Question:
+    async def ask(self, origin: InFlight | None = None) -> Question:
         """A question of the server, as far as it gets at once."""
         self._questions.append(Question(self.parties, origin))
         await settle()
@@ -149,13 +149,13 @@ class Stage:
         await asyncio.gather(*(each.task for each in (*self._questions, *self._calls)), return_exceptions=True)
 
 
-def residue(parties: Parties) -> tuple[int, int, int]:
+def residue(parties: QuestionOwners) -> tuple[int, int, int]:
     """Who is present, what is unplaced, and who waits."""
-    assert set(parties._busy) <= set(parties._present)
-    assert set(parties._owners.values()) <= set(parties._present)
-    assert {each for own in parties._requests.values() for each in own} == set(parties._present)
+    assert set(parties._busy) <= set(parties._in_flight)
+    assert set(parties._owners.values()) <= set(parties._in_flight)
+    assert {each for own in parties._requests.values() for each in own} == set(parties._in_flight)
     assert all(parties._requests.values())
-    return len(parties._present), len(parties._unplaced), len(parties._waiting)
+    return len(parties._in_flight), len(parties._unplaced), len(parties._waiting)
 
 
 async def settle() -> None:
@@ -234,7 +234,7 @@ async def test_a_call_that_fails_or_is_cancelled_proves_nothing(stage: Stage) ->
     """Only a call that was answered shows that its subject does not ask."""
     await (await stage.call("a", "x")).cancel()
     with contextlib.suppress(LookupError):
-        async with stage.parties.admitted(Client("a"), "x"):
+        async with stage.parties.admit(Client("a"), "x"):
             raise LookupError
     await stage.call("a", "x")
     second = await stage.call("b", "x")
@@ -328,7 +328,7 @@ async def test_another_client_waits_while_a_given_up_call_may_still_ask(stage: S
     await first.cancel()
     second = await stage.call("b", "x")
     assert not second.here
-    await asyncio.sleep(module.HAUNTING * 1.1)
+    await asyncio.sleep(module.ABANDONED_GRACE * 1.1)
     assert second.here
     assert (await stage.ask()).owner is second.presence
 
@@ -475,7 +475,7 @@ async def test_an_answer_ends_being_settled(stage: Stage) -> None:
     await second.end()
     await settle()
     assert question.owner is not None
-    assert question.owner.party is stage.clients["a"]
+    assert question.owner.requester is stage.clients["a"]
 
 
 async def test_who_asks_on_before_its_answer_is_given_more_time(stage: Stage) -> None:
@@ -696,7 +696,7 @@ async def test_a_question_that_is_being_withdrawn_is_not_disturbed(stage: Stage)
         finally:
             await asyncio.sleep(1)
             told.set()
-            stage.parties.answered(task)
+            stage.parties.close_question(task)
 
     question = asyncio.create_task(ask())
     await settle()
@@ -742,8 +742,8 @@ async def test_a_call_that_was_given_up_is_forgotten_after_a_while(stage: Stage)
     """A server that goes on for longer is beyond help; the others must be able to be asked."""
     await (await stage.call("a", "x")).cancel()
     second = await stage.call("b", "y")
-    await asyncio.sleep(module.HAUNTING + 0.1)
-    assert not stage.parties._ghosts
+    await asyncio.sleep(module.ABANDONED_GRACE + 0.1)
+    assert not stage.parties._abandoned
     assert (await stage.ask()).owner is second.presence
 
 
@@ -782,7 +782,7 @@ async def test_an_answered_call_haunts_nobody(stage: Stage) -> None:
     """Its answer was the last of it."""
     await (await stage.call("a", "x")).end()
     second = await stage.call("b", "y")
-    assert not stage.parties._ghosts
+    assert not stage.parties._abandoned
     assert (await stage.ask()).owner is second.presence
 
 
@@ -790,7 +790,7 @@ async def test_where_the_wire_tells_the_origin_nothing_haunts() -> None:
     """A question of what is over names it."""
     stage = Stage(origins=True)
     await (await stage.call("a", "x")).cancel()
-    assert not stage.parties._ghosts
+    assert not stage.parties._abandoned
     await stage.clear()
 
 
@@ -825,7 +825,7 @@ async def test_a_given_up_calls_question_does_not_settle_its_sibling(stage: Stag
     assert (await stage.ask()).owner is second.presence
     await first.cancel()
     other = await stage.call("b", "z")
-    await asyncio.sleep(module.HAUNTING + 1)
+    await asyncio.sleep(module.ABANDONED_GRACE + 1)
     assert other.here
     assert (await stage.ask()).owner is not other.presence
 
@@ -872,29 +872,29 @@ async def test_a_newcomers_question_does_not_cost_an_older_one_its_place(stage: 
 async def test_what_is_said_is_heard_by_the_one_it_belongs_to(stage: Stage) -> None:
     """With an origin by that one alone; without one by the only client that there ever was."""
     calls = [await stage.call("a", "x") for _ in range(2)]
-    assert stage.parties.hearer(None) is stage.clients["a"]
+    assert stage.parties.listener_of(None) is stage.clients["a"]
     for call in calls:
         await call.end()
-    assert stage.parties.hearer(None) is None
+    assert stage.parties.listener_of(None) is None
     other = await stage.call("b", "x")
-    assert stage.parties.hearer(other.presence) is stage.clients["b"]
-    assert stage.parties.hearer(None) is None
+    assert stage.parties.listener_of(other.presence) is stage.clients["b"]
+    assert stage.parties.listener_of(None) is None
     await other.end()
     await stage.call("a", "x")
-    assert stage.parties.hearer(None) is None
+    assert stage.parties.listener_of(None) is None
 
 
 async def test_requests_of_one_person_are_one_clients(stage: Stage) -> None:
     """Where each request stands for itself, whose they are tells; of two at once nobody knows which one is meant."""
     await (await stage.call("request-1", "x", kin="ada")).end()
     await stage.call("request-2", "x", kin="ada")
-    assert stage.parties.hearer(None) is stage.clients["request-2"]
+    assert stage.parties.listener_of(None) is stage.clients["request-2"]
     third = await stage.call("request-3", "x", kin="ada")
-    assert stage.parties.hearer(None) is None
+    assert stage.parties.listener_of(None) is None
     await third.end()
-    assert stage.parties.hearer(None) is stage.clients["request-2"]
+    assert stage.parties.listener_of(None) is stage.clients["request-2"]
     await (await stage.call("request-4", "x", kin="bob")).end()
-    assert stage.parties.hearer(None) is None
+    assert stage.parties.listener_of(None) is None
 
 
 async def test_who_ever_used_the_connection_is_known(stage: Stage) -> None:
@@ -964,7 +964,7 @@ class History:
         """The server does not hear at once that a call was given up, and may be done before it does."""
         await asyncio.sleep(start)
         who = self.stage.clients.setdefault(client, Client(client))
-        async with self.stage.parties.admitted(who, subject) as presence:
+        async with self.stage.parties.admit(who, subject) as presence:
             work = group.create_task(self._work(group, client, steps))
             await asyncio.wait({work}, timeout=gives_up[0] if gives_up is not None else None)
             presence.answered = work.done()
@@ -993,14 +993,14 @@ class History:
         if owner is None:
             self.nobodys += 1
             return
-        self.placed.append((client, owner.party.identity))
+        self.placed.append((client, owner.requester.client_key))
         try:
             await asyncio.sleep(thinks)
         except asyncio.CancelledError:
             self.dropped += 1
             raise
         finally:
-            self.stage.parties.answered(task)
+            self.stage.parties.close_question(task)
 
 
 def told(plan: Plan) -> History:
@@ -1012,8 +1012,8 @@ def told(plan: Plan) -> History:
             await history.run(plan)
         assert residue(history.stage.parties) == (0, 0, 0)
         assert not history.stage.parties._owners
-        await asyncio.sleep(module.HAUNTING + 1)
-        assert not history.stage.parties._ghosts
+        await asyncio.sleep(module.ABANDONED_GRACE + 1)
+        assert not history.stage.parties._abandoned
         return history
 
     with asyncio.Runner(loop_factory=LeapingLoop) as runner:

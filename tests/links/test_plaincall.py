@@ -13,10 +13,10 @@ import pytest
 
 from links.leaping import LeapingLoop
 from pegboard.result import ToolFailure
-from pegboard.servers.link import Link, Message, Params, RpcError
-from pegboard.servers.parties import Parties
-from pegboard.servers.party import Nobody
-from pegboard.servers.plaincall import GivenUp, PlainCall, Turned
+from pegboard.servers.link import JsonRpcPeer, Message, Params, RpcError
+from pegboard.servers.parties import QuestionOwners
+from pegboard.servers.party import NoRequester
+from pegboard.servers.plaincall import CallCancelled, NotPlain, RawCall
 
 pytestmark = pytest.mark.anyio
 
@@ -33,30 +33,30 @@ def anyio_backend() -> tuple[str, dict[str, Any]]:
 class Wire:
     """Keeps what is sent."""
 
-    ready = True
-    drained = True
+    is_ready = True
+    is_drained = True
 
     def __init__(self) -> None:
         self.sent: list[Message] = []
         self.given_up: list[tuple[int, str]] = []
 
-    async def start(self, link: Link) -> None:
+    async def start(self, link: JsonRpcPeer) -> None:
         """Nothing to begin."""
 
     async def send(self, message: Message, headers: Mapping[str, str] | None) -> None:
         self.sent.append(message)
 
-    def put(self, request_id: int, text: bytes, name: str | None) -> None:
+    def send_raw(self, request_id: int, text: bytes, name: str | None) -> None:
         """Nothing to send."""
 
-    def cancelled(self, request_id: int, reason: str) -> None:
+    def cancel(self, request_id: int, reason: str) -> None:
         self.given_up.append((request_id, reason))
 
     async def close(self) -> None:
         """Nothing to end."""
 
 
-class Adopter(Nobody):
+class Adopter(NoRequester):
     """Somebody who can hear and be asked."""
 
     def __init__(self) -> None:
@@ -73,11 +73,11 @@ class Adopter(Nobody):
 class Stage:
     """A server that the test plays, and one call to it."""
 
-    link: Link
+    link: JsonRpcPeer
     wire: Wire
-    call: PlainCall
+    call: RawCall
     number: int
-    parties: Parties
+    parties: QuestionOwners
     talked: list[bool] = field(default_factory=list[bool])
     ends: list[bool] = field(default_factory=list[bool])
 
@@ -92,35 +92,35 @@ class Stage:
 async def staged(*, timeout: float = 60.0, patience: float = 1.0, hears_log: bool = True) -> AsyncGenerator[Stage]:
     """A call under way, of which nothing may be left in the end."""
     wire = Wire()
-    link = Link(wire, label="toy")
-    parties = Parties(origins=True)
-    call = PlainCall("me", "me", patience=patience, hears_log=hears_log)
-    presence = parties.admitted_now(call, "tools/call x")
+    link = JsonRpcPeer(wire, label="toy")
+    parties = QuestionOwners(origins=True)
+    call = RawCall("me", "me", patience=patience, hears_log=hears_log)
+    presence = parties.admit_now(call, "tools/call x")
     assert presence is not None
     talked, ends = list[bool](), list[bool]()
     number = call.begin(link, parties, presence, timeout, "handshake", lambda: talked.append(True))
     call.on_end(lambda: ends.append(True))
 
     def heard(method: str, params: Params, origin: int | None) -> None:
-        if (party := parties.hearer(link.presence(origin))) is not None:
-            party.heard(method, params)
+        if (party := parties.listener_of(link.in_flight(origin))) is not None:
+            party.on_notification(method, params)
 
     async def asked(method: str, params: Params, origin: int | None) -> Message:
         task = asyncio.current_task()
         assert task is not None
-        owner = await parties.owner(link.presence(origin), task)
+        owner = await parties.owner(link.in_flight(origin), task)
         assert owner is not None
         try:
-            return await owner.party.asked(method, params, None)
+            return await owner.requester.on_request(method, params, None)
         finally:
-            parties.answered(task)
+            parties.close_question(task)
 
     link.on_notification, link.on_request = heard, asked
     yield Stage(link, wire, call, number, parties, talked, ends)
     assert ends == [True]
     assert not link._pending
     assert not link._verbatim
-    assert not parties._present
+    assert not parties._in_flight
     await link.close()
     for _ in range(5):
         await asyncio.sleep(0)
@@ -147,13 +147,13 @@ async def test_a_result_that_only_the_general_way_can_read_is_a_result_all_the_s
 async def test_a_call_that_takes_its_time_goes_on_as_any_other() -> None:
     """Nothing is sent twice: whoever adopts it gets the answer."""
     async with staged() as stage:
-        with pytest.raises(Turned):
+        with pytest.raises(NotPlain):
             await stage.call.result()
-        going_on = asyncio.create_task(stage.call.adopted(Adopter()))
+        going_on = asyncio.create_task(stage.call.resume_as(Adopter()))
         await asyncio.sleep(0)
         stage.answer(b'{"a":1}')
         assert await going_on == {"a": 1}
-        assert stage.call.is_adopted
+        assert stage.call.is_resumed
         assert not stage.wire.sent
         assert not stage.wire.given_up
 
@@ -162,11 +162,11 @@ async def test_what_was_said_meanwhile_is_told_to_whoever_adopts_the_call() -> N
     """In order, what comes later too, even if the answer is there before anybody has adopted it."""
     async with staged() as stage:
         stage.say(LOG % b"one")
-        with pytest.raises(Turned):
+        with pytest.raises(NotPlain):
             await stage.call.result()
         stage.say(LOG % b"two")
         adopter = Adopter()
-        going_on = asyncio.create_task(stage.call.adopted(adopter))
+        going_on = asyncio.create_task(stage.call.resume_as(adopter))
         await asyncio.sleep(0)
         stage.say(LOG % b"three")
         stage.answer()
@@ -189,10 +189,10 @@ async def test_a_question_is_put_to_whoever_adopts_the_call() -> None:
     """The server is answered once there is somebody who can."""
     async with staged() as stage:
         stage.say(b'{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"?"}}')
-        with pytest.raises(Turned):
+        with pytest.raises(NotPlain):
             await stage.call.result()
         assert not stage.wire.sent
-        going_on = asyncio.create_task(stage.call.adopted(Adopter()))
+        going_on = asyncio.create_task(stage.call.resume_as(Adopter()))
         for _ in range(10):
             await asyncio.sleep(0)
         assert stage.wire.sent == [{"jsonrpc": "2.0", "id": "q", "result": {"answer to": "?"}}]
@@ -204,9 +204,9 @@ async def test_a_question_of_a_call_that_nobody_adopts_ends_with_it() -> None:
     """It does not wait for ever for somebody who will never come."""
     async with staged() as stage:
         stage.say(b'{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"?"}}')
-        with pytest.raises(Turned):
+        with pytest.raises(NotPlain):
             await stage.call.result()
-        stage.call.withdraw("cancelled by the client")
+        stage.call.cancel_upstream("cancelled by the client")
         for _ in range(10):
             await asyncio.sleep(0)
         assert not stage.link._answering
@@ -215,11 +215,11 @@ async def test_a_question_of_a_call_that_nobody_adopts_ends_with_it() -> None:
 async def test_a_call_that_its_client_takes_back_is_withdrawn() -> None:
     """The server is told once, and whatever it still answers reaches nobody."""
     async with staged() as stage:
-        stage.call.give_up()
-        stage.call.give_up()
-        with pytest.raises(GivenUp):
+        stage.call.cancel()
+        stage.call.cancel()
+        with pytest.raises(CallCancelled):
             await stage.call.result()
-        stage.call.withdraw("cancelled by the client")
+        stage.call.cancel_upstream("cancelled by the client")
         assert stage.wire.given_up == [(stage.number, "cancelled by the client")]
         stage.answer()
 
@@ -238,10 +238,10 @@ async def test_a_time_limit_counts_from_the_beginning() -> None:
     """What was spent on the short way is not given again on the full one."""
     async with staged(timeout=5.0) as stage:
         began = asyncio.get_running_loop().time()
-        with pytest.raises(Turned):
+        with pytest.raises(NotPlain):
             await stage.call.result()
         with pytest.raises(ToolFailure, match="within 5 s"):
-            await stage.call.adopted(Adopter())
+            await stage.call.resume_as(Adopter())
         assert asyncio.get_running_loop().time() - began == pytest.approx(5.0)
         assert stage.wire.given_up == [(stage.number, "timed out after 5 s")]
 
@@ -249,18 +249,18 @@ async def test_a_time_limit_counts_from_the_beginning() -> None:
 async def test_the_time_until_a_call_is_adopted_is_not_the_server_s() -> None:
     """The SDK had to be loaded, or the loop was busy: the server has what is left of the limit from then on."""
     async with staged(timeout=4) as stage:
-        with pytest.raises(Turned):
+        with pytest.raises(NotPlain):
             await stage.call.result()
         await asyncio.sleep(20)
         asyncio.get_running_loop().call_later(2.5, stage.answer)
-        assert await stage.call.adopted(Adopter())
+        assert await stage.call.resume_as(Adopter())
 
 
 async def test_a_link_is_silent_until_its_server_shows_that_it_works_on_a_request() -> None:
     """A question belongs to a request, adopted or not; once that is over, it shows nothing."""
     async with staged() as stage:
         assert stage.link.is_silent
-        stage.call._presence.extend()
+        stage.call._in_flight.extend()
         assert not stage.link.is_silent
         stage.call.end()
         assert stage.link.is_silent
@@ -271,13 +271,13 @@ async def test_what_went_wrong_is_told_to_whoever_adopts_the_call(*, lost: bool)
     """The server's own error, and the end of the connection."""
     async with staged() as stage:
         if lost:
-            stage.link.lose("it ended")
+            stage.link.close_with("it ended")
         else:
             stage.say(b'{"jsonrpc":"2.0","id":%d,"error":{"code":-1,"message":"no"}}' % stage.number)
         with pytest.raises(ToolFailure if lost else RpcError):
             await stage.call.result()
         with pytest.raises(ToolFailure if lost else RpcError):
-            await stage.call.adopted(Adopter())
+            await stage.call.resume_as(Adopter())
 
 
 async def test_an_answer_that_comes_twice_counts_once() -> None:
@@ -294,15 +294,15 @@ async def test_a_call_that_nobody_adopts_is_taken_back() -> None:
     """Whoever was to go on with it may never have come."""
     async with staged() as stage:
         stage.say(LOG % b"one")
-        with pytest.raises(Turned):
+        with pytest.raises(NotPlain):
             await stage.call.result()
-        stage.call.hand_over()
+        stage.call.release()
         await asyncio.sleep(60)
         assert stage.call.is_over
         assert len(stage.wire.given_up) == 1
         with pytest.raises(ToolFailure, match="taken back"):
-            await stage.call.adopted(Adopter())
-        stage.call.withdraw("again")
+            await stage.call.resume_as(Adopter())
+        stage.call.cancel_upstream("again")
         assert len(stage.wire.given_up) == 1
 
 
@@ -325,9 +325,9 @@ async def test_a_call_that_has_just_turned_can_still_be_taken_back() -> None:
         waiting = asyncio.create_task(stage.call.result())
         await asyncio.sleep(0)
         stage.say(LOG % b"one")
-        stage.call.give_up()
-        with pytest.raises(Turned):
+        stage.call.cancel()
+        with pytest.raises(NotPlain):
             await waiting
-        assert stage.call.is_given_up
-        stage.call.withdraw("cancelled by the client")
+        assert stage.call.is_cancelled
+        stage.call.cancel_upstream("cancelled by the client")
         assert len(stage.wire.given_up) == 1

@@ -11,10 +11,10 @@ import pytest
 
 from harness import eventually
 from pegboard.config import ServerSpec
-from pegboard.servers.keeper import Keeper
-from pegboard.servers.link import Link
+from pegboard.servers.keeper import OrphanReaper
+from pegboard.servers.link import JsonRpcPeer
 from pegboard.servers.process import Process
-from pegboard.servers.wires.stdio import StdioWire
+from pegboard.servers.wires.stdio import StdioTransport
 
 pytestmark = pytest.mark.anyio
 
@@ -39,7 +39,7 @@ async def test_others_get_a_turn_between_two_starts(monkeypatch: pytest.MonkeyPa
         return iter(())
 
     monkeypatch.setattr(loop, "subprocess_exec", noted)
-    keeper = Keeper()
+    keeper = OrphanReaper()
     processes = [Process(keeper, out=nothing, err=nothing, ended=lambda _: None) for _ in range(5)]
     turning = asyncio.create_task(take_turns())
     try:
@@ -55,17 +55,17 @@ async def test_others_get_a_turn_between_two_starts(monkeypatch: pytest.MonkeyPa
 async def test_a_pipe_is_drained_when_no_message_has_begun() -> None:
     """Of a line that has begun to arrive the rest is to be waited for."""
     script = """for part in ('{"method":', '"x"}\\n'): input(); print(part, end="", flush=True)"""
-    keeper, heard = Keeper(), list[str]()
+    keeper, heard = OrphanReaper(), list[str]()
     spec = ServerSpec(name="slow", given_name="slow", command=sys.executable, args=("-I", "-S", "-c", script))
-    wire = StdioWire(spec, keeper)
-    link = Link(wire, label="slow", on_notification=lambda method, _params, _origin: heard.append(method))
+    wire = StdioTransport(spec, keeper)
+    link = JsonRpcPeer(wire, label="slow", on_notification=lambda method, _params, _origin: heard.append(method))
     try:
         await wire.start(link)
-        assert wire.drained
+        assert wire.is_drained
         await wire.send({}, None)
-        await eventually(lambda: not wire.drained)
+        await eventually(lambda: not wire.is_drained)
         await wire.send({}, None)
-        await eventually(lambda: wire.drained)
+        await eventually(lambda: wire.is_drained)
         assert heard == ["x"]
     finally:
         await link.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pegboard.storage.database import Connection, Database
+from pegboard.storage.database import Database, DatabaseConnection
 from pegboard.toolsets.memory.fulltext import Fields
 from pegboard.toolsets.memory.words import can_be_misspelt, distinct, spellings
 
@@ -14,7 +14,7 @@ async def assert_consistent(database: Database) -> None:
     await database.write(_check)
 
 
-def _check(connection: Connection) -> None:
+def _check(connection: DatabaseConnection) -> None:
     if connection.dialect == "sqlite":
         connection.execute("INSERT INTO memory_index (memory_index, rank) VALUES ('integrity-check', 1)")
         assert connection.row("PRAGMA integrity_check") == ("ok",)
@@ -31,7 +31,7 @@ def _check(connection: Connection) -> None:
     assert connection.rows("SELECT source FROM memory_links WHERE source NOT IN (SELECT id FROM memories)") == []
 
 
-def _check_words(connection: Connection, fields: dict[int, Fields], spaces: dict[int, int]) -> None:
+def _check_words(connection: DatabaseConnection, fields: dict[int, Fields], spaces: dict[int, int]) -> None:
     words = Counter(
         (spaces[number], word)
         for number, each in fields.items()
@@ -54,7 +54,7 @@ def _check_words(connection: Connection, fields: dict[int, Fields], spaces: dict
         _check_vectors(connection, fields)
 
 
-def _variants(connection: Connection) -> set[tuple[int, str, str]]:
+def _variants(connection: DatabaseConnection) -> set[tuple[int, str, str]]:
     """By which variant which word of which namespace is found."""
     if connection.dialect == "postgres":
         return {(*row,) for row in connection.rows("SELECT space, word, variant FROM memory_spellings")}
@@ -64,7 +64,7 @@ def _variants(connection: Connection) -> set[tuple[int, str, str]]:
     return {(*row,) for row in rows}
 
 
-def _check_vectors(connection: Connection, fields: dict[int, Fields]) -> None:
+def _check_vectors(connection: DatabaseConnection, fields: dict[int, Fields]) -> None:
     """PostgreSQL's own index has the words of each memory, and which namespace they are of."""
     rows = connection.rows("SELECT memory, space, tsvector_to_array(vector) FROM memory_terms")
     spaces = {number: space for number, space, _ in rows}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pegboard.toolsets.memory import Memories, Memory
-from pegboard.toolsets.memory.desk import Desk
+from pegboard.toolsets.memory.desk import MemoryTransaction
 
 
 async def peek(memories: Memories, key: str, namespace: str | None = None) -> Memory:
@@ -16,7 +16,7 @@ async def peek(memories: Memories, key: str, namespace: str | None = None) -> Me
 async def peek_all(memories: Memories, namespace: str | None = None) -> Sequence[Memory]:
     """All of a namespace, by key."""
 
-    def work(desk: Desk) -> Sequence[Memory]:
+    def work(desk: MemoryTransaction) -> Sequence[Memory]:
         return desk.memories(desk.table.after("", 1000))
 
     return await memories._read(namespace, work)

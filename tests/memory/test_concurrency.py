@@ -76,7 +76,7 @@ async def test_everything_at_once_stays_consistent(memories: Memories, database:
             mine, shared = f"t{task}:{n}", f"shared{n % 3}"
             await memories.add(mine, "common words", f"word{n} 日本語", [Link(shared, "bug")])
             await memories.add(shared, f"by {task}", "common words", [Link(mine, "design")], replace=True)
-            await memories.linked(shared, depth=2)
+            await memories.read_linked(shared, depth=2)
             await memories.search("common")
             await memories.rename(mine, f"{mine}:renamed")
             if n % 2:

@@ -18,7 +18,7 @@ from memory.consistency import assert_consistent
 from memory.peek import peek_all
 from pegboard.result import ToolFailure
 from pegboard.storage import Storage, open_storage
-from pegboard.storage.database import Connection
+from pegboard.storage.database import DatabaseConnection
 from pegboard.toolsets.memory import Link, Memories, Memory
 
 T = TypeVar("T")
@@ -99,7 +99,7 @@ class Model:
             note.links = kept
 
 
-def _clear(connection: Connection) -> None:
+def _clear(connection: DatabaseConnection) -> None:
     names = ("terms", "links", "words", "spelt")
     for table in (*(f"memory_{name}" for name in names), "memories", "memory_spaces"):
         connection.execute(f"DELETE FROM {table}")
@@ -248,7 +248,7 @@ class Machine(RuleBasedStateMachine):
         note.accesses += 1
         note.accessed = self.clock.now
         expected = list(itertools.islice(self._walked(model, key, depth, breadth), total))
-        steps = self.run(self.memories.linked(key, depth, breadth, total, namespace=space))
+        steps = self.run(self.memories.read_linked(key, depth, breadth, total, namespace=space))
         assert [(step.memory.key, step.depth) for step in steps] == expected
         for other, _ in expected[1:]:
             model.notes[other].traverses += 1

@@ -12,9 +12,9 @@ from memory.clock import START, Clock
 from memory.consistency import assert_consistent
 from memory.peek import peek, peek_all
 from pegboard.result import Conflict, ToolErrorCode, ToolFailure
-from pegboard.storage.database import Connection, Database
+from pegboard.storage.database import Database, DatabaseConnection
 from pegboard.toolsets.memory import Link, Memories
-from pegboard.toolsets.memory.memory import Brief, ordered
+from pegboard.toolsets.memory.memory import Brief, order_links
 
 pytestmark = pytest.mark.anyio
 
@@ -116,7 +116,7 @@ async def test_what_is_not_there_is_said_so(memories: Memories) -> None:
         lambda m: m.update("nope", text="x"),
         lambda m: m.rename("nope", "other"),
         lambda m: m.delete("nope"),
-        lambda m: m.linked("nope"),
+        lambda m: m.read_linked("nope"),
     ]
     for act in acts:
         await refused(act(memories), '"nope"', '"home"', code="TOOL_NOT_FOUND")
@@ -129,7 +129,7 @@ async def test_looking_counts(memories: Memories, clock: Clock) -> None:
     clock.forward(10)
     await memories.get("a")
     clock.forward(10)
-    await memories.linked("a")
+    await memories.read_linked("a")
     await memories.list()
     await memories.search("a b")
     first, second = await peek(memories, "a"), await peek(memories, "b")
@@ -247,11 +247,11 @@ async def test_deleting_takes_a_memory_and_its_own_links(memories: Memories, dat
 async def test_links_join_up_when_their_target_is_written(memories: Memories) -> None:
     """A link may point to a memory that is not there; once it is, degrees and walks know it."""
     await memories.add("a", links=[Link("later", "bug")])
-    assert [step.memory.key for step in await memories.linked("a")] == ["a"]
+    assert [step.memory.key for step in await memories.read_linked("a")] == ["a"]
     assert (await peek(memories, "a")).meta.out_degree == 1
     later, _ = await memories.add("later")
     assert later.meta.in_degree == 1
-    assert [step.memory.key for step in await memories.linked("a")] == ["a", "later"]
+    assert [step.memory.key for step in await memories.read_linked("a")] == ["a", "later"]
 
 
 async def test_links_are_unique_by_target_and_type(memories: Memories) -> None:
@@ -317,9 +317,15 @@ async def test_links_have_one_order_everywhere(memories: Memories, clock: Clock)
     assert keys((await memories.get("from")).links) == order
     assert keys((await memories.search("needle")).items[0].links) == order
     assert keys((await memories.fulltext(["needle"])).items[0].links) == order
-    assert keys((await memories.linked("from"))[0].memory.links) == order
+    assert keys((await memories.read_linked("from"))[0].memory.links) == order
     assert keys((await memories.update("from", text="x")).links) == order
-    assert [step.memory.key for step in await memories.linked("from")] == ["from", "loved", "plain", "tie-a", "tie-b"]
+    assert [step.memory.key for step in await memories.read_linked("from")] == [
+        "from",
+        "loved",
+        "plain",
+        "tie-a",
+        "tie-b",
+    ]
 
 
 async def test_unsorted_links_have_the_order_they_were_written_in(memories: Memories, clock: Clock) -> None:
@@ -329,7 +335,7 @@ async def test_unsorted_links_have_the_order_they_were_written_in(memories: Memo
     assert keys((await memories.get("from", sort_links=False)).links) == written
     assert keys((await memories.search("needle", sort_links=False)).items[0].links) == written
     assert keys((await memories.fulltext(["needle"], sort_links=False)).items[0].links) == written
-    walk = await memories.linked("from", sort_links=False)
+    walk = await memories.read_linked("from", sort_links=False)
     assert keys(walk[0].memory.links) == written
     assert [step.memory.key for step in walk] == ["from", "tie-b", "plain", "tie-a", "loved"]
 
@@ -354,7 +360,7 @@ async def test_a_walk_has_the_nearest_first(memories: Memories) -> None:
     await memories.update("m0", links=[Link("m1", "bug", weight=1), *(Link(f"leaf{n}", "bug") for n in range(8))])
 
     async def walk(depth: int = 3, breadth: int = 5, total: int = 20) -> list[tuple[str, int]]:
-        return [(step.memory.key, step.depth) for step in await memories.linked("m0", depth, breadth, total)]
+        return [(step.memory.key, step.depth) for step in await memories.read_linked("m0", depth, breadth, total)]
 
     first = [("m0", 0), ("m1", 1), ("leaf0", 1), ("leaf1", 1), ("leaf2", 1), ("leaf3", 1)]
     assert await walk() == [*first, ("m2", 2), ("m3", 3)]
@@ -410,7 +416,7 @@ async def test_a_list_reads_only_what_it_shows(memories: Memories, database: Dat
     class Watched:
         """A connection that tells what it is asked."""
 
-        def __init__(self, connection: Connection) -> None:
+        def __init__(self, connection: DatabaseConnection) -> None:
             self._connection = connection
 
         def __getattr__(self, name: str) -> Any:
@@ -481,7 +487,7 @@ async def test_namespaces_never_meet(memories: Memories, database: Database) -> 
             assert found.total == len(found.items) == 2
         assert (await memories.get("a", namespace=name)).summary == f"word {name}"
         assert (await memories.get("b", namespace=name)).meta.in_degree == 1
-        walk = await memories.linked("a", namespace=name)
+        walk = await memories.read_linked("a", namespace=name)
         assert {step.memory.namespace for step in walk} == {name}
         assert len(walk) == 2
     await memories.rename("b", "c", namespace="hom_")
@@ -508,7 +514,7 @@ async def test_accents_are_one_key_however_they_are_typed(memories: Memories, da
     memory = await memories.get(two, namespace=one)
     assert (memory.key, memory.namespace, memory.links) == (one, one, [Link(f"{one}:b", "bug", "the same")])
     await memories.add(f"{two}:b", namespace=one)
-    assert len(await memories.linked(one, namespace=two)) == 2
+    assert len(await memories.read_linked(one, namespace=two)) == 2
     for prefix in (one, two):
         assert (await memories.list(prefix, namespace=one)).total == 2
     await memories.update(two, text="x", namespace=two)
@@ -552,7 +558,7 @@ WRONG: Mapping[str, tuple[str, Act]] = {
     "get NUL": ("key", lambda m: m.get("a\0")),
     "get long": ("key", lambda m: m.get("k" * 100_000)),
     "delete surrogate": ("key", lambda m: m.delete("\ud800")),
-    "linked NUL": ("key", lambda m: m.linked("a\0")),
+    "linked NUL": ("key", lambda m: m.read_linked("a\0")),
     "rename from NUL": ("old_key", lambda m: m.rename("a\0", "b")),
     "rename to NUL": ("new_key", lambda m: m.rename("a", "b\0")),
     "rename to nothing": ("new_key", lambda m: m.rename("a", "")),
@@ -576,9 +582,9 @@ WRONG: Mapping[str, tuple[str, Act]] = {
     "surrogate in query": ("query", lambda m: m.search(SURROGATE)),
     "NUL in keywords": ("keywords", lambda m: m.fulltext(["a", "\0"])),
     "many keywords": ("keywords", lambda m: m.fulltext([f"k{n}" for n in range(65)])),
-    "depth": ("depth", lambda m: m.linked("a", depth=7)),
-    "breadth": ("breadth", lambda m: m.linked("a", breadth=0)),
-    "total": ("total", lambda m: m.linked("a", total=51)),
+    "depth": ("depth", lambda m: m.read_linked("a", depth=7)),
+    "breadth": ("breadth", lambda m: m.read_linked("a", breadth=0)),
+    "total": ("total", lambda m: m.read_linked("a", total=51)),
 }
 
 
@@ -682,4 +688,4 @@ async def test_the_status_follows_the_score(
 def test_links_of_the_same_worth_are_ordered_by_key() -> None:
     """Scores count as they are shown: what differs behind the second place is no difference."""
     links = [Link("b", "see"), Link("a", "see"), Link("c", "see", weight=1.0)]
-    assert keys(ordered(links, {"a": 50.0011, "b": 50.0012, "c": 25.0})) == ["c", "a", "b"]
+    assert keys(order_links(links, {"a": 50.0011, "b": 50.0012, "c": 25.0})) == ["c", "a", "b"]

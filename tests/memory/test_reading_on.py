@@ -25,7 +25,7 @@ async def test_memories_are_read_while_another_process_writes(tmp_path: Path) ->
     writer.execute("BEGIN IMMEDIATE")
     with anyio.fail_after(60):
         assert (await memories.get("a")).meta.access_count == 1
-        assert [step.memory.key for step in await memories.linked("a")] == ["a", "b"]
+        assert [step.memory.key for step in await memories.read_linked("a")] == ["a", "b"]
     writer.execute("ROLLBACK")
     writer.close()
     assert (await memories.get("a")).meta.access_count == 1
@@ -42,5 +42,5 @@ async def test_memories_are_read_when_the_disk_is_full(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "pegboard.db") as db:
         db.execute("CREATE TRIGGER no BEFORE UPDATE ON memories BEGIN SELECT RAISE(FAIL, 'disk full'); END")
     assert (await memories.get("a")).summary == "A"
-    assert [step.memory.key for step in await memories.linked("a")] == ["a"]
+    assert [step.memory.key for step in await memories.read_linked("a")] == ["a"]
     await database.close()

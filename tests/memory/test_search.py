@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from memory.clock import Clock
 from memory.consistency import assert_consistent
 from memory.corpus import CORPUS, write_corpus
-from pegboard.result import ToolErrorCode, caught
+from pegboard.result import ToolErrorCode, as_result
 from pegboard.storage import open_storage
-from pegboard.storage.database import Connection, Database
+from pegboard.storage.database import Database, DatabaseConnection
 from pegboard.toolsets.memory import Memories
-from pegboard.toolsets.memory.memories import Hit, Page
+from pegboard.toolsets.memory.memories import MemoryHit, Page
 from pegboard.toolsets.memory.query import Operator, split
 from pegboard.toolsets.memory.saved import Saved
 from pegboard.toolsets.memory.search import WINDOW
@@ -30,7 +30,7 @@ DEPLOYS, JAPANESE = "shop:ops:constrained:deploys", "shop:i18n:設計:日本語"
 UMLAUTS, KEBAB = "shop:i18n:bug:umlauts", "shop:ui:assumption:kebab"
 
 
-def found(page: Page[Hit]) -> list[str]:
+def found(page: Page[MemoryHit]) -> list[str]:
     """The keys of a page, which has all there is."""
     assert page.total == len(page.items)
     return [hit.key for hit in page.items]
@@ -173,7 +173,7 @@ async def test_nothing_is_left_of_forgotten_words(memories: Memories, database: 
 async def rows_of_words(database: Database) -> list[list[tuple[Any, ...]]]:
     """Every word that the tables hold, and how each is spelt."""
 
-    def work(connection: Connection) -> list[list[tuple[Any, ...]]]:
+    def work(connection: DatabaseConnection) -> list[list[tuple[Any, ...]]]:
         words = connection.rows("SELECT space, word, documents FROM memory_words ORDER BY space, word")
         spelt = connection.rows("SELECT space, word, term FROM memory_spelt ORDER BY space, word")
         return [[*words], [*spelt]]
@@ -249,9 +249,9 @@ def test_keywords_in_one_text_are_parted_by_commas(text: str, words: list[str]) 
 # Order, pages, relevance
 
 
-async def pages(memories: Memories, query: str, limit: int) -> list[Hit]:
+async def pages(memories: Memories, query: str, limit: int) -> list[MemoryHit]:
     """Every page of a search, one after the other."""
-    hits: list[Hit] = []
+    hits: list[MemoryHit] = []
     while True:
         page = await memories.search(query, limit, len(hits))
         hits += page.items
@@ -312,12 +312,12 @@ async def test_pages_hold_where_words_are_common(memories: Memories, monkeypatch
 # Excerpts
 
 
-def marked(hit: Hit) -> list[str]:
+def marked(hit: MemoryHit) -> list[str]:
     """What is marked in an excerpt."""
     return re.findall("<mark>(.*?)</mark>", hit.excerpt)
 
 
-async def only(shop: Memories, *words: str) -> Hit:
+async def only(shop: Memories, *words: str) -> MemoryHit:
     """The one memory that has a keyword."""
     (hit,) = (await shop.fulltext(words, "AND")).items
     return hit
@@ -394,7 +394,7 @@ async def asked(memories: Memories, text: str) -> None:
         lambda: memories.fulltext(split(text)),
     ]
     for act in acts:
-        answer = await caught(act())
+        answer = await as_result(act())
         if answer.error is None:
             assert all(0 <= hit.relevance <= 1 for hit in answer.unwrap().items)
             continue
@@ -479,7 +479,7 @@ async def test_a_namespace_answers_alike_whatever_the_others_hold(memories: Memo
 
 async def test_both_databases_answer_alike(tmp_path: Path, postgres_url: str) -> None:
     """The same memories give the same answers, from the first to the last, on SQLite and on PostgreSQL."""
-    answers: list[list[Page[Hit]]] = []
+    answers: list[list[Page[MemoryHit]]] = []
     for place in (f"sqlite:{tmp_path / 'a.db'}", postgres_url):
         storage = open_storage(place)
         await storage.open()
@@ -513,7 +513,7 @@ async def test_those_that_are_alike_are_alike_relevant(memories: Memories) -> No
     """Also behind the ones that are ranked against each other: the same words are worth the same on every page."""
     await memories.restore(saved(memories.namespace, "red", 150) + saved(memories.namespace, "blue", 150))
     await memories.add("both", text="it is red and blue")
-    seen: list[Hit] = []
+    seen: list[MemoryHit] = []
     while len(seen) < 301:
         page = await memories.search("red blue", 100, len(seen))
         assert page.total == 301

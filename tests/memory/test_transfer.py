@@ -20,7 +20,7 @@ from memory.consistency import assert_consistent
 from node import package
 from pegboard.result import Conflict, ToolFailure
 from pegboard.storage import StorageError, open_storage
-from pegboard.storage.database import Connection, Database
+from pegboard.storage.database import Database, DatabaseConnection
 from pegboard.toolsets.memory import Link, Memories
 from pegboard.toolsets.memory.check import MAX_KEY, MAX_LINKS
 from pegboard.toolsets.memory.memory import moment
@@ -69,7 +69,7 @@ async def fill(memories: Memories, clock: Clock) -> None:
     await memories.update("a", text="changed twice", links=[Link("not-written", "own kind", weight=1.0)])
     clock.forward(1 / 3)
     await memories.get("a")
-    await memories.linked("pay:design:api")
+    await memories.read_linked("pay:design:api")
     await memories.add("Ä 100%_", "another project", "stripe", namespace="p%_")
     await memories.add("a", "the same key", "elsewhere", namespace="p2")
     await memories.rename("a", "b", namespace="p2")
@@ -300,7 +300,7 @@ async def test_a_file_that_was_begun_is_not_begun_again(memories: Memories) -> N
 async def test_a_failed_batch_leaves_nothing(memories: Memories, database: Database) -> None:
     """One transaction holds them all."""
 
-    def boom(connection: Connection) -> None:
+    def boom(connection: DatabaseConnection) -> None:
         connection.execute("DROP TABLE memory_spellings")
 
     await database.write(boom)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pegboard.protocol.outlet import MAX_WEIGHT, Outlet
+from pegboard.protocol.outlet import MAX_WEIGHT, ClientChannel
 from pegboard.protocol.weight import weight
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +33,7 @@ class Slow:
 async def test_a_client_that_does_not_read_gets_the_newest() -> None:
     """By bytes as well as by count: a thousand lines of 2 MB are not kept for it."""
     client = Slow()
-    outlet = Outlet(client)
+    outlet = ClientChannel(client)
     for number in range(1000):
         outlet.notify("notifications/message", {"number": number, "data": "x" * 2_000_000})
         await asyncio.sleep(0)

@@ -113,7 +113,7 @@ def test_an_object_that_is_taken_apart_and_joined_is_the_same(text: str) -> None
     """Each member keeps its bytes, and all of them their order; of one that comes twice the last counts."""
     parts = envelope.members(text.encode())
     assert parts is not None
-    joined = envelope.joined(parts)
+    joined = envelope.join(parts)
     assert strict(joined) == strict(text.encode())
     assert list(strict(joined)) == list(strict(text.encode()))
     assert all(value in text.encode() for value in parts.values())
@@ -141,7 +141,7 @@ def test_a_meta_names_us_beside_all_that_it_had(text: str) -> None:
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_a_quoted_text_is_that_text(text: str) -> None:
     """Whatever characters it has, and on one line."""
-    quoted = envelope.quoted(text)
+    quoted = envelope.quote(text)
     assert json.loads(quoted) == text
     assert envelope.one_line(quoted) == quoted
 

@@ -8,7 +8,7 @@ import pytest
 from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCResponse
 from structlog.testing import capture_logs
 
-from pegboard.exactjson import Number, Text, parse
+from pegboard.exactjson import Number, SurrogateText, parse
 from pegboard.protocol.exactmessage import ExactMessage, write_message
 
 HALF = "cut \ud83d"
@@ -23,7 +23,7 @@ def answer(**result: Any) -> JSONRPCResponse:
     [
         (answer(a="b"), rb'{"jsonrpc":"2.0","id":7,"result":{"a":"b"}}'),
         (
-            answer(a=HALF, b=[Number("1e400"), Text(HALF)]),
+            answer(a=HALF, b=[Number("1e400"), SurrogateText(HALF)]),
             rb'{"jsonrpc":"2.0","id":7,"result":{"a":"cut \ud83d","b":[1e400,"cut \ud83d"]}}',
         ),
         (

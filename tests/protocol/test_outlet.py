@@ -11,7 +11,7 @@ from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 
 from pegboard.protocol import outlet as module
-from pegboard.protocol.outlet import Outlet, Refused, progress_token
+from pegboard.protocol.outlet import ClientChannel, Refused, progress_token
 
 pytestmark = pytest.mark.anyio
 
@@ -65,7 +65,7 @@ def pumps() -> list[asyncio.Task[Any]]:
 async def test_notifications_are_sent_in_order_and_all_before_the_end() -> None:
     """Whoever tells does not wait; whoever finishes waits for all that was told."""
     channel = Channel()
-    outlet = Outlet(channel)
+    outlet = ClientChannel(channel)
     channel.gate.clear()
     for number in range(500):
         outlet.notify("notifications/message", {"n": number})
@@ -81,7 +81,7 @@ async def test_notifications_are_sent_in_order_and_all_before_the_end() -> None:
 
 async def test_one_that_was_never_used_has_nothing_to_finish() -> None:
     """Most requests are answered without a word in between: no task is made for them."""
-    outlet = Outlet(Channel())
+    outlet = ClientChannel(Channel())
     assert pumps() == []
     await outlet.finish()
     outlet.drop()
@@ -90,7 +90,7 @@ async def test_one_that_was_never_used_has_nothing_to_finish() -> None:
 async def test_finishing_twice_is_harmless() -> None:
     """The second finds it done."""
     channel = Channel()
-    outlet = Outlet(channel)
+    outlet = ClientChannel(channel)
     outlet.notify("a", {"n": 1})
     async with asyncio.timeout(LIMIT):
         await outlet.finish()
@@ -102,7 +102,7 @@ async def test_a_client_that_does_not_read_costs_a_bounded_amount(monkeypatch: p
     """It gets the newest once it reads again; the one that was on its way is not taken back."""
     monkeypatch.setattr(module, "_MAX_WAITING", 5)
     channel = Channel()
-    outlet = Outlet(channel)
+    outlet = ClientChannel(channel)
     channel.gate.clear()
     outlet.notify("a", {"n": -1})
     await settle()
@@ -119,7 +119,7 @@ async def test_a_client_that_does_not_read_costs_a_bounded_amount(monkeypatch: p
 async def test_a_notification_that_cannot_be_sent_costs_no_other() -> None:
     """The client's stream may be closed for a moment; the call goes on."""
     channel = Channel()
-    outlet = Outlet(channel)
+    outlet = ClientChannel(channel)
     channel.failure = ConnectionError("closed")
     outlet.notify("a", {"n": 1})
     await settle()
@@ -133,7 +133,7 @@ async def test_a_notification_that_cannot_be_sent_costs_no_other() -> None:
 async def test_dropping_ends_it_at_once() -> None:
     """Nobody listens any more: what waits is not sent, what comes later is no fault, and no task is left."""
     channel = Channel()
-    outlet = Outlet(channel)
+    outlet = ClientChannel(channel)
     channel.gate.clear()
     outlet.notify("a", {"n": 1})
     await settle()
@@ -150,7 +150,7 @@ async def test_dropping_ends_it_at_once() -> None:
 async def test_progress_is_sent_under_the_clients_own_token(token: str | int) -> None:
     """Whatever token the server was given is replaced; the rest stays, in its turn among the notifications."""
     channel = Channel()
-    outlet = Outlet(channel, token)
+    outlet = ClientChannel(channel, token)
     assert outlet.on_progress is not None
     outlet.notify("a", {"n": 1})
     outlet.on_progress({"progressToken": "servers", "progress": 2**70, "message": "x", "_meta": {"y": 1}})
@@ -162,7 +162,7 @@ async def test_progress_is_sent_under_the_clients_own_token(token: str | int) ->
 
 def test_who_did_not_ask_for_progress_gets_none() -> None:
     """Without a token there is nothing that takes it."""
-    assert Outlet(Channel()).on_progress is None
+    assert ClientChannel(Channel()).on_progress is None
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_a_progress_token_is_a_text_or_a_whole_number(params: dict[str, Any] | N
 async def test_a_question_brings_the_clients_answer() -> None:
     """Its result as it is, without waiting for what is still to be told."""
     channel = Channel()
-    outlet = Outlet(channel)
+    outlet = ClientChannel(channel)
     channel.gate.clear()
     outlet.notify("a", {"n": 1})
     params = {"message": "?", "extra": 2**70}
@@ -207,7 +207,7 @@ async def test_a_clients_error_is_its_answer() -> None:
     channel = Channel()
     channel.failure = MCPError(-1, "user said no", {"x": 1})
     with pytest.raises(Refused) as refused:
-        await Outlet(channel).ask("elicitation/create", {}, None)
+        await ClientChannel(channel).ask("elicitation/create", {}, None)
     assert (refused.value.code, refused.value.message, refused.value.data) == (-1, "user said no", {"x": 1})
 
 
@@ -216,7 +216,7 @@ async def test_a_client_without_a_way_back_refuses() -> None:
     channel = Channel()
     channel.failure = NoBackChannelError("elicitation/create")
     with pytest.raises(Refused, match="elicitation/create") as refused:
-        await Outlet(channel).ask("elicitation/create", {}, None)
+        await ClientChannel(channel).ask("elicitation/create", {}, None)
     assert refused.value.code == -32601
 
 
@@ -224,7 +224,7 @@ async def test_a_clients_progress_with_a_question_is_passed_on() -> None:
     """What it did not say is not said."""
     channel = Channel()
     told: list[Any] = []
-    await Outlet(channel).ask("sampling/createMessage", {}, told.append)
+    await ClientChannel(channel).ask("sampling/createMessage", {}, told.append)
     assert channel.options is not None
     report = channel.options.get("on_progress")
     assert report is not None
@@ -259,7 +259,7 @@ class Slow(Channel):
 async def test_a_request_does_not_end_before_its_questions_are_withdrawn(how: str) -> None:
     """The word of it goes out on the request's own stream, which closes with the answer."""
     channel = Slow()
-    outlet = Outlet(channel)
+    outlet = ClientChannel(channel)
     question = asyncio.create_task(outlet.ask("elicitation/create", {}, None))
     await settle()
     question.cancel()
@@ -278,7 +278,7 @@ async def test_a_question_that_does_not_end_holds_up_nothing_for_long(monkeypatc
     """The answer is worth more than the word to a client that does not listen."""
     monkeypatch.setattr(module, "_WITHDRAWING", 0.0)
     channel = Slow()
-    outlet = Outlet(channel)
+    outlet = ClientChannel(channel)
     outlet.notify("a", {"n": 1})
     question = asyncio.create_task(outlet.ask("elicitation/create", {}, None))
     await settle()
@@ -295,7 +295,7 @@ async def test_a_question_that_goes_on_is_not_waited_for(monkeypatch: pytest.Mon
     """It may belong to another request of the same client by now; only what is being withdrawn is waited for."""
     monkeypatch.setattr(module, "_WITHDRAWING", 3600.0)
     channel = Slow()
-    outlet = Outlet(channel)
+    outlet = ClientChannel(channel)
     question = asyncio.create_task(outlet.ask("elicitation/create", {}, None))
     await settle()
     async with asyncio.timeout(LIMIT):
@@ -310,7 +310,7 @@ async def test_nothing_is_taken_after_the_end() -> None:
     """The answer is out: whatever is told afterwards has no request to belong to, and no task is made for it."""
     for told_before in (True, False):
         channel = Channel()
-        outlet = Outlet(channel, 7)
+        outlet = ClientChannel(channel, 7)
         if told_before:
             outlet.notify("a", {"n": 1})
         await outlet.finish()
@@ -325,7 +325,7 @@ async def test_nothing_is_taken_after_the_end() -> None:
 async def test_abandoning_leaves_no_task() -> None:
     """What waits to be told is not sent any more."""
     channel = Channel()
-    outlet = Outlet(channel)
+    outlet = ClientChannel(channel)
     channel.gate.clear()
     outlet.notify("a", {"n": 1})
     await settle()
@@ -337,7 +337,7 @@ async def test_abandoning_leaves_no_task() -> None:
 async def test_a_question_that_was_answered_is_waited_for_no_more() -> None:
     """Whether by a result or by an error."""
     channel = Channel()
-    outlet = Outlet(channel)
+    outlet = ClientChannel(channel)
     await outlet.ask("elicitation/create", {}, None)
     channel.failure = MCPError(-1, "no")
     with pytest.raises(Refused):

@@ -10,7 +10,7 @@ import pytest
 from mcp.server.streamable_http import EventMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCResponse
 
-from pegboard.protocol.replay import AFTERLIFE, Replay, Shelf
+from pegboard.protocol.replay import AFTERLIFE, EventBuffer, SessionEventStore
 
 pytestmark = pytest.mark.anyio
 LIMIT = 30.0
@@ -46,7 +46,7 @@ def said(message: JSONRPCMessage) -> Any:
 class Reading:
     """A connection that reads on from an event."""
 
-    def __init__(self, replay: Replay, event_id: str) -> None:
+    def __init__(self, replay: SessionEventStore, event_id: str) -> None:
         self.heard: list[Any] = []
         self.ids: list[str | None] = []
         self._news = asyncio.Event()
@@ -73,7 +73,7 @@ class Reading:
                 await self._news.wait()
 
 
-async def begun(replay: Replay, event_id: str) -> Reading:
+async def begun(replay: SessionEventStore, event_id: str) -> Reading:
     """A reading that waits for more."""
     reading = Reading(replay, event_id)
     await asyncio.sleep(0)
@@ -83,7 +83,7 @@ async def begun(replay: Replay, event_id: str) -> Reading:
 
 async def test_what_came_after_an_event_is_read_in_order_and_ends_with_the_answer() -> None:
     """The past is replayed, then the stream is over: its answer was the last thing it had to say."""
-    replay = Replay(Shelf(max_bytes=PLENTY))
+    replay = SessionEventStore(EventBuffer(max_bytes=PLENTY))
     start = await replay.store_event("1", None)
     first = await replay.store_event("1", note("a"))
     await replay.store_event("1", note("b"))
@@ -98,7 +98,7 @@ async def test_what_came_after_an_event_is_read_in_order_and_ends_with_the_answe
 
 async def test_past_and_future_meet_without_a_gap() -> None:
     """What is said while the past is still being sent is neither lost nor said twice."""
-    replay = Replay(Shelf(max_bytes=PLENTY))
+    replay = SessionEventStore(EventBuffer(max_bytes=PLENTY))
     start = await replay.store_event("1", None)
     await replay.store_event("1", note("past"))
     reading = Reading(replay, start)
@@ -114,8 +114,8 @@ async def test_past_and_future_meet_without_a_gap() -> None:
 
 async def test_a_stream_says_only_what_is_its_own() -> None:
     """Streams of one session, and of two sessions that count their requests alike, do not mix."""
-    total = Shelf(max_bytes=PLENTY)
-    mine, theirs = Replay(total), Replay(total)
+    total = EventBuffer(max_bytes=PLENTY)
+    mine, theirs = SessionEventStore(total), SessionEventStore(total)
     starts = {name: await mine.store_event(name, None) for name in ("1", "2")}
     foreign = await theirs.store_event("1", None)
     await theirs.store_event("1", note("theirs"))
@@ -134,7 +134,7 @@ async def test_a_stream_says_only_what_is_its_own() -> None:
 @pytest.mark.parametrize("primed", [True, False])
 async def test_a_request_id_used_again_is_another_stream(primed: bool) -> None:
     """Reading on in the old stream tells nothing of the new one, and leaves it alone."""
-    replay = Replay(Shelf(max_bytes=PLENTY))
+    replay = SessionEventStore(EventBuffer(max_bytes=PLENTY))
     old = await replay.store_event("1", note("old"))
     await replay.store_event("1", answer(1, "old answer"))
     if primed:
@@ -147,7 +147,7 @@ async def test_a_request_id_used_again_is_another_stream(primed: bool) -> None:
 
 async def test_an_error_without_an_id_does_not_end_the_standing_stream() -> None:
     """Only the answer to its own request ends a stream; a complaint about unreadable input answers none."""
-    replay = Replay(Shelf(max_bytes=PLENTY))
+    replay = SessionEventStore(EventBuffer(max_bytes=PLENTY))
     start = replay.mark("standing")
     reading = await begun(replay, start)
     error = {"code": -32700, "message": "what?"}
@@ -161,7 +161,7 @@ async def test_an_error_without_an_id_does_not_end_the_standing_stream() -> None
 
 async def test_the_newest_reader_is_the_one_that_lives() -> None:
     """A second reader of a stream ends the first, and each message goes to one of them."""
-    replay = Replay(Shelf(max_bytes=PLENTY))
+    replay = SessionEventStore(EventBuffer(max_bytes=PLENTY))
     start = await replay.store_event("1", None)
     first = await begun(replay, start)
     await replay.store_event("1", note("a"))
@@ -176,7 +176,7 @@ async def test_the_newest_reader_is_the_one_that_lives() -> None:
 
 async def test_too_many_events_push_out_the_oldest() -> None:
     """Behind a forgotten event nothing is replayed, behind a kept one everything."""
-    replay = Replay(Shelf(max_bytes=PLENTY), max_events=3)
+    replay = SessionEventStore(EventBuffer(max_bytes=PLENTY), max_events=3)
     ids = [await replay.store_event("1", note(number)) for number in range(5)]
     assert [replay.knows(event_id) for event_id in ids] == [False, False, True, True, True]
     assert await Reading(replay, ids[1]).over() == []
@@ -188,8 +188,8 @@ async def test_too_many_events_push_out_the_oldest() -> None:
 
 async def test_too_many_bytes_push_out_the_oldest() -> None:
     """A session keeps no more bytes than it may, whatever the events are like."""
-    total = Shelf(max_bytes=PLENTY)
-    replay = Replay(total, max_bytes=50_000)
+    total = EventBuffer(max_bytes=PLENTY)
+    replay = SessionEventStore(total, max_bytes=50_000)
     ids = [await replay.store_event("1", note("x" * 20_000)) for _ in range(4)]
     assert [replay.knows(event_id) for event_id in ids] == [False, False, True, True]
     assert 40_000 < total.bytes <= 50_000
@@ -197,7 +197,7 @@ async def test_too_many_bytes_push_out_the_oldest() -> None:
 
 async def test_a_message_larger_than_the_whole_memory_is_passed_on_but_not_kept() -> None:
     """It costs its own stream the past, which has a gap now, and no other stream anything."""
-    replay = Replay(Shelf(max_bytes=PLENTY), max_bytes=50_000)
+    replay = SessionEventStore(EventBuffer(max_bytes=PLENTY), max_bytes=50_000)
     other = await replay.store_event("2", note("other"))
     start = await replay.store_event("1", None)
     reading = await begun(replay, start)
@@ -209,7 +209,7 @@ async def test_a_message_larger_than_the_whole_memory_is_passed_on_but_not_kept(
 
 async def test_calls_that_are_over_are_forgotten_before_calls_that_run() -> None:
     """However many short calls there are meanwhile, a long one can still be read on from its beginning."""
-    replay = Replay(Shelf(max_bytes=PLENTY), max_events=10)
+    replay = SessionEventStore(EventBuffer(max_bytes=PLENTY), max_events=10)
     start = await replay.store_event("long", None)
     waiting = await replay.store_event("not fetched", answer("not fetched"))
     for number in range(50):
@@ -223,8 +223,8 @@ async def test_calls_that_are_over_are_forgotten_before_calls_that_run() -> None
 async def test_a_delivered_answer_is_not_kept_for_ever() -> None:
     """Some time after its answer went out a stream is forgotten; one whose answer nobody fetched is not."""
     clock = Clock()
-    total = Shelf(max_bytes=PLENTY, clock=clock)
-    one, other = Replay(total, clock=clock), Replay(total, clock=clock)
+    total = EventBuffer(max_bytes=PLENTY, clock=clock)
+    one, other = SessionEventStore(total, clock=clock), SessionEventStore(total, clock=clock)
     start = await one.store_event("1", None)
     delivered = await one.store_event("1", answer(1))
     unfetched = await one.store_event("2", answer(2))
@@ -240,8 +240,8 @@ async def test_a_delivered_answer_is_not_kept_for_ever() -> None:
 
 async def test_all_sessions_together_keep_no_more_than_they_may() -> None:
     """The oldest goes, whoever it belongs to, and the sums stay right."""
-    total = Shelf(max_bytes=100_000)
-    sessions = [Replay(total, max_bytes=100_000) for _ in range(5)]
+    total = EventBuffer(max_bytes=100_000)
+    sessions = [SessionEventStore(total, max_bytes=100_000) for _ in range(5)]
     ids = [await session.store_event("1", note("x" * 30_000)) for session in sessions]
     kept = [session.knows(event_id) for session, event_id in zip(sessions, ids, strict=True)]
     assert kept == [False, False, True, True, True]
@@ -253,8 +253,8 @@ async def test_all_sessions_together_keep_no_more_than_they_may() -> None:
 
 async def test_an_ended_session_leaves_nothing_behind() -> None:
     """Its readers are let go, its events too, and what is still said is not kept."""
-    total = Shelf(max_bytes=PLENTY)
-    replay, other = Replay(total), Replay(total)
+    total = EventBuffer(max_bytes=PLENTY)
+    replay, other = SessionEventStore(total), SessionEventStore(total)
     start = await replay.store_event("1", None)
     replay.hand_out(await replay.store_event("2", answer(2)))
     stays = await other.store_event("1", note("x"))
@@ -269,7 +269,7 @@ async def test_an_ended_session_leaves_nothing_behind() -> None:
 
 async def test_a_reader_that_does_not_read_is_let_go_without_a_gap() -> None:
     """It gets the beginning of what it missed and can come again for the rest; nobody waits for it."""
-    replay = Replay(Shelf(max_bytes=PLENTY), max_events=4)
+    replay = SessionEventStore(EventBuffer(max_bytes=PLENTY), max_events=4)
     start = replay.mark("1")
     reading = await begun(replay, start)
     reading.gate.clear()
@@ -285,7 +285,7 @@ async def test_a_reader_that_does_not_read_is_let_go_without_a_gap() -> None:
 
 async def test_a_reader_that_was_cut_off_leaves_the_stream_free() -> None:
     """When a client goes away while it reads, the stream goes on and waits for it."""
-    replay = Replay(Shelf(max_bytes=PLENTY))
+    replay = SessionEventStore(EventBuffer(max_bytes=PLENTY))
     start = await replay.store_event("1", None)
     reading = await begun(replay, start)
     reading.task.cancel()
@@ -296,7 +296,7 @@ async def test_a_reader_that_was_cut_off_leaves_the_stream_free() -> None:
 
 async def test_an_answer_that_cannot_be_written_becomes_an_error() -> None:
     """An exception here would end the SDK's router and every stream of the session."""
-    replay = Replay(Shelf(max_bytes=PLENTY))
+    replay = SessionEventStore(EventBuffer(max_bytes=PLENTY))
     start = await replay.store_event("1", None)
     await replay.store_event("1", answer(1, object()))
     assert await Reading(replay, start).over() == ["the message cannot be written as JSON"]
@@ -304,7 +304,7 @@ async def test_an_answer_that_cannot_be_written_becomes_an_error() -> None:
 
 async def test_half_of_a_surrogate_pair_is_read_again_as_it_was_said() -> None:
     """In an error's message and in whatever else was kept."""
-    replay = Replay(Shelf(max_bytes=PLENTY))
+    replay = SessionEventStore(EventBuffer(max_bytes=PLENTY))
     start = replay.mark("1")
     await replay.store_event("1", note("cut \ud83d"))
     error = ErrorData(code=1, message="cut \ud83d", data="\ud83d")

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pegboard.result import ToolFailure
-from pegboard.servers.link import METHOD_NOT_FOUND, Link, Params, RpcError, Wire
-from pegboard.servers.wires.http import HttpWire
+from pegboard.servers.link import METHOD_NOT_FOUND, JsonRpcPeer, Params, RpcError, Transport
+from pegboard.servers.wires.http import StreamableHttpTransport
 
 VERSION = "2025-11-25"
 # How long a message that must come is waited for; one that never comes is missing in the recording.
@@ -42,8 +42,8 @@ class Step:
 class RecordingClient:
     """A client of the handshake era that can do all that a server may ask of it."""
 
-    def __init__(self, wire: Wire, capabilities: Mapping[str, Any], prefix: str) -> None:
-        self.link = Link(wire, label="recorded", on_notification=self._heard, on_request=self._asked)
+    def __init__(self, wire: Transport, capabilities: Mapping[str, Any], prefix: str) -> None:
+        self.link = JsonRpcPeer(wire, label="recorded", on_notification=self._heard, on_request=self._asked)
         self.prefix = prefix
         self.roots: list[dict[str, Any]] = [{"uri": "file:///one", "name": "One"}]
         self.steps: list[Step] = [Step("greeting")]
@@ -57,16 +57,16 @@ class RecordingClient:
 
     async def greet(self) -> None:
         """The handshake; what the server can do is part of the recording."""
-        wire = self.link.wire
+        wire = self.link.transport
         await wire.start(self.link)
         client = {"name": "recorder", "version": "0"}
         params = {"protocolVersion": VERSION, "capabilities": dict(self._capabilities), "clientInfo": client}
         greeting = await self.link.request("initialize", params, timeout=10)
         self.step.answer = {"capabilities": greeting["capabilities"]}
-        if isinstance(wire, HttpWire):
+        if isinstance(wire, StreamableHttpTransport):
             wire.version = greeting["protocolVersion"]
         await self.link.notify("notifications/initialized")
-        if isinstance(wire, HttpWire):
+        if isinstance(wire, StreamableHttpTransport):
             wire.listen()
 
     async def request(
@@ -167,7 +167,9 @@ class RecordingClient:
 
 
 @contextlib.asynccontextmanager
-async def recording(wire: Wire, capabilities: Mapping[str, Any], prefix: str = "") -> AsyncGenerator[RecordingClient]:
+async def recording(
+    wire: Transport, capabilities: Mapping[str, Any], prefix: str = ""
+) -> AsyncGenerator[RecordingClient]:
     """A greeted client; `prefix` is what the gateway puts before the server's names."""
     client = RecordingClient(wire, capabilities, prefix)
     try:

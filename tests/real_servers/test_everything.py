@@ -15,11 +15,11 @@ import pytest
 
 from harness import Entry, open_gateway, write_config
 from pegboard.config import ServerSpec
-from pegboard.servers.keeper import Keeper
-from pegboard.servers.link import RpcError, Wire
+from pegboard.servers.keeper import OrphanReaper
+from pegboard.servers.link import RpcError, Transport
 from pegboard.servers.server import EVERYTHING_ASKABLE
-from pegboard.servers.wires.http import HttpWire
-from pegboard.servers.wires.stdio import StdioWire
+from pegboard.servers.wires.http import StreamableHttpTransport
+from pegboard.servers.wires.stdio import StdioTransport
 from real_servers.recording import Answers, RecordingClient, Step, difference, recording
 from real_servers.test_real_servers import EVERYTHING, everything_over, npm
 
@@ -302,7 +302,7 @@ async def tasks(client: RecordingClient) -> None:
     await try_tools(client, TASK_TRIES)
 
 
-async def record(wire: Wire, script: Try, prefix: str = "") -> list[Step]:
+async def record(wire: Transport, script: Try, prefix: str = "") -> list[Step]:
     """Everything that a client receives in the course of a script."""
     async with recording(wire, CAPABILITIES, prefix) as client:
         await script(client)
@@ -310,18 +310,18 @@ async def record(wire: Wire, script: Try, prefix: str = "") -> list[Step]:
 
 
 @asynccontextmanager
-async def process(*command: str, **env: str) -> AsyncGenerator[Wire]:
+async def process(*command: str, **env: str) -> AsyncGenerator[Transport]:
     """A command's pipes."""
-    keeper = Keeper()
+    keeper = OrphanReaper()
     spec = ServerSpec(name="direct", given_name="direct", command=command[0], args=tuple(command[1:]), env=env)
     try:
-        yield StdioWire(spec, keeper)
+        yield StdioTransport(spec, keeper)
     finally:
         await asyncio.to_thread(keeper.close)
 
 
-def address(url: str) -> Wire:
-    return HttpWire(ServerSpec(name="direct", given_name="direct", transport="http", url=url))
+def address(url: str) -> Transport:
+    return StreamableHttpTransport(ServerSpec(name="direct", given_name="direct", transport="http", url=url))
 
 
 async def alone(transport: str, script: Try) -> list[Step]:

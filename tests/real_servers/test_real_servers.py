@@ -102,13 +102,13 @@ async def test_real_tools_are_listed_exactly_as_their_servers_list_them(tmp_path
     direct: dict[str, Any] = {}
     from harness import connect
     from pegboard.config import ServerSpec
-    from pegboard.servers.keeper import Keeper
+    from pegboard.servers.keeper import OrphanReaper
     from pegboard.servers.server import EVERYTHING_ASKABLE
-    from pegboard.servers.wires.stdio import StdioWire
+    from pegboard.servers.wires.stdio import StdioTransport
 
-    keeper = Keeper()
+    keeper = OrphanReaper()
     spec = ServerSpec(name="x", given_name="x", command=entry["command"], args=tuple(entry["args"]))
-    async with connect(StdioWire(spec, keeper), "2025-11-25", capabilities=EVERYTHING_ASKABLE) as alone:
+    async with connect(StdioTransport(spec, keeper), "2025-11-25", capabilities=EVERYTHING_ASKABLE) as alone:
         await alone.until_listed(lambda names: len(names) == COUNTS["everything"])
         direct = {tool["name"]: tool for tool in await alone.tools()}
     keeper.close()

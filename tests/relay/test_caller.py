@@ -17,7 +17,7 @@ from pegboard.protocol.eras import (
 )
 from pegboard.relay.caller import Caller, OnProgress, question_for
 from pegboard.servers.link import Message, Params, RpcError
-from pegboard.servers.party import Nobody, inability
+from pegboard.servers.party import NoRequester, inability
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +41,7 @@ class Client:
     def levels(self) -> list[object]:
         """The levels of everything it heard, of one line at each level and of some odd ones."""
         for level in (*LOG_LEVELS, "loud", None, 5):
-            self.caller.heard(MESSAGE, {"level": level, "data": "x"})
+            self.caller.on_notification(MESSAGE, {"level": level, "data": "x"})
         return [params["level"] for _, params in self.heard]
 
 
@@ -50,29 +50,29 @@ class Client:
 
 def test_requests_of_one_session_are_of_one_client() -> None:
     """In the modern era nothing says so: each request is somebody of its own."""
-    assert Caller(session="a").identity == Caller(session="a").identity == "a"
-    assert Caller(session="a").identity != Caller(session="b").identity
-    strangers = {Caller(era="modern").identity for _ in range(100)}
+    assert Caller(session="a").client_key == Caller(session="a").client_key == "a"
+    assert Caller(session="a").client_key != Caller(session="b").client_key
+    strangers = {Caller(era="modern").client_key for _ in range(100)}
     assert len(strangers) == 100
     caller = Caller(era="modern")
-    assert caller.identity == caller.identity
+    assert caller.client_key == caller.client_key
 
 
 def test_whoever_cannot_be_asked_is_nobody() -> None:
     """Calls from Python, over REST and of Pegboard's own cannot be mixed up, so they never wait for each other."""
-    assert Caller().identity == Caller().identity == Nobody().identity == "nobody"
-    assert Caller().kin == Nobody().kin == "nobody"
-    assert Caller(era="modern").identity != "nobody"
+    assert Caller().client_key == Caller().client_key == NoRequester().client_key == "nobody"
+    assert Caller().principal_key == NoRequester().principal_key == "nobody"
+    assert Caller(era="modern").client_key != "nobody"
 
 
 def test_requests_with_the_same_credentials_are_of_one_kin() -> None:
     """Of the modern era they are likely to be one person's; a session is only its own."""
     ada, bob = Caller(era="modern", principal="ada"), Caller(era="modern", principal="bob")
-    assert ada.kin == Caller(era="modern", principal="ada").kin
-    assert ada.kin != bob.kin
-    assert ada.identity != Caller(era="modern", principal="ada").identity
-    assert Caller(session="a", principal="ada").kin == "a"
-    assert Caller(era="modern").kin != Caller(era="modern").kin
+    assert ada.principal_key == Caller(era="modern", principal="ada").principal_key
+    assert ada.principal_key != bob.principal_key
+    assert ada.client_key != Caller(era="modern", principal="ada").client_key
+    assert Caller(session="a", principal="ada").principal_key == "a"
+    assert Caller(era="modern").principal_key != Caller(era="modern").principal_key
 
 
 # What it hears
@@ -87,7 +87,7 @@ def test_a_modern_client_without_a_level_hears_no_log() -> None:
     """There a request has to ask for it; everything else it hears all the same."""
     client = Client(era="modern")
     assert client.levels() == []
-    client.caller.heard("notifications/custom", {"x": 1})
+    client.caller.on_notification("notifications/custom", {"x": 1})
     assert client.heard == [("notifications/custom", {"x": 1})]
 
 
@@ -114,13 +114,13 @@ def test_a_level_leaves_what_is_at_least_as_severe(era: Era, level: str) -> None
 def test_what_a_server_is_told_of_the_level(era: Era, level: str | None, told: bool, wanted: str | None) -> None:
     """What the client said; for a handshake client that said nothing, what servers do by themselves."""
     caller = Caller(era=era, log_level=level, notify=(lambda *_: None) if told else None)
-    assert caller.wanted_level == wanted
+    assert caller.effective_log_level == wanted
 
 
 def test_whoever_cannot_be_told_is_not() -> None:
     """A call over REST hears nothing, and that is no fault."""
-    Caller().heard(MESSAGE, {"level": "error"})
-    Nobody().heard(MESSAGE, {"level": "error"})
+    Caller().on_notification(MESSAGE, {"level": "error"})
+    NoRequester().on_notification(MESSAGE, {"level": "error"})
 
 
 HOP = {
@@ -139,9 +139,9 @@ def test_what_belongs_to_the_servers_hop_is_not_passed_on() -> None:
     """Neither in a notice nor in a question; what else stands in `_meta` stays, as does an empty one that was given."""
     client = Client(session="a")
     said = {"x": 1, "_meta": {**HOP, "own": 2}}
-    client.caller.heard("notifications/custom", said)
-    client.caller.heard("notifications/custom", {"x": 1, "_meta": dict(HOP)})
-    client.caller.heard("notifications/custom", {"x": 1, "_meta": {}})
+    client.caller.on_notification("notifications/custom", said)
+    client.caller.on_notification("notifications/custom", {"x": 1, "_meta": dict(HOP)})
+    client.caller.on_notification("notifications/custom", {"x": 1, "_meta": {}})
     assert [params for _, params in client.heard] == [{"x": 1, "_meta": {"own": 2}}, {"x": 1}, {"x": 1, "_meta": {}}]
     assert said == {"x": 1, "_meta": {**HOP, "own": 2}}
     # A question keeps the name of the server that asks, which is written over whatever the server said.
@@ -156,7 +156,7 @@ async def test_a_question_is_passed_on_with_its_progress() -> None:
     """Its answer is the client's own."""
     told: list[Params] = []
     client = Client(capabilities={"elicitation": {}})
-    assert await client.caller.asked("elicitation/create", {"message": "?"}, told.append) == {"answer": 1}
+    assert await client.caller.on_request("elicitation/create", {"message": "?"}, told.append) == {"answer": 1}
     method, params, on_progress = client.asked[0]
     assert (method, params) == ("elicitation/create", {"message": "?"})
     assert on_progress is not None
@@ -164,11 +164,11 @@ async def test_a_question_is_passed_on_with_its_progress() -> None:
     assert told == [{"progress": 1}]
 
 
-@pytest.mark.parametrize("party", [Caller(capabilities={"elicitation": {}}), Nobody()])
-async def test_whoever_cannot_be_asked_refuses(party: Caller | Nobody) -> None:
+@pytest.mark.parametrize("party", [Caller(capabilities={"elicitation": {}}), NoRequester()])
+async def test_whoever_cannot_be_asked_refuses(party: Caller | NoRequester) -> None:
     """Whatever it declared: there is no way to it."""
     with pytest.raises(RpcError) as refused:
-        await party.asked("elicitation/create", {}, None)
+        await party.on_request("elicitation/create", {}, None)
     assert refused.value.code == METHOD_NOT_FOUND
 
 
@@ -176,7 +176,7 @@ async def test_a_client_is_not_bothered_with_what_it_cannot_do() -> None:
     """It is refused in its name."""
     client = Client(capabilities={})
     with pytest.raises(RpcError):
-        await client.caller.asked("roots/list", {}, None)
+        await client.caller.on_request("roots/list", {}, None)
     assert client.asked == []
 
 
@@ -187,7 +187,7 @@ async def test_a_client_without_tasks_is_asked_without_one(capabilities: dict[st
     """A shared server was told of tasks; a client that knows none answers at once."""
     client = Client(capabilities={"elicitation": {}, **capabilities})
     asked = {"message": "?", "task": {"ttl": 60000}}
-    await client.caller.asked("elicitation/create", asked, None)
+    await client.caller.on_request("elicitation/create", asked, None)
     assert client.asked[0][1] == (asked if kept else {"message": "?"})
     assert "task" in asked
 

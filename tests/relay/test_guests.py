@@ -9,7 +9,7 @@ import pytest
 
 from pegboard.protocol.eras import LOG_LEVELS
 from pegboard.relay.caller import OnProgress
-from pegboard.relay.guests import Guest, Guests
+from pegboard.relay.guests import ClientSession, ClientSessions
 from pegboard.servers.link import Message, Params, RpcError
 from pegboard.view import EVERYTHING, Filter
 
@@ -18,18 +18,18 @@ pytestmark = pytest.mark.anyio
 
 def guest(
     session: str, wanted: Filter = EVERYTHING, capabilities: Mapping[str, Any] | None = None, level: str | None = None
-) -> Guest:
+) -> ClientSession:
     """A client that echoes what it is asked."""
 
     async def ask(method: str, params: Params, on_progress: OnProgress | None) -> Message:
         del on_progress
         return {"asked": method, **params}
 
-    return Guest(session, wanted, lambda *_: None, ask, capabilities or {}, level)
+    return ClientSession(session, wanted, lambda *_: None, ask, capabilities or {}, level)
 
 
-def of(*guests: Guest) -> Guests:
-    everyone = Guests()
+def of(*guests: ClientSession) -> ClientSessions:
+    everyone = ClientSessions()
     for each in guests:
         everyone.enter(each)
     return everyone
@@ -71,8 +71,8 @@ async def test_a_guest_is_asked_as_the_caller_it_would_be() -> None:
     """With its own session, filter, capabilities and level, in its own era."""
     wanted = Filter.of("git")
     caller = guest("a", wanted, {"elicitation": {}}, "error").caller()
-    assert (caller.era, caller.session, caller.identity, caller.filter) == ("handshake", "a", "a", wanted)
-    assert caller.wanted_level == "error"
-    assert await caller.asked("elicitation/create", {"x": 1}, None) == {"asked": "elicitation/create", "x": 1}
+    assert (caller.era, caller.session, caller.client_key, caller.filter) == ("handshake", "a", "a", wanted)
+    assert caller.effective_log_level == "error"
+    assert await caller.on_request("elicitation/create", {"x": 1}, None) == {"asked": "elicitation/create", "x": 1}
     with pytest.raises(RpcError):
-        await caller.asked("sampling/createMessage", {}, None)
+        await caller.on_request("sampling/createMessage", {}, None)

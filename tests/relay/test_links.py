@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pegboard.catalog.library import Library, Offer
+from pegboard.catalog.library import ResourceCatalog, ServerOffer
 from pegboard.pace import Pace
 from pegboard.relay import links as module
 from pegboard.relay.links import Links
@@ -18,13 +18,13 @@ def link(uri: str) -> dict[str, Any]:
     return {"type": "resource_link", "name": "x", "uri": uri}
 
 
-async def library() -> Library:
-    built = Library(order=lambda: ("git", "docs"))
-    await built.put("git", Offer(resources=[{"name": "x", "uri": "x://1"}]))
+async def library() -> ResourceCatalog:
+    built = ResourceCatalog(order=lambda: ("git", "docs"))
+    await built.put("git", ServerOffer(resources=[{"name": "x", "uri": "x://1"}]))
     return built
 
 
-async def rename(built: Library, server: str, result: dict[str, Any]) -> dict[str, Any]:
+async def rename(built: ResourceCatalog, server: str, result: dict[str, Any]) -> dict[str, Any]:
     return await Pace().outcome(Links(built, server, "").rename(result))
 
 

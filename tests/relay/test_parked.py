@@ -15,7 +15,7 @@ from pegboard.relay.caller import Caller, OnProgress
 from pegboard.relay.parked import ParkedCalls
 from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.link import Message, Params, RpcError
-from pegboard.servers.party import Party
+from pegboard.servers.party import Requester
 
 pytestmark = pytest.mark.anyio
 
@@ -27,7 +27,7 @@ ANSWER = {"action": "accept", "content": {"name": "Ada"}}
 CAPABILITIES = {"elicitation": {}, "sampling": {}, "roots": {}}
 CALL = {"name": "ask", "arguments": {"a": 1, "b": [1, 2.5, None, 2**70]}}
 
-Server = Callable[[Party, OnProgress | None], Awaitable[Message]]
+Server = Callable[[Requester, OnProgress | None], Awaitable[Message]]
 
 
 class Client:
@@ -62,20 +62,20 @@ class Client:
         responses = dict(zip(asked["inputRequests"], answers, strict=False))
         return await self.send(inputResponses=responses, requestState=asked["requestState"], **more)
 
-    async def _start(self, party: Party, on_progress: OnProgress | None) -> Message:
+    async def _start(self, party: Requester, on_progress: OnProgress | None) -> Message:
         self.starts += 1
         return await self._server(party, on_progress)
 
 
-async def elicit(party: Party, message: str = "Your name?") -> Message:
-    return await party.asked("elicitation/create", {**FORM, "message": message}, None)
+async def elicit(party: Requester, message: str = "Your name?") -> Message:
+    return await party.on_request("elicitation/create", {**FORM, "message": message}, None)
 
 
-async def asks_once(party: Party, _: OnProgress | None) -> Message:
+async def asks_once(party: Requester, _: OnProgress | None) -> Message:
     return {"content": [await elicit(party)]}
 
 
-async def asks_nothing(_: Party, __: OnProgress | None) -> Message:
+async def asks_nothing(_: Requester, __: OnProgress | None) -> Message:
     return {"content": []}
 
 
@@ -83,12 +83,12 @@ class Gated:
     """A server that asks, and does the rest when it is told to."""
 
     def __init__(self, outcome: Message | Exception) -> None:
-        self.party: Party | None = None
+        self.party: Requester | None = None
         self.gate = asyncio.Event()
         self.over = asyncio.Event()
         self._outcome = outcome
 
-    async def __call__(self, party: Party, _: OnProgress | None) -> Message:
+    async def __call__(self, party: Requester, _: OnProgress | None) -> Message:
         self.party = party
         question = asyncio.create_task(elicit(party))
         try:
@@ -161,12 +161,12 @@ async def test_a_question_parks_the_call_and_the_retry_ends_it(calls: ParkedCall
 async def test_a_failure_of_the_server_is_the_outcome(calls: ParkedCalls) -> None:
     """Before and after a question, its error is passed on as it is, and nothing is kept."""
 
-    async def refuses(party: Party, _: OnProgress | None) -> Message:
+    async def refuses(party: Requester, _: OnProgress | None) -> Message:
         if await elicit(party):
             raise RpcError(-32007, "no", {"x": 1})
         return {}
 
-    async def fails(_: Party, __: OnProgress | None) -> Message:
+    async def fails(_: Requester, __: OnProgress | None) -> Message:
         raise unavailable("gone")
 
     client = Client(calls, refuses)
@@ -182,7 +182,7 @@ async def test_a_failure_of_the_server_is_the_outcome(calls: ParkedCalls) -> Non
 async def test_questions_asked_at_once_go_out_together(calls: ParkedCalls) -> None:
     """Each has a key of its own, and each answer finds its question."""
 
-    async def asks_three(party: Party, _: OnProgress | None) -> Message:
+    async def asks_three(party: Requester, _: OnProgress | None) -> Message:
         return {"content": await asyncio.gather(*(elicit(party, f"{number}?") for number in range(3)))}
 
     client = Client(calls, asks_three)
@@ -195,7 +195,7 @@ async def test_questions_asked_at_once_go_out_together(calls: ParkedCalls) -> No
 async def test_what_is_not_answered_is_asked_again(calls: ParkedCalls) -> None:
     """A retry without answers, with some of them, or with answers to nothing asks for the rest under a new token."""
 
-    async def asks_two(party: Party, _: OnProgress | None) -> Message:
+    async def asks_two(party: Requester, _: OnProgress | None) -> Message:
         return {"content": await asyncio.gather(elicit(party, "1?"), elicit(party, "2?"))}
 
     client = Client(calls, asks_two)
@@ -213,7 +213,7 @@ async def test_what_is_not_answered_is_asked_again(calls: ParkedCalls) -> None:
 async def test_an_answer_cannot_be_given_twice(calls: ParkedCalls) -> None:
     """The first one counts; a later request that answers the same question again changes nothing."""
 
-    async def asks_two(party: Party, _: OnProgress | None) -> Message:
+    async def asks_two(party: Requester, _: OnProgress | None) -> Message:
         return {"content": await asyncio.gather(elicit(party, "1?"), elicit(party, "2?"))}
 
     client = Client(calls, asks_two)
@@ -229,7 +229,7 @@ async def test_an_answer_cannot_be_given_twice(calls: ParkedCalls) -> None:
 async def test_several_rounds_each_have_a_token_of_their_own(calls: ParkedCalls) -> None:
     """A server may ask as often as it likes; no key and no token comes twice."""
 
-    async def asks_five(party: Party, _: OnProgress | None) -> Message:
+    async def asks_five(party: Requester, _: OnProgress | None) -> Message:
         return {"content": [await elicit(party, f"{number}?") for number in range(5)]}
 
     client = Client(calls, asks_five)
@@ -249,10 +249,10 @@ async def test_a_client_is_asked_only_what_it_can_answer(calls: ParkedCalls) -> 
     """A question that it did not declare, and one that its era does not have, are refused in its name."""
     refusals: list[RpcError] = []
 
-    async def asks_anything(party: Party, _: OnProgress | None) -> Message:
+    async def asks_anything(party: Requester, _: OnProgress | None) -> Message:
         for method in ("sampling/createMessage", "elicitation/create", "tasks/get", "custom/question"):
             try:
-                await party.asked(method, {}, None)
+                await party.on_request(method, {}, None)
             except RpcError as exc:
                 refusals.append(exc)
         return {}
@@ -264,9 +264,9 @@ async def test_a_client_is_asked_only_what_it_can_answer(calls: ParkedCalls) -> 
 async def test_a_question_is_put_as_the_client_understands_it(calls: ParkedCalls) -> None:
     """Without what belongs to the server's own hop, and without tasks for a client that knows none."""
 
-    async def asks_with_more(party: Party, _: OnProgress | None) -> Message:
+    async def asks_with_more(party: Requester, _: OnProgress | None) -> Message:
         meta = {"progressToken": 7, "x": 1}
-        return await party.asked("elicitation/create", {**FORM, "task": {"ttl": 1}, "_meta": meta}, None)
+        return await party.on_request("elicitation/create", {**FORM, "task": {"ttl": 1}, "_meta": meta}, None)
 
     asked = await Client(calls, asks_with_more).send()
     assert [each["params"] for each in asked["inputRequests"].values()] == [{**FORM, "_meta": {"x": 1}}]
@@ -277,19 +277,19 @@ async def test_a_question_is_put_as_the_client_understands_it(calls: ParkedCalls
 
 async def test_what_is_said_while_parked_is_delivered_on_resume(calls: ParkedCalls) -> None:
     """In its order, before what is said afterwards; nobody hears it twice."""
-    parties: list[Party] = []
+    parties: list[Requester] = []
 
-    async def talks(party: Party, _: OnProgress | None) -> Message:
+    async def talks(party: Requester, _: OnProgress | None) -> Message:
         parties.append(party)
-        party.heard("notifications/message", {"level": "info", "data": 1})
+        party.on_notification("notifications/message", {"level": "info", "data": 1})
         await elicit(party)
-        party.heard("notifications/message", {"level": "info", "data": 4})
+        party.on_notification("notifications/message", {"level": "info", "data": 4})
         return {}
 
     client = Client(calls, talks)
     asked = await client.send()
     for number in (2, 3):
-        parties[0].heard("notifications/message", {"level": "info", "data": number})
+        parties[0].on_notification("notifications/message", {"level": "info", "data": number})
     assert [params["data"] for _, params in client.heard] == [1]
     await client.answer(asked, ANSWER)
     assert [params["data"] for _, params in client.heard] == [1, 2, 3, 4]
@@ -303,7 +303,7 @@ async def test_what_is_said_while_parked_is_bounded(calls: ParkedCalls, monkeypa
     asked = await client.send()
     assert server.party is not None
     for number in range(1000):
-        server.party.heard("notifications/message", {"level": "info", "data": number})
+        server.party.on_notification("notifications/message", {"level": "info", "data": number})
     await server.finish()
     await client.answer(asked, ANSWER)
     assert [params["data"] for _, params in client.heard] == [995, 996, 997, 998, 999]
@@ -313,7 +313,7 @@ async def test_progress_reaches_the_request_that_is_there(calls: ParkedCalls) ->
     """Of the first request and of its retry alike; while nobody is there it is no news."""
     reports: list[OnProgress] = []
 
-    async def counts(party: Party, on_progress: OnProgress | None) -> Message:
+    async def counts(party: Requester, on_progress: OnProgress | None) -> Message:
         assert on_progress is not None
         reports.append(on_progress)
         on_progress({"progress": 1})
@@ -357,7 +357,7 @@ async def test_a_token_that_was_not_given_out_here_is_refused(calls: ParkedCalls
 async def test_a_token_is_good_once(calls: ParkedCalls) -> None:
     """After its call went on, after it ended, and for two requests that come at the same time."""
 
-    async def asks_two(party: Party, _: OnProgress | None) -> Message:
+    async def asks_two(party: Requester, _: OnProgress | None) -> Message:
         return {"content": [await elicit(party), await elicit(party)]}
 
     client = Client(calls, asks_two)
@@ -515,7 +515,7 @@ async def test_a_call_that_fails_with_nobody_there_is_no_stray_error(calls: Park
     """One whose client went away may fail while it is being cancelled; nothing is reported as never looked at."""
     stray: list[Any] = []
 
-    async def fails_late(party: Party, _: OnProgress | None) -> Message:
+    async def fails_late(party: Requester, _: OnProgress | None) -> Message:
         try:
             await elicit(party)
             await asyncio.Event().wait()
@@ -542,7 +542,7 @@ async def test_another_question_while_parked_is_asked_on_resume(calls: ParkedCal
     more = asyncio.Event()
     asking = asyncio.Event()
 
-    async def thinks_again(party: Party, _: OnProgress | None) -> Message:
+    async def thinks_again(party: Requester, _: OnProgress | None) -> Message:
         question = asyncio.create_task(elicit(party, "first?"))
         await more.wait()
         question.cancel()
@@ -567,7 +567,7 @@ async def test_a_client_that_goes_away_ends_the_call(calls: ParkedCalls, rounds:
     ended = asyncio.Event()
     working = asyncio.Event()
 
-    async def works(party: Party, __: OnProgress | None) -> Message:
+    async def works(party: Requester, __: OnProgress | None) -> Message:
         try:
             for _ in range(rounds):
                 await elicit(party)
@@ -594,7 +594,7 @@ async def test_a_thousand_abandoned_calls_end_with_their_own_limit(calls: Parked
     """Clients that never come back cost nothing once the servers have given up."""
     limit = asyncio.Event()
 
-    async def gives_up(party: Party, _: OnProgress | None) -> Message:
+    async def gives_up(party: Requester, _: OnProgress | None) -> Message:
         question = asyncio.create_task(elicit(party))
         await limit.wait()
         question.cancel()
@@ -618,7 +618,7 @@ async def test_of_too_many_the_oldest_is_let_go(calls: ParkedCalls, monkeypatch:
     ended: list[int] = []
 
     def numbered(number: int) -> Server:
-        async def asks_twice(party: Party, _: OnProgress | None) -> Message:
+        async def asks_twice(party: Requester, _: OnProgress | None) -> Message:
             try:
                 return {"content": [await elicit(party), await elicit(party)]}
             except asyncio.CancelledError:
@@ -661,7 +661,7 @@ async def test_closing_ends_calls_that_are_waited_for(calls: ParkedCalls) -> Non
     ended = asyncio.Event()
     working = asyncio.Event()
 
-    async def works(_: Party, __: OnProgress | None) -> Message:
+    async def works(_: Requester, __: OnProgress | None) -> Message:
         working.set()
         try:
             await asyncio.Event().wait()
@@ -682,7 +682,7 @@ async def test_nothing_is_parked_after_closing(calls: ParkedCalls) -> None:
     """A call that holds on and asks while the gateway goes down is refused, and ended."""
     working = asyncio.Event()
 
-    async def holds_on(party: Party, _: OnProgress | None) -> Message:
+    async def holds_on(party: Requester, _: OnProgress | None) -> Message:
         working.set()
         try:
             await asyncio.Event().wait()
@@ -701,13 +701,13 @@ async def test_nothing_is_parked_after_closing(calls: ParkedCalls) -> None:
 
 async def test_a_parked_call_is_of_its_clients_kin(calls: ParkedCalls) -> None:
     """What is parked stands for the request that began it, for as long as it lasts."""
-    parties: list[Party] = []
+    parties: list[Requester] = []
 
-    async def shows(party: Party, _: OnProgress | None) -> Message:
+    async def shows(party: Requester, _: OnProgress | None) -> Message:
         parties.append(party)
         return {}
 
     for _ in range(2):
         await Client(calls, shows, principal="ada").send()
-    assert parties[0].kin == parties[1].kin
-    assert parties[0].identity != parties[1].identity
+    assert parties[0].principal_key == parties[1].principal_key
+    assert parties[0].client_key != parties[1].client_key

@@ -11,11 +11,11 @@ import pytest
 from links.leaping import LeapingLoop
 from pegboard.relay import rounds as module
 from pegboard.relay.caller import Caller, OnProgress
-from pegboard.relay.rounds import PAGES_WANTED, answered, wants_input, with_pages_visited
+from pegboard.relay.rounds import URL_ELICITATION_REQUIRED, fulfil, retry_after_url_elicitation, wants_input
 from pegboard.result import ToolErrorCode, ToolFailure
 from pegboard.servers.attribution import attribute
 from pegboard.servers.link import Message, Params, RpcError
-from pegboard.servers.party import Nobody
+from pegboard.servers.party import NoRequester
 
 pytestmark = pytest.mark.anyio
 
@@ -90,7 +90,7 @@ def test_only_the_result_type_says_that_input_is_wanted(result: Message, wants: 
 async def test_a_result_is_given_as_it_is() -> None:
     """Nobody is asked and nothing is sent."""
     client, server = Client(), Server()
-    assert await answered(DONE, server.send, client.caller(), "toy", PATIENCE) is DONE
+    assert await fulfil(DONE, server.send, client.caller(), "toy", PATIENCE) is DONE
     assert (client.asked, server.received) == ([], [])
 
 
@@ -99,7 +99,7 @@ async def test_answers_go_back_with_the_state_under_their_keys() -> None:
     states = [{"deep": [1, None]}, "", None]
     server = Server(wish(states[1], b="2?"), wish(states[2], c="3?"), DONE)
     client = Client()
-    assert await answered(wish(states[0], a="1?"), server.send, client.caller(), "toy", PATIENCE) is DONE
+    assert await fulfil(wish(states[0], a="1?"), server.send, client.caller(), "toy", PATIENCE) is DONE
     assert server.received == [
         {"inputResponses": {"a": {"said": "1?"}}, "requestState": states[0]},
         {"inputResponses": {"b": {"said": "2?"}}, "requestState": states[1]},
@@ -115,7 +115,7 @@ async def test_a_wish_without_state_is_answered_without_state() -> None:
     first = wish(a="1?")
     del first["requestState"]
     server = Server(DONE)
-    await answered(first, server.send, Client().caller(), "toy", PATIENCE)
+    await fulfil(first, server.send, Client().caller(), "toy", PATIENCE)
     assert server.received == [{"inputResponses": {"a": {"said": "1?"}}}]
 
 
@@ -129,7 +129,7 @@ async def test_questions_of_one_round_are_asked_at_the_same_time() -> None:
 
     server = Server(DONE)
     async with asyncio.timeout(LIMIT):
-        await answered(wish(a="1?", b="2?", c="3?"), server.send, Client(answer).caller(), "toy", PATIENCE)
+        await fulfil(wish(a="1?", b="2?", c="3?"), server.send, Client(answer).caller(), "toy", PATIENCE)
     assert list(server.received[0]["inputResponses"].items()) == [
         ("a", {"said": "1?"}),
         ("b", {"said": "2?"}),
@@ -142,7 +142,7 @@ async def test_a_wish_that_asks_nothing_is_asked_again(nothing: Any) -> None:
     """With its state and without answers: it only wants more time."""
     first = {**wish("one"), "inputRequests": nothing}
     client, server = Client(), Server(wish("two"), DONE)
-    assert await answered(first, server.send, client.caller(), "toy", PATIENCE) is DONE
+    assert await fulfil(first, server.send, client.caller(), "toy", PATIENCE) is DONE
     assert server.received == [{"requestState": "one"}, {"requestState": "two"}]
     assert client.asked == []
 
@@ -152,7 +152,7 @@ async def test_a_wish_of_the_wrong_shape_is_a_broken_answer_at_once(odd: Any) ->
     """It asks something, but nobody can say what: the server is not asked again."""
     client, server = Client(), Server(DONE)
     with pytest.raises(ToolFailure) as failed:
-        await answered({**wish(), "inputRequests": odd}, server.send, client.caller(), "toy", PATIENCE)
+        await fulfil({**wish(), "inputRequests": odd}, server.send, client.caller(), "toy", PATIENCE)
     assert failed.value.error.code is ToolErrorCode.EXECUTION_FAILED
     assert (client.asked, server.received) == ([], [])
 
@@ -161,14 +161,14 @@ async def test_a_server_may_ask_in_so_many_rounds() -> None:
     """The last of them is still answered; rounds that ask nothing do not count."""
     wishes = [wish(number, a="?") for number in range(module._MAX_ROUNDS - 1)]
     server = Server(wish(), *wishes, wish(), wish(), DONE)
-    assert await answered(wish(a="?"), server.send, Client().caller(), "toy", PATIENCE) is DONE
+    assert await fulfil(wish(a="?"), server.send, Client().caller(), "toy", PATIENCE) is DONE
 
 
 async def test_a_server_that_never_has_enough_is_stopped() -> None:
     """After many rounds its answer counts as broken."""
     server = Server(*(wish(number, a="?") for number in range(100)))
     with pytest.raises(ToolFailure) as failed:
-        await answered(wish(a="?"), server.send, Client().caller(), "toy", PATIENCE)
+        await fulfil(wish(a="?"), server.send, Client().caller(), "toy", PATIENCE)
     assert failed.value.error.code is ToolErrorCode.EXECUTION_FAILED
     assert len(server.received) == module._MAX_ROUNDS
 
@@ -201,10 +201,10 @@ def test_whoever_wants_more_time_has_the_calls_own_limit(
     async def story() -> None:
         server = Later(asyncio.get_running_loop().time() + seconds)
         if in_time:
-            assert await answered(wish(), server.send, Caller(), "toy", PATIENCE) is DONE
+            assert await fulfil(wish(), server.send, Caller(), "toy", PATIENCE) is DONE
         else:
             with pytest.raises(ToolFailure, match="timed out") as failed:
-                await answered(wish(), server.send, Caller(), "toy", PATIENCE)
+                await fulfil(wish(), server.send, Caller(), "toy", PATIENCE)
             assert (failed.value.error.code, failed.value.error.retryable) == (ToolErrorCode.UNAVAILABLE, True)
         assert module._MAX_ROUNDS < len(server.received) < PATIENCE + 20
 
@@ -225,7 +225,7 @@ def test_a_client_that_never_answers_has_the_calls_own_limit() -> None:
     async def story() -> None:
         server = Server()
         with pytest.raises(ToolFailure, match="nobody answered") as failed:
-            await answered(wish(a="?"), server.send, Client(never).caller(), "toy", PATIENCE)
+            await fulfil(wish(a="?"), server.send, Client(never).caller(), "toy", PATIENCE)
         assert failed.value.error.code is ToolErrorCode.UNAVAILABLE
         assert (withdrawn, server.received) == ([True], [])
 
@@ -241,7 +241,7 @@ def test_each_round_has_the_whole_limit_for_its_answers() -> None:
 
     async def story() -> None:
         server = Server(wish(a="?"), wish(a="?"), DONE)
-        assert await answered(wish(a="?"), server.send, Client(thinks).caller(), "toy", PATIENCE) is DONE
+        assert await fulfil(wish(a="?"), server.send, Client(thinks).caller(), "toy", PATIENCE) is DONE
 
     in_leaping_time(story)
 
@@ -257,7 +257,7 @@ def test_the_time_for_an_answer_is_not_taken_from_the_servers(monkeypatch: pytes
 
     async def story() -> None:
         server = Later(asyncio.get_running_loop().time() + PATIENCE + 5)
-        assert await answered(wish(a="?"), server.send, Client(thinks).caller(), "toy", PATIENCE) is DONE
+        assert await fulfil(wish(a="?"), server.send, Client(thinks).caller(), "toy", PATIENCE) is DONE
 
     in_leaping_time(story)
 
@@ -278,7 +278,7 @@ async def test_the_first_refusal_is_the_outcome() -> None:
     server = Server()
     with pytest.raises(RpcError, match=r"toy.*elicitation/create.*user said no") as refused:
         async with asyncio.timeout(LIMIT):
-            await answered(wish(a="1?", b="no?"), server.send, Client(answer).caller(), "toy", PATIENCE)
+            await fulfil(wish(a="1?", b="no?"), server.send, Client(answer).caller(), "toy", PATIENCE)
     assert (refused.value.code, refused.value.data) == (-1, {"x": 1})
     assert withdrawn.is_set()
     assert server.received == []
@@ -288,7 +288,7 @@ async def test_a_client_that_cannot_answer_is_not_asked() -> None:
     """What it did not declare is refused in its name."""
     client = Client()
     with pytest.raises(RpcError) as refused:
-        await answered(wish(a="?"), Server().send, client.caller({}), "toy", PATIENCE)
+        await fulfil(wish(a="?"), Server().send, client.caller({}), "toy", PATIENCE)
     assert refused.value.code == -32601
     assert client.asked == []
 
@@ -296,14 +296,14 @@ async def test_a_client_that_cannot_answer_is_not_asked() -> None:
 async def test_whoever_cannot_be_asked_at_all_is_told_what_to_do() -> None:
     """A call over REST or from Python fails as not implemented, and is not worth another try."""
     with pytest.raises(ToolFailure) as failed:
-        await answered(wish(a="?"), Server().send, Caller(), "toy", PATIENCE)
+        await fulfil(wish(a="?"), Server().send, Caller(), "toy", PATIENCE)
     assert (failed.value.error.code, failed.value.error.retryable) == (ToolErrorCode.NOT_IMPLEMENTED, False)
     assert "MCP client" in failed.value.error.message
 
 
 async def test_whoever_cannot_be_asked_can_still_wait() -> None:
     """A wish for nothing but time needs no client."""
-    assert await answered(wish(), Server(DONE).send, Caller(), "toy", PATIENCE) is DONE
+    assert await fulfil(wish(), Server(DONE).send, Caller(), "toy", PATIENCE) is DONE
 
 
 @pytest.mark.parametrize("question", [None, "x", {}, {"method": None}, {"method": 5, "params": {}}, []])
@@ -311,7 +311,7 @@ async def test_a_question_without_a_method_is_a_broken_answer(question: Any) -> 
     """Nothing can be put to the client, and the call fails with a reason."""
     first = {"resultType": "input_required", "inputRequests": {"a": question}}
     with pytest.raises(ToolFailure) as failed:
-        await answered(first, Server().send, Client().caller(), "toy", PATIENCE)
+        await fulfil(first, Server().send, Client().caller(), "toy", PATIENCE)
     assert failed.value.error.code is ToolErrorCode.EXECUTION_FAILED
 
 
@@ -320,7 +320,7 @@ async def test_a_question_without_usable_params_has_none(params: Any) -> None:
     """It is put all the same: `roots/list` needs none."""
     first = {"resultType": "input_required", "inputRequests": {"a": {"method": "roots/list", "params": params}}}
     client, server = Client(lambda _: {"roots": []}), Server(DONE)
-    await answered(first, server.send, client.caller(), "toy", PATIENCE)
+    await fulfil(first, server.send, client.caller(), "toy", PATIENCE)
     assert client.asked == [("roots/list", {"_meta": {"pegboard/server": "toy"}})]
 
 
@@ -338,7 +338,7 @@ async def test_a_client_that_goes_away_withdraws_its_questions() -> None:
         return {}
 
     server = Server()
-    call = asyncio.create_task(answered(wish(a="?"), server.send, Client(answer).caller(), "toy", PATIENCE))
+    call = asyncio.create_task(fulfil(wish(a="?"), server.send, Client(answer).caller(), "toy", PATIENCE))
     async with asyncio.timeout(LIMIT):
         await asked.wait()
         call.cancel()
@@ -360,7 +360,7 @@ async def test_a_page_to_visit_has_an_id_before_the_modern_era(given: dict[str, 
         },
     }
     client = Client(lambda _: {"action": "accept"})
-    await answered(first, Server(DONE).send, client.caller({"elicitation": {"form": {}, "url": {}}}), "toy", PATIENCE)
+    await fulfil(first, Server(DONE).send, client.caller({"elicitation": {"form": {}, "url": {}}}), "toy", PATIENCE)
     ids = [params.get("elicitationId") for _, params in client.asked]
     assert all(isinstance(each, str) for each in ids[:2])
     assert len(set(ids[:2])) == (1 if given else 2)
@@ -377,7 +377,7 @@ PAGES = [{"elicitationId": "1", "url": "https://a", "message": "A"}, {"mode": "u
 class Reluctant:
     """A handshake server that refuses until its user has been to some pages."""
 
-    def __init__(self, refusals: int, data: Any = None, code: int = PAGES_WANTED) -> None:
+    def __init__(self, refusals: int, data: Any = None, code: int = URL_ELICITATION_REQUIRED) -> None:
         self.sent = 0
         self._refusals = refusals
         self.refusal = RpcError(code, "visit first", {"elicitations": PAGES} if data is None else data)
@@ -389,7 +389,7 @@ class Reluctant:
         return DONE
 
 
-class Visitor(Nobody):
+class Visitor(NoRequester):
     """A modern client that is asked to visit pages."""
 
     def __init__(self, *actions: str) -> None:
@@ -405,7 +405,7 @@ class Visitor(Nobody):
 async def test_pages_are_put_to_the_client_and_the_request_is_sent_again() -> None:
     """Every page is a question in url mode, with all that the server said of it."""
     server, visitor = Reluctant(1), Visitor()
-    assert await with_pages_visited(server.send, visitor, "toy") is DONE
+    assert await retry_after_url_elicitation(server.send, visitor, "toy") is DONE
     assert visitor.asked_for == [attribute("elicitation/create", {"mode": "url", **page}, "toy") for page in PAGES]
     assert server.sent == 2
 
@@ -413,7 +413,7 @@ async def test_pages_are_put_to_the_client_and_the_request_is_sent_again() -> No
 async def test_a_request_that_needs_no_pages_is_sent_once() -> None:
     """Nobody is asked anything."""
     server, visitor = Reluctant(0), Visitor()
-    assert await with_pages_visited(server.send, visitor, "toy") is DONE
+    assert await retry_after_url_elicitation(server.send, visitor, "toy") is DONE
     assert (server.sent, visitor.asked_for) == (1, [])
 
 
@@ -422,7 +422,7 @@ async def test_a_page_that_is_not_visited_leaves_the_refusal(action: str) -> Non
     """One of them is enough; the request is not sent again."""
     server = Reluctant(1)
     with pytest.raises(RpcError) as refused:
-        await with_pages_visited(server.send, Visitor("accept", action), "toy")
+        await retry_after_url_elicitation(server.send, Visitor("accept", action), "toy")
     assert refused.value is server.refusal
     assert server.sent == 1
 
@@ -443,7 +443,7 @@ async def test_no_question_about_a_page_is_left_behind() -> None:
 
     with pytest.raises(ExceptionGroup):
         async with asyncio.timeout(LIMIT):
-            await with_pages_visited(Reluctant(1).send, Odd(), "toy")
+            await retry_after_url_elicitation(Reluctant(1).send, Odd(), "toy")
     assert withdrawn == ["https://a"]
 
 
@@ -460,7 +460,7 @@ async def test_whoever_goes_away_withdraws_the_questions_about_pages() -> None:
             return {}
 
     server = Reluctant(1)
-    call = asyncio.create_task(with_pages_visited(server.send, Thinking(), "toy"))
+    call = asyncio.create_task(retry_after_url_elicitation(server.send, Thinking(), "toy"))
     for _ in range(5):
         await asyncio.sleep(0)
     call.cancel()
@@ -472,7 +472,7 @@ async def test_whoever_cannot_visit_pages_gets_the_refusal() -> None:
     """The server's own, not that of the question."""
     server = Reluctant(1)
     with pytest.raises(RpcError) as refused:
-        await with_pages_visited(server.send, Nobody(), "toy")
+        await retry_after_url_elicitation(server.send, NoRequester(), "toy")
     assert refused.value is server.refusal
 
 
@@ -480,17 +480,17 @@ async def test_whoever_cannot_visit_pages_gets_the_refusal() -> None:
     ("data", "code"),
     [
         (None, -32000),
-        ({}, PAGES_WANTED),
-        ([], PAGES_WANTED),
-        ({"elicitations": []}, PAGES_WANTED),
-        ({"elicitations": "x"}, PAGES_WANTED),
+        ({}, URL_ELICITATION_REQUIRED),
+        ([], URL_ELICITATION_REQUIRED),
+        ({"elicitations": []}, URL_ELICITATION_REQUIRED),
+        ({"elicitations": "x"}, URL_ELICITATION_REQUIRED),
     ],
 )
 async def test_another_error_is_passed_on_as_it_is(data: Any, code: int) -> None:
     """Another code, or no page to visit."""
     server, visitor = Reluctant(1, data, code), Visitor()
     with pytest.raises(RpcError) as refused:
-        await with_pages_visited(server.send, visitor, "toy")
+        await retry_after_url_elicitation(server.send, visitor, "toy")
     assert refused.value is server.refusal
     assert (server.sent, visitor.asked_for) == (1, [])
 
@@ -499,7 +499,7 @@ async def test_a_server_that_always_wants_pages_is_stopped() -> None:
     """After a few visits its refusal is the outcome."""
     server, visitor = Reluctant(100), Visitor()
     with pytest.raises(RpcError):
-        await with_pages_visited(server.send, visitor, "toy")
+        await retry_after_url_elicitation(server.send, visitor, "toy")
     assert server.sent == module._MAX_VISITS + 1
     assert len(visitor.asked_for) == module._MAX_VISITS * len(PAGES)
-    assert await with_pages_visited(Reluctant(module._MAX_VISITS).send, Visitor(), "toy") is DONE
+    assert await retry_after_url_elicitation(Reluctant(module._MAX_VISITS).send, Visitor(), "toy") is DONE

@@ -119,16 +119,16 @@ async def test_a_server_sees_one_subscription_however_many_want_it(
     """The first one subscribes, the last one unsubscribes, and all are told meanwhile."""
     ears = [Ear(), Ear(), Ear()]
     releases = [await add(subscriptions, server, session=str(number), ear=ear) for number, ear in enumerate(ears)]
-    subscriptions.updated(real(server), None, {"uri": URI})
+    subscriptions.publish(real(server), None, {"uri": URI})
     for release in releases[:2]:
         release()
     await settle()
     assert server.log == [("subscribe", None, URI)]
-    subscriptions.updated(real(server), None, {"uri": URI})
+    subscriptions.publish(real(server), None, {"uri": URI})
     releases[2]()
     await settle()
     assert server.log == [("subscribe", None, URI), ("unsubscribe", None, URI)]
-    subscriptions.updated(real(server), None, {"uri": URI})
+    subscriptions.publish(real(server), None, {"uri": URI})
     assert [len(ear.heard) for ear in ears] == [1, 1, 2]
 
 
@@ -137,7 +137,7 @@ async def test_everyone_hears_of_it_under_its_own_name(subscriptions: Subscripti
     plain, aliased = Ear(), Ear()
     await add(subscriptions, server, ear=plain)
     await add(subscriptions, server, name=f"pegboard://toy/{URI}", ear=aliased)
-    subscriptions.updated(real(server), None, {"uri": URI, "title": "x", "_meta": {"y": 1}})
+    subscriptions.publish(real(server), None, {"uri": URI, "title": "x", "_meta": {"y": 1}})
     assert plain.heard == [{"uri": URI, "title": "x", "_meta": {"y": 1}}]
     assert aliased.heard == [{"uri": f"pegboard://toy/{URI}", "title": "x", "_meta": {"y": 1}}]
 
@@ -161,7 +161,7 @@ async def test_a_part_of_what_was_subscribed_to_is_told(
     """A subscription to a folder covers what is in it, not what merely begins alike."""
     ear = Ear()
     await add(subscriptions, server, subscribed, ear=ear)
-    subscriptions.updated(real(server), None, {"uri": changed})
+    subscriptions.publish(real(server), None, {"uri": changed})
     assert ear.uris == ([changed] if told else [])
 
 
@@ -179,7 +179,7 @@ async def test_a_part_is_told_under_the_name_of_the_whole(
     """Whoever knows a folder by an alias knows what is in it by that alias, too, and can read it so."""
     ear = Ear()
     await add(subscriptions, server, subscribed, name=f"pegboard://toy/{subscribed}", ear=ear)
-    subscriptions.updated(real(server), None, {"uri": changed})
+    subscriptions.publish(real(server), None, {"uri": changed})
     assert ear.uris == [told]
 
 
@@ -198,7 +198,7 @@ async def test_a_notice_of_nothing_is_for_nobody(
     """A server's odd notice harms nobody."""
     ear = Ear()
     await add(subscriptions, server, ear=ear)
-    subscriptions.updated(real(server), None, params)
+    subscriptions.publish(real(server), None, params)
     assert ear.heard == []
 
 
@@ -210,9 +210,9 @@ async def test_servers_and_sessions_are_kept_apart(subscriptions: Subscriptions)
     for session in ("a", "b"):
         await add(subscriptions, own, session=session, ear=ears[session])
     assert own.log == [("subscribe", "a", URI), ("subscribe", "b", URI)]
-    subscriptions.updated(real(own), "b", {"uri": URI})
-    subscriptions.updated(real(own), None, {"uri": URI})
-    subscriptions.updated(real(FakeServer("shared")), None, {"uri": URI})
+    subscriptions.publish(real(own), "b", {"uri": URI})
+    subscriptions.publish(real(own), None, {"uri": URI})
+    subscriptions.publish(real(FakeServer("shared")), None, {"uri": URI})
     assert {name: len(ear.heard) for name, ear in ears.items()} == {"shared": 0, "a": 0, "b": 1}
 
 
@@ -224,7 +224,7 @@ async def test_releasing_twice_ends_nobody_elses(subscriptions: Subscriptions, s
     for _ in range(3):
         first()
     await settle()
-    subscriptions.updated(real(server), None, {"uri": URI})
+    subscriptions.publish(real(server), None, {"uri": URI})
     assert (len(ear.heard), server.log) == (1, [("subscribe", None, URI)])
 
 
@@ -235,7 +235,7 @@ async def test_a_refusal_leaves_nothing_behind(subscriptions: Subscriptions, ser
     with pytest.raises(RpcError):
         await add(subscriptions, server, ear=ear)
     server.failure = None
-    subscriptions.updated(real(server), None, {"uri": URI})
+    subscriptions.publish(real(server), None, {"uri": URI})
     assert ear.heard == []
     await add(subscriptions, server, ear=ear)
     assert server.log == [("subscribe", None, URI)]
@@ -284,7 +284,7 @@ async def test_who_comes_while_the_last_one_leaves_is_not_forgotten(
     await coming
     await settle()
     assert server.subscribed == {(None, URI)}
-    subscriptions.updated(real(server), None, {"uri": URI})
+    subscriptions.publish(real(server), None, {"uri": URI})
     assert len(ear.heard) == 1
 
 
@@ -297,7 +297,7 @@ async def test_a_server_that_was_replaced_is_subscribed_to_anew(subscriptions: S
     assert new.log == [("subscribe", None, URI)]
     release()
     await settle()
-    subscriptions.updated(real(new), None, {"uri": URI})
+    subscriptions.publish(real(new), None, {"uri": URI})
     assert (len(ear.heard), new.subscribed) == (1, {(None, URI)})
 
 
@@ -311,8 +311,8 @@ async def test_a_server_that_was_taken_out_is_dropped(subscriptions: Subscriptio
     assert subscriptions.drop("gone") == {"x://alias", URI}
     assert subscriptions.drop("gone") == set()
     for key in ("a", "b"):
-        subscriptions.updated(real(gone), key, {"uri": URI})
-    subscriptions.updated(real(other), None, {"uri": URI})
+        subscriptions.publish(real(gone), key, {"uri": URI})
+    subscriptions.publish(real(other), None, {"uri": URI})
     release()
     await settle()
     assert {name: len(ear.heard) for name, ear in ears.items()} == {"a": 0, "b": 0, "other": 1}
@@ -329,7 +329,7 @@ async def test_a_server_that_was_dropped_can_be_subscribed_to_anew(
     await add(subscriptions, server, ear=ear)
     release()
     await settle()
-    subscriptions.updated(real(server), None, {"uri": URI})
+    subscriptions.publish(real(server), None, {"uri": URI})
     assert (len(ear.heard), server.log) == (1, [("subscribe", None, URI)] * 2)
 
 
@@ -343,7 +343,7 @@ async def test_a_listener_may_leave_while_it_is_told(subscriptions: Subscription
 
     releases.append(await subscriptions.add(real(server), Caller(session="a"), URI, URI, leaves))
     await add(subscriptions, server, ear=ear)
-    subscriptions.updated(real(server), None, {"uri": URI})
+    subscriptions.publish(real(server), None, {"uri": URI})
     assert len(ear.heard) == 1
 
 

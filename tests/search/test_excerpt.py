@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pegboard.search import excerpt, tokens
-from pegboard.search.excerpt import marked
+from pegboard.search.excerpt import highlight
 from pegboard.search.tokens import Span, pieces, terms
 
 # Latin with accents that compose and one that does not, kana with a mark that stands by itself, a digraph and a Thai
@@ -30,7 +30,7 @@ def plain_spans(text: str, wanted: Set[str]) -> Iterator[Span]:
         found: list[Span] = []
         if not tokens._UNSPACED_RUN.search(word):
             whole = frozenset(term for each in pieces(word) for term in each.other)
-            changed = tokens._folded(word) != word
+            changed = tokens._fold(word) != word
             found.append((0, len(word), whole | known(word) if changed else whole))
             parts = [] if changed else tokens._PART.finditer(word)
             found += [(part.start(), part.end(), known(part.group())) for part in parts]
@@ -58,8 +58,8 @@ def test_an_excerpt_is_what_a_plain_search_would_show(text: str, query: str) -> 
     for words in (set(found.sequence), set(found.aside), {*found.sequence, *found.aside}):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(excerpt, "spans", plain_spans)
-            expected = marked(text, words)
-        assert marked(text, words) == expected
+            expected = highlight(text, words)
+        assert highlight(text, words) == expected
 
 
 @pytest.mark.parametrize("odd", ["", "\u0e33"])
@@ -69,9 +69,9 @@ def test_an_excerpt_of_a_text_without_spaces_looks_at_few_of_its_pairs(
     """A text of any length, without a comma, also one that folding changes somewhere: once it took seconds."""
     text = "".join(chr(0x4E00 + n * 7919 % 4000) for n in range(190_000)) + odd + "火車票"
     looked: list[str] = []
-    known = tokens._known
+    known = tokens._part_terms
     monkeypatch.setattr(tokens, "_known_piece", lambda piece: looked.append(piece) or known(piece))
-    shown = marked(text, {"火車", "車票"})
+    shown = highlight(text, {"火車", "車票"})
     assert shown is not None
     assert "<mark>火車票</mark>" in shown
     assert len(looked) < 1_000
@@ -84,9 +84,9 @@ def test_what_does_not_come_again_is_not_remembered() -> None:
     before = [cache.cache_info().currsize for cache in caches]
     terms(sentences)
     tokens.words(sentences)
-    marked(sentences, {"一一"})
+    highlight(sentences, {"一一"})
     assert [cache.cache_info().currsize for cache in caches] == before
-    marked("unforgettableword", {"x"})
+    highlight("unforgettableword", {"x"})
     assert tokens._remembered_terms.cache_info().currsize == before[2] + 1
 
 
@@ -103,7 +103,7 @@ def test_what_does_not_come_again_is_not_remembered() -> None:
 )
 def test_what_is_found_is_marked(text: str, query: str, shown: str) -> None:
     """In any form that it is known by: without accents, with the capital sharp s as two, with its parts as one word."""
-    assert marked(text, set(terms(query).sequence)) == shown
+    assert highlight(text, set(terms(query).sequence)) == shown
 
 
 FILLER = "charge, card and some other words that stand around here. " * 20
@@ -123,7 +123,7 @@ def test_a_phrase_is_shown_where_it_stands(phrase: tuple[str, ...], written: str
     """Not where its words are near each other first, in another order or apart."""
     apart = "the card charge, user get brulee creme 车票火车 the "
     text = f"{apart}{FILLER}{apart}{FILLER}here it is: {written}, at last. {FILLER}"
-    shown = marked(text, {*phrase, "card"}, [phrase])
+    shown = highlight(text, {*phrase, "card"}, [phrase])
     assert shown is not None
     assert f"here it is: {written}, at last" in shown.replace("<mark>", "").replace("</mark>", "")
 
@@ -132,13 +132,13 @@ def test_of_two_phrases_the_one_is_shown_that_has_more_around_it() -> None:
     """An excerpt begins at a phrase, and has as many of the other words as can be."""
     phrase = ("red", "car")
     text = f"a red car. {FILLER} a red car and a blue boat. {FILLER}"
-    shown = marked(text, {"red", "car", "blue", "boat"}, [phrase])
+    shown = highlight(text, {"red", "car", "blue", "boat"}, [phrase])
     assert shown is not None
     assert "<mark>blue</mark> <mark>boat</mark>" in shown
 
 
 def test_words_that_are_everywhere_hide_no_phrase() -> None:
     """A phrase is found far behind many places of one of its words."""
-    shown = marked("the cat and " * 1500 + "the needle", {"the", "needl"}, [("the", "needl")])
+    shown = highlight("the cat and " * 1500 + "the needle", {"the", "needl"}, [("the", "needl")])
     assert shown is not None
     assert shown.endswith("<mark>the</mark> <mark>needle</mark>")

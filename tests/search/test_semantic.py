@@ -95,8 +95,8 @@ def test_what_has_nothing_to_do_with_a_query_is_not_counted() -> None:
 
 def test_numbers_and_single_letters_of_a_query_mean_nothing() -> None:
     """They are particulars: what is left are the words, each once."""
-    assert semantic._asked("how warm is it outside at 12 b, warm or x 7?") == ["warm", "outside"]
-    assert semantic._asked("go") == ["go"]
+    assert semantic._query_words("how warm is it outside at 12 b, warm or x 7?") == ["warm", "outside"]
+    assert semantic._query_words("go") == ["go"]
 
 
 def test_a_tool_with_everything_that_can_be_said_of_it_has_a_meaning() -> None:

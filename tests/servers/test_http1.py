@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, contextmanager
 import pytest
 
 from pegboard.servers.wires import http1
-from pegboard.servers.wires.http1 import Broken, Exchange, Pool
+from pegboard.servers.wires.http1 import ConnectionFailed, ConnectionPool, Exchange
 from pegboard.servers.wires.response import Response
 from servers.listening import Asked, in_turn, listening, ok, until
 
@@ -31,16 +31,16 @@ def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]
 
 
 @asynccontextmanager
-async def pooled(port: int, *, connect_timeout: float | None = 20) -> AsyncGenerator[Pool]:
+async def pooled(port: int, *, connect_timeout: float | None = 20) -> AsyncGenerator[ConnectionPool]:
     """A pool that must leave nothing behind, whatever was done with it."""
     before = asyncio.all_tasks()
-    pool = Pool("127.0.0.1", port, tls=None, connect_timeout=connect_timeout)
+    pool = ConnectionPool("127.0.0.1", port, tls=None, connect_timeout=connect_timeout)
     try:
         yield pool
     finally:
         async with asyncio.timeout(20):
             await pool.close()
-    assert not pool._lines
+    assert not pool._connections
     assert not pool._connecting
     assert not pool._waiting
     assert not pool._idle
@@ -49,7 +49,7 @@ async def pooled(port: int, *, connect_timeout: float | None = 20) -> AsyncGener
     assert not left
 
 
-def sent(pool: Pool, data: bytes = ASK) -> Response:
+def sent(pool: ConnectionPool, data: bytes = ASK) -> Response:
     response = Response()
     response.exchange = pool.send(data, response)
     return response
@@ -57,11 +57,11 @@ def sent(pool: Pool, data: bytes = ASK) -> Response:
 
 async def whole(response: Response) -> bytes:
     async with asyncio.timeout(20):
-        await response.begun()
+        await response.wait_for_head()
         return b"".join([part async for part in response.aiter_bytes()])
 
 
-async def asked(pool: Pool, data: bytes = ASK) -> bytes:
+async def asked(pool: ConnectionPool, data: bytes = ASK) -> bytes:
     return await whole(sent(pool, data))
 
 
@@ -164,7 +164,7 @@ async def test_an_answer_that_breaks_off_is_no_answer(answer: bytes) -> None:
             writer.close()
 
     async with listening(script) as listener, pooled(listener.port) as pool:
-        with pytest.raises(Broken) as caught:
+        with pytest.raises(ConnectionFailed) as caught:
             await asked(pool)
         assert not caught.value.refused
         assert await asked(pool) == b"hello"
@@ -192,7 +192,7 @@ UNUSABLE = {
 async def test_what_is_no_answer_costs_its_own_request_and_connection_alone(answer: bytes) -> None:
     """Garbage, contradictions about the length, and heads without an end are refused, and never held for long."""
     async with listening(in_turn(answer, ok(b"hello"))) as listener, pooled(listener.port) as pool:
-        with pytest.raises(Broken):
+        with pytest.raises(ConnectionFailed):
             await asked(pool)
         assert await asked(pool) == b"hello"
         assert listener.connections == 2
@@ -304,8 +304,8 @@ async def test_a_bomb_is_unpacked_no_faster_than_it_is_read() -> None:
     answer = ok(gzip.compress(b"0" * size), "content-encoding: gzip")
     async with listening(answer) as listener, pooled(listener.port) as pool:
         response = sent(pool)
-        await response.begun()
-        line = begun(response).line
+        await response.wait_for_head()
+        line = begun(response).connection
         assert line is not None
         await until(lambda: line._backlog._paused)
         assert sum(len(part) for part in response._parts) < size / 10
@@ -352,7 +352,13 @@ async def test_all_who_wait_hear_that_nothing_can_be_reached(monkeypatch: pytest
         async with pooled(server.sockets[0].getsockname()[1]) as pool:
             outcomes = await asyncio.gather(*(asked(pool) for _ in range(5)), return_exceptions=True)
             assert asked_once.is_set()
-            assert [isinstance(each, Broken) and each.refused for each in outcomes] == [False, True, True, True, True]
+            assert [isinstance(each, ConnectionFailed) and each.refused for each in outcomes] == [
+                False,
+                True,
+                True,
+                True,
+                True,
+            ]
 
 
 async def test_no_connection_is_a_refusal() -> None:
@@ -360,15 +366,15 @@ async def test_no_connection_is_a_refusal() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     async with pooled(port) as pool:
-        with pytest.raises(Broken) as caught:
+        with pytest.raises(ConnectionFailed) as caught:
             await asked(pool)
         assert caught.value.refused
 
 
 async def test_whatever_fails_in_connecting_is_told() -> None:
     """A host that cannot even be looked up leaves nobody waiting."""
-    pool = Pool("a" * 70, 80, tls=None, connect_timeout=20)
-    with pytest.raises(Broken) as caught:
+    pool = ConnectionPool("a" * 70, 80, tls=None, connect_timeout=20)
+    with pytest.raises(ConnectionFailed) as caught:
         await asked(pool)
     assert caught.value.refused
     await pool.close()
@@ -377,8 +383,8 @@ async def test_whatever_fails_in_connecting_is_told() -> None:
 async def test_a_connection_that_takes_too_long_is_a_refusal() -> None:
     """The time limit covers TLS, which a server may never begin."""
     async with listening(hanging) as listener:
-        pool = Pool("127.0.0.1", listener.port, tls=ssl.create_default_context, connect_timeout=0.05)
-        with pytest.raises(Broken, match="no connection in time") as caught:
+        pool = ConnectionPool("127.0.0.1", listener.port, tls=ssl.create_default_context, connect_timeout=0.05)
+        with pytest.raises(ConnectionFailed, match="no connection in time") as caught:
             await asked(pool)
         assert caught.value.refused
         await pool.close()
@@ -388,7 +394,7 @@ async def test_closing_ends_what_connects_what_waits_and_what_is_under_way(monke
     """Everyone is told at once, and afterwards nothing can be sent."""
     with only(2, monkeypatch):
         async with listening(hanging) as listener:
-            stuck = Pool("127.0.0.1", listener.port, tls=ssl.create_default_context, connect_timeout=20)
+            stuck = ConnectionPool("127.0.0.1", listener.port, tls=ssl.create_default_context, connect_timeout=20)
             async with pooled(listener.port) as pool:
                 tasks = [asyncio.create_task(asked(each)) for each in (pool, pool, pool, stuck)]
                 await until(lambda: len(listener.asked) == 2 and listener.connections == 3)
@@ -396,7 +402,7 @@ async def test_closing_ends_what_connects_what_waits_and_what_is_under_way(monke
                 await stuck.close()
                 outcomes = await asyncio.gather(*tasks, return_exceptions=True)
                 assert [str(each) for each in outcomes] == ["the connection was closed by Pegboard"] * 4
-                with pytest.raises(Broken):
+                with pytest.raises(ConnectionFailed):
                     sent(pool)
 
 
@@ -404,11 +410,11 @@ async def test_closing_in_the_middle_of_a_body_ends_it() -> None:
     """Whoever reads a stream hears that it is over."""
     async with listening(CHUNKED + b"5\r\nhello\r\n") as listener, pooled(listener.port) as pool:
         response = sent(pool)
-        await response.begun()
+        await response.wait_for_head()
         parts = response.aiter_bytes()
         assert await anext(parts) == b"hello"
         await pool.close()
-        with pytest.raises(Broken):
+        with pytest.raises(ConnectionFailed):
             await anext(parts)
 
 
@@ -427,7 +433,7 @@ async def test_a_slow_reader_makes_the_server_wait() -> None:
 
     async with listening(script) as listener, pooled(listener.port) as pool:
         response = sent(pool)
-        await response.begun()
+        await response.wait_for_head()
         for _ in range(2000):
             await asyncio.sleep(0)
         assert written < total / 2
@@ -466,15 +472,15 @@ async def test_a_finished_answer_has_no_say_over_its_connection() -> None:
         first = sent(pool)
         await whole(first)
         second = sent(pool)
-        await second.begun()
-        line = begun(second).line
+        await second.wait_for_head()
+        line = begun(second).connection
         assert line is not None
-        assert begun(first).line is line
+        assert begun(first).connection is line
         begun(second).pause()
         begun(first).resume()
         begun(first).abandon()
         assert line._backlog._paused
-        assert line.usable
+        assert line.is_usable
         assert listener.connections == 1
 
 
@@ -487,9 +493,9 @@ async def test_a_server_that_hangs_up_at_once_leaves_nobody_waiting() -> None:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with pooled(server.sockets[0].getsockname()[1]) as pool:
         for _ in range(5):
-            with pytest.raises(Broken):
+            with pytest.raises(ConnectionFailed):
                 await asked(pool)
-        await until(lambda: not pool._lines)
+        await until(lambda: not pool._connections)
     server.close()
 
 
@@ -498,5 +504,5 @@ async def test_idle_connections_are_given_up_after_a_while(monkeypatch: pytest.M
     monkeypatch.setattr(http1, "_IDLE_LIMIT", 0.01)
     async with listening(ok(b"hello")) as listener, pooled(listener.port) as pool:
         assert await asked(pool) == b"hello"
-        await until(lambda: listener.ended == 1 and not pool._lines)
+        await until(lambda: listener.ended == 1 and not pool._connections)
         assert pool._sweep is None

@@ -10,8 +10,8 @@ import pytest
 
 from pegboard.config import ServerSpec
 from pegboard.result import ToolFailure
-from pegboard.servers.link import Link
-from pegboard.servers.wires.sse import SseWire
+from pegboard.servers.link import JsonRpcPeer
+from pegboard.servers.wires.sse import SseTransport
 from servers.listening import Asked, Listener, listening, ok, until
 
 pytestmark = pytest.mark.anyio
@@ -41,10 +41,10 @@ class Old:
 
 
 @asynccontextmanager
-async def linked(listener: Listener, userinfo: str = "") -> AsyncGenerator[Link]:
+async def linked(listener: Listener, userinfo: str = "") -> AsyncGenerator[JsonRpcPeer]:
     url = f"http://{userinfo}127.0.0.1:{listener.port}/sse"
-    wire = SseWire(ServerSpec(name="toy", given_name="toy", transport="sse", url=url))
-    link = Link(wire, label="toy")
+    wire = SseTransport(ServerSpec(name="toy", given_name="toy", transport="sse", url=url))
+    link = JsonRpcPeer(wire, label="toy")
     try:
         async with asyncio.timeout(20):
             await wire.start(link)

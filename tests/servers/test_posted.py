@@ -12,10 +12,10 @@ import pytest
 
 from pegboard.config import ServerSpec
 from pegboard.result import ToolErrorCode, ToolFailure
-from pegboard.servers.link import Link, Params, RpcError
+from pegboard.servers.link import JsonRpcPeer, Params, RpcError
 from pegboard.servers.wires import http, posted
 from pegboard.servers.wires.client import NeedsAuth, SessionExpired, Unreachable, WrongStatus, is_unacted
-from pegboard.servers.wires.http import HttpWire
+from pegboard.servers.wires.http import StreamableHttpTransport
 from servers.listening import Asked, Listener, Script, in_turn, listening, ok, until
 
 pytestmark = pytest.mark.anyio
@@ -43,14 +43,14 @@ class Stage:
     """A link to a server that a script plays."""
 
     listener: Listener
-    link: Link
-    wire: HttpWire
+    link: JsonRpcPeer
+    wire: StreamableHttpTransport
     heard: list[str]
 
     async def put(self, timeout: float = 20) -> Any:
         """A plain call; its result, or what went wrong."""
         number, pending = self.link.open(timeout, verbatim=True)
-        self.wire.put(number, b'{"jsonrpc":"2.0","id":%d,"method":"tools/call"}' % number, None)
+        self.wire.send_raw(number, b'{"jsonrpc":"2.0","id":%d,"method":"tools/call"}' % number, None)
         return await self.link.outcome(number, pending, "tools/call", timeout)
 
     async def fully(self) -> Any:
@@ -63,19 +63,19 @@ async def staged(script: Script | bytes, **settings: Any) -> AsyncGenerator[Stag
     """A stage on which nothing is left behind."""
     async with listening(script) as listener:
         spec = ServerSpec(name="toy", given_name="toy", transport="http", url=listener.url, **settings)
-        wire, heard = HttpWire(spec), list[str]()
+        wire, heard = StreamableHttpTransport(spec), list[str]()
 
         def hear(method: str, params: Params, origin: int | None) -> None:
             heard.append(f"{params['data']} of {origin}")
 
-        link = Link(wire, label="toy", on_notification=hear)
+        link = JsonRpcPeer(wire, label="toy", on_notification=hear)
         await wire.start(link)
         yield Stage(listener, link, wire, heard)
         async with asyncio.timeout(20):
             await link.close()
         assert not link._pending
         assert not link._verbatim
-        assert not wire._posted
+        assert not wire._responses
         assert not wire._resuming
         assert not wire._tasks
 
@@ -196,7 +196,7 @@ async def test_the_answer_to_another_call_is_not_ours() -> None:
             await stage.put()
         assert await first == RESULT
         # As whoever waits for it no longer would have it.
-        stage.wire.cancelled(1, "over")
+        stage.wire.cancel(1, "over")
 
 
 @pytest.mark.parametrize("kind", [JSON, EVENTS])
@@ -277,7 +277,7 @@ async def test_a_stream_that_goes_on_after_its_answer_is_left(monkeypatch: pytes
     async with staged(STREAM + chunk(event(ANSWER) + b": and on")) as stage:
         assert await stage.put() == RESULT
         await until(lambda: stage.listener.ended == 1)
-        assert not stage.wire._posted
+        assert not stage.wire._responses
 
 
 async def test_a_stream_that_breaks_before_its_answer_is_a_broken_connection() -> None:
@@ -361,7 +361,7 @@ async def test_a_call_that_takes_too_long_is_told_so() -> None:
     async with staged(script) as stage:
         with pytest.raises(ToolFailure, match="timed out"):
             await stage.put(timeout=0.01)
-        assert not stage.wire._posted
+        assert not stage.wire._responses
 
 
 async def test_a_connection_that_breaks_or_is_none_is_told() -> None:
@@ -419,11 +419,11 @@ async def test_a_redirect_within_the_origin_is_followed_on_the_full_way(status: 
         await moving(status, location.format(port=stage.listener.port))(asked, writer)
 
     async with staged(script) as stage:
-        assert stage.wire.ready
+        assert stage.wire.is_ready
         with pytest.raises(ToolFailure) as caught:
             await stage.put()
         assert is_unacted(caught.value)
-        assert not stage.wire.ready
+        assert not stage.wire.is_ready
         assert await stage.fully() == {}
         assert stage.listener.asked[-1].body == stage.listener.asked[-2].body
 
@@ -471,7 +471,7 @@ async def test_a_head_says_what_every_call_needs() -> None:
         stage.wire.modern = True
         for name in ("add", "größer\r\nevil: 1"):
             number, pending = stage.link.open(20, verbatim=True)
-            stage.wire.put(number, b"{}", name)
+            stage.wire.send_raw(number, b"{}", name)
             await stage.link.outcome(number, pending, "tools/call", 20)
         first, second = (each.headers for each in stage.listener.asked)
         assert first["host"] == f"127.0.0.1:{stage.listener.port}"

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from pegboard.config import ServerSpec
-from pegboard.servers.link import Link, RpcError
+from pegboard.servers.link import JsonRpcPeer, RpcError
 from pegboard.servers.wires import client
 from pegboard.servers.wires.client import DirectClient, Unreachable, is_unacted, make_client
-from pegboard.servers.wires.http import HttpWire
+from pegboard.servers.wires.http import StreamableHttpTransport
 from pegboard.servers.wires.proxied import ProxiedClient
 from servers.certificates import Authority
 from servers.listening import Asked, in_turn, listening, ok
@@ -103,12 +103,12 @@ async def proxying() -> AsyncGenerator[Proxy]:
 
 
 @contextlib.asynccontextmanager
-async def linked(url: str) -> AsyncGenerator[Link]:
-    wire = HttpWire(spec(url))
-    link = Link(wire, label="toy")
+async def linked(url: str) -> AsyncGenerator[JsonRpcPeer]:
+    wire = StreamableHttpTransport(spec(url))
+    link = JsonRpcPeer(wire, label="toy")
     await wire.start(link)
     # Without a connection of our own nothing is plain.
-    assert not wire.ready
+    assert not wire.is_ready
     try:
         yield link
     finally:

@@ -12,7 +12,7 @@ import pytest
 from pegboard.config import ServerSpec
 from pegboard.servers.wires import client
 from pegboard.servers.wires.client import DirectClient, make_client, read_body
-from pegboard.servers.wires.http1 import Broken
+from pegboard.servers.wires.http1 import ConnectionFailed
 from servers.certificates import Authority
 from servers.listening import Asked, listening, ok, until
 
@@ -46,7 +46,7 @@ async def get(port: int, host: str = "127.0.0.1", times: int = 1) -> list[bytes]
                 bodies.append(await read_body(response, "toy"))
     finally:
         await made.close()
-        assert not made._pool._lines
+        assert not made._pool._connections
     return bodies
 
 
@@ -86,7 +86,7 @@ async def test_a_server_that_is_somebody_else_is_refused(authority: Authority, f
         "expired": lambda: authority.server("127.0.0.1", end=dt.datetime(2021, 1, 1, tzinfo=dt.UTC)),
     }[fault]()
     async with listening(ok(b"hello"), tls=shown) as listener:
-        with pytest.raises(Broken) as caught:
+        with pytest.raises(ConnectionFailed) as caught:
             await get(listener.port, host)
         assert caught.value.refused
         assert not listener.asked

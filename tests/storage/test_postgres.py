@@ -15,7 +15,7 @@ import pytest
 
 from pegboard.config import Settings
 from pegboard.log import configure
-from pegboard.storage import Connection, Storage, StorageError, open_storage
+from pegboard.storage import DatabaseConnection, Storage, StorageError, open_storage
 from pegboard.storage import postgres as module
 from postgres import PASSWORD, QUOTED, PostgresServer
 from storage.samples import RECORD, kept
@@ -92,7 +92,7 @@ async def ended_by_the_server(storage: Storage, when: str) -> list[int]:
     """Work whose connection the server ends in its first try; which tries there were."""
     tries: list[int] = []
 
-    def work(connection: Connection) -> None:
+    def work(connection: DatabaseConnection) -> None:
         connection.execute("INSERT INTO board_tools (board, tool) VALUES (?, ?)", "red", str(len(tries)))
         ((pid,),) = connection.rows("SELECT pg_backend_pid()")
         tries.append(pid)
@@ -124,7 +124,7 @@ async def test_work_that_others_overtake_is_done_again(storage: Storage) -> None
     """A conflict is no error: the work sees what the other wrote and comes to another result."""
     tries: list[int] = []
 
-    def copy(connection: Connection) -> None:
+    def copy(connection: DatabaseConnection) -> None:
         ((before,),) = connection.rows("SELECT count(*) FROM board_tools")
         tries.append(before)
         if len(tries) == 1:
@@ -142,7 +142,7 @@ async def test_work_that_others_overtake_is_done_again(storage: Storage) -> None
 async def test_conflicts_without_end_are_an_error(storage: Storage) -> None:
     """Work that is overtaken again and again is given up after a while, and can be tried again."""
 
-    def overtaken(_: Connection) -> None:
+    def overtaken(_: DatabaseConnection) -> None:
         raise psycopg.errors.SerializationFailure("could not serialize")
 
     with pytest.raises(StorageError, match="too many others are writing; try again"):
@@ -156,7 +156,7 @@ class Pausing:
     def __init__(self) -> None:
         self.begun, self.go_on = threading.Event(), threading.Event()
 
-    def __call__(self, connection: Connection) -> None:
+    def __call__(self, connection: DatabaseConnection) -> None:
         connection.rows("SELECT 1")
         self.begun.set()
         self.go_on.wait(60)

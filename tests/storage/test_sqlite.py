@@ -16,9 +16,9 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from pegboard.storage import Connection, SqliteDatabase, Storage, StorageError, migrations
+from pegboard.storage import DatabaseConnection, SqliteDatabase, Storage, StorageError, migrations
 from pegboard.storage import sqlite as module
-from pegboard.storage.migrations import STEPS, Step
+from pegboard.storage.migrations import STEPS, Migration
 from storage.samples import RECORD, kept
 
 pytestmark = pytest.mark.anyio
@@ -68,7 +68,7 @@ async def test_an_older_file_gets_only_the_missing_steps(path: Path, monkeypatch
         END;
         INSERT INTO later (name) VALUES ('a;b');
     """
-    monkeypatch.setattr(migrations, "STEPS", (*STEPS, Step(sqlite=step)))
+    monkeypatch.setattr(migrations, "STEPS", (*STEPS, Migration(sqlite=step)))
     for _ in range(2):
         assert await kept(f"sqlite:{path}") == [RECORD]
     assert schema_version(path) == len(STEPS) + 1
@@ -206,7 +206,7 @@ async def test_a_step_is_applied_once_by_two_at_once(
     """Two processes that find the same old file apply a step once, even one that would work twice."""
     await kept(f"sqlite:{path}")
     step = "CREATE TABLE IF NOT EXISTS counted (n INTEGER); INSERT INTO counted VALUES (1);"
-    monkeypatch.setattr(migrations, "STEPS", (*STEPS, Step(sqlite=step)))
+    monkeypatch.setattr(migrations, "STEPS", (*STEPS, Migration(sqlite=step)))
     holder = sqlite3.Connection(path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     watched.locking = threading.Semaphore(0)
@@ -240,7 +240,7 @@ async def test_the_file_is_set_up_for_many_processes(path: Path) -> None:
     storage = Storage(SqliteDatabase(path))
     await storage.open()
 
-    def look(connection: Connection) -> list[Any]:
+    def look(connection: DatabaseConnection) -> list[Any]:
         return [connection.row(f"PRAGMA {name}") for name in ("journal_mode", "foreign_keys", "synchronous")]
 
     assert await storage.database.write(look) == [("wal",), (1,), (1,)]

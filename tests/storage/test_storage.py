@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from pegboard.storage import CatalogRecord, Connection, Storage, StorageError, migrations, open_storage
-from pegboard.storage.migrations import STEPS, Step
+from pegboard.storage import CatalogRecord, DatabaseConnection, Storage, StorageError, migrations, open_storage
+from pegboard.storage.migrations import STEPS, Migration
 from storage.samples import RECORD, at_once, kept
 
 pytestmark = pytest.mark.anyio
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 async def schema_version(storage: Storage) -> int:
     """What the database itself says."""
 
-    def ask(connection: Connection) -> int:
+    def ask(connection: DatabaseConnection) -> int:
         pragma, table = "PRAGMA user_version", "SELECT version FROM pegboard_schema"
         row = connection.row(pragma if connection.dialect == "sqlite" else table)
         assert row is not None
@@ -34,7 +34,7 @@ async def schema_version(storage: Storage) -> int:
 async def set_version(storage: Storage, version: int) -> None:
     """As if another Pegboard had written it."""
 
-    def change(connection: Connection) -> None:
+    def change(connection: DatabaseConnection) -> None:
         pragma, table = f"PRAGMA user_version = {version}", f"UPDATE pegboard_schema SET version = {version}"
         connection.execute(pragma if connection.dialect == "sqlite" else table)
 
@@ -44,7 +44,7 @@ async def set_version(storage: Storage, version: int) -> None:
 async def tables(storage: Storage) -> set[str]:
     """Every table there is."""
 
-    def ask(connection: Connection) -> set[str]:
+    def ask(connection: DatabaseConnection) -> set[str]:
         master = "SELECT name FROM sqlite_master WHERE type = 'table'"
         catalog = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
         return {name for (name,) in connection.rows(master if connection.dialect == "sqlite" else catalog)}
@@ -80,7 +80,7 @@ async def test_an_older_schema_gets_only_the_missing_steps(place: str, monkeypat
     await storage.open()
     await storage.catalog.save(RECORD)
     await storage.close()
-    step = Step(
+    step = Migration(
         both="CREATE TABLE later (number {serial}, name {text}, loads {integer} DEFAULT 0){strict};",
         sqlite="INSERT INTO later (name) VALUES ('sqlite; 100 % ?');",
         postgres="INSERT INTO later (name) VALUES ('postgres; 100 % ?');",
@@ -121,7 +121,7 @@ async def test_a_step_that_fails_leaves_everything_as_it_was(place: str, monkeyp
     storage = open_storage(place)
     await storage.open()
     await storage.close()
-    broken = Step("CREATE TABLE half (a TEXT); INSERT INTO nowhere VALUES (1);")
+    broken = Migration("CREATE TABLE half (a TEXT); INSERT INTO nowhere VALUES (1);")
     monkeypatch.setattr(migrations, "STEPS", (*STEPS, broken))
     with pytest.raises(StorageError, match="nowhere") as raised:
         await storage.open()
@@ -341,7 +341,7 @@ async def test_two_who_change_a_board_at_once_lose_nothing(place: str, storage: 
 # Work
 
 
-def count(connection: Connection) -> float:
+def count(connection: DatabaseConnection) -> float:
     """A number that is read, and then written one higher."""
     row = connection.row("SELECT ttl FROM catalog WHERE server = ?", "git")
     assert row is not None
@@ -395,7 +395,7 @@ async def test_work_that_raises_changes_nothing(storage: Storage) -> None:
     """Its exception comes out as it is, all it did is undone, and the next one works."""
     refusal = RefusalError("no")
 
-    def refuse(connection: Connection) -> None:
+    def refuse(connection: DatabaseConnection) -> None:
         connection.execute("INSERT INTO board_tools (board, tool) VALUES (?, ?)", "red", "a")
         assert connection.row("SELECT count(*) FROM board_tools") == (1,)
         raise refusal
@@ -411,7 +411,7 @@ async def test_work_that_raises_changes_nothing(storage: Storage) -> None:
 async def test_a_statement_that_fails_is_a_storage_error_and_changes_nothing(storage: Storage) -> None:
     """The message names the place and the reason, and what the work did before is undone."""
 
-    def fail(connection: Connection) -> None:
+    def fail(connection: DatabaseConnection) -> None:
         connection.execute("INSERT INTO board_tools (board, tool) VALUES (?, ?)", "red", "a")
         connection.execute("INSERT INTO nowhere VALUES (1)")
 
@@ -432,7 +432,7 @@ async def test_readers_do_not_wait_for_a_long_write(storage: Storage) -> None:
     await storage.boards.add("red", ["a"])
     wrote, go_on = threading.Event(), threading.Event()
 
-    def long(connection: Connection) -> None:
+    def long(connection: DatabaseConnection) -> None:
         connection.execute("INSERT INTO board_tools (board, tool) VALUES (?, ?)", "red", "b")
         wrote.set()
         assert go_on.wait(20)
@@ -451,7 +451,7 @@ async def test_a_reader_sees_one_moment(storage: Storage) -> None:
     await storage.boards.add("red", ["a"])
     looked, go_on = threading.Event(), threading.Event()
 
-    def twice(connection: Connection) -> list[list[Any]]:
+    def twice(connection: DatabaseConnection) -> list[list[Any]]:
         query = "SELECT tool FROM board_tools"
         before = connection.rows(query)
         looked.set()
@@ -470,7 +470,7 @@ async def test_closing_waits_for_what_is_under_way(place: str, storage: Storage)
     """A change that was asked for before closing is kept."""
     begun, go_on = threading.Event(), threading.Event()
 
-    def slow(connection: Connection) -> None:
+    def slow(connection: DatabaseConnection) -> None:
         begun.set()
         assert go_on.wait(20)
         connection.execute("INSERT INTO board_tools (board, tool) VALUES (?, ?)", "red", "a")
@@ -489,7 +489,7 @@ async def test_closing_waits_for_what_is_under_way(place: str, storage: Storage)
 async def test_statements_tell_what_they_did(storage: Storage) -> None:
     """Counts, rows and first rows are the same on both databases, and so are the types of numbers."""
 
-    def work(connection: Connection) -> None:
+    def work(connection: DatabaseConnection) -> None:
         insert = "INSERT INTO board_tools (board, tool) VALUES (?, ?)"
         connection.execute_many(insert, [("red", f"{number} % ? '") for number in range(3)])
         assert connection.execute(insert + " ON CONFLICT DO NOTHING", "red", "0 % ? '") == 0

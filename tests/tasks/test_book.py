@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pegboard.toolsets.tasks.book import Book
+from pegboard.toolsets.tasks.book import FolderState
 from pegboard.toolsets.tasks.folder import Folder
-from pegboard.toolsets.tasks.table import Delta, Known
+from pegboard.toolsets.tasks.table import Delta, TaskRow
 from pegboard.toolsets.tasks.task import Priority
 from pegboard.toolsets.tasks.taskfile import digest
 from tasks.project import write_tasks
 
 
-def known(priority: Priority | None = None) -> Known:
+def known(priority: Priority | None = None) -> TaskRow:
     """What is kept of the task."""
-    return Known(1, "a", 1, digest("one"), "one", 0, "", priority=priority)
+    return TaskRow(1, "a", 1, digest("one"), "one", 0, "", priority=priority)
 
 
 def test_an_older_answer_that_comes_later_changes_nothing(root: Path) -> None:
     """Two who read at once may be overtaken by each other."""
     write_tasks(root, a="- [ ] one\n")
-    book = Book(Folder(root / "openspec"))
+    book = FolderState(Folder(root / "openspec"))
     newer = Delta(2, None, whole=True, rows=[known(priority="high")], needs=())
     older = Delta(1, None, whole=True, rows=[known(priority="low")], needs=())
     for delta in (newer, older):
@@ -32,8 +32,8 @@ def test_an_older_answer_that_comes_later_changes_nothing(root: Path) -> None:
 def test_what_is_new_goes_in_the_place_of_what_was(root: Path) -> None:
     """A row that is read again is the same task, and the others stay."""
     write_tasks(root, a="- [ ] one\n- [ ] two\n")
-    book = Book(Folder(root / "openspec"))
-    other = Known(2, "a", 2, digest("two"), "two", 0, "", priority="low")
+    book = FolderState(Folder(root / "openspec"))
+    other = TaskRow(2, "a", 2, digest("two"), "two", 0, "", priority="low")
     book.take(Delta(1, None, whole=True, rows=[known(), other], needs=()))
     state = book.take(Delta(2, 5.0, whole=False, rows=[known(priority="high")], needs=()))
     assert [task.priority for task in state.all()] == ["high", "low"]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pegboard.toolsets.tasks.budget import shortened
+from pegboard.toolsets.tasks.budget import truncate
 
 
 def test_a_text_is_cut_where_the_room_ends() -> None:
     """What is written just fits, quotation marks included; what fits as a whole stays whole."""
-    assert shortened("a" * 8, 8) == "a" * 8
-    assert shortened("a" * 12, 8) == "a" * 6 + "…"
-    assert shortened("a", 100) == "a"
+    assert truncate("a" * 8, 8) == "a" * 8
+    assert truncate("a" * 12, 8) == "a" * 6 + "…"
+    assert truncate("a", 100) == "a"

@@ -9,8 +9,8 @@ from difflib import Match, SequenceMatcher
 import pytest
 
 from pegboard.toolsets.tasks import matching
-from pegboard.toolsets.tasks.matching import matched
-from pegboard.toolsets.tasks.table import Known
+from pegboard.toolsets.tasks.matching import match_tasks
+from pegboard.toolsets.tasks.table import TaskRow
 from pegboard.toolsets.tasks.taskfile import Item, parse
 
 
@@ -50,14 +50,14 @@ def items_of(texts: Sequence[str]) -> list[Item]:
     return parse("".join(f"- [ ] {text}\n" for text in texts).encode(), "a").items
 
 
-def known_of(texts: Sequence[str]) -> list[Known]:
+def known_of(texts: Sequence[str]) -> list[TaskRow]:
     """Tasks as they were known, each with its place as its row."""
-    return [Known(item.number, "a", item.number, item.digest, item.content, 0, "") for item in items_of(texts)]
+    return [TaskRow(item.number, "a", item.number, item.digest, item.content, 0, "") for item in items_of(texts)]
 
 
-def rows(known: Sequence[Known], texts: Sequence[str]) -> list[int | None]:
+def rows(known: Sequence[TaskRow], texts: Sequence[str]) -> list[int | None]:
     """The row of each task."""
-    return [each.id if each is not None else None for each in matched(known, items_of(texts))]
+    return [each.id if each is not None else None for each in match_tasks(known, items_of(texts))]
 
 
 def test_lines_between_all_others_move_nothing_else(counting: type[Counting]) -> None:
@@ -88,7 +88,7 @@ def test_fifty_long_texts_that_were_all_rewritten_are_compared_with_few_others(c
     words = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
     chance = random.Random(3)
     old, new = ([" ".join(chance.choices(words, k=100)) for _ in range(50)] for _ in range(2))
-    matched(known_of(old), items_of(new))
+    match_tasks(known_of(old), items_of(new))
     assert counting.compared < 10_000_000
 
 
@@ -109,5 +109,5 @@ def test_of_very_many_rewritten_only_the_same_number_is_compared(counting: type[
 
 def test_of_two_that_are_gone_the_same_one_comes_back_however_rows_were_read() -> None:
     """A list and a sync read them in different orders, and have to agree."""
-    known = [Known(row, "a", 1, items_of(["one"])[0].digest, "one", 0, "", gone=1) for row in (1, 2)]
+    known = [TaskRow(row, "a", 1, items_of(["one"])[0].digest, "one", 0, "", gone=1) for row in (1, 2)]
     assert rows(known, ["one"]) == rows(known[::-1], ["one"]) == [1]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pegboard.result import ToolErrorCode, ToolFailure
-from pegboard.toolsets.tasks import Filter, Registry, drawn
+from pegboard.toolsets.tasks import Registry, TaskFilter, draw_graph
 from tasks.project import tasks_md, write_tasks
 
 pytestmark = pytest.mark.anyio
@@ -110,10 +110,10 @@ async def test_a_change_that_cannot_be_read_is_not_said_to_be_missing(registry: 
     write_tasks(root, big=f"- [x] one\n{'x' * 2_000_001}", a="- [ ] two <!-- depends: big/1 -->\n")
     for ask in (
         lambda: registry.next("big"),
-        lambda: registry.list(Filter(change="big")),
+        lambda: registry.list(TaskFilter(change="big")),
         lambda: registry.update("big/1", status="completed"),
         lambda: registry.deps("a/1", "add", ["big/1"]),
-        lambda: drawn(registry, "text", "big"),
+        lambda: draw_graph(registry, "text", "big"),
     ):
         with pytest.raises(ToolFailure, match=r"tasks of 'big': tasks\.md has 2,000,011 bytes") as failed:
             await ask()

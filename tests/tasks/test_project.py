@@ -180,6 +180,6 @@ async def test_a_refusal_says_no_more_than_the_caller_said(tmp_path: Path, monke
 def test_only_clients_of_this_machine_are_told_where_a_folder_is(tmp_path: Path) -> None:
     """Others are told where it is within the workspace."""
     found, below = project(tmp_path), project(tmp_path / "below")
-    assert workspace(tmp_path).shown(found) == str(found)
+    assert workspace(tmp_path).display(found) == str(found)
     there = workspace(tmp_path, elsewhere=True)
-    assert (there.shown(found), there.shown(below)) == ("openspec", "below/openspec")
+    assert (there.display(found), there.display(below)) == ("openspec", "below/openspec")

@@ -129,7 +129,7 @@ async def do(registry: Registry, root: Path, what: str, which: Any, how: Any) ->
 
 def picture(state: State) -> object:
     """All that a state says."""
-    return {str(task.id): state.shown(task) for task in state.all()}, state.blocks, state.needs
+    return {str(task.id): state.display(task) for task in state.all()}, state.blocks, state.needs
 
 
 @slow
@@ -182,7 +182,7 @@ def test_what_is_next_never_has_to_wait(world: World, taken: list[Any]) -> None:
             await do(registry, root, *step)
             offered = await registry.next(count=50)
             listed = await registry.list(limit=500)
-            rows = {str(task.id): listed.state.shown(task) for task in listed.tasks}
+            rows = {str(task.id): listed.state.display(task) for task in listed.tasks}
 
             free = {
                 name

@@ -10,7 +10,7 @@ import pytest
 from memory.clock import Clock
 from pegboard.result import Conflict, ToolErrorCode, ToolFailure
 from pegboard.storage import Storage
-from pegboard.toolsets.tasks import Filter, Project, Registry, TaskId
+from pegboard.toolsets.tasks import Project, Registry, TaskFilter, TaskId
 from tasks.project import statuses, tasks_md, write_tasks
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +21,7 @@ USERS = "- [ ] Table\n- [ ] Page\n"
 
 async def ids(registry: Registry, **wanted: Any) -> list[str]:
     """The tasks that pass a filter."""
-    return [str(task.id) for task in (await registry.list(Filter(**wanted))).tasks]
+    return [str(task.id) for task in (await registry.list(TaskFilter(**wanted))).tasks]
 
 
 async def test_init_says_whether_there_was_one(registry: Registry, root: Path) -> None:
@@ -38,7 +38,7 @@ async def test_tasks_are_there_as_their_files_say(registry: Registry, root: Path
     """Without any beginning: status by the box, medium priority, the line, and what blocks each."""
     write_tasks(root, add_login=LOGIN, add_users=USERS)
     listed = await registry.list()
-    shown = [listed.state.shown(task) for task in listed.tasks]
+    shown = [listed.state.display(task) for task in listed.tasks]
     assert [(row["id"], row["status"], row["blocked_by"], row["source_line"]) for row in shown] == [
         ("add-login/1", "completed", [], 1),
         ("add-login/2", "pending", [], 2),
@@ -51,7 +51,7 @@ async def test_tasks_are_there_as_their_files_say(registry: Registry, root: Path
     }
     assert {row["priority"] for row in shown} == {"medium"}
     assert {row["synced_at"] for row in shown} == {None}
-    assert (listed.total, listed.filtered) == (5, 5)
+    assert (listed.total, listed.match_count) == (5, 5)
 
 
 async def test_a_task_is_known_by_the_number_before_its_text(registry: Registry, root: Path) -> None:
@@ -59,14 +59,14 @@ async def test_a_task_is_known_by_the_number_before_its_text(registry: Registry,
     numbered = "- [ ] Begin\n- [ ] 1.1 Plan\n- [ ] **1.2.** Build\n- [ ] 2. Ship\n"
     write_tasks(root, a=numbered, b="- [ ] 1.1 Other\n")
     done = await registry.update("a/1.1", status="completed")
-    assert (str(done.task.id), done.state.shown(done.task)["printed_number"]) == ("a/2", "1.1")
+    assert (str(done.task.id), done.state.display(done.task)["printed_number"]) == ("a/2", "1.1")
     assert tasks_md(root, "a").read_text() == numbered.replace("[ ] 1.1", "[x] 1.1")
     assert str((await registry.update("a/2", priority="high")).task.id) == "a/2"
     added = await registry.deps("a/1.2", "add", ["1.1", "b/1.1", "2"])
     assert (str(added.task.id), list(map(str, added.added))) == ("a/3", ["a/2", "b/1"])
     removed = await registry.deps("a/1.2", "remove", ["b/1.1"])
     assert list(map(str, removed.removed)) == ["b/1"]
-    shown = [done.state.shown(task).get("printed_number") for task in done.state.changes["a"].tasks]
+    shown = [done.state.display(task).get("printed_number") for task in done.state.changes["a"].tasks]
     assert shown == [None, "1.1", "1.2", "2"]
 
 
@@ -105,7 +105,7 @@ async def test_every_filter_is_honoured(registry: Registry, root: Path) -> None:
     assert await ids(registry, change="add-login", priority="high") == []
     page = await registry.list(limit=2, offset=3)
     assert [str(task.id) for task in page.tasks] == ["add-users/1", "add-users/2"]
-    assert (page.total, page.filtered) == (5, 5)
+    assert (page.total, page.match_count) == (5, 5)
 
 
 async def test_numbers_are_in_order_as_numbers(registry: Registry, root: Path) -> None:
@@ -181,7 +181,7 @@ async def test_out_of_turn_is_possible_and_told(registry: Registry, root: Path) 
     assert done.task.status == "completed"
     assert done.remark is not None
     assert "add-users/1 is pending" in done.remark
-    assert done.state.shown(done.task)["blocked_by"] == []
+    assert done.state.display(done.task)["blocked_by"] == []
     assert TaskId("add-login", 3) not in done.state.blocks
 
 
@@ -249,7 +249,7 @@ async def test_two_who_would_make_a_cycle_together_do_not(storage: Storage, regi
         ("next", {"change": "add"}, "NOT_FOUND", "no change 'add'"),
         ("next", {"count": 0}, "INVALID_INPUT", "count"),
         ("list", {"limit": 501}, "INVALID_INPUT", "limit"),
-        ("list", {"wanted": Filter(change="nope")}, "NOT_FOUND", "no change 'nope'"),
+        ("list", {"wanted": TaskFilter(change="nope")}, "NOT_FOUND", "no change 'nope'"),
     ],
 )
 async def test_what_is_wrong_is_said_and_nothing_changes(

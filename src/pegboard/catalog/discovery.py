@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from pegboard import exactjson
-from pegboard.catalog.library import Library, Offer
+from pegboard.catalog.library import ResourceCatalog, ServerOffer
 from pegboard.catalog.registry import Exposure, ToolRegistry
 from pegboard.config import ServerSpec
 from pegboard.log import logger, trace_scope
 from pegboard.pace import Pace
-from pegboard.result import ToolError, ToolResult, caught
+from pegboard.result import ToolError, ToolResult, as_result
 from pegboard.storage import CatalogRecord, CatalogStore, StorageError
 
 _LONGEST_PAUSE = 300.0
@@ -64,7 +64,7 @@ class ToolSource(Protocol):
     @property
     def spec(self) -> ServerSpec: ...
     @property
-    def connected(self) -> bool: ...
+    def is_connected(self) -> bool: ...
     @property
     def greeting(self) -> Introduction | None: ...
     async def list_tools(self, *, for_call: bool = False) -> Offered: ...
@@ -82,10 +82,10 @@ class Discovery:
         *,
         may_try: Callable[[str], bool] = lambda _: True,
         clock: Callable[[], float] = time.monotonic,
-        library: Library | None = None,
+        library: ResourceCatalog | None = None,
     ) -> None:
         self._registry = registry
-        self._library = library or Library()
+        self._library = library or ResourceCatalog()
         self._store = store
         self._sources = sources
         # Whether a server that failed lately may be tried again in the background.
@@ -120,7 +120,7 @@ class Discovery:
             for name in self._registry.servers():
                 if name not in sources or not sources[name].spec.enabled:
                     await self.put_away(name)
-            due = [name for name in self._enabled() if self._registry.is_discovery_stale(name)]
+            due = [name for name in self._list_enabled() if self._registry.is_discovery_stale(name)]
             return await self.refresh(due)
 
     async def refresh(self, names: list[str], trace: str | None = None) -> ToolResult[dict[str, int]]:
@@ -147,7 +147,7 @@ class Discovery:
         else:
             self._begin([name])
 
-    def announced(self, name: str) -> None:
+    def on_list_changed(self, name: str) -> None:
         """A server said that its lists changed: ask it, at once the first time, then with pauses that grow.
 
         However often it says so, the last time counts: what is asked after it is asked in the end.
@@ -159,12 +159,12 @@ class Discovery:
         if now - last >= max(_QUIET, 2 * pause):
             pause = _FIRST_NOTICE
         elif now - last < pause:
-            self._waiting[name] = asyncio.get_running_loop().call_at(last + pause, self._ask_announced, name, pause)
+            self._waiting[name] = asyncio.get_running_loop().call_at(last + pause, self._ask_after_pause, name, pause)
             return
         self._noticed[name] = now, pause
         self.soon(name)
 
-    def _ask_announced(self, name: str, pause: float) -> None:
+    def _ask_after_pause(self, name: str, pause: float) -> None:
         del self._waiting[name]
         if (source := self._sources().get(name)) is not None and source.spec.enabled:
             self._noticed[name] = asyncio.get_running_loop().time(), min(2 * pause, _LONGEST_NOTICE)
@@ -172,7 +172,7 @@ class Discovery:
 
     def refresh_stale(self) -> None:
         """Whatever is past its TTL is asked again in the background; time alone never starts a process."""
-        for name in self._enabled():
+        for name in self._list_enabled():
             self.refresh_if_stale(name)
 
     def refresh_if_stale(self, name: str) -> None:
@@ -180,23 +180,23 @@ class Discovery:
         source = self._sources().get(name)
         if source is None or self._registry.server(name) is None or not self._registry.is_discovery_stale(name):
             return
-        if (source.connected or source.spec.transport != "stdio") and self._due(name):
+        if (source.is_connected or source.spec.transport != "stdio") and self._due(name):
             self.soon(name)
 
-    async def meet_unseen(self, limit: float) -> None:
+    async def discover_new(self, limit: float) -> None:
         """Give servers never seen before a moment to introduce themselves; the rest goes on in the background."""
-        unseen = [name for name in self._enabled() if self._registry.server(name) is None or name in self._unasked]
+        unseen = [name for name in self._list_enabled() if self._registry.server(name) is None or name in self._unasked]
         self._begin([name for name in unseen if self._due(name)])
         waiting = [self._running[name] for name in unseen if name in self._running]
         if waiting:
             await asyncio.wait(waiting, timeout=limit)
 
-    def introduce(self, name: str) -> None:
+    def discover_if_new(self, name: str) -> None:
         """Ask a server in the background if it was never seen."""
         if self._is_unseen(name) and self._due(name):
             self.soon(name)
 
-    async def meet_others(self, limit: float) -> None:
+    async def discover_resources(self, limit: float) -> None:
         """The same for prompts, resources and templates of servers whose tools are known already."""
         waiting = [task for task, name in self._asking.items() if not self._library.knows(name)]
         if waiting:
@@ -258,7 +258,7 @@ class Discovery:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _enabled(self) -> list[str]:
+    def _list_enabled(self) -> list[str]:
         return [name for name, source in sorted(self._sources().items()) if source.spec.enabled]
 
     def next_try_in(self, name: str) -> float | None:
@@ -279,7 +279,7 @@ class Discovery:
         if task is None:
             task = asyncio.get_running_loop().create_task(self._discover(name, for_call=for_call))
             self._running[name] = task
-            task.add_done_callback(lambda done: self._finished(name, done))
+            task.add_done_callback(lambda done: self._on_done(name, done))
         return task
 
     def _retry(self, name: str) -> None:
@@ -304,7 +304,7 @@ class Discovery:
         _, until = self._failures.get(name, (0, 0.0))
         return name not in self._running and self._clock() >= until and self._may_try(name)
 
-    def _failed(self, name: str) -> None:
+    def _record_failure(self, name: str) -> None:
         self.stale_since.setdefault(name, time.time())
         times, _ = self._failures.get(name, (0, 0.0))
         pause = min(2.0 ** min(times, 10), _LONGEST_PAUSE)
@@ -318,12 +318,12 @@ class Discovery:
         if timer := self._retries.pop(name, None):
             timer.cancel()
 
-    def _finished(self, name: str, task: asyncio.Task[ToolResult[int]]) -> None:
+    def _on_done(self, name: str, task: asyncio.Task[ToolResult[int]]) -> None:
         if self._running.get(name) is task:
             del self._running[name]
         if not task.cancelled() and name in self._again:
             self._again.discard(name)
-            self.announced(name)
+            self.on_list_changed(name)
 
     async def _discover(self, name: str, *, for_call: bool) -> ToolResult[int]:
         with trace_scope():
@@ -334,9 +334,9 @@ class Discovery:
         if source is None:
             return ToolResult[int].failed(_no_such_server(name))
         fingerprint = source.spec.fingerprint
-        result = await caught(self._ask(source, for_call=for_call))
+        result = await as_result(self._ask(source, for_call=for_call))
         if result.error is not None:
-            self._failed(name)
+            self._record_failure(name)
             logger().warning("tools.discovery.server.failed", serverName=name, errorMessage=result.error.message)
             await self._save_error(name, fingerprint, result.error.message)
         else:
@@ -365,13 +365,13 @@ class Discovery:
         spec = source.spec
         if not self._counts(source, asked):
             return 0
-        self._note_cut(spec.name, "tools", offered.cut)
+        self._record_cut(spec.name, "tools", offered.cut)
         count = await self._take_in(source, asked, offered)
         if count is None:
             return 0
         greeting = source.greeting
         if greeting is not None:
-            self._heed(spec.name, greeting)
+            self._record_introduction(spec.name, greeting)
             # Most servers answer all at once; one that is slow with its prompts has its tools all the same.
             await asyncio.wait({others}, timeout=_OTHERS)
             if not self._counts(source, asked):
@@ -414,7 +414,7 @@ class Discovery:
             ("resources/list", "resources", known.resources),
             ("resources/templates/list", "resourceTemplates", known.templates),
         )
-        offer = Offer(*await asyncio.gather(*(self._ask_kind(source, *kind) for kind in kinds)))
+        offer = ServerOffer(*await asyncio.gather(*(self._ask_kind(source, *kind) for kind in kinds)))
         if not self._counts(source, asked) or source.greeting is None:
             return
         if asyncio.current_task() is not self._latest.get(source.spec.name):
@@ -429,24 +429,24 @@ class Discovery:
             await self._save(source.spec, source.greeting)
 
     async def _ask_kind(self, source: ToolSource, method: str, field: str, known: Sequence[Any]) -> Sequence[Any]:
-        result = await caught(source.list_kind(method, field))
+        result = await as_result(source.list_kind(method, field))
         if result.error is not None:
             # Many servers that have resources have no templates, and say so in this way. That one cannot be reached at
             # all is told of its tools.
-            if source.connected:
+            if source.is_connected:
                 reason = result.error.message
                 logger().info("catalog.kind.failed", serverName=source.spec.name, kind=field, reason=reason)
             return known
-        self._note_cut(source.spec.name, field, result.data.cut if result.data is not None else None)
+        self._record_cut(source.spec.name, field, result.data.cut if result.data is not None else None)
         return result.data.items if result.data is not None else ()
 
-    def _note_cut(self, name: str, kind: str, cut: str | None) -> None:
+    def _record_cut(self, name: str, kind: str, cut: str | None) -> None:
         if cut is not None:
             self.cuts.setdefault(name, {})[kind] = cut
         else:
             self.cuts.get(name, {}).pop(kind, None)
 
-    def _heed(self, name: str, said: Introduction | CatalogRecord) -> None:
+    def _record_introduction(self, name: str, said: Introduction | CatalogRecord) -> None:
         self.capabilities[name] = said.capabilities
         if said.instructions:
             # They are words for people and models, which become part of longer ones.
@@ -479,11 +479,11 @@ class Discovery:
         if not await self._register(source, record.tools, record.ttl or spec.ttl, record.discovered_at, pace):
             return
         self._own_ttl[spec.name] = record.ttl
-        self._heed(spec.name, record)
+        self._record_introduction(spec.name, record)
         if record.prompts is None:
             self._unasked.add(spec.name)
         else:
-            offer = Offer(record.prompts, record.resources, record.templates)
+            offer = ServerOffer(record.prompts, record.resources, record.templates)
             await self._library.put(spec.name, offer, prefix=spec.prefix, pace=pace)
 
     async def _save(self, spec: ServerSpec, greeting: Introduction) -> None:

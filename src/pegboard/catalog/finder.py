@@ -24,7 +24,7 @@ _DONE = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class ToolHit:
     """A tool and how well it fits."""
 
     tool: RegisteredTool
@@ -66,31 +66,31 @@ class Finder:
 
     def find(
         self, query: str, limit: int, admits: Callable[[RegisteredTool], bool] | None = None
-    ) -> tuple[list[Hit], int]:
+    ) -> tuple[list[ToolHit], int]:
         """The best of the tools that are admitted, and how many of them fit at all."""
         self.keep_up()
-        return self._hits(*self._index.find(query, limit, self._admitted(admits)))
+        return self._hits(*self._index.find(query, limit, self._name_filter(admits)))
 
     async def find_in_slices(
         self, query: str, limit: int, admits: Callable[[RegisteredTool], bool] | None = None
-    ) -> tuple[list[Hit], int]:
+    ) -> tuple[list[ToolHit], int]:
         """The same, in turns with everybody else on the loop."""
         await self.catch_up()
         while self._work is not None:
             # Another change has come, and somebody is at it: in the middle of that nothing can be found.
             await self.catch_up()
-        steps = self._index.finding(query, limit, self._admitted(admits))
+        steps = self._index.finding(query, limit, self._name_filter(admits))
         return self._hits(*await Pace(waits=False).outcome(steps))
 
-    def _admitted(self, admits: Callable[[RegisteredTool], bool] | None) -> Callable[[str], bool] | None:
+    def _name_filter(self, admits: Callable[[RegisteredTool], bool] | None) -> Callable[[str], bool] | None:
         if admits is None:
             return None
         get = self._registry.get
         return lambda name: (tool := get(name)) is not None and admits(tool)
 
-    def _hits(self, found: list[IndexHit], total: int) -> tuple[list[Hit], int]:
+    def _hits(self, found: list[IndexHit], total: int) -> tuple[list[ToolHit], int]:
         get = self._registry.get
-        return [Hit(tool, hit.score) for hit in found if (tool := get(hit.name)) is not None], total
+        return [ToolHit(tool, hit.score) for hit in found if (tool := get(hit.name)) is not None], total
 
     def like(self, name: str, limit: int) -> list[str]:
         """Names of tools that could have been meant."""
@@ -118,7 +118,7 @@ class Finder:
         await asyncio.to_thread(import_module, "pegboard.search.index")
         await self.catch_up()
 
-    def reconfigured(self) -> None:
+    def invalidate(self) -> None:
         """The configured keywords may be others now, or what the index goes by."""
         if self._semantic() != self._by_meaning:
             self._by_meaning = self._semantic()
@@ -137,7 +137,7 @@ class Finder:
 
     def _steps(self) -> Iterator[None]:
         self._generation = generation = self._registry.generation
-        offered = self._offered()
+        offered = self._tools_by_server()
         for server, tools in offered.items():
             made_of = tools, self._keywords_of(server)
             before = self._entered.get(server)
@@ -155,10 +155,10 @@ class Finder:
 
     def keywords(self, tool: RegisteredTool) -> tuple[str, ...]:
         """Words a tool is to be found by: its own, its server's, the config's."""
-        own = tool.tool.keywords if tool.tool is not None else _said(tool.definition, "keywords", "tags")
+        own = tool.tool.keywords if tool.tool is not None else _meta_texts(tool.definition, "keywords", "tags")
         return tuple(dict.fromkeys([*own, *self._configured(tool)]))
 
-    def _offered(self) -> dict[str, Mapping[str, RegisteredTool]]:
+    def _tools_by_server(self) -> dict[str, Mapping[str, RegisteredTool]]:
         servers = {name: known.tools for name in self._registry.servers() if (known := self._registry.server(name))}
         return {_OWN: self._registry.static(), **servers}
 
@@ -175,16 +175,16 @@ def category(tool: RegisteredTool) -> str | None:
     """What kind of tool it is, as far as anybody says."""
     if tool.tool is not None:
         return tool.tool.category
-    return next(iter(_said(tool.definition, "category")), None)
+    return next(iter(_meta_texts(tool.definition, "category")), None)
 
 
-def is_guide(tool: RegisteredTool) -> bool:
+def is_discovery_tool(tool: RegisteredTool) -> bool:
     """Whether a tool is there to find the others with."""
     return tool.tool is not None and tool.tool.category == "discovery"
 
 
 def _is_sought(tool: RegisteredTool) -> bool:
-    return not is_guide(tool)
+    return not is_discovery_tool(tool)
 
 
 def _document(tool: RegisteredTool, keywords: Sequence[str]) -> Mapping[str, Any]:
@@ -200,7 +200,7 @@ def _document(tool: RegisteredTool, keywords: Sequence[str]) -> Mapping[str, Any
     }
 
 
-def _said(definition: Mapping[str, Any], *keys: str) -> list[str]:
+def _meta_texts(definition: Mapping[str, Any], *keys: str) -> list[str]:
     """Texts that a server put into a tool's `_meta` under one of these keys, or one level below."""
     meta = as_object(definition.get("_meta")) or {}
     places = [meta, *(inner for value in meta.values() if (inner := as_object(value)) is not None)]

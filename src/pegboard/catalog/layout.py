@@ -7,7 +7,7 @@ from collections.abc import Collection, Generator, Iterable, Mapping
 from itertools import takewhile
 
 from pegboard.catalog.patterns import Patterns
-from pegboard.catalog.stock import Entry, Stock
+from pegboard.catalog.stock import CatalogEntry, Stock
 from pegboard.catalog.template import Uri, fold_host, scheme_of
 from pegboard.names import foreign_prefix
 
@@ -22,16 +22,16 @@ class Layout:
     def __init__(self, stocks: Mapping[str, Stock] | None = None) -> None:
         # In the order of the config.
         self.stocks = stocks or {}
-        self.prompts: dict[str, Entry] = {}
-        self.resources: dict[str, Entry] = {}
+        self.prompts: dict[str, CatalogEntry] = {}
+        self.resources: dict[str, CatalogEntry] = {}
         # Those whose scheme or host is not in lower case, by what they are in lower case.
-        self.folded: dict[str, Entry] = {}
-        self.templates: dict[str, Entry] = {}
-        self.patterns = Patterns[Entry]()
+        self.folded: dict[str, CatalogEntry] = {}
+        self.templates: dict[str, CatalogEntry] = {}
+        self.patterns = Patterns[CatalogEntry]()
         # Prompts that are left out, by server, and why.
         self.left_out: dict[str, dict[str, str]] = {}
         # Aliased resources by the URIs that they have at their servers.
-        self.aliased: dict[str, list[Entry]] = {}
+        self.aliased: dict[str, list[CatalogEntry]] = {}
         # How URIs of templates begin, by their scheme. Those of a template without one yield to all others.
         self._beginnings: dict[str, _Beginnings] = {}
 
@@ -44,7 +44,7 @@ class Layout:
             yield from self._add_resources(stock)
             yield from self._add_templates(stock)
 
-    def listed(self, uri: str) -> Iterable[Entry]:
+    def find_resources(self, uri: str) -> Iterable[CatalogEntry]:
         """The resources that a URI stands for, the one that is written exactly so first."""
         folded = fold_host(uri)
         found = (self.resources.get(uri), self.resources.get(folded), self.folded.get(folded))
@@ -83,7 +83,7 @@ class Layout:
             yield
             return
         for name, entry in stock.resources.items():
-            others = (other for other in self.listed(name) if other.server_name != stock.server)
+            others = (other for other in self.find_resources(name) if other.server_name != stock.server)
             if next(others, None) is not None or (yield from self._is_described(name)):
                 alias = stock.alias(entry, "uri")
                 self.aliased.setdefault(fold_host(name), []).append(alias)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from pegboard.catalog.layout import Layout
-from pegboard.catalog.stock import ALIAS, MOST_NAMED, Entry, Offer, Stock, alias_of
+from pegboard.catalog.stock import ALIAS, MOST_NAMED, CatalogEntry, ServerOffer, Stock, alias_of
 from pegboard.catalog.template import Template, Uri, fold_host, origin_of, scheme_of
 from pegboard.faircache import FairCache
 from pegboard.log import logger
 from pegboard.pace import Pace
 
-__all__ = ["ALIAS", "Entry", "Library", "Offer", "Shelf", "alias_of"]
+__all__ = ["ALIAS", "CatalogEntry", "Entries", "ResourceCatalog", "ServerOffer", "alias_of"]
 
 _MAX_LEARNED = 10_000
 # Schemes of which pydantic and browsers write the host in lower case, and our own.
@@ -22,13 +22,13 @@ _LOWER_CASE_HOSTS = frozenset({"http", "https", "ws", "wss", "ftp", "file", "peg
 
 
 @dataclass(slots=True)
-class Shelf:
+class Entries:
     """All entries of one kind, by the name that clients use, in the order they are listed."""
 
-    entries: dict[str, Entry] = field(default_factory=dict[str, Entry])
+    entries: dict[str, CatalogEntry] = field(default_factory=dict[str, CatalogEntry])
 
 
-class Library:
+class ResourceCatalog:
     """Prompts, resources and templates under one roof. Nothing here connects."""
 
     def __init__(
@@ -43,7 +43,7 @@ class Library:
         self._order = order
         self._on_change = on_change
         # What each server offered last, and what was made of it as soon as it was read.
-        self._offers: dict[str, tuple[Offer, bool]] = {}
+        self._offers: dict[str, tuple[ServerOffer, bool]] = {}
         self._stocks: dict[str, Stock] = {}
         # What servers offered that are put away, for instance because they are disabled.
         self._put_away: dict[str, Stock] = {}
@@ -51,12 +51,12 @@ class Library:
         self._revision = self._laid_out = 0
         self._arranging = asyncio.Lock()
         self._layout = Layout()
-        self.prompts, self.resources, self.templates = Shelf(), Shelf(), Shelf()
+        self.prompts, self.resources, self.templates = Entries(), Entries(), Entries()
         # Who gave a link to what nobody claims, by whoever got it.
         self._learned = FairCache[str, str](_MAX_LEARNED)
         self.generation = 0
 
-    async def put(self, server: str, offer: Offer, *, prefix: bool = True, pace: Pace | None = None) -> None:
+    async def put(self, server: str, offer: ServerOffer, *, prefix: bool = True, pace: Pace | None = None) -> None:
         """Replace what a server offers; nothing comes of it if by then it offers something else, or was removed."""
         offered = self._offers[server] = offer, prefix
         known, pace = self._stocks.get(server), pace or Pace()
@@ -84,9 +84,9 @@ class Library:
         """Whether a server ever said what it offers."""
         return server in self._layout.stocks
 
-    def offer(self, server: str) -> Offer:
+    def offer(self, server: str) -> ServerOffer:
         """What a server offered last."""
-        return self._offers.get(server, (Offer(), True))[0]
+        return self._offers.get(server, (ServerOffer(), True))[0]
 
     def name_link(self, server: str, uri: str, scope: str = "") -> Generator[None, None, str]:
         """What clients are to call a resource that a server's answer linked to, listed or not; in small steps."""
@@ -129,7 +129,7 @@ class Library:
     def _find_claim(self, uri: str, admits: Callable[[str], bool]) -> Generator[None, None, tuple[str, str] | None]:
         """Who has said by itself that a resource is its own."""
         layout = self._layout
-        for entry in layout.listed(uri):
+        for entry in layout.find_resources(uri):
             if admits(entry.server_name):
                 return entry.server_name, _own_uri(entry, uri)
         folded = fold_host(uri)
@@ -168,13 +168,13 @@ class Library:
             await pace.outcome(layout.fill(frozenset(configured)))
             before, self._layout, self._laid_out = self._layout, layout, revision
         _log_left_out(layout.left_out, before.left_out)
-        self.prompts, self.resources = Shelf(layout.prompts), Shelf(layout.resources)
-        self.templates = Shelf(layout.templates)
+        self.prompts, self.resources = Entries(layout.prompts), Entries(layout.resources)
+        self.templates = Entries(layout.templates)
         self.generation += 1
         self._on_change()
 
 
-def _own_uri(entry: Entry, uri: str) -> str:
+def _own_uri(entry: CatalogEntry, uri: str) -> str:
     """What a server is asked for: its own URI, where clients write the host in lower case by themselves. Elsewhere the
     case may matter to the server, so that it is asked for what the client asked for."""
     return entry.original_name if entry.name == uri or scheme_of(uri) in _LOWER_CASE_HOSTS else uri

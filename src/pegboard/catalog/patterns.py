@@ -38,7 +38,7 @@ class Patterns(Generic[T]):
         if uri.is_too_long:
             return []
         found: dict[int, tuple[int, int, int, Template, T]] = {}
-        for text in {uri.text, uri.folded.text}:
+        for text in {uri.text, uri.case_folded.text}:
             for length in self._lengths[: bisect_right(self._lengths, len(text))]:
                 found.update((pattern[2], pattern) for pattern in self._by_beginning.get(text[:length], ()))
         return [(template, value) for _, _, _, template, value in sorted(found.values(), key=_order)]

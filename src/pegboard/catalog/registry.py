@@ -14,7 +14,7 @@ from pegboard import exactjson
 from pegboard.catalog.schema import tool_problem
 from pegboard.catalog.sorting import sorting
 from pegboard.log import logger
-from pegboard.names import compose, expose, foreign_prefix, is_snake_case
+from pegboard.names import compose, foreign_prefix, is_snake_case, public_name
 from pegboard.pace import Pace
 from pegboard.result import ToolError, ToolErrorCode, ToolResult, error_of, words_of
 from pegboard.tool import Disposable, RegisteredTool, ResultTool, Tool, handshake_definition
@@ -86,24 +86,24 @@ class ToolRegistry:
         if name in self._static:
             raise ValueError(f"there is a tool {name!r} already")
         definition = {**tool.definition(), "name": name}
-        self._static = {**self._static, name: _registered(name, None, name, definition, tool)}
+        self._static = {**self._static, name: _make_tool(name, None, name, definition, tool)}
         self._fill_again(name)
         self._names[name] = self._static[name]
-        self._changed()
+        self._publish_change()
         logger().info(f"MCP tool registered: {name}")
         return Disposable(lambda: self._unregister(name))
 
     def register_static_tool(self, name: str, handler: Any, definition: Mapping[str, Any]) -> ToolResult[str]:
         """Add a static tool from a plain function and its definition, as MCP has it or as Anthropic has it."""
         if not callable(handler):
-            return _refused(f"tool {name!r} cannot be registered: its handler is no function")
+            return _refusal(f"tool {name!r} cannot be registered: its handler is no function")
         try:
             named = _mcp_definition(name, definition)
             if problem := tool_problem(named):
-                return _refused(f"tool {name!r} cannot be registered: {problem}")
+                return _refusal(f"tool {name!r} cannot be registered: {problem}")
             self.register_tool(name, _FunctionTool(handler, cast("dict[str, Any]", named)))
         except (TypeError, ValueError, RecursionError) as exc:
-            return _refused(words_of(exc))
+            return _refusal(words_of(exc))
         return ToolResult[str].ok(name)
 
     def register_mcp_tools(
@@ -117,13 +117,13 @@ class ToolRegistry:
     ) -> ToolResult[int]:
         """Replace a server's whole set of tools; what is wrong with one never touches the others."""
         if not isinstance(server, str) or not is_snake_case(server):  # pyright: ignore[reportUnnecessaryIsInstance]
-            return _refused(f"server name {server!r} is not snake_case")
+            return _refusal(f"server name {server!r} is not snake_case")
         if not isinstance(tools, Iterable) or isinstance(tools, (str, bytes, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
-            return _refused(f"what server {server!r} offers is no list of tools")
+            return _refusal(f"what server {server!r} offers is no list of tools")
         if not (_is_time(ttl) and _is_time(discovered_at) and isinstance(exposure, Exposure | None)):  # pyright: ignore[reportUnnecessaryIsInstance]
-            return _refused("ttl and discovered_at must be seconds, and exposure an Exposure")
+            return _refusal("ttl and discovered_at must be seconds, and exposure an Exposure")
         try:
-            known = self._unjudged(list(tools), exposure, ttl, discovered_at)
+            known = self._make_server_tools(list(tools), exposure, ttl, discovered_at)
             self._fill(known, server)
         except Exception as exc:
             # What gives the tools one by one is the caller's, and may do anything.
@@ -146,7 +146,7 @@ class ToolRegistry:
 
         `None`, and nothing is registered, if by then it is no longer wanted.
         """
-        known, pace, static = self._unjudged(tools, exposure, ttl, discovered_at), pace or Pace(), None
+        known, pace, static = self._make_server_tools(tools, exposure, ttl, discovered_at), pace or Pace(), None
         # What static tools there are decides about names: where that changed meanwhile, all is judged once more.
         while self._static is not static:
             static = self._static
@@ -161,12 +161,12 @@ class ToolRegistry:
     def remove_server_tools(self, server: str) -> ToolResult[int]:
         """Forget a server's tools and when they were discovered."""
         if not isinstance(server, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            return _refused(f"server name {server!r} is not snake_case")
+            return _refusal(f"server name {server!r} is not snake_case")
         known = self._servers.pop(server, None)
         removed = len(known.tools) if known else 0
         if known is not None:
             self._exchange(server, known, None)
-            self._changed()
+            self._publish_change()
             logger().info("tools.registry.server.removed", serverName=server, removedCount=removed)
         return ToolResult[int].ok(removed)
 
@@ -221,7 +221,7 @@ class ToolRegistry:
 
     def full_name(self, name: str) -> RegisteredTool | None:
         """The tool of that name, or the one whose name was too long or too strange to be exposed as it is."""
-        return self.get(name) or self.get(expose(name, self.max_name_length))
+        return self.get(name) or self.get(public_name(name, self.max_name_length))
 
     def values(self) -> Iterable[RegisteredTool]:
         """Every tool, in no particular order."""
@@ -245,7 +245,7 @@ class ToolRegistry:
             known.discovered_at = self._clock()
             known.ttl = ttl or known.ttl
 
-    def _unjudged(
+    def _make_server_tools(
         self, raw: list[Any], exposure: Exposure | None, ttl: float | None, discovered_at: float | None
     ) -> ServerTools:
         return ServerTools(
@@ -287,15 +287,15 @@ class ToolRegistry:
 
     def _tool(self, known: ServerTools, server: str, own_name: str, raw: dict[str, Any]) -> RegisteredTool:
         full = compose(server, own_name) if known.exposure.prefix else own_name
-        name = expose(full, self.max_name_length)
+        name = public_name(full, self.max_name_length)
         description = raw.get("description") or raw.get("title") or f"{own_name} of {server}"
-        return _registered(name, server, own_name, {**raw, "name": name, "description": description})
+        return _make_tool(name, server, own_name, {**raw, "name": name, "description": description})
 
     def _add(self, known: ServerTools, tool: RegisteredTool, raw: Any, duplicates: list[str]) -> None:
         if tool.name in known.tools:
             duplicates.append(tool.original_name)
         elif (owner := self._owner_by_name(known, tool)) is not None:
-            known.rejected[tool.original_name[:200]] = _taken(tool.name, owner)
+            known.rejected[tool.original_name[:200]] = _name_clash(tool.name, owner)
         else:
             known.tools[tool.name] = tool
             known.made_of[tool.original_name] = raw, tool
@@ -321,7 +321,7 @@ class ToolRegistry:
     def _put(self, server: str, known: ServerTools) -> None:
         before, self._servers[server] = self._servers.get(server), known
         self._exchange(server, before, known)
-        self._changed()
+        self._publish_change()
 
     def _exchange(self, server: str, before: ServerTools | None, after: ServerTools | None) -> None:
         """Take one server's names out and put its new ones in, without a look at the other servers' tools."""
@@ -364,16 +364,16 @@ class ToolRegistry:
             # Another dict, so that whoever keeps something made from it sees that it changed.
             known.tools = {name: each for name, each in known.tools.items() if each is not tool}
             known.made_of.pop(tool.original_name, None)
-            known.rejected[tool.original_name[:200]] = _taken(tool.name, owner)
+            known.rejected[tool.original_name[:200]] = _name_clash(tool.name, owner)
 
     def _unregister(self, name: str) -> None:
         if name in self._static:
             self._static = {other: tool for other, tool in self._static.items() if other != name}
             del self._names[name]
             self._fill_again(name)
-            self._changed()
+            self._publish_change()
 
-    def _changed(self) -> None:
+    def _publish_change(self) -> None:
         self.generation += 1
         self._sorted = None
         static = len(self._static)
@@ -401,7 +401,7 @@ class _FunctionTool(ResultTool):
         return dict(self._definition)
 
 
-def _registered(
+def _make_tool(
     name: str, server: str | None, original: str, definition: Mapping[str, Any], tool: Tool | None = None
 ) -> RegisteredTool:
     text = exactjson.dump(definition)
@@ -432,11 +432,11 @@ def _own_name(raw: object) -> str:
     return name if isinstance(name, str) else "?"
 
 
-def _refused(message: str) -> ToolResult[Any]:
+def _refusal(message: str) -> ToolResult[Any]:
     return ToolResult[Any].failed(ToolError(ToolErrorCode.INVALID_INPUT, message))
 
 
-def _taken(name: str, owner: str) -> str:
+def _name_clash(name: str, owner: str) -> str:
     return f"its name {name[:100]!r} is one of server {owner}'s: the server needs a prefix"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from pegboard import exactjson
 from pegboard.catalog.template import MAX_TEMPLATES, Template, Uri, fold_host, origin_of, scheme_of
 from pegboard.log import logger
-from pegboard.names import compose, expose
+from pegboard.names import compose, public_name
 
 # A resource that somebody else offers under the same URI is found under this, its server, and its own URI.
 ALIAS = "pegboard://"
@@ -18,7 +18,7 @@ MOST_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CatalogEntry:
     """A prompt, a resource or a template: what clients call it, whose it is, and what its server calls it."""
 
     name: str
@@ -41,14 +41,14 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ServerOffer:
     """What a server offers besides tools, as it sent it."""
 
     prompts: Sequence[Any] = ()
     resources: Sequence[Any] = ()
     templates: Sequence[Any] = ()
 
-    def compare(self, other: Offer) -> Generator[None, None, bool]:
+    def compare(self, other: ServerOffer) -> Generator[None, None, bool]:
         """Whether both are the same, in small steps."""
         kinds = ((self.prompts, other.prompts), (self.resources, other.resources), (self.templates, other.templates))
         if any(len(before) != len(after) for before, after in kinds):
@@ -64,20 +64,20 @@ class Offer:
 class Stock:
     """The entries of one server, under the names that they have as long as no other server has the same."""
 
-    def __init__(self, server: str, offer: Offer, *, prefix: bool, max_name_length: int) -> None:
+    def __init__(self, server: str, offer: ServerOffer, *, prefix: bool, max_name_length: int) -> None:
         self.server, self.offer, self.prefix = server, offer, prefix
         self._max_name_length = max_name_length
-        self.prompts: dict[str, Entry] = {}
-        self.resources: dict[str, Entry] = {}
-        self.templates: dict[str, Entry] = {}
-        self.patterns: list[tuple[Template, Entry]] = []
+        self.prompts: dict[str, CatalogEntry] = {}
+        self.resources: dict[str, CatalogEntry] = {}
+        self.templates: dict[str, CatalogEntry] = {}
+        self.patterns: list[tuple[Template, CatalogEntry]] = []
         # Resources whose scheme or host is not in lower case, by what they are in lower case.
-        self.folded: dict[str, Entry] = {}
+        self.folded: dict[str, CatalogEntry] = {}
         # Schemes and authorities of its resources and templates.
         self.origins: set[str] = set()
-        self._aliases: dict[tuple[str, str], Entry] = {}
+        self._aliases: dict[tuple[str, str], CatalogEntry] = {}
         # What each entry was made of, by its kind and its own name: one that stays the same is not written again.
-        self.made_of: dict[tuple[str, str], tuple[Any, Entry]] = {}
+        self.made_of: dict[tuple[str, str], tuple[Any, CatalogEntry]] = {}
         self._left_out = 0
 
     def fill(self, before: Stock | None) -> Generator[None, None, None]:
@@ -117,7 +117,7 @@ class Stock:
 
     def describes(self, uri: Uri) -> Generator[None, None, bool]:
         """Whether a URI is one of its resources or fits one of its templates, but for those without a scheme."""
-        if uri.text in self.resources or uri.folded.text in self.resources or uri.folded.text in self.folded:
+        if uri.text in self.resources or uri.case_folded.text in self.resources or uri.case_folded.text in self.folded:
             return True
         for template, _ in self.patterns:
             yield
@@ -130,7 +130,7 @@ class Stock:
         """The schemes of its origins."""
         return set(map(scheme_of, self.origins))
 
-    def alias(self, entry: Entry, key: str) -> Entry:
+    def alias(self, entry: CatalogEntry, key: str) -> CatalogEntry:
         """An entry under the name that it has where another server has the same."""
         own = entry.original_name
         alias = self._aliases.get((key, own))
@@ -139,7 +139,9 @@ class Stock:
             alias = self._aliases[key, own] = _write(name, self.server, own, {**entry.definition, key: name})
         return alias
 
-    def _entry(self, key: str, raw: Any, known: Mapping[tuple[str, str], tuple[Any, Entry]]) -> Entry | None:
+    def _entry(
+        self, key: str, raw: Any, known: Mapping[tuple[str, str], tuple[Any, CatalogEntry]]
+    ) -> CatalogEntry | None:
         own = _text(raw, key)
         if own is None:
             kind = "a prompt without a name" if key == "name" else f"a resource without {key}"
@@ -163,7 +165,7 @@ class Stock:
             return None
 
     def _name(self, own: str) -> str:
-        return expose(compose(self.server, own) if self.prefix else own, self._max_name_length)
+        return public_name(compose(self.server, own) if self.prefix else own, self._max_name_length)
 
     def _leave_out(self, event: str, **why: str) -> None:
         self._left_out += 1
@@ -174,12 +176,12 @@ class Stock:
 def alias_of(server: str, uri: str) -> str:
     """What clients call a resource whose URI another server has, too."""
     name = f"{ALIAS}{server}/{uri}"
-    return exactjson.Text(name) if isinstance(uri, exactjson.Text) else name
+    return exactjson.SurrogateText(name) if isinstance(uri, exactjson.SurrogateText) else name
 
 
-def _write(name: str, server: str, own: str, definition: Mapping[str, Any]) -> Entry:
+def _write(name: str, server: str, own: str, definition: Mapping[str, Any]) -> CatalogEntry:
     text = exactjson.dump(definition)
-    return Entry(name, server, own, definition, hash(text), text)
+    return CatalogEntry(name, server, own, definition, hash(text), text)
 
 
 def _text(raw: Any, key: str) -> str | None:

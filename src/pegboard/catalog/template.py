@@ -56,7 +56,7 @@ class Uri:
         return places | ((places & allowed) + allowed) ^ allowed
 
     @cached_property
-    def folded(self) -> Uri:
+    def case_folded(self) -> Uri:
         """The same with its scheme and host in lower case."""
         folded = fold_host(self.text)
         return self if folded == self.text else Uri(folded)
@@ -126,7 +126,7 @@ class Template:
         scheme and host makes no difference."""
         if uri.is_too_long:
             return False
-        return self._matches(uri) or (uri.folded is not uri and self._matches(uri.folded))
+        return self._matches(uri) or (uri.case_folded is not uri and self._matches(uri.case_folded))
 
     def _matches(self, uri: Uri) -> bool:
         text = uri.text

@@ -113,7 +113,7 @@ class Running:
         try:
             return _exchange(self._gateway, method, path, body)
         except _UNANSWERED as exc:
-            return _failed(f"the gateway at {self._gateway.url} did not answer: {exc}")
+            return _failure(f"the gateway at {self._gateway.url} did not answer: {exc}")
 
 
 class Alone:
@@ -134,7 +134,7 @@ class Alone:
         from pegboard.view import Filter
 
         async def work(board: Board) -> object:
-            await board.discovery.meet_unseen(limit=90)
+            await board.discovery.discover_new(limit=90)
             rows = answers.tool_rows(board, Filter.of(server, prefix), status)
             return {"tools": rows, "total": len(rows)}
 
@@ -145,8 +145,8 @@ class Alone:
         from pegboard.front import answers
 
         async def work(board: Board) -> object:
-            await board.discovery.meet_unseen(limit=90)
-            return await answers.found(board, query, limit)
+            await board.discovery.discover_new(limit=90)
+            return await answers.search_rows(board, query, limit)
 
         return self._with_board(work)
 
@@ -154,7 +154,7 @@ class Alone:
         """One tool in full."""
 
         async def work(board: Board) -> object:
-            return board.described(await board.find_tool(name))
+            return board.describe(await board.find_tool(name))
 
         return self._with_board(work)
 
@@ -191,17 +191,17 @@ class Alone:
 
     def _with_board(self, work: Callable[[Board], Awaitable[object]]) -> Answer:
         from pegboard.board import Board
-        from pegboard.result import caught
+        from pegboard.result import as_result
         from pegboard.storage import StorageError
 
         async def run() -> Answer:
             async with Board(self._settings) as board:
-                return (await caught(on_own_storage(work(board)))).to_dict()
+                return (await as_result(on_own_storage(work(board)))).to_dict()
 
         try:
             return asyncio.run(run())
         except StorageError as exc:
-            return _failed(str(exc), code="TOOL_EXECUTION_FAILED")
+            return _failure(str(exc), code="TOOL_EXECUTION_FAILED")
 
 
 async def on_own_storage(work: Awaitable[T]) -> T:
@@ -219,7 +219,7 @@ async def _value(value: object) -> object:
     return value
 
 
-def _failed(message: str, *, code: str = "TOOL_UNAVAILABLE") -> Answer:
+def _failure(message: str, *, code: str = "TOOL_UNAVAILABLE") -> Answer:
     return {"success": False, "error": {"code": code, "message": message, "retryable": True}}
 
 

@@ -24,11 +24,11 @@ from pegboard.cli.common import (
     quiet_logs,
     stop,
 )
-from pegboard.cli.show import Rows, ago, highlighted, one_line, say, verbatim
+from pegboard.cli.show import TerminalTable, ago, highlight, one_line, say, verbatim
 from pegboard.terminal import plain
 
 if TYPE_CHECKING:
-    from pegboard.toolsets.chats import Chats, Session
+    from pegboard.toolsets.chats import Chats, ChatSession
     from pegboard.toolsets.chats.shelf import OnProgress
 
 _SHORT_ID, _WHOLE_ID = 8, 36
@@ -58,12 +58,12 @@ def list_chats(
     as_json: JsonOption = False,
 ) -> None:
     """List chats, the latest first."""
-    from pegboard.toolsets.chats.answers import listed, paged
+    from pegboard.toolsets.chats.answers import page_info, session_row
 
     async def work(chats: Chats) -> dict[str, Any]:
         with _bar("Reading chats") as on_progress:
             page = await chats.list(limit, offset, _absolute(workspace), on_progress=on_progress)
-        return {"sessions": [listed(session) for session in page.items], **paged(page)}
+        return {"sessions": [session_row(session) for session in page.items], **page_info(page)}
 
     finish(_with_chats(config, work), as_json=as_json, show=_show_list)
 
@@ -77,7 +77,7 @@ def show(
 ) -> None:
     """Show a chat: what was asked, done and answered."""
     from pegboard.toolsets.chats import markdown
-    from pegboard.toolsets.chats.answers import listed, turn
+    from pegboard.toolsets.chats.answers import session_row, turn
 
     async def work(chats: Chats) -> dict[str, Any]:
         session = await _session(chats, chat, workspace)
@@ -87,7 +87,7 @@ def show(
             found = [await chats.request(session, request)]
         first = request or 1
         turns = [turn(index, each) for index, each in enumerate(found, first)]
-        return {**listed(session), "requests": turns, "markdown": markdown(session, found, first)}
+        return {**session_row(session), "requests": turns, "markdown": markdown(session, found, first)}
 
     answer = _with_chats(config, work)
     text = answer["data"].pop("markdown") if answer["success"] else ""
@@ -105,12 +105,12 @@ def search(
     """Search what was asked and answered."""
     if not query.strip():
         stop("say what to search for", WRONG_CALL)
-    from pegboard.toolsets.chats.answers import found, paged
+    from pegboard.toolsets.chats.answers import hit_row, page_info
 
     async def work(chats: Chats) -> dict[str, Any]:
         with _bar("Reading chats") as on_progress:
             page = await chats.search(query, limit, offset, _absolute(workspace), on_progress=on_progress)
-        return {"results": [found(hit) for hit in page.items], **paged(page)}
+        return {"results": [hit_row(hit) for hit in page.items], **page_info(page)}
 
     finish(_with_chats(config, work), as_json=as_json, show=_show_hits)
 
@@ -137,12 +137,12 @@ def export(
         stop(f"{to} is there already: name another file, or say --force", WRONG_CALL)
 
     async def work(open_chats: Chats) -> dict[str, Any]:
-        sessions = await _chosen(open_chats, chats or (), every=every, workspace=workspace)
+        sessions = await _select(open_chats, chats or (), every=every, workspace=workspace)
         written: list[str | None] = []
         failed: list[str] = []
         for session in sessions:
             try:
-                written.append(await _exported(open_chats, session, to, into_folder))
+                written.append(await _export(open_chats, session, to, into_folder))
             except OSError as exc:
                 # The others can still be written.
                 failed.append(f"{session.session_id}: {exc}")
@@ -151,7 +151,7 @@ def export(
     finish(_with_chats(config, work), as_json=False, show=_show_files)
 
 
-async def _chosen(chats: Chats, names: Sequence[str], *, every: bool, workspace: Path | None) -> list[Session]:
+async def _select(chats: Chats, names: Sequence[str], *, every: bool, workspace: Path | None) -> list[ChatSession]:
     if not every:
         return [await _session(chats, name, workspace) for name in dict.fromkeys(names)]
     with _bar("Reading chats") as on_progress:
@@ -159,7 +159,7 @@ async def _chosen(chats: Chats, names: Sequence[str], *, every: bool, workspace:
     return list(page.items)
 
 
-async def _exported(chats: Chats, session: Session, to: Path | None, into_folder: bool) -> str | None:
+async def _export(chats: Chats, session: ChatSession, to: Path | None, into_folder: bool) -> str | None:
     from pegboard.toolsets.chats import file_name, markdown
 
     text = markdown(session, await chats.requests(session))
@@ -179,7 +179,7 @@ async def _exported(chats: Chats, session: Session, to: Path | None, into_folder
     return str(file)
 
 
-async def _session(chats: Chats, name: str | None, workspace: Path | None) -> Session:
+async def _session(chats: Chats, name: str | None, workspace: Path | None) -> ChatSession:
     """The chat of that id, or the only one whose id begins so; without a name the latest."""
     from pegboard.result import invalid
     from pegboard.toolsets.chats.chats import NotThere
@@ -206,14 +206,14 @@ async def _session(chats: Chats, name: str | None, workspace: Path | None) -> Se
 def _with_chats(config: Path | None, work: Callable[[Chats], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
     settings = load_settings(find_config(config))
     quiet_logs()
-    from pegboard.result import caught
+    from pegboard.result import as_result
     from pegboard.toolsets.chats import Chats, chat_index, local_sources
 
     async def run() -> dict[str, Any]:
         index = chat_index()
         chats = Chats(index, local_sources(exports=map(Path, settings.chats_exports)))
         try:
-            return (await caught(on_own_storage(work(chats)))).to_dict()
+            return (await as_result(on_own_storage(work(chats)))).to_dict()
         finally:
             await chats.close()
             await index.close()
@@ -256,7 +256,7 @@ def _show_list(data: dict[str, Any]) -> None:
     # On a terminal as much of an id as `show` needs; a program gets it whole.
     length = _SHORT_ID if sys.stdout.isatty() and len({each[:_SHORT_ID] for each in ids}) == len(ids) else None
     # Whatever else is cut, what `show` takes is not.
-    rows = Rows(*columns, least=min(max((len(each[:length]) for each in ids), default=0), _WHOLE_ID))
+    rows = TerminalTable(*columns, least=min(max((len(each[:length]) for each in ids), default=0), _WHOLE_ID))
     for each in data["sessions"]:
         title = one_line(each["title"] or "")
         cells = (
@@ -290,7 +290,7 @@ def _show_hits(data: dict[str, Any]) -> None:
         title = one_line(hit["title"] or "")
         console.print(verbatim("").append(title, "bold").append(where))
         console.print(verbatim("  ").append(f"{hit['sessionId']} --request {hit['index']}", "dim"))
-        console.print(verbatim("  ").append(highlighted(hit["excerpt"], "bold yellow")))
+        console.print(verbatim("  ").append(highlight(hit["excerpt"], "bold yellow")))
     if not data["results"]:
         print("Nothing found.")
     _show_rest(data, len(data["results"]))

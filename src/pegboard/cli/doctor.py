@@ -35,7 +35,7 @@ _MOST_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """One thing that was looked at."""
 
     about: str
@@ -68,81 +68,83 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
         raise typer.Exit(code)
 
 
-def _look(location: Location) -> tuple[list[Finding], int]:
+def _look(location: Location) -> tuple[list[DoctorFinding], int]:
     import os
 
     from pegboard.config import ConfigError, read_settings
 
     if not location.exists:
         advice = "pegboard add NAME URL, or pegboard add NAME -- COMMAND ARG…"
-        findings = [Finding("config", "warning", f"there is no {location.path} yet", advice)]
+        findings = [DoctorFinding("config", "warning", f"there is no {location.path} yet", advice)]
     else:
-        findings = [Finding("config", "ok", str(location.path))]
+        findings = [DoctorFinding("config", "ok", str(location.path))]
     try:
         path = location.path if location.exists else None
         settings = read_settings(path, os.environ, needs_trust=location.needs_trust)
     except ConfigError as exc:
-        return [Finding("config", "error", str(exc), "mend the file at that place")], BAD_CONFIG
-    findings += [Finding("config", "warning", remark) for remark in settings.remarks]
+        return [DoctorFinding("config", "error", str(exc), "mend the file at that place")], BAD_CONFIG
+    findings += [DoctorFinding("config", "warning", remark) for remark in settings.remarks]
     findings += asyncio.run(_look_at_servers(settings))
     wrong = {finding.about for finding in findings if finding.level == "error"}
     return findings, FAILED if "storage" in wrong else UNREACHED if wrong else 0
 
 
-async def _look_at_servers(settings: Settings) -> list[Finding]:
+async def _look_at_servers(settings: Settings) -> list[DoctorFinding]:
     from pegboard.board import Board
     from pegboard.storage import StorageError
 
     try:
         async with Board(settings) as board:
-            findings = [Finding("storage", "ok", board.storage.database.name)]
+            findings = [DoctorFinding("storage", "ok", board.storage.database.name)]
             servers = [server for _, server in sorted(board.servers.items())]
             for found in await asyncio.gather(*(_look_at_server(board, server) for server in servers)):
                 findings += found
             return findings
     except StorageError as exc:
-        return [Finding("storage", "error", exc.problem, exc.advice)]
+        return [DoctorFinding("storage", "error", exc.problem, exc.advice)]
 
 
-async def _look_at_server(board: Board, server: Server) -> list[Finding]:
+async def _look_at_server(board: Board, server: Server) -> list[DoctorFinding]:
     about, spec = f"server {server.name}", server.spec
     if not spec.enabled:
-        return [Finding(about, "ok", "disabled", f"pegboard enable {server.name} brings it back")]
+        return [DoctorFinding(about, "ok", "disabled", f"pegboard enable {server.name} brings it back")]
     if spec.problem:
-        return [Finding(about, "error", spec.problem, "mend its entry in the config")]
+        return [DoctorFinding(about, "error", spec.problem, "mend its entry in the config")]
     result = await board.discovery.discover(server.name)
     if result.error is not None:
         said = without_name(result.error.message, server.name)
-        return [Finding(about, "error", said, _advice(server))]
+        return [DoctorFinding(about, "error", said, _advice(server))]
     findings = [
-        Finding(about, "ok", f"{result.data} tools, protocol {server.greeting.version if server.greeting else '?'}")
+        DoctorFinding(
+            about, "ok", f"{result.data} tools, protocol {server.greeting.version if server.greeting else '?'}"
+        )
     ]
     cuts = board.discovery.cuts.get(server.name, {}).values()
-    findings += [Finding(about, "warning", cut, "docs/protocol.md names the limits") for cut in cuts]
+    findings += [DoctorFinding(about, "warning", cut, "docs/protocol.md names the limits") for cut in cuts]
     known = board.registry.server(server.name)
     if known is not None:
         taken = dict.fromkeys(known.conflicts, "a static tool has this name")
-        findings += _left_out(about, taken, "rename it on the server")
-        findings += _left_out(about, known.rejected, "the server's author has to mend it")
+        findings += _report_left_out(about, taken, "rename it on the server")
+        findings += _report_left_out(about, known.rejected, "the server's author has to mend it")
     return findings
 
 
-def _left_out(about: str, reasons: Mapping[str, str], advice: str) -> list[Finding]:
+def _report_left_out(about: str, reasons: Mapping[str, str], advice: str) -> list[DoctorFinding]:
     """Why tools are left out. Their names are the server's words: one line each, so that none looks like a finding."""
     findings = [
-        Finding(about, "warning", f"tool {one_line(name, 80)!r} is left out: {one_line(reason, 300)}", advice)
+        DoctorFinding(about, "warning", f"tool {one_line(name, 80)!r} is left out: {one_line(reason, 300)}", advice)
         for name, reason in islice(reasons.items(), _MOST_NAMED)
     ]
     if len(reasons) > _MOST_NAMED:
         rest = f"{len(reasons) - _MOST_NAMED:,} more tools are left out"
-        findings.append(Finding(about, "warning", rest, "pegboard servers --json has all of them"))
+        findings.append(DoctorFinding(about, "warning", rest, "pegboard servers --json has all of them"))
     return findings
 
 
 def _advice(server: Server) -> str:
-    from pegboard.config.secrets import shown_address
+    from pegboard.config.secrets import display_address
 
-    spec, shown = server.spec, shown_address(server.spec)
+    spec, shown = server.spec, display_address(server.spec)
     if spec.transport != "stdio":
         return f'is {shown} the right address, and is it up? Credentials go into "headers"'
     command = spec.command or ""

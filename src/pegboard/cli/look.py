@@ -20,7 +20,7 @@ from pegboard.cli.common import (
     stop,
     text_of_input,
 )
-from pegboard.cli.show import Rows, ago, coloured, one_line, say
+from pegboard.cli.show import TerminalTable, ago, colour_state, one_line, say
 
 # The states as people say them; `--json` and REST have the exact ones.
 _STATES: dict[str, str] = {
@@ -132,12 +132,12 @@ def _show_servers(data: dict[str, Any]) -> None:
     if not data["servers"]:
         print("No servers yet. Add one: pegboard add time -- uvx mcp-server-time")
         return
-    rows = Rows("name", "state", "tools", "last seen", "latency", "last error")
+    rows = TerminalTable("name", "state", "tools", "last seen", "latency", "last error")
     for row in data["servers"]:
         latency = "" if row["latencyMs"] is None else f"{row['latencyMs']:.0f} ms"
         count = str(row["tools"]) if row["seen"] else "?"
         exact = str(row["state"])
-        state = coloured(_STATES.get(exact, exact))
+        state = colour_state(_STATES.get(exact, exact))
         rows.add(row["name"], state, count, ago(row["lastSeen"]), latency, _note(row))
     rows.show()
 
@@ -150,18 +150,18 @@ def _note(row: dict[str, Any]) -> str:
 
 
 def _show_tools(data: dict[str, Any]) -> None:
-    rows = Rows("tool", "status", "description")
+    rows = TerminalTable("tool", "status", "description")
     for row in data["tools"]:
         first = row["description"].strip().splitlines()
-        rows.add(row["name"], coloured(row["status"]), first[0] if first else "")
+        rows.add(row["name"], colour_state(row["status"]), first[0] if first else "")
     rows.show()
     print(f"{data['total']} tools")
 
 
 def _show_found(data: dict[str, Any]) -> None:
-    rows = Rows("tool", "score", "status", "description")
+    rows = TerminalTable("tool", "score", "status", "description")
     for row in data["tools"]:
-        rows.add(row["name"], f"{row['score']:.2f}", coloured(row["availability"]["status"]), row["description"])
+        rows.add(row["name"], f"{row['score']:.2f}", colour_state(row["availability"]["status"]), row["description"])
     rows.show()
     print(f"{len(data['tools'])} of {data['total']} that fit")
 

@@ -19,7 +19,7 @@ from pegboard.cli.common import (
     stop,
     text_of_input,
 )
-from pegboard.cli.show import Rows, ago, coloured, highlighted
+from pegboard.cli.show import TerminalTable, ago, colour_state, highlight
 
 _Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="The project; else the configured one.")]
 _Limit = Annotated[int, typer.Option(help="How many at most.")]
@@ -230,9 +230,9 @@ def _print_message(data: dict[str, Any]) -> None:
 
 
 def _show_results(data: dict[str, Any]) -> None:
-    rows = Rows("key", "relevance", "summary", "excerpt")
+    rows = TerminalTable("key", "relevance", "summary", "excerpt")
     for row in data["results"]:
-        excerpt = highlighted(row["excerpt"], "bold")
+        excerpt = highlight(row["excerpt"], "bold")
         rows.add(row["key"], f"{row['relevance']:.2f}", row["summary"], excerpt)
     rows.show()
     print(f"{len(data['results'])} of {data['pagination']['total']} that fit")
@@ -240,10 +240,10 @@ def _show_results(data: dict[str, Any]) -> None:
 
 
 def _show_list(data: dict[str, Any]) -> None:
-    rows = Rows("key", "score", "status", "changed", "summary")
+    rows = TerminalTable("key", "score", "status", "changed", "summary")
     for row in data["memories"]:
         changed = ago(row["updated_at"].replace("Z", "+00:00"))
-        rows.add(row["key"], f"{row['score']:g}", coloured(row["status"]), changed, row["summary"])
+        rows.add(row["key"], f"{row['score']:g}", colour_state(row["status"]), changed, row["summary"])
     rows.show()
     print(f"{len(data['memories'])} of {data['pagination']['total']}")
     _print_message(data)

@@ -40,7 +40,7 @@ def ago(moment: str | None) -> str:
     return f"{seconds} s ago"
 
 
-def coloured(word: str) -> Text:
+def colour_state(word: str) -> Text:
     """A state in its colour."""
     return verbatim(word, _COLOURS.get(word.replace(" ", "-")))
 
@@ -62,7 +62,7 @@ def verbatim(text: str, style: str | None = None) -> Text:
     return Text(plain(text), style or "")
 
 
-def highlighted(excerpt: str, style: str) -> Text:
+def highlight(excerpt: str, style: str) -> Text:
     """An excerpt with what is marked in it in a style of its own; a mark that closes nothing is a part of the text."""
     shown = verbatim("")
     inside = False
@@ -74,7 +74,7 @@ def highlighted(excerpt: str, style: str) -> Text:
     return shown
 
 
-class Rows:
+class TerminalTable:
     """What a table shows. A cell is text, never markup; only what explains itself at length is folded."""
 
     def __init__(self, *columns: str, folded: Collection[str] = (), least: int = 0) -> None:

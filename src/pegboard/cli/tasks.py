@@ -9,7 +9,7 @@ import typer
 
 from pegboard.cli.ask import Answer, answerer
 from pegboard.cli.common import ConfigOption, JsonOption, find_config, finish
-from pegboard.cli.show import Rows, coloured, verbatim
+from pegboard.cli.show import TerminalTable, colour_state, verbatim
 
 _Folder = Annotated[
     Path | None,
@@ -112,10 +112,10 @@ def _folder(given: Path | None) -> str | None:
 def _show_list(data: dict[str, Any]) -> None:
     # Where nobody has a value, the room is for the words.
     extra = [name for name, value in (("assignee", "assignee"), ("waits for", "blocked_by")) if _any(data, value)]
-    rows = Rows("id", "status", "priority", "task", *extra, folded=("id",))
+    rows = TerminalTable("id", "status", "priority", "task", *extra, folded=("id",))
     for row in data["tasks"]:
         shown = {"assignee": row["assignee"] or "", "waits for": ", ".join(row["blocked_by"])}
-        about = row["id"], coloured(row["status"]), row["priority"], row["content"]
+        about = row["id"], colour_state(row["status"]), row["priority"], row["content"]
         rows.add(*about, *(shown[name] for name in extra))
     rows.show()
     counts = ", ".join(f"{count} {status}" for status, count in data["summary"]["by_status"].items())
@@ -186,7 +186,7 @@ def _show_graph(data: dict[str, Any]) -> None:
     for lead, status, text, remark in data["rows"]:
         line = verbatim(lead)
         if status:
-            line.append(MARKS[status], coloured(status).style)
+            line.append(MARKS[status], colour_state(status).style)
         line.append(f" {text}")
         if remark:
             line.append(f"  ({remark})", "bright_black")

@@ -64,7 +64,7 @@ def export_memories(
         return answer
 
     try:
-        answer = _printed(work) if file is None or str(file) == "-" else _written(file, work)
+        answer = _export_to_stdout(work) if file is None or str(file) == "-" else _export_to_file(file, work)
     except BrokenPipeError:
         # Whoever reads has seen enough.
         raise typer.Exit(FAILED) from None
@@ -103,7 +103,7 @@ def import_memories(
         raise typer.Exit(FAILED)
 
 
-def _printed(work: Callable[[BinaryIO], dict[str, Any]]) -> dict[str, Any]:
+def _export_to_stdout(work: Callable[[BinaryIO], dict[str, Any]]) -> dict[str, Any]:
     try:
         answer = work(sys.stdout.buffer)
         sys.stdout.flush()
@@ -114,7 +114,7 @@ def _printed(work: Callable[[BinaryIO], dict[str, Any]]) -> dict[str, Any]:
     return answer
 
 
-def _written(file: Path, work: Callable[[BinaryIO], dict[str, Any]]) -> dict[str, Any]:
+def _export_to_file(file: Path, work: Callable[[BinaryIO], dict[str, Any]]) -> dict[str, Any]:
     """Written beside it first: a file that was there stays until the new one is whole."""
     if file.exists() and not file.is_file():
         # A pipe or a device must not be replaced by a file.
@@ -132,7 +132,7 @@ def _written(file: Path, work: Callable[[BinaryIO], dict[str, Any]]) -> dict[str
 
 
 def _with_memories(config: Path | None, work: Callable[[Memories], Awaitable[object]]) -> dict[str, Any]:
-    from pegboard.result import caught, unavailable
+    from pegboard.result import as_result, unavailable
     from pegboard.storage import StorageError, open_storage
     from pegboard.toolsets.memory import Memories
 
@@ -151,7 +151,7 @@ def _with_memories(config: Path | None, work: Callable[[Memories], Awaitable[obj
             finally:
                 await storage.close()
 
-        return (await caught(whole())).to_dict()
+        return (await as_result(whole())).to_dict()
 
     return asyncio.run(run())
 

@@ -54,7 +54,7 @@ def _apply(known: ServerSpec | None, name: str, variable: str, environment: Mapp
         spec = replace(spec, secrets=spec.secrets | secrets_of(spec, ()))
         if key := environment.get(f"{variable}_API_KEY", "").strip():
             spec = with_bearer(spec, key)
-    spec = _switched(spec, variable, environment.get(f"{variable}_MCP_ENABLED", "").strip().lower())
+    spec = _apply_switch(spec, variable, environment.get(f"{variable}_MCP_ENABLED", "").strip().lower())
     if known is None and not url:
         # Switched on, but nobody said where it is; switched off, it is simply not there.
         if not spec.enabled and spec.problem is None:
@@ -67,7 +67,7 @@ def _stays(spec: ServerSpec) -> bool:
     return spec.url is not None or spec.malformed
 
 
-def _switched(spec: ServerSpec, variable: str, word: str) -> ServerSpec:
+def _apply_switch(spec: ServerSpec, variable: str, word: str) -> ServerSpec:
     if not word:
         return spec
     if word in _YES | _NO:

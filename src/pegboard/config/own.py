@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pegboard.config.settings import TOOLSETS, Settings
-from pegboard.config.shape import Node
+from pegboard.config.shape import ConfigNode
 from pegboard.config.variables import MissingVariable, Variables
 from pegboard.names import MAX_NAMESPACE, key_problem, nearest
 from pegboard.protocol.nearness import host_problem
@@ -25,7 +25,7 @@ class _Around:
     remarks: list[str]
 
 
-def own_settings(section: Node, environment: Mapping[str, str], remarks: list[str]) -> Settings:
+def own_settings(section: ConfigNode, environment: Mapping[str, str], remarks: list[str]) -> Settings:
     """The settings of the section; what is worth saying about it is added to the remarks."""
     around = _Around(environment, remarks)
     changes: dict[str, Any] = {}
@@ -38,7 +38,7 @@ def own_settings(section: Node, environment: Mapping[str, str], remarks: list[st
     return replace(Settings(), **changes)
 
 
-def tool_patterns(node: Node) -> dict[str, tuple[str, ...]]:
+def tool_patterns(node: ConfigNode) -> dict[str, tuple[str, ...]]:
     """Which tools are let through: `allow` and `deny`."""
     # Other clients write a plain list here, or a map of their own; only our shape means something to us.
     if not isinstance(node.value, dict):
@@ -51,7 +51,7 @@ def tool_patterns(node: Node) -> dict[str, tuple[str, ...]]:
 _LEAST_ANSWER = 12_500
 
 
-def _memory(node: Node, around: _Around) -> _Changes:
+def _memory(node: ConfigNode, around: _Around) -> _Changes:
     _remark_others(node, ("namespace", "answerSize"), around)
     changes: dict[str, Any] = {}
     if namespace := node.get("namespace"):
@@ -63,7 +63,7 @@ def _memory(node: Node, around: _Around) -> _Changes:
     return changes
 
 
-def _chats(node: Node, around: _Around) -> _Changes:
+def _chats(node: ConfigNode, around: _Around) -> _Changes:
     _remark_others(node, ("exports", "remote"), around)
     changes: dict[str, Any] = {}
     if exports := node.get("exports"):
@@ -73,45 +73,45 @@ def _chats(node: Node, around: _Around) -> _Changes:
     return changes
 
 
-def _remark_others(node: Node, known: tuple[str, ...], around: _Around) -> None:
+def _remark_others(node: ConfigNode, known: tuple[str, ...], around: _Around) -> None:
     around.remarks.extend(f"pegboard.{node.key}.{key} is not a setting" for key in node.members() if key not in known)
 
 
-def _toolsets(node: Node, _: _Around) -> _Changes:
+def _toolsets(node: ConfigNode, _: _Around) -> _Changes:
     for name in node.texts():
         if name not in TOOLSETS:
             raise node.wrong(f'names "{name}", which is not a toolset: use {", ".join(TOOLSETS)}')
     return {"toolsets": node.texts()}
 
 
-def _hosts(node: Node, _: _Around) -> _Changes:
+def _hosts(node: ConfigNode, _: _Around) -> _Changes:
     for name in node.texts():
         if problem := host_problem(name):
             raise node.wrong(problem)
     return {"hosts": node.texts()}
 
 
-def _folder(node: Node, text: str, around: _Around) -> str:
+def _folder(node: ConfigNode, text: str, around: _Around) -> str:
     """A folder, as seen from where the config file is."""
-    return str(node.file.resolve().parent / Path(_filled(node, text, around)).expanduser())
+    return str(node.file.resolve().parent / Path(_fill_variables(node, text, around)).expanduser())
 
 
-def _filled(node: Node, text: str, around: _Around) -> str:
+def _fill_variables(node: ConfigNode, text: str, around: _Around) -> str:
     try:
         return Variables(around.environment, node.file.resolve().parent).fill(text)
     except MissingVariable as exc:
         raise node.wrong(str(exc)) from None
 
 
-def _storage(node: Node, around: _Around) -> _Changes:
-    setting = _filled(node, node.text(), around)
+def _storage(node: ConfigNode, around: _Around) -> _Changes:
+    setting = _fill_variables(node, node.text(), around)
     if setting != "sqlite" and not re.match(r"sqlite:|postgres(ql)?://", setting):
         raise node.wrong('is not known: use "sqlite", "sqlite:PATH" or "postgresql://…"')
     return {"storage": setting}
 
 
 # Every key of the section, and how it is read.
-SETTINGS: dict[str, Callable[[Node, _Around], _Changes]] = {
+SETTINGS: dict[str, Callable[[ConfigNode, _Around], _Changes]] = {
     "expose": lambda node, _: {"expose": node.one_of("auto", "all", "search")},
     "pinned": lambda node, _: {"pinned": node.texts()},
     "toolsets": _toolsets,

@@ -17,10 +17,10 @@ from pegboard.config.locate import CHANGED, trust_store
 from pegboard.config.own import own_settings, tool_patterns
 from pegboard.config.secrets import secrets_of
 from pegboard.config.settings import ConfigError, Instance, ServerSpec, Settings, Transport
-from pegboard.config.shape import Node
+from pegboard.config.shape import ConfigNode
 from pegboard.config.variables import MissingVariable, Variables
 from pegboard.exactjson import as_object
-from pegboard.names import fold_server_name, misspelt
+from pegboard.names import correct_spelling, fold_server_name
 
 _TRANSPORTS: dict[str, Transport] = {
     "stdio": "stdio",
@@ -66,7 +66,7 @@ def parse_settings(text: str, path: Path, environment: Mapping[str, str]) -> Set
         document = jsonc.parse(text)
     except jsonc.JsoncError as exc:
         raise ConfigError(f"{path}:{exc.line}:{exc.column}: {exc.reason}") from None
-    root = Node(document, path, (), document.value)
+    root = ConfigNode(document, path, (), document.value)
     own = root.get("pegboard")
     remarks: list[str] = []
     settings = own_settings(own, environment, remarks) if own else Settings()
@@ -91,7 +91,7 @@ def _read(path: Path) -> bytes:
         raise ConfigError(f"{path}: {exc.strerror or exc}") from None
 
 
-def _servers(root: Node, environment: Mapping[str, str], remarks: list[str]) -> dict[str, ServerSpec]:
+def _servers(root: ConfigNode, environment: Mapping[str, str], remarks: list[str]) -> dict[str, ServerSpec]:
     servers: dict[str, ServerSpec] = {}
     for section in ("mcpServers", "servers"):
         node = root.get(section)
@@ -107,13 +107,13 @@ def _servers(root: Node, environment: Mapping[str, str], remarks: list[str]) -> 
     return servers
 
 
-def _check_prefixes(root: Node, servers: Mapping[str, ServerSpec]) -> None:
+def _check_prefixes(root: ConfigNode, servers: Mapping[str, ServerSpec]) -> None:
     bare = [spec.given_name for spec in servers.values() if not spec.prefix]
     if len(bare) > 1:
         raise root.wrong(f'has "prefix": false for {", ".join(bare)}: one server at most can go without a prefix')
 
 
-def _server_or_mistake(entry: Node, environment: Mapping[str, str]) -> ServerSpec:
+def _server_or_mistake(entry: ConfigNode, environment: Mapping[str, str]) -> ServerSpec:
     """One server; a mistake inside its entry is its own problem, and the others go on."""
     try:
         _check_keys(entry)
@@ -129,27 +129,27 @@ def _server_or_mistake(entry: Node, environment: Mapping[str, str]) -> ServerSpe
         )
 
 
-def _check_keys(entry: Node) -> None:
+def _check_keys(entry: ConfigNode) -> None:
     """Other clients have keys of their own, which mean nothing here; one that is almost ours is a mistake."""
     members = entry.members()
     for key in members:
-        meant = None if key in KEYS else _ALIASES.get(key) or misspelt(key, KEYS)
+        meant = None if key in KEYS else _ALIASES.get(key) or correct_spelling(key, KEYS)
         if meant is not None and meant not in members:
-            raise Node(entry.document, entry.file, (*entry.path, key), None).wrong(f'is not a key: use "{meant}"')
+            raise ConfigNode(entry.document, entry.file, (*entry.path, key), None).wrong(f'is not a key: use "{meant}"')
 
 
-def _server(entry: Node, environment: Mapping[str, str]) -> ServerSpec:
+def _server(entry: ConfigNode, environment: Mapping[str, str]) -> ServerSpec:
     folder = entry.file.resolve().parent
     variables = Variables(environment, folder.parent if folder.name in {".vscode", ".cursor"} else folder)
     spec = replace(_treatment(entry), **_address(entry))
     if spec.problem is None:
-        spec = _filled(spec, variables, folder)
+        spec = _fill_variables(spec, variables, folder)
     if node := entry.get("apiKeyFromEnv"):
         spec = _with_api_key(spec, wanted=node.flag(), environment=environment)
     return replace(spec, secrets=secrets_of(spec, variables.used))
 
 
-def _treatment(entry: Node) -> ServerSpec:
+def _treatment(entry: ConfigNode) -> ServerSpec:
     """All that does not say where the server is."""
     changes: dict[str, Any] = {}
     for key in ("timeout", "connectTimeout", "startTimeout", "ttl", "idleTimeout"):
@@ -170,7 +170,7 @@ def _treatment(entry: Node) -> ServerSpec:
     return ServerSpec(name=fold_server_name(entry.key), given_name=entry.key, **changes)
 
 
-def _address(entry: Node) -> dict[str, Any]:
+def _address(entry: ConfigNode) -> dict[str, Any]:
     """Where the server is, as the file has it: wrong kinds are found whatever the environment says."""
     command, url, kind = entry.get("command"), entry.get("url") or entry.get("serverUrl"), entry.get("type")
     transport = _TRANSPORTS[kind.one_of(*_TRANSPORTS)] if kind else ("http" if url and not command else "stdio")
@@ -187,7 +187,7 @@ def _address(entry: Node) -> dict[str, Any]:
     return found
 
 
-def _command(entry: Node) -> dict[str, Any]:
+def _command(entry: ConfigNode) -> dict[str, Any]:
     command = entry.get("command")
     if command is None:
         meant = entry.get("type") or entry.get("args")
@@ -202,7 +202,7 @@ def _command(entry: Node) -> dict[str, Any]:
     return found
 
 
-def _filled(spec: ServerSpec, variables: Variables, folder: Path) -> ServerSpec:
+def _fill_variables(spec: ServerSpec, variables: Variables, folder: Path) -> ServerSpec:
     """The server with its variables filled in; one without a value is this server's problem."""
     fill = variables.fill
     reached = replace(spec, command=None, args=(), cwd=None, url=None)
@@ -232,7 +232,7 @@ def _at_home(path: str) -> str:
         return path
 
 
-def _missing_in(entry: Node, what: str) -> str:
+def _missing_in(entry: ConfigNode, what: str) -> str:
     name = fold_server_name(entry.key)
     if entry.value and not entry.members().keys() - {"enabled", "disabled"}:
         # It only switches a server that the environment was to define.

@@ -133,13 +133,13 @@ def _server(name: str, entry: Any) -> Iterator[Effect]:
     path, owner = ("server", name), f"server {_name(name)}"
     members = as_object(entry)
     if members is None:
-        yield _cut_effect(path, owner, "is", entry)
+        yield _short_effect(path, owner, "is", entry)
         return
     args = as_list(members.get("args"))
     given = [members.get("command"), *([members.get("args")] if args is None else args)]
     if words := [_word(word) for word in given if word is not None]:
         command = " ".join(words)
-        yield Effect((*path, "runs"), owner, "runs", command, f"runs {_measured(command)}", f"runs {_brief(words)}")
+        yield Effect((*path, "runs"), owner, "runs", command, f"runs {_with_length(command)}", f"runs {_brief(words)}")
     others = {key: value for key, value in members.items() if key not in {"command", "args"}}
     yield from _members(path, owner, others, KEYS)
 
@@ -154,31 +154,31 @@ def _members(path: tuple[str, ...], owner: str, members: Mapping[str, Any], know
             for name, each in inner.items():
                 yield _entry((*path, key, name), owner, f"{key} {_name(name)}", each)
         elif key in _WHOLE:
-            shown = f"{key}: {_measured(_word(value))}"
-            brief = f"{key}: {_cut(_word(value), _MOST_OF_OTHERS)}" if key in _ADDRESSES else None
-            yield Effect((*path, key), owner, key, _written(value), shown, brief)
+            shown = f"{key}: {_with_length(_word(value))}"
+            brief = f"{key}: {_truncate(_word(value), _MOST_OF_OTHERS)}" if key in _ADDRESSES else None
+            yield Effect((*path, key), owner, key, _as_json(value), shown, brief)
         else:
-            yield _cut_effect((*path, key), owner, key, value)
+            yield _short_effect((*path, key), owner, key, value)
     if unknown:
-        shown = f"other keys, which mean nothing here: {_cut(_written(unknown), _MOST_OF_OTHERS)}"
-        yield Effect((*path, "", ""), owner, "other keys", _written(unknown), shown)
+        shown = f"other keys, which mean nothing here: {_truncate(_as_json(unknown), _MOST_OF_OTHERS)}"
+        yield Effect((*path, "", ""), owner, "other keys", _as_json(unknown), shown)
 
 
 def _entry(path: tuple[str, ...], owner: str, place: str, value: Any) -> Effect:
     """A variable that a server is given, or a header that it is sent."""
     *_, key, name = path
-    hides = not names_in(_written(value)) if key == "headers" else _is_secret(name, value)
-    shown = REDACTED if hides else _measured(_word(value))
-    return Effect(path, owner, place, _written(value), f"{place}={shown}")
+    hides = not names_in(_as_json(value)) if key == "headers" else _is_secret(name, value)
+    shown = REDACTED if hides else _with_length(_word(value))
+    return Effect(path, owner, place, _as_json(value), f"{place}={shown}")
 
 
-def _cut_effect(path: tuple[str, ...], owner: str, place: str, value: Any) -> Effect:
-    return Effect(path, owner, place, _written(value), f"{place}: {_cut(_word(value), _MOST_OF_OTHERS)}")
+def _short_effect(path: tuple[str, ...], owner: str, place: str, value: Any) -> Effect:
+    return Effect(path, owner, place, _as_json(value), f"{place}: {_truncate(_word(value), _MOST_OF_OTHERS)}")
 
 
 def _is_secret(name: str, value: Any) -> bool:
     """Whether the value of a variable is a secret and nothing else: no command, no path, no option, no setting."""
-    text = value if isinstance(value, str) else _written(value)
+    text = value if isinstance(value, str) else _as_json(value)
     return (
         _NAME.fullmatch(name) is not None
         and _SECRET_NAME.search(name) is not None
@@ -210,25 +210,25 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _name(name: str) -> str:
-    return name if _NAME.fullmatch(name) else _cut(_written(name), _MOST_OF_A_NAME)
+    return name if _NAME.fullmatch(name) else _truncate(_as_json(name), _MOST_OF_A_NAME)
 
 
 def _word(value: Any) -> str:
-    return value if isinstance(value, str) and _WORD.fullmatch(value) else _written(value)
+    return value if isinstance(value, str) and _WORD.fullmatch(value) else _as_json(value)
 
 
-def _written(value: Any) -> str:
+def _as_json(value: Any) -> str:
     return visible_json(exactjson.dump(value).decode())
 
 
 def _brief(words: list[str]) -> str:
-    shown = " ".join(_cut(word, _MOST_OF_A_WORD) for word in words[:_MOST_WORDS])
+    shown = " ".join(_truncate(word, _MOST_OF_A_WORD) for word in words[:_MOST_WORDS])
     return shown if len(words) <= _MOST_WORDS else f"{shown} ... ({len(words) - _MOST_WORDS:,} more arguments)"
 
 
-def _measured(text: str) -> str:
+def _with_length(text: str) -> str:
     return f"({len(text):,} characters) {text}" if len(text) > _LONG else text
 
 
-def _cut(text: str, most: int) -> str:
+def _truncate(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]} ... ({len(text):,} characters)"

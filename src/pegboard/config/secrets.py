@@ -65,7 +65,7 @@ def secrets_of(spec: ServerSpec, used: Collection[str]) -> frozenset[str]:
     return frozenset(named | {value for value in found[False] if len(value) >= _MIN_UNNAMED_LENGTH})
 
 
-def shown_address(spec: ServerSpec) -> str:
+def display_address(spec: ServerSpec) -> str:
     """Where a server is, its command line or its address, with nothing secret in it."""
     if spec.url is not None:
         return spec.redactor.clean(_visit_url(spec.url, _hide))

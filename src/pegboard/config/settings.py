@@ -71,7 +71,7 @@ class ServerSpec:
 
     def permits(self, tool: str) -> bool:
         """Whether `tools.allow` and `tools.deny` let this tool through."""
-        return _permitted(tool, self.allow, self.deny)
+        return _is_permitted(tool, self.allow, self.deny)
 
     @property
     def fingerprint(self) -> str:
@@ -114,10 +114,10 @@ class Settings:
 
     def permits(self, tool: str) -> bool:
         """Whether `tools.allow` and `tools.deny` let this tool of Pegboard's own through."""
-        return _permitted(tool, self.allow, self.deny)
+        return _is_permitted(tool, self.allow, self.deny)
 
 
-def _permitted(tool: str, allow: tuple[str, ...], deny: tuple[str, ...]) -> bool:
+def _is_permitted(tool: str, allow: tuple[str, ...], deny: tuple[str, ...]) -> bool:
     if deny and any(fnmatchcase(tool, pattern) for pattern in deny):
         return False
     return not allow or any(fnmatchcase(tool, pattern) for pattern in allow)

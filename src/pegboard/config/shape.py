@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from pegboard.config.settings import ConfigError
-from pegboard.jsonc import Document
+from pegboard.jsonc import JsoncDocument
 
 # What stands there, or below, may be secret: it is not repeated.
 _SECRET_PLACES = frozenset({"args", "env", "headers", "url", "serverUrl", "storage"})
@@ -17,10 +17,10 @@ _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "true or false
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ConfigNode:
     """A place in the config file: its value, and the path that leads there."""
 
-    document: Document
+    document: JsoncDocument
     file: Path
     path: tuple[str | int, ...]
     value: Any
@@ -36,24 +36,24 @@ class Node:
         where = ".".join(str(part) for part in self.path) or "the file"
         return ConfigError(f"{self.place}: {where} {reason}")
 
-    def expected(self, what: str) -> ConfigError:
+    def mismatch(self, what: str) -> ConfigError:
         """The error of a value of the wrong kind."""
-        return self.wrong(f"must be {what}, found {self._found()}")
+        return self.wrong(f"must be {what}, found {self._describe_value()}")
 
-    def get(self, key: str) -> Node | None:
+    def get(self, key: str) -> ConfigNode | None:
         """The member of that name; a member that is null counts as left out."""
         value = self.members().get(key)
-        return None if value is None else Node(self.document, self.file, (*self.path, key), value)
+        return None if value is None else ConfigNode(self.document, self.file, (*self.path, key), value)
 
     def members(self) -> Mapping[str, Any]:
         """The value as an object."""
         if not isinstance(self.value, dict):
-            raise self.expected("an object")
+            raise self.mismatch("an object")
         return cast("dict[str, Any]", self.value)
 
-    def children(self) -> list[Node]:
+    def children(self) -> list[ConfigNode]:
         """The members of an object, in the order of the file."""
-        return [Node(self.document, self.file, (*self.path, key), value) for key, value in self.members().items()]
+        return [ConfigNode(self.document, self.file, (*self.path, key), value) for key, value in self.members().items()]
 
     @property
     def key(self) -> str:
@@ -63,37 +63,37 @@ class Node:
     def text(self) -> str:
         """The value as a text."""
         if not isinstance(self.value, str):
-            raise self.expected("a text")
+            raise self.mismatch("a text")
         return self.value
 
     def flag(self) -> bool:
         """The value as true or false."""
         if not isinstance(self.value, bool):
-            raise self.expected("true or false")
+            raise self.mismatch("true or false")
         return self.value
 
     def seconds(self, *, zero: bool = False) -> float:
         """The value as a length of time; zero only where it means something."""
         if isinstance(self.value, bool) or not isinstance(self.value, (int, float)):
-            raise self.expected("a number of seconds")
+            raise self.mismatch("a number of seconds")
         if self.value < 0 or (self.value == 0 and not zero) or self.value > 10_000_000:
-            raise self.wrong(f"must be a positive number of seconds, found {self._found()}")
+            raise self.wrong(f"must be a positive number of seconds, found {self._describe_value()}")
         return float(self.value)
 
     def whole_number(self, low: int, high: int) -> int:
         """The value as a whole number within bounds."""
         if isinstance(self.value, bool) or not isinstance(self.value, int):
-            raise self.expected("a whole number")
+            raise self.mismatch("a whole number")
         if not low <= self.value <= high:
-            raise self.wrong(f"must be between {low} and {high}, found {self._found()}")
+            raise self.wrong(f"must be between {low} and {high}, found {self._describe_value()}")
         return self.value
 
     def texts(self) -> tuple[str, ...]:
         """The value as a list of texts."""
         if not isinstance(self.value, list):
-            raise self.expected("a list of texts")
+            raise self.mismatch("a list of texts")
         items = cast("list[Any]", self.value)
-        return tuple(Node(self.document, self.file, (*self.path, i), item).text() for i, item in enumerate(items))
+        return tuple(ConfigNode(self.document, self.file, (*self.path, i), item).text() for i, item in enumerate(items))
 
     def scalars(self) -> dict[str, str]:
         """The value as an object of texts; numbers and booleans are taken as their text, as clients do.
@@ -113,10 +113,10 @@ class Node:
     def one_of(self, *choices: str) -> str:
         """The value as one of the given words."""
         if self.value not in choices:
-            raise self.wrong(f"must be one of {', '.join(choices)}, found {self._found()}")
+            raise self.wrong(f"must be one of {', '.join(choices)}, found {self._describe_value()}")
         return cast("str", self.value)
 
-    def _found(self) -> str:
+    def _describe_value(self) -> str:
         """What stands there, as far as it may be shown."""
         if isinstance(self.value, str) and not _SECRET_PLACES.isdisjoint(map(str, self.path)):
             return "a text"

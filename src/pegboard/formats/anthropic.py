@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from pegboard.formats.calls import RequestedCall, items, part, requested_call
-from pegboard.formats.content import TEXT_LIMIT, Media, Part, Text, answer, shown
+from pegboard.formats.calls import RequestedCall, items, parse_call, part
+from pegboard.formats.content import TEXT_LIMIT, Media, Part, Text, answer, fit_media
 from pegboard.formats.conversions import Conversions
-from pegboard.formats.found import FIND, FIND_DESCRIPTION, found_tools
+from pegboard.formats.found import FIND, FIND_DESCRIPTION, hit_names
 from pegboard.formats.namebook import NameBook
 from pegboard.formats.pictures import PDF, PICTURES
 from pegboard.tool import RegisteredTool
@@ -48,10 +48,10 @@ def _definition(
     return definition
 
 
-def requested(message: object) -> list[RequestedCall]:
+def parse_calls(message: object) -> list[RequestedCall]:
     """The calls in a reply: a message, its content, or a list of blocks; without those that Anthropic runs itself."""
     return [
-        requested_call(part(block, "id"), part(block, "name"), part(block, "input"))
+        parse_call(part(block, "id"), part(block, "name"), part(block, "input"))
         for block in items(message, "content")
         if part(block, "type") == "tool_use"
     ]
@@ -77,7 +77,7 @@ def tool_references(
 
     Only tools that the request defines can be referred to. Where nothing is to be loaded the result stays as it is.
     """
-    found = [name for name in found_tools(result) if name in deferred]
+    found = [name for name in hit_names(result) if name in deferred]
     if not found:
         return tool_result(call, result)
     return {
@@ -107,7 +107,7 @@ def results_message(
 def _block(each: Part) -> dict[str, Any]:
     if isinstance(each, Media):
         most = _MOST_DOCUMENT if each.kind == PDF else _MOST_PICTURE
-        each = shown(each, frozenset({*PICTURES, PDF}), most, _MOST_PIXELS)
+        each = fit_media(each, frozenset({*PICTURES, PDF}), most, _MOST_PIXELS)
     if isinstance(each, Text):
         return {"type": "text", "text": each.text}
     source = {"type": "base64", "media_type": each.kind, "data": each.data}

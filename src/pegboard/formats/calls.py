@@ -33,7 +33,7 @@ class RequestedCall:
         return None if self.problem is None else ToolResult[Any].failed(self.problem)
 
 
-def requested_call(
+def parse_call(
     call_id: object,
     name: object,
     arguments: object,

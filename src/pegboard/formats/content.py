@@ -47,7 +47,7 @@ Part = Text | Media
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ResultContent:
     """A result in parts; at least one, and no text of them empty."""
 
     parts: tuple[Part, ...]
@@ -64,18 +64,18 @@ def data_of(result: object) -> object:
     return cast("ToolResult[Any]", result).data if isinstance(result, ToolResult) else result
 
 
-def answer(result: object, *, limit: int = TEXT_LIMIT) -> Answer:
+def answer(result: object, *, limit: int = TEXT_LIMIT) -> ResultContent:
     """A `ToolResult`, or a tool's result as MCP has it, in parts; text beyond the limit is left out, which is said."""
     if isinstance(result, ToolResult):
         found = cast("ToolResult[Any]", result)
         if not found.success:
-            return Answer(_fit([Text(_json(found.to_dict()))], limit), is_error=True)
+            return ResultContent(_fit([Text(_json(found.to_dict()))], limit), is_error=True)
         result = found.data
     message = _message(result)
     if message is None:
         parts: list[Part] = [Text(result if isinstance(result, str) else "" if result is None else _json(result))]
-        return Answer(_fit(parts, limit))
-    return Answer(_fit(_parts(message), limit), is_error=message.get("isError") is True)
+        return ResultContent(_fit(parts, limit))
+    return ResultContent(_fit(_parts(message), limit), is_error=message.get("isError") is True)
 
 
 def note(media: Media, why: str = "cannot be shown") -> str:
@@ -84,7 +84,7 @@ def note(media: Media, why: str = "cannot be shown") -> str:
     return f"[{media.kind}{named}, {media.size:,} bytes: {why}]"
 
 
-def shown(media: Media, kinds: frozenset[str], most: int, most_pixels: int | None = None) -> Media | Text:
+def fit_media(media: Media, kinds: frozenset[str], most: int, most_pixels: int | None = None) -> Media | Text:
     """Something to look at, of a kind and size that is taken, its data in order; else words for it.
 
     `most` characters, and `most_pixels` on either side: a provider refuses the whole conversation for one beyond that.

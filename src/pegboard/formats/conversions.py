@@ -45,12 +45,12 @@ class Conversions:
             return kept[1]
         if len(self._kept) >= self._most:
             self._kept.clear()
-        converted = _converted(tool, provider)
+        converted = _convert(tool, provider)
         self._kept[key] = (tool.definition, converted)
         return converted
 
 
-def _converted(tool: RegisteredTool, provider: Provider) -> Conversion:
+def _convert(tool: RegisteredTool, provider: Provider) -> Conversion:
     given = tool.definition.get("inputSchema")
     is_openai = provider == "openai"
     if is_openai:

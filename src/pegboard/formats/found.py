@@ -13,7 +13,7 @@ FIND_DESCRIPTION = (
 )
 
 
-def found_tools(result: object) -> list[str]:
+def hit_names(result: object) -> list[str]:
     """The names of the tools in a result of `tool_find`, best first."""
     structured = as_object(part(data_of(result), "structuredContent")) or {}
     data = as_object(structured.get("data")) or {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pegboard.names import SEPARATOR, compose, expose
+from pegboard.names import SEPARATOR, compose, public_name
 from pegboard.tool import RegisteredTool
 
 MAX_LENGTH = 64
@@ -28,7 +28,7 @@ class NameBook:
 
     def name(self, tool: str) -> str:
         """A tool's name for a provider; one that is not in the book is only made to fit."""
-        return self._names.get(tool) or expose(tool, self._max_length)
+        return self._names.get(tool) or public_name(tool, self._max_length)
 
     def place(self, tool: str) -> tuple[str | None, str]:
         """The namespace of a tool, which is its server, and its name in there; a static tool has no namespace."""
@@ -43,20 +43,20 @@ class NameBook:
             return None
         return self._tools.get(name) or (name if name in self._names else None)
 
-    def meant(self, name: str, namespace: str | None = None) -> str:
+    def resolve(self, name: str, namespace: str | None = None) -> str:
         """The tool that a provider means, or the name of one that there is not: whoever is asked for it can say so."""
         return self.tool(name, namespace) or (name if namespace in {None, name} else compose(str(namespace), name))
 
     def _add(self, tool: RegisteredTool) -> None:
         full = _full_name(tool)
-        name = expose(full, self._max_length)
+        name = public_name(full, self._max_length)
         if name in self._tools:
-            name = expose(f"{full} {tool.name}", self._max_length)
+            name = public_name(f"{full} {tool.name}", self._max_length)
         self._names[tool.name] = name
         self._tools[name] = tool.name
         place = (None, name)
         if tool.server_name is not None:
-            place = (expose(tool.server_name, self._max_length), expose(tool.original_name, self._max_length))
+            place = (public_name(tool.server_name, self._max_length), public_name(tool.original_name, self._max_length))
         self._places[tool.name] = place
         self._placed[place] = tool.name
 

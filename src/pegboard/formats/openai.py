@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from pegboard.formats.calls import RequestedCall, items, part, requested_call
-from pegboard.formats.content import TEXT_LIMIT, Answer, Media, Part, Text, answer, shown
+from pegboard.formats.calls import RequestedCall, items, parse_call, part
+from pegboard.formats.content import TEXT_LIMIT, Media, Part, ResultContent, Text, answer, fit_media
 from pegboard.formats.conversions import Conversions
-from pegboard.formats.found import FIND, FIND_DESCRIPTION, found_tools
+from pegboard.formats.found import FIND, FIND_DESCRIPTION, hit_names
 from pegboard.formats.namebook import NameBook
 from pegboard.formats.pictures import PDF, PICTURES
 from pegboard.tool import RegisteredTool
@@ -61,17 +61,17 @@ def tool_search(
     return {"type": "tool_search", "execution": "client", "description": description, "parameters": parameters}
 
 
-def requested(response: object) -> list[RequestedCall]:
+def parse_calls(response: object) -> list[RequestedCall]:
     """The calls in a reply: a response, its output, or a list of items; with searches that the client has to run."""
     calls: list[RequestedCall] = []
     for item in items(response, "output"):
         kind = part(item, "type")
         if kind == "function_call":
             said = (part(item, "call_id"), part(item, "name"), part(item, "arguments"), part(item, "namespace"))
-            calls.append(requested_call(*said))
+            calls.append(parse_call(*said))
         elif kind == "tool_search_call" and part(item, "execution") == "client":
             call_id = part(item, "call_id") or part(item, "id")
-            calls.append(requested_call(call_id, FIND, part(item, "arguments"), is_search=True))
+            calls.append(parse_call(call_id, FIND, part(item, "arguments"), is_search=True))
     return calls
 
 
@@ -116,7 +116,7 @@ def outputs(
     made: list[dict[str, Any]] = []
     for call, result in answered:
         if call.is_search:
-            found = [tools[name] for name in found_tools(result) if name in tools]
+            found = [tools[name] for name in hit_names(result) if name in tools]
             made.append(search_output(call, found, names, conversions, about=about))
         else:
             made.append(function_output(call, result, limit=limit))
@@ -142,9 +142,9 @@ def _namespace(name: str, about: str | None) -> dict[str, Any]:
     return {"type": "namespace", "name": name, "description": about or f"Tools of {name}", "tools": []}
 
 
-def _output(found: Answer) -> str | list[dict[str, Any]]:
+def _output(found: ResultContent) -> str | list[dict[str, Any]]:
     parts = [
-        shown(each, frozenset({*PICTURES, PDF}), _MOST) if isinstance(each, Media) else each for each in found.parts
+        fit_media(each, frozenset({*PICTURES, PDF}), _MOST) if isinstance(each, Media) else each for each in found.parts
     ]
     parts = [*([Text("Error:")] if found.is_error else []), *parts]
     if all(isinstance(each, Text) for each in parts):

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from pegboard.formats.calls import RequestedCall, items, part, requested_call
-from pegboard.formats.content import TEXT_LIMIT, Media, Text, answer, note, shown
+from pegboard.formats.calls import RequestedCall, items, parse_call, part
+from pegboard.formats.content import TEXT_LIMIT, Media, Text, answer, fit_media, note
 from pegboard.formats.conversions import Conversion, Conversions
 from pegboard.formats.namebook import NameBook
 from pegboard.formats.pictures import PICTURES
@@ -46,15 +46,13 @@ def _fitting(converted: Conversion) -> Conversion:
     return replace(converted, description=cut, schema={**converted.schema, "description": whole})
 
 
-def requested(completion: object) -> list[RequestedCall]:
+def parse_calls(completion: object) -> list[RequestedCall]:
     """The calls in a reply: a completion (of its first choice), a choice, a message, or a list of tool calls."""
     choices = part(completion, "choices")
     message = choices[0] if choices else completion
     message = part(message, "message") or message
     return [
-        requested_call(
-            part(call, "id"), part(part(call, "function"), "name"), part(part(call, "function"), "arguments")
-        )
+        parse_call(part(call, "id"), part(part(call, "function"), "name"), part(part(call, "function"), "arguments"))
         for call in items(message, "tool_calls")
         if part(call, "type") in {"function", None}
     ]
@@ -78,7 +76,7 @@ def results_messages(
             if isinstance(each, Text):
                 texts.append(each.text)
                 continue
-            picture = shown(each, PICTURES, _MOST) if pictures else Text(note(each))
+            picture = fit_media(each, PICTURES, _MOST) if pictures else Text(note(each))
             texts.append(picture.text if isinstance(picture, Text) else note(each, "in the next message of the user"))
             seen += [] if isinstance(picture, Text) else _picture(call_id, picture)
         messages.append({"role": "tool", "tool_call_id": call_id, "content": "\n\n".join(texts)})

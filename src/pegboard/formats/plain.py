@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pegboard.formats.calls import RequestedCall, items, part, requested_call
+from pegboard.formats.calls import RequestedCall, items, parse_call, part
 from pegboard.formats.content import TEXT_LIMIT, answer, data_of
 from pegboard.formats.namebook import NameBook
 from pegboard.tool import RegisteredTool
@@ -29,10 +29,10 @@ def _definition(tool: RegisteredTool, names: NameBook) -> dict[str, Any]:
     }
 
 
-def requested(value: object) -> list[RequestedCall]:
+def parse_calls(value: object) -> list[RequestedCall]:
     """Calls as `{"id", "name", "arguments"}`: one, or a list of them; arguments may be text in JSON."""
     calls = [value] if part(value, "name") is not None else items(value, "calls")
-    return [requested_call(part(call, "id"), part(call, "name"), part(call, "arguments")) for call in calls]
+    return [parse_call(part(call, "id"), part(call, "name"), part(call, "arguments")) for call in calls]
 
 
 def result(call: RequestedCall | str, outcome: object, *, limit: int = TEXT_LIMIT) -> dict[str, Any]:

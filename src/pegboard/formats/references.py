@@ -17,7 +17,7 @@ class _Missing:
 MISSING = _Missing()
 
 
-class Document:
+class SchemaDocument:
     """A schema as it was given, the same in 2020-12 (`root`), and what its references mean."""
 
     def __init__(self, given: Schema) -> None:
@@ -45,13 +45,13 @@ class Document:
         """Another root means the same: references to the whole are to that one."""
         self.root = self._made[id(self._given)] = root
 
-    def settled(self, schema: Schema) -> Schema:
+    def fix_references(self, schema: Schema) -> Schema:
         """The schema with each reference meaning what it means in this document.
 
         What stands in another place now, or nowhere, is put into `$defs`. A reference that never led anywhere goes:
         a provider would refuse every tool for it.
         """
-        moved = self._moved(schema)
+        moved = self._stale_references(schema)
         if not moved:
             return schema
         names = set(as_object(schema.get("$defs")) or {})
@@ -59,12 +59,14 @@ class Document:
         known: dict[str, str | None] = {}
         while moved:
             for reference, target in moved.items():
-                known[reference] = self._placed(reference, target, names, stored)
-            moved = {ref: part for ref, part in self._moved(schema, *stored.values()).items() if ref not in known}
+                known[reference] = self._store(reference, target, names, stored)
+            moved = {
+                ref: part for ref, part in self._stale_references(schema, *stored.values()).items() if ref not in known
+            }
         whole = {**schema, "$defs": {**(as_object(schema.get("$defs")) or {}), **stored}} if stored else schema
-        return rebuilt(whole, lambda each: _repointed(each, known))
+        return rebuilt(whole, lambda each: _repoint(each, known))
 
-    def _moved(self, schema: Schema, *more: Any) -> dict[str, Any]:
+    def _stale_references(self, schema: Schema, *more: Any) -> dict[str, Any]:
         """References that do not mean the same in a schema, with what they should mean."""
         found: dict[str, Any] = {}
         for part in (schema, *(each for each in more if not is_document(as_object(each) or {}))):
@@ -88,7 +90,7 @@ class Document:
             self._anchored[id(schema)] = (schema, named)
         return self._anchored[id(schema)][1].get(fragment, MISSING)
 
-    def _placed(self, reference: str, target: Any, names: set[str], stored: Schema) -> str | None:
+    def _store(self, reference: str, target: Any, names: set[str], stored: Schema) -> str | None:
         """Where the target is from now on."""
         if target is MISSING:
             return None
@@ -133,7 +135,7 @@ def _anchors(schema: Schema) -> set[Any]:
     return names | {name for key in ("$anchor", "$dynamicAnchor") if isinstance(name := schema.get(key), str)}
 
 
-def _repointed(schema: Schema, known: dict[str, str | None]) -> Schema:
+def _repoint(schema: Schema, known: dict[str, str | None]) -> Schema:
     reference = schema.get("$ref")
     if not isinstance(reference, str) or reference not in known:
         return schema

@@ -21,12 +21,12 @@ _BY_REFERENCE = frozenset({"$ref", "$dynamicRef"})
 
 def with_plain_patterns(schema: Schema) -> Schema:
     """The schema without expressions that OpenAI refuses."""
-    if not any(map(_refused, schemas(schema))):
+    if not any(map(_patterns_to_remove, schemas(schema))):
         return schema
-    return _with_lost_parts(rebuilt(rebuilt(schema, _loosened), _told), schema)
+    return _with_lost_parts(rebuilt(rebuilt(schema, _loosen), _describe_patterns), schema)
 
 
-def _refused(schema: Schema) -> list[str]:
+def _patterns_to_remove(schema: Schema) -> list[str]:
     named = as_object(schema.get("patternProperties")) or {}
     found: list[Any] = [schema.get("pattern"), *named]
     return [pattern for pattern in found if isinstance(pattern, str) and not _is_plain(pattern)]
@@ -42,7 +42,7 @@ def _is_plain(pattern: str) -> bool:
     return True
 
 
-def _loosened(schema: Schema) -> Schema:
+def _loosen(schema: Schema) -> Schema:
     """Without what would be narrower once a part of it is wider."""
     changed = dict(schema)
     if _may_widen(schema.get("not")):
@@ -64,11 +64,11 @@ def _loosened(schema: Schema) -> Schema:
 
 def _may_widen(part: object) -> bool:
     """Whether something in there is taken out, or may be where a reference leads."""
-    return any(_refused(each) or _BY_REFERENCE & each.keys() for each in schemas(part))
+    return any(_patterns_to_remove(each) or _BY_REFERENCE & each.keys() for each in schemas(part))
 
 
-def _told(schema: Schema) -> Schema:
-    refused = _refused(schema)
+def _describe_patterns(schema: Schema) -> Schema:
+    refused = _patterns_to_remove(schema)
     if not refused:
         return schema
     kept = {key: value for key, value in schema.items() if key != "pattern" or value not in refused}
@@ -97,13 +97,13 @@ def _with_lost_parts(made: Schema, before: Schema) -> Schema:
             continue
         name = next(name for number in range(len(known) + 1) if (name := f"part_{number}") not in known)
         found = as_object(target)
-        known[name] = target if found is None else rebuilt(rebuilt(found, _loosened), _told)
+        known[name] = target if found is None else rebuilt(rebuilt(found, _loosen), _describe_patterns)
         places[reference] = f"#/$defs/{name}"
     if not places:
         return made
-    return rebuilt({**made, "$defs": known}, lambda each: _repointed(each, places))
+    return rebuilt({**made, "$defs": known}, lambda each: _repoint(each, places))
 
 
-def _repointed(schema: Schema, places: dict[str, str]) -> Schema:
+def _repoint(schema: Schema, places: dict[str, str]) -> Schema:
     reference = schema.get("$ref")
     return {**schema, "$ref": places[reference]} if isinstance(reference, str) and reference in places else schema

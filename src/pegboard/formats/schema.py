@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pegboard.exactjson import as_list, as_object, dump
-from pegboard.formats.references import MISSING, Document
+from pegboard.formats.references import MISSING, SchemaDocument
 from pegboard.formats.regexes import with_plain_patterns
-from pegboard.formats.shape import ANYTHING, Shape, all_of, both, closed, either, exactly, own_shape
+from pegboard.formats.shape import ANYTHING, Shape, all_of, both, close, either, exactly, own_shape
 from pegboard.formats.walk import Schema, is_document, rebuilt, schemas
 
 # What is composed at the top.
@@ -49,7 +49,7 @@ def object_schema(
     """
     if (schema := as_object(given)) is None:
         return Converted({"type": "object", "properties": {}})
-    document = Document(schema)
+    document = SchemaDocument(schema)
     root = {name: value for name, value in document.root.items() if name != "$id"}
     words = ""
     composed = not root.keys().isdisjoint(_COMPOSED)
@@ -58,11 +58,11 @@ def object_schema(
     means_the_same = not composed and root.get("type") == "object"
     root = {**root, "type": "object", "properties": as_object(root.get("properties")) or {}}
     if key is not None:
-        root, strange = _renamed(root, key)
+        root, strange = _move_to_patterns(root, key)
         words = _together([words, strange])
     if means_the_same:
         document.adopt(root)
-    root = document.settled(root)
+    root = document.fix_references(root)
     if items:
         root = _with_items(root)
     if plain_patterns:
@@ -70,9 +70,9 @@ def object_schema(
     return Converted(root, words)
 
 
-def _plain(document: Document) -> tuple[Schema, str]:
+def _plain(document: SchemaDocument) -> tuple[Schema, str]:
     """The root without composition, and what it said."""
-    shape = _Reader(document).read(document.root) or ANYTHING
+    shape = _ShapeReader(document).read(document.root) or ANYTHING
     kept = {
         name: value
         for name, value in document.root.items()
@@ -93,10 +93,10 @@ def _plain(document: Document) -> tuple[Schema, str]:
     return plain, _together(shape.words)
 
 
-class _Reader:
+class _ShapeReader:
     """Reads the shape of an object out of a document."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: SchemaDocument) -> None:
         self._document = document
         self._parts = 0
         # References that are being followed: one that leads back to itself says nothing new.
@@ -122,15 +122,15 @@ class _Reader:
         if isinstance(kinds, (str, list)) and "object" not in ([kinds] if isinstance(kinds, str) else kinds):
             return None
         shape = own_shape(schema)
-        for part in self._composed(schema):
+        for part in self._read_composition(schema):
             if part is None:
                 return None
             shape = both(shape, part)
         if "unevaluatedProperties" in schema:
-            shape = closed(shape, schema["unevaluatedProperties"])
+            shape = close(shape, schema["unevaluatedProperties"])
         return shape
 
-    def _composed(self, schema: Schema) -> list[Shape | None]:
+    def _read_composition(self, schema: Schema) -> list[Shape | None]:
         """Every part that has to hold beside what a schema says itself."""
         found = [self.read(part) for part in as_list(schema.get("allOf")) or ()]
         if isinstance(reference := schema.get("$ref"), str):
@@ -157,7 +157,7 @@ class _Reader:
         joined = either([shape for _, shape in read])
         if len(read) == 1:
             return joined
-        told = [_told(part, shape) for part, shape in read]
+        told = [_describe(part, shape) for part, shape in read]
         listed = "; ".join(f"({number}) {each}" for number, each in enumerate(told, 1))
         return replace(joined, words=(f"{start}: {listed}.",))
 
@@ -183,12 +183,12 @@ def _one_of(values: list[Any]) -> Shape | None:
     return replace(either(shapes), words=words)
 
 
-def _told(part: Any, shape: Shape) -> str:
+def _describe(part: Any, shape: Shape) -> str:
     """One alternative in a few words."""
     if shape.says_nothing:
         return _compact(part)
-    needed = [_named(name, shape) for name in shape.required]
-    optional = [_named(name, shape) for name in shape.properties if name not in shape.required]
+    needed = [_describe_property(name, shape) for name in shape.required]
+    optional = [_describe_property(name, shape) for name in shape.properties if name not in shape.required]
     said = [
         shape.label if len(shape.label) <= _SHOWN else shape.label[:_SHOWN] + "…",
         f"with {', '.join(needed)}" if needed else "",
@@ -198,7 +198,7 @@ def _told(part: Any, shape: Shape) -> str:
     return ", ".join(each for each in said if each)
 
 
-def _named(name: str, shape: Shape) -> str:
+def _describe_property(name: str, shape: Shape) -> str:
     schema = as_object(shape.properties.get(name)) or {}
     if "const" in schema:
         return f"{name} = {_compact(schema['const'])}"
@@ -217,7 +217,7 @@ def _together(words: tuple[str, ...] | list[str]) -> str:
     return text if len(text) <= _MOST_WORDS else text[:_MOST_WORDS] + "…"
 
 
-def _renamed(schema: Schema, key: re.Pattern[str]) -> tuple[Schema, str]:
+def _move_to_patterns(schema: Schema, key: re.Pattern[str]) -> tuple[Schema, str]:
     """Properties that a provider would refuse by their names, as patterns that fit nothing but these names."""
     strange = [name for name in schema["properties"] if key.fullmatch(name) is None]
     if not strange:

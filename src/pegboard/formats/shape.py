@@ -85,7 +85,7 @@ def both(one: Shape, other: Shape) -> Shape:
         tuple(dict.fromkeys((*one.required, *other.required))),
         patterns,
         all_of(one.additional, other.additional),
-        _joined(one.others, other.others),
+        _join(one.others, other.others),
         one.label,
         tuple(dict.fromkeys((*one.words, *other.words))),
         one.complete and other.complete,
@@ -114,7 +114,7 @@ def either(shapes: Sequence[Shape]) -> Shape:
     )
 
 
-def closed(shape: Shape, unevaluated: Any) -> Shape:
+def close(shape: Shape, unevaluated: Any) -> Shape:
     """The shape with what holds for properties that no part of it knows; only where it knows all of them."""
     return replace(shape, additional=unevaluated, complete=False) if shape.complete else shape
 
@@ -132,9 +132,9 @@ def all_of(one: Any, other: Any) -> Any:
     if one is False or other is False:
         return False
     if _admits_all(other) or same(one, other):
-        return _described(other if is_trivial(one) else one, other)
+        return _annotate(other if is_trivial(one) else one, other)
     if _admits_all(one):
-        return _described(other, one)
+        return _annotate(other, one)
     parts: list[Any] = []
     for each in (one, other):
         parts += each["allOf"] if (as_object(each) or {}).keys() == {"allOf"} else [each]
@@ -151,7 +151,7 @@ def any_of(given: Iterable[Any]) -> Any:
     telling = [each for each in kept.values() if not is_trivial(each)]
     if len(telling) < len(kept):
         notes = next((found for each in kept.values() if is_trivial(each) and (found := as_object(each))), None)
-        return _described({"anyOf": [*telling, {}]} if telling else {}, notes)
+        return _annotate({"anyOf": [*telling, {}]} if telling else {}, notes)
     if len(telling) <= 1:
         return telling[0] if telling else False
     return _one_enum(telling) or {"anyOf": telling}
@@ -170,7 +170,7 @@ def same(one: Any, other: Any) -> bool:
     return one is other or dump(one) == dump(other)
 
 
-def _described(schema: Any, notes: Any) -> Any:
+def _annotate(schema: Any, notes: Any) -> Any:
     """A schema with another's annotations, where it has none of its own."""
     said = {key: value for key, value in (as_object(notes) or {}).items() if key in ANNOTATIONS}
     if not said or schema is False:
@@ -193,14 +193,14 @@ def _one_enum(schemas: Sequence[Any]) -> Schema | None:
     }  # fmt: skip
 
 
-def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def _join(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     joined = dict(one)
     for key, value in other.items():
-        joined[key] = _joined_value(key, joined[key], value) if key in joined else value
+        joined[key] = _join_value(key, joined[key], value) if key in joined else value
     return joined
 
 
-def _joined_value(key: str, one: Any, other: Any) -> Any:
+def _join_value(key: str, one: Any, other: Any) -> Any:
     if same(one, other):
         return one
     if key == "minProperties":

@@ -35,7 +35,7 @@ def is_strict(schema: Schema) -> bool:
         return False
     found = list(schemas(schema))
     return (
-        all(_known(each, schema) for each in found)
+        all(_is_supported(each, schema) for each in found)
         and _levels(schema, _MOST_LEVELS)
         and sum(len(_properties(each)) for each in found) <= _MOST_PROPERTIES
         and sum(len(_values(each)) for each in found) <= _MOST_VALUES
@@ -43,7 +43,7 @@ def is_strict(schema: Schema) -> bool:
     )
 
 
-def _known(schema: Schema, root: Schema) -> bool:
+def _is_supported(schema: Schema, root: Schema) -> bool:
     if not schema.keys() <= _WORDS:
         return False
     if "$ref" in schema:

@@ -53,7 +53,7 @@ def server_row(board: Board, server: Server) -> dict[str, Any]:
 
 def tool_rows(board: Board, wanted: Filter = EVERYTHING, status: str | None = None) -> list[dict[str, Any]]:
     """Every tool that passes the filter, by name, with whether it can be used."""
-    rows = [tool_row(board, tool) for tool in board.known_tools() if wanted.admits(tool)]
+    rows = [tool_row(board, tool) for tool in board.all_tools() if wanted.admits(tool)]
     if status is None:
         return rows
     if status == "unavailable":
@@ -71,7 +71,7 @@ def tool_row(board: Board, tool: RegisteredTool) -> dict[str, Any]:
     }
 
 
-async def found(board: Board, query: str, limit: int, wanted: Filter = EVERYTHING) -> dict[str, Any]:
+async def search_rows(board: Board, query: str, limit: int, wanted: Filter = EVERYTHING) -> dict[str, Any]:
     """What `tool_find` answers, for whoever is no model."""
     return await board.search(query, limit, Caller(filter=wanted))
 

@@ -42,7 +42,7 @@ def has_too_many_values(body: bytes) -> bool:
     return len(body) > SURELY_FEW and _count(ValueCounter(), body) > MAX_VALUES
 
 
-def replayed(messages: list[Message], receive: Receive) -> Receive:
+def replay(messages: list[Message], receive: Receive) -> Receive:
     """What was received so far, and then what comes."""
     waiting = list(reversed(messages))
 

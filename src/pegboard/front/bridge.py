@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, cast
 from pegboard.front.proof import prove
 
 if TYPE_CHECKING:
-    from pegboard.front.lineway import LineWay
+    from pegboard.front.lineway import PipeFastPath
     from pegboard.protocol.client import Address
     from pegboard.protocol.gateway import GatewayServer
-    from pegboard.protocol.lines import LineClient
+    from pegboard.protocol.lines import PipeClient
 
 _MAX_LINE = 4 * 1024 * 1024
 _MAX_WAITING = 10_000
@@ -43,17 +43,17 @@ _MAX_GREETING = 32 * 1024
 
 @contextlib.asynccontextmanager
 async def bridgehead(
-    server: GatewayServer, shortcut: Callable[[Address], LineWay | None], token: str, lines: set[LineClient]
+    server: GatewayServer, shortcut: Callable[[Address], PipeFastPath | None], token: str, lines: set[PipeClient]
 ) -> AsyncGenerator[int]:
     """The gateway's side, which takes whoever knows the token: gives its port; who is connected is among the lines."""
     clients: set[asyncio.Task[None]] = set()
 
-    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def on_connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.get_running_loop().create_task(_serve(server, shortcut, lines, token, reader, writer))
         clients.add(task)
         task.add_done_callback(clients.discard)
 
-    listener = await asyncio.start_server(connected, "127.0.0.1", 0, limit=_MAX_LINE)
+    listener = await asyncio.start_server(on_connect, "127.0.0.1", 0, limit=_MAX_LINE)
     try:
         yield listener.sockets[0].getsockname()[1]
     finally:
@@ -65,8 +65,8 @@ async def bridgehead(
 
 async def _serve(
     server: GatewayServer,
-    shortcut: Callable[[Address], LineWay | None],
-    lines: set[LineClient],
+    shortcut: Callable[[Address], PipeFastPath | None],
+    lines: set[PipeClient],
     token: str,
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
@@ -74,7 +74,7 @@ async def _serve(
     from pegboard.front.entrance import entrance
     from pegboard.names import is_board_name
     from pegboard.protocol.client import Address
-    from pegboard.protocol.lines import LineClient
+    from pegboard.protocol.lines import PipeClient
 
     async def write(text: bytes) -> None:
         writer.write(text + b"\n")
@@ -82,13 +82,13 @@ async def _serve(
 
     try:
         async with asyncio.timeout(5):
-            if not await _acquainted(token, reader, writer):
+            if not await _prove_both(token, reader, writer):
                 return
             said = json.loads(await _short_line(reader))
         name, workspace = said.get("board"), said.get("workspace")
         query = {"workspace": workspace} if isinstance(workspace, str) else {}
         address = Address(query, name if isinstance(name, str) and is_board_name(name) else None)
-        client = LineClient(write, entrance(server, address), shortcut(address))
+        client = PipeClient(write, entrance(server, address), shortcut(address))
         reading = asyncio.get_running_loop().create_task(_read(client, reader))
         lines.add(client)
         try:
@@ -102,7 +102,7 @@ async def _serve(
         writer.close()
 
 
-async def _acquainted(token: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+async def _prove_both(token: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
     """Each side proves that it knows the token, and neither says it."""
     challenge = await _short_line(reader)
     own = secrets.token_hex(16).encode()
@@ -122,7 +122,7 @@ async def _short_line(reader: asyncio.StreamReader) -> bytes:
     return bytes(line).strip()
 
 
-async def _read(client: LineClient, reader: asyncio.StreamReader) -> None:
+async def _read(client: PipeClient, reader: asyncio.StreamReader) -> None:
     try:
         while True:
             try:
@@ -152,7 +152,7 @@ def cross(config: Path, board: str | None = None, workspace: str | None = None) 
     with contextlib.suppress(OSError):
         while data := link.recv(65536):
             _write(out, data)
-            traffic.received(data)
+            traffic.note_received(data)
     if not traffic.input_ended:
         # A client that waits for an answer would wait for ever.
         with contextlib.suppress(OSError):
@@ -177,7 +177,7 @@ class _Traffic:
         self._line = b""
         self._head = b""
 
-    def sent(self, data: bytes) -> None:
+    def note_sent(self, data: bytes) -> None:
         """The client has sent this."""
         *lines, self._line = (self._line + data).split(b"\n")
         if len(self._line) > _MAX_LINE:
@@ -189,12 +189,12 @@ class _Traffic:
         while len(self._waiting) > _MAX_WAITING:
             del self._waiting[next(iter(self._waiting))]
 
-    def received(self, data: bytes) -> None:
+    def note_received(self, data: bytes) -> None:
         """The gateway has sent this. Its answers begin with their id, so that their beginning is enough."""
         first, *others = data.split(b"\n")
         self._head = _beginning(self._head + first[:_BATCH_HEAD])
         for line in others:
-            self._answered(self._head.lstrip())
+            self._settle(self._head.lstrip())
             self._head = _beginning(line)
 
     def _requests(self, message: object) -> tuple[str, ...]:
@@ -209,7 +209,7 @@ class _Traffic:
             return ()
         return tuple(request_id for each in batch if (request_id := _request_id(each)) is not None)
 
-    def _answered(self, head: bytes) -> None:
+    def _settle(self, head: bytes) -> None:
         is_batch = head.startswith(b"[")
         for answer in _ANSWER.finditer(head) if is_batch else filter(None, [_ANSWER.match(head)]):
             requests = self._waiting.get(json.dumps(json.loads(answer[1])))
@@ -294,7 +294,7 @@ def _pump_input(link: socket.socket, traffic: _Traffic) -> None:
     with contextlib.suppress(OSError):
         while data := os.read(sys.stdin.fileno(), 65536):
             # Noted before it is sent: the answer may be there before we are back.
-            traffic.sent(data)
+            traffic.note_sent(data)
             link.sendall(data)
         traffic.input_ended = True
         link.shutdown(socket.SHUT_WR)

@@ -8,12 +8,12 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from pegboard.board import Board
-from pegboard.front.queried import queried
+from pegboard.front.queried import query_arguments
 from pegboard.front.reply import answering
 from pegboard.protocol.nearness import is_remote
 from pegboard.result import invalid
-from pegboard.toolsets.chats.answers import listed, paged, turn
-from pegboard.toolsets.chats.chats import Page
+from pegboard.toolsets.chats.answers import page_info, session_row, turn
+from pegboard.toolsets.chats.chats import ChatPage
 from pegboard.toolsets.chats.current import PATIENCE
 from pegboard.toolsets.chats.tools import ChatTool, GetRequest, GetResponse, ListSessions, SearchChats
 from pegboard.view import EVERYTHING
@@ -33,13 +33,13 @@ class ChatsRest:
         return [
             Route("/api/chats", answering(self._sessions)),
             Route("/api/chats/{id}", answering(self._session)),
-            Route("/api/chat/search", answering(self._found)),
+            Route("/api/chat/search", answering(self._search)),
         ]
 
     async def _sessions(self, request: Request) -> Any:
         return await self._asked(request, ListSessions.name)
 
-    async def _found(self, request: Request) -> Any:
+    async def _search(self, request: Request) -> Any:
         tool = self._tool(request, SearchChats.name)
         if not request.query_params.get("q", "").strip():
             raise invalid("q is missing: what to search for")
@@ -49,7 +49,7 @@ class ChatsRest:
         # A whole dialog is what these two give, request by request.
         for name in (GetRequest.name, GetResponse.name):
             self._tool(request, name)
-        arguments = queried(request, self._tool(request, ListSessions.name))
+        arguments = query_arguments(request, self._tool(request, ListSessions.name))
         if "workspace" in arguments:
             raise invalid("workspace: a dialog has its own")
         arguments = self._tool(request, ListSessions.name).check(arguments)
@@ -58,14 +58,18 @@ class ChatsRest:
         session = await chats.session(request.path_params["id"], patience=PATIENCE)
         requests = await chats.requests(session, offset + 1, offset + limit)
         turns = [turn(index, each) for index, each in enumerate(requests, offset + 1)]
-        return {**listed(session), "requests": turns, **paged(Page(turns, session.requests_count, limit, offset))}
+        return {
+            **session_row(session),
+            "requests": turns,
+            **page_info(ChatPage(turns, session.requests_count, limit, offset)),
+        }
 
     async def _asked(self, request: Request, name: str, **names: str) -> Any:
         tool = self._tool(request, name)
-        arguments = queried(request, tool, **names)
+        arguments = query_arguments(request, tool, **names)
         # Not as its result for a model: what is not there has a status of its own here.
         return await tool.answer(tool.check(arguments))
 
     def _tool(self, request: Request, name: str) -> ChatTool:
-        wanted = self._board.seen_from(EVERYTHING, remote=is_remote(request.scope))
+        wanted = self._board.restrict_to_local(EVERYTHING, remote=is_remote(request.scope))
         return cast("ChatTool", self._board.gate.own_tool("chats", name, wanted))

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pegboard.front.lineway import LineWay
+from pegboard.front.lineway import PipeFastPath
 from pegboard.front.mcp import McpFront
-from pegboard.protocol.client import Address, line_address, line_session, line_welcome
-from pegboard.protocol.lines import Open, Shortcut, Stream
+from pegboard.protocol.client import Address, on_pipe_initialized, pipe_address, pipe_session
+from pegboard.protocol.lines import Open, PipeAnswerer, Stream
 
 if TYPE_CHECKING:
     from pegboard.protocol.gateway import GatewayServer
@@ -21,8 +21,8 @@ _Write = Callable[[bytes, object], Awaitable[None]]
 def entrance(server: GatewayServer, address: Address) -> Open:
     """Where the SDK's server is there already."""
 
-    async def enter(write: _Write, shortcut: Shortcut | None) -> Stream:
-        return _entered(server, address, write, shortcut)
+    async def enter(write: _Write, shortcut: PipeAnswerer | None) -> Stream:
+        return _open_stream(server, address, write, shortcut)
 
     return enter
 
@@ -30,19 +30,19 @@ def entrance(server: GatewayServer, address: Address) -> Open:
 def late_entrance(front: McpFront, address: Address) -> Open:
     """Where it takes a second until it is; meanwhile the loop goes on."""
 
-    async def enter(write: _Write, shortcut: Shortcut | None) -> Stream:
+    async def enter(write: _Write, shortcut: PipeAnswerer | None) -> Stream:
         module: Any = await asyncio.to_thread(import_module, "pegboard.protocol.gateway")
-        return _entered(module.GatewayServer(front), address, write, shortcut)
+        return _open_stream(module.GatewayServer(front), address, write, shortcut)
 
     return enter
 
 
-def _entered(server: GatewayServer, address: Address, write: _Write, shortcut: Shortcut | None) -> Stream:
+def _open_stream(server: GatewayServer, address: Address, write: _Write, shortcut: PipeAnswerer | None) -> Stream:
     from pegboard.protocol.streams import SdkStream
 
     # Whatever runs the stream from here on runs in this context.
-    line_address.set(address)
-    if isinstance(shortcut, LineWay):
-        line_session.set(shortcut.session)
-        line_welcome.set(shortcut.welcome)
+    pipe_address.set(address)
+    if isinstance(shortcut, PipeFastPath):
+        pipe_session.set(shortcut.session)
+        on_pipe_initialized.set(shortcut.on_initialized)
     return SdkStream(server, write)

@@ -13,10 +13,10 @@ from typing import Any, cast
 from starlette.types import Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from pegboard.front.body import replayed
+from pegboard.front.body import replay
 from pegboard.front.bounds import BoundedProtocol
 from pegboard.front.plainway import Answer
-from pegboard.front.shortcut import MAX_PLAIN_BODY, Admitted, Begun, Shortcut
+from pegboard.front.shortcut import MAX_PLAIN_BODY, Begun, HeaderVerdict, HttpFastPath
 from pegboard.protocol.envelope import Request
 from pegboard.protocol.portions import LARGE, portions_of
 
@@ -24,12 +24,12 @@ from pegboard.protocol.portions import LARGE, portions_of
 _SMALL = 64 * 1024
 
 
-class _Lane:
+class _BufferedRequest:
     """One plain request, in the place of uvicorn's cycle: as far as uvicorn looks at that, it is one."""
 
     __slots__ = ("admitted", "disconnected", "keep_alive", "parts", "response_complete", "scope", "size")
 
-    def __init__(self, admitted: Admitted, scope: Scope, *, keep_alive: bool) -> None:
+    def __init__(self, admitted: HeaderVerdict, scope: Scope, *, keep_alive: bool) -> None:
         self.admitted = admitted
         self.scope = scope
         self.keep_alive = keep_alive
@@ -38,7 +38,7 @@ class _Lane:
         self.disconnected = self.response_complete = False
 
     @property
-    def message_event(self) -> _Lane:
+    def message_event(self) -> _BufferedRequest:
         """Whom to tell of a message: nobody waits for one here."""
         return self
 
@@ -51,11 +51,11 @@ class _Lane:
         return self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
 
 
-class FastLane(BoundedProtocol):
+class FastPathProtocol(BoundedProtocol):
     """uvicorn's protocol with its bounds, and a lane of its own for plain requests."""
 
-    shortcut: Shortcut
-    _lane: _Lane | None = None
+    shortcut: HttpFastPath
+    _lane: _BufferedRequest | None = None
 
     def on_headers_complete(self) -> None:
         """A request's head is there: it is read on in the lane if it may be plain and nothing is before it."""
@@ -64,7 +64,9 @@ class FastLane(BoundedProtocol):
         if admitted is None:
             super().on_headers_complete()
         else:
-            self._lane = _Lane(admitted, cast("Scope", self.scope), keep_alive=self._head().should_keep_alive())
+            self._lane = _BufferedRequest(
+                admitted, cast("Scope", self.scope), keep_alive=self._head().should_keep_alive()
+            )
 
     def on_body(self, body: bytes) -> None:
         """A part of a request's body; one that is too large leaves the lane."""
@@ -92,7 +94,7 @@ class FastLane(BoundedProtocol):
         self._lane = None
         # Whatever comes behind it on this connection waits for its turn.
         self.cycle = cast("RequestResponseCycle", lane)
-        task = self.loop.create_task(self._answered(lane, *begun))
+        task = self.loop.create_task(self._answer(lane, *begun))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
@@ -101,7 +103,7 @@ class FastLane(BoundedProtocol):
         busy = cast("Any", self.cycle)
         return (busy is None or busy.response_complete) and not self.flow.write_paused and not self.expect_100_continue
 
-    def _admission(self) -> Admitted | None:
+    def _admission(self) -> HeaderVerdict | None:
         parser, url = self._head(), self.url
         if parser.get_method() != b"POST" or not url.startswith(b"/mcp") or b"%" in url or b"#" in url:
             return None
@@ -121,14 +123,14 @@ class FastLane(BoundedProtocol):
         """The parser, which knows the head of the request that is being read; it goes with the connection."""
         return self.parser
 
-    def _leave(self, lane: _Lane) -> None:
+    def _leave(self, lane: _BufferedRequest) -> None:
         """Give a request to uvicorn, with what was read of it so far."""
         self._lane = None
         super().on_headers_complete()
         # In one piece: a client may have sent it in a million.
         super().on_body(lane.body)
 
-    async def _answered(self, lane: _Lane, request: Request, begun: Begun) -> None:
+    async def _answer(self, lane: _BufferedRequest, request: Request, begun: Begun) -> None:
         answer = await self.shortcut.outcome(lane.admitted, request, begun)
         if isinstance(answer, list):
             size = sum(map(len, answer))
@@ -145,11 +147,11 @@ class FastLane(BoundedProtocol):
         async def go_on(scope: Scope, receive: Receive, send: Send) -> None:
             # The body comes first, also if the client has gone away by now: not every client's leaving ends its call.
             read: Message = {"type": "http.request", "body": lane.body, "more_body": False}
-            await self.shortcut.go_on(answer, scope, replayed([read], receive), send)
+            await self.shortcut.go_on(answer, scope, replay([read], receive), send)
 
         await cycle.run_asgi(cast("Any", go_on))
 
-    def _write(self, lane: _Lane, pieces: Answer, size: int) -> None:
+    def _write(self, lane: _BufferedRequest, pieces: Answer, size: int) -> None:
         lane.response_complete = True
         if lane.disconnected or self.transport.is_closing():
             return
@@ -161,7 +163,7 @@ class FastLane(BoundedProtocol):
             self.transport.close()
         self.on_response_complete()
 
-    async def _write_large(self, lane: _Lane, pieces: Answer) -> None:
+    async def _write_large(self, lane: _BufferedRequest, pieces: Answer) -> None:
         """Write no faster than the client reads: what waits in the transport may be a copy."""
         for portion in portions_of(pieces):
             if lane.disconnected or self.transport.is_closing():
@@ -175,13 +177,13 @@ class FastLane(BoundedProtocol):
             self.transport.close()
         self.on_response_complete()
 
-    def _answer_head(self, lane: _Lane, size: int) -> list[bytes]:
+    def _answer_head(self, lane: _BufferedRequest, size: int) -> list[bytes]:
         own = [b"%b: %b\r\n" % header for header in self.server_state.default_headers]
         closing = b"" if lane.keep_alive else b"connection: close\r\n"
         length = b"content-length: %d\r\n\r\n" % size
         return [b"HTTP/1.1 200 OK\r\n", *own, lane.admitted.head, closing, length]
 
-    def _cycle(self, lane: _Lane) -> RequestResponseCycle:
+    def _cycle(self, lane: _BufferedRequest) -> RequestResponseCycle:
         """uvicorn's own idea of a request that has been read."""
         cycle = RequestResponseCycle(
             scope=cast("Any", lane.scope),

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pegboard.front.body import SURELY_FEW, TooLarge, read_body, replayed
+from pegboard.front.body import SURELY_FEW, TooLarge, read_body, replay
 from pegboard.front.hosts import AllowedHosts
 from pegboard.protocol.client import MAX_BODY
 from pegboard.protocol.nearness import split_host
@@ -47,9 +47,9 @@ class Guard:
             return
         if _may_be_large(scope["headers"]):
             try:
-                receive = replayed(await read_body(receive), receive)
+                receive = replay(await read_body(receive), receive)
             except TooLarge as exc:
-                await refused(413, str(exc))(scope, receive, send)
+                await refusal_response(413, str(exc))(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
@@ -58,7 +58,7 @@ class Guard:
         headers: dict[bytes, bytes] = {}
         for name, value in scope["headers"]:
             if name in headers and (name in _SINGLE or name.startswith(_SEC_FETCH)):
-                return refused(400, f"the header {name.decode('latin-1')} was sent twice")
+                return refusal_response(400, f"the header {name.decode('latin-1')} was sent twice")
             headers[name] = value
         return self._host_refusal(scope, headers) or _csrf_refusal(scope, headers) or _body_refusal(headers)
 
@@ -67,24 +67,24 @@ class Guard:
         host = headers.get(b"host")
         if host is None:
             # Every browser names the host; HTTP/1.0, as health checks of load balancers speak it, need not.
-            return None if scope["http_version"] == "1.0" else refused(400, "the header Host is missing")
+            return None if scope["http_version"] == "1.0" else refusal_response(400, "the header Host is missing")
         parts, server = split_host(host.decode("latin-1")), scope.get("server")
         if parts is not None and self._hosts.admits(parts[0], server[0] if server else None):
             return None
         reason = f"Host {host.decode('latin-1')[:200]!r} is not this gateway"
-        return refused(421, f"{reason}; `serve --allow-host NAME` and pegboard.hosts allow other names")
+        return refusal_response(421, f"{reason}; `serve --allow-host NAME` and pegboard.hosts allow other names")
 
 
 def _csrf_refusal(scope: Scope, headers: _Headers) -> JSONResponse | None:
     """The answer to CSRF: what a browser sends for a page must be sent for a page of ours."""
     origin = headers.get(b"origin")
     if origin is not None and not _is_own_origin(origin, scope["scheme"], headers.get(b"host", b"")):
-        return refused(403, "requests from other sites' pages are refused (Origin)")
+        return refusal_response(403, "requests from other sites' pages are refused (Origin)")
     # A picture or a form on another site's page may send no Origin, but the browser still says where it comes from.
     # `none` is the user's own doing: an address typed in, a bookmark.
     site = headers.get(b"sec-fetch-site", b"none").lower()
     if site not in {b"none", b"same-origin"} and not _is_visit(scope, headers):
-        return refused(403, "requests from other sites' pages are refused (Sec-Fetch-Site)")
+        return refusal_response(403, "requests from other sites' pages are refused (Sec-Fetch-Site)")
     return None
 
 
@@ -111,13 +111,13 @@ def _is_visit(scope: Scope, headers: _Headers) -> bool:
 def _body_refusal(headers: _Headers) -> JSONResponse | None:
     length = headers.get(b"content-length", b"0")
     if not length.isdigit() or int(length) > MAX_BODY:
-        return refused(413, f"a request may have {MAX_BODY:,} bytes at most")
+        return refusal_response(413, f"a request may have {MAX_BODY:,} bytes at most")
     if int(length) == 0 and b"transfer-encoding" not in headers:
         return None
     # A form or a beacon of any page can send text/plain; JSON takes a preflight, which nobody else's page passes.
     kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if kind != b"application/json":
-        return refused(415, "a body must be JSON, and say so: Content-Type: application/json")
+        return refusal_response(415, "a body must be JSON, and say so: Content-Type: application/json")
     return None
 
 
@@ -129,7 +129,7 @@ def _may_be_large(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     )
 
 
-def refused(status: int, reason: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+def refusal_response(status: int, reason: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """The one shape of a refusal."""
     code = ToolErrorCode.NOT_FOUND if status == 404 else ToolErrorCode.INVALID_INPUT
     return JSONResponse(ToolResult[None].failed(ToolError(code, reason)).to_dict(), status, headers)

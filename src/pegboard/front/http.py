@@ -27,28 +27,28 @@ from pegboard.board import Board
 from pegboard.config import RunningGateway, announcement, identity
 from pegboard.front.bounds import KEEP_ALIVE, BoundedProtocol, Connections, protocol_for
 from pegboard.front.bridge import bridgehead
-from pegboard.front.fastlane import FastLane
+from pegboard.front.fastlane import FastPathProtocol
 from pegboard.front.garbage import short_collections
-from pegboard.front.guard import Guard, refused
+from pegboard.front.guard import Guard, refusal_response
 from pegboard.front.hosts import AllowedHosts
 from pegboard.front.known import KnownClients
-from pegboard.front.lineway import LineWay
-from pegboard.front.listen import bracketed, reachable
+from pegboard.front.lineway import PipeFastPath
+from pegboard.front.listen import bracket, reachable
 from pegboard.front.mcp import McpFront
 from pegboard.front.pages import page
-from pegboard.front.plainway import PlainWay, is_open
+from pegboard.front.plainway import FastPath, is_open
 from pegboard.front.reload import ConfigFile
 from pegboard.front.reply import error_response
 from pegboard.front.rest import Rest
-from pegboard.front.shortcut import Shortcut
+from pegboard.front.shortcut import HttpFastPath
 from pegboard.front.shutdown import Shutdown, stopping_response
 from pegboard.log import logger
 from pegboard.names import is_board_name
 from pegboard.protocol.client import Address, query_problem
 from pegboard.protocol.exactbody import ExactBody
 from pegboard.protocol.gateway import GatewayServer
-from pegboard.protocol.lines import LineClient
-from pegboard.protocol.sessions import Sessions
+from pegboard.protocol.lines import PipeClient
+from pegboard.protocol.sessions import HttpSessions
 
 _GRACE = 2
 # How many seconds calls have that are under way when we are told to stop.
@@ -68,20 +68,20 @@ class HttpFront:
         self._front = front = McpFront(board)
         self.server = GatewayServer(front, on_sessions=self._count)
         # Host, Origin and size are the guard's business: one rule for MCP and REST.
-        self._manager = Sessions(self.server, version_of=self.server.version_of)
-        self._clients, self._way = KnownClients(front), PlainWay(board, front)
+        self._manager = HttpSessions(self.server, version_of=self.server.version_of)
+        self._clients, self._way = KnownClients(front), FastPath(board, front)
         hosts = AllowedHosts(host, (*board.settings.hosts, *allowed))
         self.shutdown = Shutdown(_behind_proxies(self._make_app(hosts)))
         self.full_way: ASGIApp = self.shutdown
-        self._lines: set[LineClient] = set()
+        self._lines: set[PipeClient] = set()
         self.connections = Connections()
         self.app, self.protocol = self.full_way, protocol_for(BoundedProtocol, all_connections=self.connections)
         if is_open():
             self.app = shortcut = self._shortcut(hosts)
-            self.protocol = protocol_for(FastLane, all_connections=self.connections, shortcut=shortcut)
+            self.protocol = protocol_for(FastPathProtocol, all_connections=self.connections, shortcut=shortcut)
 
-    def _shortcut(self, hosts: AllowedHosts) -> Shortcut:
-        return Shortcut(
+    def _shortcut(self, hosts: AllowedHosts) -> HttpFastPath:
+        return HttpFastPath(
             self.full_way,
             guard=Guard(self.full_way, hosts=hosts),
             sessions=self._manager,
@@ -105,7 +105,7 @@ class HttpFront:
                 *rest.routes(),
             ],
             middleware=[Middleware(Guard, hosts=hosts)],
-            exception_handlers={Exception: self._failed, 404: _failed_route, 405: _failed_route},
+            exception_handlers={Exception: self._internal_error, 404: _route_error, 405: _route_error},
         )
 
     @contextlib.asynccontextmanager
@@ -127,11 +127,11 @@ class HttpFront:
         """Take no more requests, and let the calls under way finish, if that does not take too long."""
         await asyncio.gather(self.shutdown.finish(_FINISH), *(client.settle(_FINISH) for client in self._lines))
 
-    def _line_way(self, address: Address) -> LineWay | None:
+    def _line_way(self, address: Address) -> PipeFastPath | None:
         """The short way of a client that comes over the bridge."""
-        return LineWay(self._front, self._clients, self._way, address) if is_open() else None
+        return PipeFastPath(self._front, self._clients, self._way, address) if is_open() else None
 
-    async def _failed(self, _: Request, exc: Exception) -> Response:
+    async def _internal_error(self, _: Request, exc: Exception) -> Response:
         if self.shutdown.has_begun:
             return stopping_response()
         logger().error("http.failed", error=type(exc).__name__)
@@ -144,17 +144,17 @@ class HttpFront:
 class _Mcp:
     """The SDK's session manager as an ASGI app of any method."""
 
-    def __init__(self, manager: Sessions) -> None:
+    def __init__(self, manager: HttpSessions) -> None:
         self._app = ExactBody(manager.asgi_app)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         board = scope["path_params"].get("board")
         if board is not None and not is_board_name(board):
             reason = f"a board's name has letters, digits, '_', '-' and '.', 64 at most: found {board[:80]!r}"
-            await refused(404, reason)(scope, receive, send)
+            await refusal_response(404, reason)(scope, receive, send)
             return
         if (problem := query_problem(QueryParams(scope["query_string"]))) is not None:
-            await refused(400, problem)(scope, receive, send)
+            await refusal_response(400, problem)(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
@@ -188,7 +188,7 @@ async def serve(
             server = _Uvicorn(uvicorn_config(front))
             async with front.running():
                 serving = asyncio.get_running_loop().create_task(server.serve(sockets=[listener]))
-                url = f"http://{bracketed(reachable(host))}:{listener.getsockname()[1]}"
+                url = f"http://{bracket(reachable(host))}:{listener.getsockname()[1]}"
                 with _announce(config_path, RunningGateway(os.getpid(), url, front.bridge, front.token)):
                     ready(url)
                     await _first(stopping.wait(), serving)
@@ -260,12 +260,14 @@ def _signals(stop: Callable[[], None], reload: Callable[[], None]) -> Generator[
             loop.remove_signal_handler(number)
 
 
-async def _failed_route(request: Request, exc: Exception) -> Response:
+async def _route_error(request: Request, exc: Exception) -> Response:
     status = getattr(exc, "status_code", 404)
     if status == 404:
-        return refused(404, f"{request.url.path}: there is nothing here; /docs lists what there is")
+        return refusal_response(404, f"{request.url.path}: there is nothing here; /docs lists what there is")
     allowed = ", ".join(_methods_of(request))
-    return refused(405, f"{request.url.path}: {request.method} is not possible here, but {allowed}", {"allow": allowed})
+    return refusal_response(
+        405, f"{request.url.path}: {request.method} is not possible here, but {allowed}", {"allow": allowed}
+    )
 
 
 def _methods_of(request: Request) -> list[str]:

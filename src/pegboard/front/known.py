@@ -25,7 +25,7 @@ from pegboard.protocol.members import meta_problem
 from pegboard.relay.caller import Caller
 from pegboard.relay.routes import SERVER_KEY
 from pegboard.tool import RegisteredTool
-from pegboard.view import Filter, Sight, View
+from pegboard.view import Filter, ListKey, View
 
 _MAX_KEPT = 4096
 # Nobody says more of itself than this with every request.
@@ -51,7 +51,7 @@ class Known:
     conversation: object = None
     # Of one that nobody can tell of changes yet: the list that it was given.
     is_new: bool = False
-    listed: tuple[Sight, View[RegisteredTool]] | None = None
+    listed: tuple[ListKey, View[RegisteredTool]] | None = None
 
     @property
     def session(self) -> str | None:
@@ -92,7 +92,7 @@ class KnownClients:
         return Known(
             "handshake",
             self._front.silent_caller("handshake", session, address, capabilities),
-            self._front.chosen(address),
+            self._front.address_filter(address),
             address.remote,
             exactjson.dump(dict(capabilities)),
             conversation=session,
@@ -106,11 +106,11 @@ class KnownClients:
         if key not in self._modern:
             if len(self._modern) >= _MAX_KEPT:
                 self._modern.popitem(last=False)
-            self._modern[key] = self._introduced(door, meta)
+            self._modern[key] = self._identify(door, meta)
         self._modern.move_to_end(key)
         return self._modern[key]
 
-    def _introduced(self, door: Door, text: bytes) -> Known | None:
+    def _identify(self, door: Door, text: bytes) -> Known | None:
         parts = envelope.members(text)
         if parts is None or not _NO_PLAIN_META.isdisjoint(parts) or meta_problem(parts) is not None:
             return None
@@ -126,10 +126,10 @@ class KnownClients:
         return Known(
             "modern",
             self._front.silent_caller("modern", None, door.address, capabilities, principal),
-            self._front.chosen(door.address),
+            self._front.address_filter(door.address),
             door.address.remote,
             parts[CLIENT_CAPABILITIES_KEY],
-            meta=envelope.joined(kept) if kept else None,
+            meta=envelope.join(kept) if kept else None,
             narrows=SERVER_KEY in parts or "pegboard/prefix" in parts,
             conversation=door if door.private else None,
         )

@@ -8,12 +8,12 @@ from uuid import uuid4
 from pegboard import exactjson
 from pegboard.front.known import Door, Known, KnownClients
 from pegboard.front.mcp import McpFront
-from pegboard.front.plainway import Answer, PlainWay, answer, taken_back
+from pegboard.front.plainway import Answer, FastPath, answer, cancelled_id
 from pegboard.protocol import envelope
 from pegboard.protocol.client import Address, Client
 from pegboard.protocol.envelope import Request
 from pegboard.protocol.eras import LATEST_HANDSHAKE, VERSION_KEY
-from pegboard.servers.plaincall import GivenUp, PlainCall
+from pegboard.servers.plaincall import CallCancelled, RawCall
 from pegboard.version import SERVER_INFO
 
 _MODERN = VERSION_KEY.encode()
@@ -28,10 +28,10 @@ CAPABILITIES = {
 }
 
 
-class LineWay:
+class PipeFastPath:
     """Answers the plain requests of one client."""
 
-    def __init__(self, front: McpFront, clients: KnownClients, way: PlainWay, address: Address) -> None:
+    def __init__(self, front: McpFront, clients: KnownClients, way: FastPath, address: Address) -> None:
         self._front = front
         self._clients = clients
         self._way = way
@@ -67,26 +67,26 @@ class LineWay:
         }
         return b"".join(answer(request, exactjson.dump(result)))
 
-    def welcome(self, client: Client) -> None:
+    def on_initialized(self, client: Client) -> None:
         """The client's handshake is complete; what it was given on the doorstep may be old by now."""
         before, self._greeted = self._greeted, self._clients.of_session(client)
         if before is not None:
-            self._way.catch_up(before)
+            self._way.resend_list_changed(before)
 
-    def begin(self, text: bytes) -> tuple[bytes, Awaitable[bytes | PlainCall | None]] | None:
+    def begin(self, text: bytes) -> tuple[bytes, Awaitable[bytes | RawCall | None]] | None:
         """A request's id, and what comes of it; `None` if a line has to take the full way."""
         request = envelope.request(text)
-        known = self._known(request, text) if request is not None else None
+        known = self._client(request, text) if request is not None else None
         begun = self._way.begin(known, request) if request is not None and known is not None else None
-        return (bytes(request.id), _unless_given_up(begun)) if request is not None and begun is not None else None
+        return (bytes(request.id), _unless_cancelled(begun)) if request is not None and begun is not None else None
 
-    def takes_back(self, text: bytes) -> bool:
+    def is_cancel(self, text: bytes) -> bool:
         """Whether a line takes back a call that is on the short way."""
-        called = taken_back(text)
+        called = cancelled_id(text)
         conversation = self._door if self._greeted is None else self._greeted.conversation
-        return called is not None and self._way.give_up(conversation, called)
+        return called is not None and self._way.cancel(conversation, called)
 
-    def _known(self, request: Request, text: bytes) -> Known | None:
+    def _client(self, request: Request, text: bytes) -> Known | None:
         if self._greeted is not None:
             # Whoever has greeted us in one era speaks the other only by mistake, or to find out.
             return self._greeted if _MODERN not in text else None
@@ -129,10 +129,10 @@ def _is_initialized(text: bytes) -> bool:
     )
 
 
-async def _unless_given_up(begun: Awaitable[Answer | PlainCall | None]) -> bytes | PlainCall | None:
+async def _unless_cancelled(begun: Awaitable[Answer | RawCall | None]) -> bytes | RawCall | None:
     """What comes of a request; over a pipe, what was taken back is not answered."""
     try:
         outcome = await begun
-    except GivenUp:
+    except CallCancelled:
         return b""
     return b"".join(outcome) if isinstance(outcome, list) else outcome

@@ -27,12 +27,12 @@ def listen_on(host: str, port: int, config: str | None = None) -> socket.socket:
     except OSError as exc:
         listener.close()
         reason = _occupant(host, port, config) if exc.errno == errno.EADDRINUSE else exc.strerror
-        raise OSError(exc.errno, f"cannot listen on {bracketed(host)}:{port}: {reason}") from None
+        raise OSError(exc.errno, f"cannot listen on {bracket(host)}:{port}: {reason}") from None
     listener.setblocking(False)
     return listener
 
 
-def bracketed(host: str) -> str:
+def bracket(host: str) -> str:
     """A host as it stands in an address."""
     return f"[{host}]" if ":" in host else host
 

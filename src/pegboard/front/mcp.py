@@ -11,16 +11,16 @@ from typing import Any
 
 from pegboard import exactjson
 from pegboard.board import Board, UnknownTool
-from pegboard.loaded import named_board, session_board
+from pegboard.loaded import board_key, session_board_key
 from pegboard.log import logger
 from pegboard.names import nearest
 from pegboard.protocol.client import INVALID_PARAMS, Address, Client, Refused
 from pegboard.protocol.eras import LOG_LEVELS, Era
 from pegboard.relay.caller import Caller, OnProgress
-from pegboard.relay.guests import Guest
+from pegboard.relay.guests import ClientSession
 from pegboard.result import ToolError, ToolFailure, ToolResult
 from pegboard.servers.link import RpcError
-from pegboard.view import Filter, Sight
+from pegboard.view import Filter, ListKey
 
 PAGE = 1000
 _FOLLOWING = 3.0
@@ -60,7 +60,7 @@ class McpFront:
         if method == "tools/list":
             if cursor is not None:
                 raise Refused(INVALID_PARAMS, "Invalid cursor: the whole list is on one page")
-            view = await self._board.list_tools(Sight(wanted, sight.board))
+            view = await self._board.list_tools(ListKey(wanted, sight.board))
             return {"tools": view.definitions if client.era == "modern" else view.handshake_definitions}
         kind = _KINDS[method]
         entries = (await self._board.list_entries(kind, wanted)).items
@@ -114,15 +114,15 @@ class McpFront:
         except UnknownTool as exc:
             raise RpcError(INVALID_PARAMS, str(exc)) from None
         except ToolFailure as exc:
-            return failed_result(exc.error)
+            return error_result(exc.error)
         finally:
-            if caller.under_way is not None and not caller.under_way.is_adopted:
+            if caller.started_call is not None and not caller.started_call.is_resumed:
                 # Its tool is gone, or not for this client any more.
-                caller.under_way.withdraw("cancelled by the client")
+                caller.started_call.cancel_upstream("cancelled by the client")
 
-    async def notified(self, client: Client, method: str, params: Mapping[str, Any]) -> None:
+    async def notify(self, client: Client, method: str, params: Mapping[str, Any]) -> None:
         """A notification that is for a server."""
-        await self._relay.notified(method, params, self.caller(client))
+        await self._relay.relay_notification(method, params, self.caller(client))
 
     async def follow(
         self, client: Client, uris: Sequence[str], tell: Callable[[Mapping[str, Any]], None]
@@ -171,24 +171,24 @@ class McpFront:
     def watch(self, client: Client, kind: str, listener: Callable[[], None]) -> Callable[[], None]:
         """Have a client told when its own view of a kind changes."""
 
-        def told() -> None:
+        def notify_client() -> None:
             self._board.metrics.notices += 1
             listener()
 
         lists = self._board.lists
         if kind == "tools":
-            return lists.tools.subscribe(self._sight(client), told)
+            return lists.tools.subscribe(self._sight(client), notify_client)
         notices = lists.prompts if kind == "prompts" else lists.resources
-        return notices.subscribe(self._filter(client.address), told)
+        return notices.subscribe(self._filter(client.address), notify_client)
 
     def session_began(self, client: Client) -> None:
         """A handshake client can be told things, and asked."""
         if client.session is not None:
-            self._relay.guests.enter(
-                Guest(
+            self._relay.sessions.enter(
+                ClientSession(
                     client.session,
                     self._filter(client.address),
-                    client.outlet.notify,
+                    client.channel.notify,
                     _asking(client),
                     client.capabilities,
                 )
@@ -201,7 +201,7 @@ class McpFront:
 
     def instructions(self, address: Address) -> str:
         """What a model should know of all this; where every tool is listed, also what their servers say."""
-        missing = self._missing(self.chosen(address))
+        missing = self._missing(self.address_filter(address))
         return " ".join([*missing, self._instructions(address)])
 
     def _missing(self, chosen: Filter) -> list[str]:
@@ -235,14 +235,14 @@ class McpFront:
 
     def caller(self, client: Client) -> Caller:
         """The client as the relay knows it."""
-        guest = self._relay.guests.get(client.session)
+        guest = self._relay.sessions.get(client.session)
         return replace(
             self.silent_caller(client.era, client.session, client.address, client.capabilities, client.principal),
             log_level=self.level(guest) if guest is not None else client.log_level,
-            on_progress=client.outlet.on_progress,
-            notify=client.outlet.notify,
+            on_progress=client.channel.on_progress,
+            notify=client.channel.notify,
             ask=_asking(client) if client.era == "handshake" else None,
-            under_way=client.under_way,
+            under_way=client.started_call,
         )
 
     def silent_caller(
@@ -262,21 +262,21 @@ class McpFront:
 
     def _filter(self, address: Address) -> Filter:
         """What the client chose in its address, less what is not for clients that are elsewhere."""
-        return self._board.seen_from(self.chosen(address), remote=address.remote)
+        return self._board.restrict_to_local(self.address_filter(address), remote=address.remote)
 
-    def chosen(self, address: Address) -> Filter:
+    def address_filter(self, address: Address) -> Filter:
         """What an address chooses."""
         return Filter.of(address.query.get("server"), address.query.get("prefix"))
 
-    def _sight(self, client: Client) -> Sight:
-        return Sight(self._filter(client.address), _board(client.address, client.session))
+    def _sight(self, client: Client) -> ListKey:
+        return ListKey(self._filter(client.address), _board(client.address, client.session))
 
-    def level(self, guest: Guest) -> str | None:
+    def level(self, guest: ClientSession) -> str | None:
         """From which level on a session hears; one that said nothing hears no more because another one wants it."""
-        return guest.log_level or ("info" if self._relay.told_level is not None else None)
+        return guest.log_level or ("info" if self._relay.server_log_level is not None else None)
 
 
-def failed_result(error: ToolError) -> dict[str, Any]:
+def error_result(error: ToolError) -> dict[str, Any]:
     """A failure of Pegboard's own, as the result of a call."""
     text = exactjson.dump(ToolResult[Any].failed(error).to_dict()).decode()
     return {"content": [{"type": "text", "text": text}], "isError": True}
@@ -285,7 +285,7 @@ def failed_result(error: ToolError) -> dict[str, Any]:
 def _asking(client: Client) -> Callable[[str, Mapping[str, Any], OnProgress | None], Any]:
     async def ask(method: str, params: Mapping[str, Any], on_progress: OnProgress | None) -> dict[str, Any]:
         try:
-            return await client.outlet.ask(method, params, on_progress)
+            return await client.channel.ask(method, params, on_progress)
         except Refused as exc:
             raise RpcError(exc.code, exc.message, exc.data) from None
 
@@ -312,8 +312,8 @@ def _board(address: Address, session: str | None) -> str | None:
     """Where the tools are that a client loaded: on the board that it named, or its session's own. In the modern era a
     list depends on what a request carries and on nothing else, so without a board in the address there is none."""
     if address.board is not None:
-        return named_board(address.board)
-    return session_board(session) if session is not None else None
+        return board_key(address.board)
+    return session_board_key(session) if session is not None else None
 
 
 def _request_filter(params: Mapping[str, Any]) -> Filter:

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from pegboard.board import Board
-from pegboard.front.queried import joined, queried
+from pegboard.front.queried import merge_arguments, query_arguments
 from pegboard.front.reply import Created, answering, body_of
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
 from pegboard.view import EVERYTHING
@@ -42,7 +42,7 @@ class MemoryRest:
     async def _all(self, request: Request) -> Any:
         if _method(request) == "GET":
             return await self._do("memory_list", self._queried(request, "memory_list"))
-        arguments = joined(await body_of(request), self._queried(request, "memory_add"))
+        arguments = merge_arguments(await body_of(request), self._queried(request, "memory_add"))
         data = await self._do("memory_add", arguments)
         return Created(data) if data["created"] else data
 
@@ -50,18 +50,18 @@ class MemoryRest:
         key, action = _address(request)
         method = _method(request)
         if action == _RENAME and method == "POST":
-            given = joined(await body_of(request), self._queried(request, "memory_rename"))
-            return await self._do("memory_rename", joined(given, {"old_key": key}))
+            given = merge_arguments(await body_of(request), self._queried(request, "memory_rename"))
+            return await self._do("memory_rename", merge_arguments(given, {"old_key": key}))
         if action == _LINKED and method == "GET":
             arguments = self._queried(request, "memory_read_linked")
-            return await self._do("memory_read_linked", joined(arguments, {"key": key}))
+            return await self._do("memory_read_linked", merge_arguments(arguments, {"key": key}))
         tool = _BY_METHOD.get(method)
         if tool is None or action is not None:
             raise ToolFailure(
                 ToolErrorCode.NOT_FOUND, f"{request.method} is not possible there; /docs lists what there is"
             )
         given = await body_of(request) if method == "PATCH" else {}
-        return await self._do(tool, joined(given, {**self._queried(request, tool), "key": key}))
+        return await self._do(tool, merge_arguments(given, {**self._queried(request, tool), "key": key}))
 
     async def _search(self, request: Request) -> Any:
         return await self._do("memory_search", self._queried(request, "memory_search", q="query"))
@@ -73,7 +73,7 @@ class MemoryRest:
         return await self._board.run_own("memory", name, arguments)
 
     def _queried(self, request: Request, name: str, **names: str) -> dict[str, Any]:
-        return queried(request, self._board.gate.own_tool("memory", name, EVERYTHING), **names)
+        return query_arguments(request, self._board.gate.own_tool("memory", name, EVERYTHING), **names)
 
 
 def _method(request: Request) -> str:

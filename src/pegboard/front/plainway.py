@@ -30,11 +30,11 @@ from pegboard.protocol.members import meta_problem
 from pegboard.protocol.portions import portions
 from pegboard.relay.caller import Caller
 from pegboard.servers.link import Message, RpcError
-from pegboard.servers.plaincall import GivenUp, PlainCall, PlainRequest
+from pegboard.servers.plaincall import CallCancelled, RawCall, RawRequest
 from pegboard.telemetry import is_traced
 from pegboard.tool import RegisteredTool, RelayingTool, Tool
 from pegboard.version import SERVER_INFO
-from pegboard.view import Sight
+from pegboard.view import ListKey
 
 # A call that takes longer than this is handed over: the full way notices a client that goes away, and keeps an
 # answer for one that comes back.
@@ -57,7 +57,7 @@ def is_open() -> bool:
     return os.environ.get("PEGBOARD_SHORT_WAY", "on") != "off"
 
 
-class PlainWay:
+class FastPath:
     """Answers what is plain."""
 
     def __init__(self, board: Board, front: McpFront) -> None:
@@ -65,15 +65,15 @@ class PlainWay:
         self._front = front
         # Calls by the conversation they are of and the id that they have there, for whoever takes one back; no call is
         # kept for its sake.
-        self._under_way: WeakValueDictionary[tuple[object, bytes], PlainCall] = WeakValueDictionary()
+        self._calls: WeakValueDictionary[tuple[object, bytes], RawCall] = WeakValueDictionary()
 
-    def begin(self, known: Known, request: Request) -> Awaitable[Answer | PlainCall | None] | None:
+    def begin(self, known: Known, request: Request) -> Awaitable[Answer | RawCall | None] | None:
         """Begin with a request; `None` if it has to take the full way.
 
         What comes of it is the whole answer, a call that has to go on the full way, or `None` to begin there after all;
         it raises `GivenUp` if the client takes it back.
         """
-        begun: Awaitable[Answer | PlainCall | None] | None = None
+        begun: Awaitable[Answer | RawCall | None] | None = None
         match request.method:
             case "tools/call":
                 begun = self._call(known, request)
@@ -85,28 +85,28 @@ class PlainWay:
                 pass
         return _safely(request, begun) if begun is not None else None
 
-    def give_up(self, conversation: object, request_id: bytes) -> bool:
+    def cancel(self, conversation: object, request_id: bytes) -> bool:
         """A client takes a call back; false if none of that id is under way here."""
-        call = self._under_way.get((conversation, request_id))
+        call = self._calls.get((conversation, request_id))
         if call is not None:
-            call.give_up()
+            call.cancel()
         return call is not None
 
-    def catch_up(self, newcomer: Known) -> None:
+    def resend_list_changed(self, newcomer: Known) -> None:
         """A client can be told of changes from now on; if its list is old by now, it has to hear of that."""
         if newcomer.listed is not None:
-            self._board.lists.tools.served(*newcomer.listed)
-            self._board.lists.tools.changed()
+            self._board.lists.tools.record_served(*newcomer.listed)
+            self._board.lists.tools.schedule_check()
 
     def _list(self, known: Known, request: Request) -> Awaitable[Answer] | None:
         params = envelope.list_params(request.params)
         if params is None or known.narrows or (known.era == "handshake" and isinstance(params.meta, envelope.Raw)):
             return None
-        return self._listed(known, request)
+        return self._answer_list(known, request)
 
-    async def _listed(self, known: Known, request: Request) -> Answer:
-        wanted = self._board.seen_from(known.chosen, remote=known.remote)
-        sight = Sight(wanted, known.caller.board)
+    async def _answer_list(self, known: Known, request: Request) -> Answer:
+        wanted = self._board.restrict_to_local(known.chosen, remote=known.remote)
+        sight = ListKey(wanted, known.caller.board)
         view = await self._board.list_tools(sight)
         if known.is_new:
             known.listed = (sight, view)
@@ -114,29 +114,29 @@ class PlainWay:
             return answer(request, _MODERN_LIST[0], *view.definition_pieces, _MODERN_LIST[1])
         return answer(request, _HANDSHAKE_LIST[0], *view.handshake_pieces, _HANDSHAKE_LIST[1])
 
-    def _call(self, known: Known, request: Request) -> Awaitable[Answer | PlainCall | None] | None:
+    def _call(self, known: Known, request: Request) -> Awaitable[Answer | RawCall | None] | None:
         params = envelope.call_params(request.params)
-        wanted = self._board.seen_from(known.chosen, remote=known.remote)
+        wanted = self._board.restrict_to_local(known.chosen, remote=known.remote)
         tool = self._board.gate.tool(params.name, wanted) if params is not None else None
         if params is None or tool is None:
             return None
-        meta = known.meta if known.era == "modern" else _forwarded_meta(params.meta)
+        meta = known.meta if known.era == "modern" else _forward_meta(params.meta)
         if meta is _NOT_PLAIN:
             return None
         if tool.tool is not None:
             caller = known.caller if known.caller.filter == wanted else replace(known.caller, filter=wanted)
-            return self._called_own(known, caller, request, params) if _is_quick(tool.tool) else None
+            return self._answer_static(known, caller, request, params) if _is_quick(tool.tool) else None
         # A span is a child of what the client says in `_meta`, and a call has one: the full way sees to that.
-        call = self._begun(known, params, tool, meta) if not is_traced() else None
+        call = self._start_call(known, params, tool, meta) if not is_traced() else None
         if call is None:
             return None
         place = (known.conversation, bytes(request.id))
         if known.conversation is not None:
             # At once: on a pipe, what takes it back may be the very next line.
-            self._under_way[place] = call
-        return self._relayed(call, place, known, request, tool)
+            self._calls[place] = call
+        return self._answer_call(call, place, known, request, tool)
 
-    async def _called_own(self, known: Known, caller: Caller, request: Request, params: CallParams) -> Answer | None:
+    async def _answer_static(self, known: Known, caller: Caller, request: Request, params: CallParams) -> Answer | None:
         asked: Message = {"name": params.name}
         try:
             if isinstance(params.arguments, envelope.Raw):
@@ -147,9 +147,9 @@ class PlainWay:
             return None
         return answer(request, exactjson.dump(result_for(known.era, result, server_info=SERVER_INFO)))
 
-    async def _relayed(
-        self, call: PlainCall, place: tuple[object, bytes], known: Known, request: Request, tool: RegisteredTool
-    ) -> Answer | PlainCall | None:
+    async def _answer_call(
+        self, call: RawCall, place: tuple[object, bytes], known: Known, request: Request, tool: RegisteredTool
+    ) -> Answer | RawCall | None:
         started, outcome, owner = time.perf_counter(), "failed", tool.server_name or ""
         token = trace_id.set(new_trace_id())
         handed_over = False
@@ -157,73 +157,73 @@ class PlainWay:
             result = await self._result(call, known, owner)
             if result is None:
                 handed_over = True
-                call.hand_over()
+                call.release()
                 return call
             outcome = result[1]
             return answer(request, *result[0])
-        except GivenUp:
+        except CallCancelled:
             outcome = "cancelled"
-            call.withdraw("cancelled by the client")
+            call.cancel_upstream("cancelled by the client")
             raise
         except BaseException:
             outcome = "cancelled"
             raise
         finally:
-            self._under_way.pop(place, None)
+            self._calls.pop(place, None)
             if not handed_over:
                 # What is handed over is counted there.
-                self._board.metrics.called(owner, outcome, time.perf_counter() - started)
+                self._board.metrics.record_call(owner, outcome, time.perf_counter() - started)
                 logger().debug("tool.called", tool=tool.name, outcome=outcome)
             trace_id.reset(token)
 
-    def _begun(self, known: Known, params: CallParams, tool: RegisteredTool, meta: bytes | None) -> PlainCall | None:
+    def _start_call(self, known: Known, params: CallParams, tool: RegisteredTool, meta: bytes | None) -> RawCall | None:
         """The call, on its way to the server."""
         server = self._board.servers.get(tool.server_name or "")
         # Arguments that have to stand in headers, too, would have to be read.
         if server is None or tool.marked:
             return None
-        guest = self._board.relay.guests.get(known.session)
+        guest = self._board.relay.sessions.get(known.session)
         level = self._front.level(guest) if guest is not None else None
         self._board.discovery.refresh_if_stale(server.name)
         caller = known.caller
         identity = known.session or f"plain-{next(_numbers)}"
         kin = known.session or (f"of {caller.principal}" if caller.principal else identity)
-        call = PlainCall(identity, kin, patience=PATIENCE, hears_log=known.era == "handshake")
+        call = RawCall(identity, kin, patience=PATIENCE, hears_log=known.era == "handshake")
         arguments = bytes(params.arguments) if isinstance(params.arguments, envelope.Raw) else None
         # A handshake client that never set a level is told what a server would tell by itself.
         heard = level or "info" if known.era == "handshake" else None
-        asked = PlainRequest(tool.original_name, arguments, meta, known.capabilities, heard)
-        return call if server.start(known.session, call, asked, level) else None
+        asked = RawRequest(tool.original_name, arguments, meta, known.capabilities, heard)
+        return call if server.start_call(known.session, call, asked, level) else None
 
-    async def _result(self, call: PlainCall, known: Known, server: str) -> tuple[list[Part], str] | None:
+    async def _result(self, call: RawCall, known: Known, server: str) -> tuple[list[Part], str] | None:
         """The result as the client's era wants it, in pieces, and its outcome; `None` to hand the call over."""
         try:
             result = await call.result()
-        except GivenUp:
+        except CallCancelled:
             raise
         except Exception:
-            if call.is_given_up:
-                raise GivenUp from None
+            if call.is_cancelled:
+                raise CallCancelled from None
             return None
-        shaped = _shaped(known.era, result) if isinstance(result, (bytes, memoryview)) else None
+        shaped = _shape(known.era, result) if isinstance(result, (bytes, memoryview)) else None
         if shaped is None or not isinstance(result, (bytes, memoryview)):
             return None
         if shaped.has_task or (_refers(result) if isinstance(result, bytes) else await _refers_somewhere(result)):
-            named = await self._named(known, server, bytes(result))
-            shaped = shaped if named is _SAME else _shaped(known.era, named) if named is not None else None
+            named = await self._name_references(known, server, bytes(result))
+            shaped = shaped if named is _SAME else _shape(known.era, named) if named is not None else None
             if shaped is None:
                 return None
         call.end()
         return shaped.pieces, "error" if shaped.is_error else "ok"
 
-    async def _named(self, known: Known, server: str, result: bytes) -> bytes | None:
+    async def _name_references(self, known: Known, server: str, result: bytes) -> bytes | None:
         """A result that refers to resources or tasks, with resources named as clients have to; `_SAME` if none has
         another name, `None` if it cannot be read, which the full way has words for."""
         try:
             read = exactjson.parse_object(result)
         except exactjson.NotJson:
             return None
-        named = await self._board.relay.noted(server, read, known.caller)
+        named = await self._board.relay.name_references(server, read, known.caller)
         return _SAME if named is read else exactjson.dump(named)
 
 
@@ -260,7 +260,7 @@ async def _refers_somewhere(text: memoryview) -> bool:
     return False
 
 
-def _shaped(era: Era, result: Part) -> _Shaped | None:
+def _shape(era: Era, result: Part) -> _Shaped | None:
     """A result as a client of this era expects it; `None` where that takes more than a look at its members."""
     parts = envelope.parts(result)
     if parts is None:
@@ -286,7 +286,7 @@ def _shaped(era: Era, result: Part) -> _Shaped | None:
     own = envelope.members(meta) if meta is not None else None
     if own is not None and own.pop(SERVER_INFO_KEY, None) is not None:
         parts.pop("_meta")
-        parts |= {"_meta": envelope.joined(own)} if own else {}
+        parts |= {"_meta": envelope.join(own)} if own else {}
     return _Shaped(envelope.pieces(parts), is_error, has_task)
 
 
@@ -296,24 +296,24 @@ _NO_PLAIN_META = frozenset({"progressToken", RELATED_TASK_KEY})
 
 
 @lru_cache(maxsize=256)
-def _kept_meta(meta: bytes) -> bytes | None:
+def _keep_meta(meta: bytes) -> bytes | None:
     """A handshake client's `_meta` for the next hop."""
     given = envelope.members(meta)
     if given is None or not _NO_PLAIN_META.isdisjoint(given) or meta_problem(given) is not None:
         return _NOT_PLAIN
     kept = {name: value for name, value in given.items() if name not in HOP_KEYS}
     # An empty one that the client wrote stays; one that had nothing but keys of this hop goes with them.
-    return envelope.joined(kept) if kept or not given else None
+    return envelope.join(kept) if kept or not given else None
 
 
-def _forwarded_meta(meta: object) -> bytes | None:
+def _forward_meta(meta: object) -> bytes | None:
     if not isinstance(meta, envelope.Raw):
         return None
     text = bytes(meta)
-    return _kept_meta(text) if len(text) <= MAX_META else _NOT_PLAIN
+    return _keep_meta(text) if len(text) <= MAX_META else _NOT_PLAIN
 
 
-def taken_back(text: bytes) -> bytes | None:
+def cancelled_id(text: bytes) -> bytes | None:
     """The id of the call that a notification takes back, if that is what it is."""
     if _CANCELLED not in text:
         return None
@@ -323,11 +323,11 @@ def taken_back(text: bytes) -> bytes | None:
     return (envelope.members(message.get("params", b"")) or {}).get("requestId")
 
 
-async def _safely(request: Request, begun: Awaitable[Answer | PlainCall | None]) -> Answer | PlainCall | None:
+async def _safely(request: Request, begun: Awaitable[Answer | RawCall | None]) -> Answer | RawCall | None:
     """What comes of a request; a fault of our own is the log's business, not the client's."""
     try:
         return await begun
-    except GivenUp:
+    except CallCancelled:
         raise
     except Exception as exc:
         logger().error("request.failed", method=request.method, error=f"{type(exc).__name__}: {exc}"[:300])

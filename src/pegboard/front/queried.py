@@ -18,7 +18,7 @@ _MOST_DIGITS = 15
 _LIST = ["string", "array"]
 
 
-def queried(request: Request, tool: Tool, **names: str) -> dict[str, Any]:
+def query_arguments(request: Request, tool: Tool, **names: str) -> dict[str, Any]:
     """What an address asks for, each as the tool's schema wants it; some under other names than the tool has."""
     properties = as_object(tool.input_schema["properties"]) or {}
     found: dict[str, Any] = {}
@@ -30,7 +30,7 @@ def queried(request: Request, tool: Tool, **names: str) -> dict[str, Any]:
         values, kind = request.query_params.getlist(given), schema.get("type")
         if len(values) > 1 and kind != _LIST:
             raise invalid(f"{given} is given {len(values)} times")
-        found[name] = _typed(values, kind)
+        found[name] = _parse_value(values, kind)
     return found
 
 
@@ -43,7 +43,7 @@ def check_query(request: Request, names: Collection[str]) -> None:
             raise invalid(f"{given[:80]!r} is not a parameter of this address{hint}")
 
 
-def joined(given: Mapping[str, Any], also: Mapping[str, Any]) -> dict[str, Any]:
+def merge_arguments(given: Mapping[str, Any], also: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments from two places; where both say something, it has to be the same."""
     for name in given.keys() & also.keys():
         if given[name] != also[name]:
@@ -51,7 +51,7 @@ def joined(given: Mapping[str, Any], also: Mapping[str, Any]) -> dict[str, Any]:
     return {**given, **also}
 
 
-def _typed(values: list[str], kind: object) -> Any:
+def _parse_value(values: list[str], kind: object) -> Any:
     """A parameter's value; what cannot be read as its kind stays a text, for the schema to refuse."""
     if len(values) > 1:
         return values

@@ -62,7 +62,7 @@ def answering(work: Handler) -> Callable[[Request], Awaitable[Response]]:
 
     async def answer(request: Request) -> Response:
         try:
-            data = await _translated(work, request)
+            data = await _translate_errors(work, request)
         except asyncio.CancelledError:
             raise
         except Exception as exc:
@@ -75,7 +75,7 @@ def answering(work: Handler) -> Callable[[Request], Awaitable[Response]]:
     return answer
 
 
-async def _translated(work: Handler, request: Request) -> Any:
+async def _translate_errors(work: Handler, request: Request) -> Any:
     try:
         return await work(request)
     except ConfigWriteError as exc:

@@ -130,11 +130,11 @@ class Rest:
             raise invalid(f"limit must be a whole number from 1 to 50, found {limit[:40]!r}")
         if "q" not in query:
             raise invalid("q is missing: what to search for")
-        return await answers.found(self._board, query["q"], int(limit), self._filter(request))
+        return await answers.search_rows(self._board, query["q"], int(limit), self._filter(request))
 
     async def _tool(self, request: Request) -> Any:
         tool = await self._board.find_tool(request.path_params["name"], self._filter(request))
-        return self._board.described(tool)
+        return self._board.describe(tool)
 
     async def _call(self, request: Request) -> Any:
         name = request.path_params["name"]
@@ -147,7 +147,7 @@ class Rest:
         return Failed(result.error, result) if isinstance(result, FailedResult) else result
 
     def _filter(self, request: Request) -> Filter:
-        return self._board.seen_from(EVERYTHING, remote=is_remote(request.scope))
+        return self._board.restrict_to_local(EVERYTHING, remote=is_remote(request.scope))
 
     def _server_name(self, request: Request) -> str:
         name = str(request.path_params["name"])

@@ -16,21 +16,21 @@ from weakref import ref
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pegboard.front.body import has_too_many_values, replayed
+from pegboard.front.body import has_too_many_values, replay
 from pegboard.front.guard import Guard
 from pegboard.front.known import Door, Known, KnownClients
-from pegboard.front.plainway import Answer, PlainWay, refusal, taken_back
+from pegboard.front.plainway import Answer, FastPath, cancelled_id, refusal
 from pegboard.front.shutdown import Shutdown
 from pegboard.names import is_board_name
 from pegboard.protocol import envelope
-from pegboard.protocol.client import UNDER_WAY, Address, Handover, query_problem
+from pegboard.protocol.client import STARTED_CALL, Address, Handover, query_problem
 from pegboard.protocol.envelope import Request
 from pegboard.protocol.eras import HANDSHAKE_VERSIONS, LATEST_MODERN
 from pegboard.protocol.gateway import GatewayServer
 from pegboard.protocol.nearness import is_remote
-from pegboard.protocol.sessions import Session, Sessions
+from pegboard.protocol.sessions import HttpSession, HttpSessions
 from pegboard.servers.link import REQUEST_CANCELLED
-from pegboard.servers.plaincall import GivenUp, PlainCall
+from pegboard.servers.plaincall import CallCancelled, RawCall
 
 # A body that is larger than this is not worth a short cut.
 MAX_PLAIN_BODY = 1024 * 1024
@@ -50,16 +50,16 @@ _ONCE = (
 )
 
 
-Begun = Awaitable["Answer | PlainCall | None"]
+Begun = Awaitable["Answer | RawCall | None"]
 
 
 @dataclass(eq=False)
-class Admitted:
+class HeaderVerdict:
     """What follows from a request's headers."""
 
     method: bytes | None = None
     # In the handshake era: the session, which is not to be kept for our sake, and its client.
-    session: ref[Session] | None = None
+    session: ref[HttpSession] | None = None
     session_header: bytes | None = None
     known: Known | None = None
     # In the modern era: where its clients come in.
@@ -72,7 +72,7 @@ class Admitted:
         return b"content-type: application/json\r\n" + named
 
 
-class Shortcut:
+class HttpFastPath:
     """Stands before everything else and answers what is plain."""
 
     def __init__(
@@ -80,10 +80,10 @@ class Shortcut:
         app: ASGIApp,
         *,
         guard: Guard,
-        sessions: Sessions,
+        sessions: HttpSessions,
         server: GatewayServer,
         clients: KnownClients,
-        way: PlainWay,
+        way: FastPath,
         shutdown: Shutdown,
     ) -> None:
         self._app = app
@@ -93,7 +93,7 @@ class Shortcut:
         self._server = server
         self._clients = clients
         self._way = way
-        self._admitted: OrderedDict[object, Admitted] = OrderedDict()
+        self._admitted: OrderedDict[object, HeaderVerdict] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         admitted = self.admission(scope) if scope["type"] == "http" and scope["method"] == "POST" else None
@@ -103,30 +103,30 @@ class Shortcut:
         body, messages = await _body(receive)
         begun = self.begin(scope, admitted, body) if body is not None else None
         if begun is None:
-            if body is not None and self._gave_up(admitted, body):
+            if body is not None and self._cancels(admitted, body):
                 await _send(send, admitted, 202, b"")
                 return
-            await self._app(scope, replayed(messages, receive), send)
+            await self._app(scope, replay(messages, receive), send)
             return
         answer = await self.outcome(admitted, *begun)
         if isinstance(answer, list):
             await _send(send, admitted, 200, b"".join(answer))
         else:
-            await self.go_on(answer, scope, replayed(messages, receive), send)
+            await self.go_on(answer, scope, replay(messages, receive), send)
 
-    def begin(self, scope: Scope, admitted: Admitted, body: bytes) -> tuple[Request, Begun] | None:
+    def begin(self, scope: Scope, admitted: HeaderVerdict, body: bytes) -> tuple[Request, Begun] | None:
         """Begin with a request; `None` if it has to take the full way."""
         request = envelope.request(body) if not has_too_many_values(body) else None
         known = self._client(scope, admitted, request) if request is not None else None
         begun = self._way.begin(known, request) if request is not None and known is not None else None
         return (request, begun) if request is not None and begun is not None else None
 
-    async def outcome(self, admitted: Admitted, request: Request, begun: Begun) -> Answer | PlainCall | None:
+    async def outcome(self, admitted: HeaderVerdict, request: Request, begun: Begun) -> Answer | RawCall | None:
         """The answer to a request, or what has to go on the full way."""
         self._shutdown.begin()
         try:
             answer = await begun
-        except GivenUp:
+        except CallCancelled:
             return refusal(request, REQUEST_CANCELLED, "Request cancelled")
         finally:
             self._shutdown.end()
@@ -134,11 +134,11 @@ class Shortcut:
             session.touch()
         return answer
 
-    async def go_on(self, call: PlainCall | None, scope: Scope, receive: Receive, send: Send) -> None:
+    async def go_on(self, call: RawCall | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Go on the full way, with the call that is under way, if one is."""
-        await self._app(scope if call is None else {**scope, UNDER_WAY: Handover(call)}, receive, send)
+        await self._app(scope if call is None else {**scope, STARTED_CALL: Handover(call)}, receive, send)
 
-    def admission(self, scope: Scope) -> Admitted | None:
+    def admission(self, scope: Scope) -> HeaderVerdict | None:
         """What is known from a request's headers; `None` where the full way has to look at them."""
         if not scope["path"].startswith("/mcp") or self._shutdown.has_begun:
             return None
@@ -159,7 +159,7 @@ class Shortcut:
             self._remember(key, admitted)
         return admitted
 
-    def _remember(self, key: object, admitted: Admitted) -> None:
+    def _remember(self, key: object, admitted: HeaderVerdict) -> None:
         if len(self._admitted) >= _MAX_ADMITTED:
             self._admitted.popitem(last=False)
         self._admitted[key] = admitted
@@ -167,7 +167,7 @@ class Shortcut:
             # What was found out about a session is of no use after it.
             admitted.session = ref(session, lambda _: self._admitted.pop(key, None))
 
-    def _admit(self, scope: Scope) -> Admitted | None:
+    def _admit(self, scope: Scope) -> HeaderVerdict | None:
         stripped = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         scope = {**scope, "headers": stripped}
         if self._guard.refusal(scope) is not None or not _is_plain(stripped) or not _is_ours(scope["path"]):
@@ -182,18 +182,18 @@ class Shortcut:
             board = scope["path"].removeprefix("/mcp").removeprefix("/")
             address = Address(query, board or None, is_remote(scope))
             credentials = headers.get(b"authorization", b"").decode("latin-1")
-            return Admitted(headers.get(b"mcp-method"), door=Door(address, credentials))
+            return HeaderVerdict(headers.get(b"mcp-method"), door=Door(address, credentials))
         if (version and version not in HANDSHAKE_VERSIONS) or not session_id:
             return None
         session = self._sessions.open_session(session_id, scope)
         client = self._server.ready(session_id)
         if session is None or client is None or not session.is_open:
             return None
-        return Admitted(
+        return HeaderVerdict(
             session_header=session_id.encode("latin-1"), session=ref(session), known=self._clients.of_session(client)
         )
 
-    def _client(self, scope: Scope, admitted: Admitted, request: Request) -> Known | None:
+    def _client(self, scope: Scope, admitted: HeaderVerdict, request: Request) -> Known | None:
         """Whose request this is; `None` where that takes the full way to tell."""
         if admitted.known is not None or admitted.door is None:
             return admitted.known
@@ -207,12 +207,12 @@ class Shortcut:
             return None
         return self._clients.of_request(admitted.door, meta)
 
-    def _gave_up(self, admitted: Admitted, body: bytes) -> bool:
+    def _cancels(self, admitted: HeaderVerdict, body: bytes) -> bool:
         """Whether a body takes back a call that is on the short way."""
         if admitted.known is None or admitted.known.session is None:
             return False
-        called = taken_back(body)
-        return called is not None and self._way.give_up(admitted.known.session, called)
+        called = cancelled_id(body)
+        return called is not None and self._way.cancel(admitted.known.session, called)
 
 
 def _is_plain(headers: list[tuple[bytes, bytes]]) -> bool:
@@ -227,7 +227,7 @@ def _is_plain(headers: list[tuple[bytes, bytes]]) -> bool:
     return named.get(b"content-type", b"").partition(b";")[0].strip() == b"application/json"
 
 
-def _is_open(session: Session | None) -> bool:
+def _is_open(session: HttpSession | None) -> bool:
     return session is not None and session.is_open
 
 
@@ -256,7 +256,7 @@ async def _body(receive: Receive) -> tuple[bytes | None, list[Message]]:
     return messages[0]["body"] if len(messages) == 1 else b"".join(each["body"] for each in messages), messages
 
 
-async def _send(send: Send, admitted: Admitted, status: int, body: bytes) -> None:
+async def _send(send: Send, admitted: HeaderVerdict, status: int, body: bytes) -> None:
     headers: list[Any] = [(b"content-length", b"%d" % len(body))]
     if body:
         headers.append((b"content-type", b"application/json"))

@@ -8,7 +8,7 @@ import contextlib
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pegboard.protocol.client import UNDER_WAY
+from pegboard.protocol.client import STARTED_CALL
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
 
 _LISTEN = b"subscriptions/listen"
@@ -26,7 +26,7 @@ class Shutdown:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # A call that was begun before goes on.
-        if self.has_begun and UNDER_WAY not in scope:
+        if self.has_begun and STARTED_CALL not in scope:
             await stopping_response()(scope, receive, send)
             return
         if _is_standing(scope):

@@ -15,12 +15,12 @@ from pegboard.board import Board
 from pegboard.front.entrance import late_entrance
 from pegboard.front.garbage import short_collections
 from pegboard.front.known import KnownClients
-from pegboard.front.lineway import LineWay
+from pegboard.front.lineway import PipeFastPath
 from pegboard.front.mcp import McpFront
-from pegboard.front.plainway import PlainWay, is_open
+from pegboard.front.plainway import FastPath, is_open
 from pegboard.front.reload import ConfigFile
 from pegboard.protocol.client import MAX_BODY, Address
-from pegboard.protocol.lines import LineClient
+from pegboard.protocol.lines import PipeClient
 
 
 async def serve_stdio(board: Board, config_path: Path, address: Address) -> None:
@@ -29,8 +29,8 @@ async def serve_stdio(board: Board, config_path: Path, address: Address) -> None
     config = ConfigFile(board, config_path)
     async with board, short_collections():
         front = McpFront(board)
-        shortcut = LineWay(front, KnownClients(front), PlainWay(board, front), address) if is_open() else None
-        client = LineClient(_Writer(out).write, late_entrance(front, address), shortcut, doorstep=True)
+        shortcut = PipeFastPath(front, KnownClients(front), FastPath(board, front), address) if is_open() else None
+        client = PipeClient(_Writer(out).write, late_entrance(front, address), shortcut, doorstep=True)
         serving = asyncio.get_running_loop().create_task(client.serve())
         watching = asyncio.get_running_loop().create_task(config.watch())
         reading = asyncio.get_running_loop().create_task(_read_input(client))
@@ -43,7 +43,7 @@ async def serve_stdio(board: Board, config_path: Path, address: Address) -> None
                 task.cancel()
 
 
-async def _read_input(client: LineClient) -> None:
+async def _read_input(client: PipeClient) -> None:
     """Lines from a thread: input may be a pipe, a terminal or a file, and only a thread can read all three."""
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[bytes] = asyncio.Queue(maxsize=256)

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from pegboard.board import Board
-from pegboard.front.queried import joined, queried
+from pegboard.front.queried import merge_arguments, query_arguments
 from pegboard.front.reply import answering, body_of
 from pegboard.protocol.nearness import is_remote
 from pegboard.relay.caller import Caller
@@ -43,13 +43,13 @@ class TaskRest:
         return await self._do(request, "registry_next", self._queried(request, "registry_next"))
 
     async def _sync(self, request: Request) -> Any:
-        given = joined(await body_of(request), self._queried(request, "registry_sync"))
+        given = merge_arguments(await body_of(request), self._queried(request, "registry_sync"))
         return await self._do(request, "registry_sync", given)
 
     async def _update(self, request: Request) -> Any:
-        given = joined(await body_of(request), self._queried(request, "registry_update"))
+        given = merge_arguments(await body_of(request), self._queried(request, "registry_update"))
         task = f"{request.path_params['change']}/{request.path_params['number']}"
-        return await self._do(request, "registry_update", joined(given, {"task_id": task}))
+        return await self._do(request, "registry_update", merge_arguments(given, {"task_id": task}))
 
     async def _graph(self, request: Request) -> Any:
         query = request.query_params
@@ -67,7 +67,7 @@ class TaskRest:
         return await self._board.run_own("tasks", name, arguments, _caller(request))
 
     def _queried(self, request: Request, name: str) -> dict[str, Any]:
-        return queried(request, self._tool(name))
+        return query_arguments(request, self._tool(name))
 
     def _tool(self, name: str) -> Tool:
         return self._board.gate.own_tool("tasks", name, EVERYTHING)

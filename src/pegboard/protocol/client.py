@@ -12,14 +12,14 @@ from pegboard.names import MOST_IN_FILTER, nearest
 from pegboard.protocol.eras import CLIENT_INFO_KEY, Era
 
 if TYPE_CHECKING:
-    from pegboard.protocol.outlet import Outlet
+    from pegboard.protocol.outlet import ClientChannel
 
 MAX_BODY = 4 * 1024 * 1024
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 COULD_NOT_ANSWER = "Pegboard could not answer this; its log says why"
 # Where in a request's scope the `Handover` is of a call of it that was begun already.
-UNDER_WAY = "pegboard.under_way"
+STARTED_CALL = "pegboard.started_call"
 EXACT = "pegboard.exact"
 
 
@@ -58,9 +58,9 @@ def query_problem(query: Mapping[str, str]) -> str | None:
 
 
 # The same for a client that comes over a pipe, which has no address to say it in.
-line_address: ContextVar[Address] = ContextVar("line_address", default=Address())  # noqa: B039 (it is frozen)
+pipe_address: ContextVar[Address] = ContextVar("pipe_address", default=Address())  # noqa: B039 (it is frozen)
 # The name of its session, where it has one already.
-line_session: ContextVar[str | None] = ContextVar("line_session", default=None)
+pipe_session: ContextVar[str | None] = ContextVar("pipe_session", default=None)
 
 
 @dataclass(slots=True, eq=False)
@@ -77,10 +77,10 @@ class Handover:
 
 
 @dataclass(frozen=True, slots=True)
-class LineRequest:
+class PipeRequest:
     """What comes along with a request over a pipe: a call that is under way, and what the message really says."""
 
-    under_way: Handover
+    started_call: Handover
     exact: Mapping[str, Any] | None = None
 
 
@@ -91,16 +91,16 @@ class Client:
     era: Era
     session: str | None
     address: Address
-    outlet: Outlet
+    channel: ClientChannel
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
     log_level: str | None = None
     principal: str = ""
     # A call of this client that was begun before this request of it came to us.
-    under_way: Any = None
+    started_call: Any = None
 
 
 # Whom to tell when the client at the other end of a pipe is ready.
-line_welcome: ContextVar[Callable[[Client], None] | None] = ContextVar("line_welcome", default=None)
+on_pipe_initialized: ContextVar[Callable[[Client], None] | None] = ContextVar("on_pipe_initialized", default=None)
 
 
 def principal_of(credentials: str, meta: Mapping[str, Any]) -> str:

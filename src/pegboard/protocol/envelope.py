@@ -185,7 +185,7 @@ def members(text: bytes | Raw) -> dict[str, bytes] | None:
     return {name: bytes(value) for name, value in opened.items()} if _is_text(bytes(text)) else None
 
 
-def joined(members: Mapping[str, bytes]) -> bytes:
+def join(members: Mapping[str, bytes]) -> bytes:
     """An object of these members."""
     return b"".join(pieces(members))
 
@@ -194,11 +194,11 @@ def pieces(members: Mapping[str, Part]) -> list[Part]:
     """What the text of an object of these members consists of."""
     found: list[Part] = []
     for name, value in members.items():
-        found += (b"," if found else b"{", quoted(name), b":", value)
+        found += (b"," if found else b"{", quote(name), b":", value)
     return [*found, b"}"] if found else [b"{}"]
 
 
-def quoted(text: str) -> bytes:
+def quote(text: str) -> bytes:
     """A text as JSON."""
     return msgspec.json.encode(text)
 
@@ -215,7 +215,7 @@ def with_server_info(meta: bytes | None, info: bytes) -> bytes | None:
     if meta is None:
         return b'{"' + SERVER_INFO_KEY.encode() + b'":' + info + b"}"
     own = members(meta)
-    return None if own is None else joined({**own, SERVER_INFO_KEY: info})
+    return None if own is None else join({**own, SERVER_INFO_KEY: info})
 
 
 def _is_read_by_all(text: bytes) -> bool:

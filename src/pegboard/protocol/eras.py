@@ -54,7 +54,7 @@ def severity(level: object) -> int:
     return LOG_LEVELS.index(level) if level in LOG_LEVELS else 0
 
 
-def forwarded_params(params: Mapping[str, Any] | None) -> dict[str, Any]:
+def forward_params(params: Mapping[str, Any] | None) -> dict[str, Any]:
     """A client's params for the next hop: everything as it is, but without the keys of this one."""
     forwarded = dict(params or {})
     meta = forwarded.get("_meta")

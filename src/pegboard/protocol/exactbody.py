@@ -35,7 +35,7 @@ class ExactBody:
             if exact is not None:
                 scope = {**scope, EXACT: exact}
         placeholders = exactjson.Placeholders()
-        with placeholders.held():
+        with placeholders.activate():
             await self._app(scope, receive, _Filling(send, placeholders))
 
 
@@ -57,7 +57,7 @@ class _Filling:
             filled = self._placeholders.fill(bytes(given))
             if len(filled) != len(given):
                 message = {**message, "body": filled}
-                self._head = _shortened(self._head, len(given) - len(filled))
+                self._head = _reduce_length(self._head, len(given) - len(filled))
         if self._head is not None:
             head, self._head = self._head, None
             await self._send(head)
@@ -72,7 +72,7 @@ class _Filling:
             await self._send({**message, "body": b""})
 
 
-def _shortened(head: Message | None, by: int) -> Message | None:
+def _reduce_length(head: Message | None, by: int) -> Message | None:
     if head is None:
         return None
     headers = [

@@ -27,14 +27,14 @@ from pegboard.protocol.client import (
     EXACT,
     INTERNAL_ERROR,
     INVALID_PARAMS,
-    UNDER_WAY,
+    STARTED_CALL,
     Address,
     Client,
-    LineRequest,
+    PipeRequest,
     Refused,
-    line_address,
-    line_session,
-    line_welcome,
+    on_pipe_initialized,
+    pipe_address,
+    pipe_session,
     principal_of,
 )
 from pegboard.protocol.eras import (
@@ -46,7 +46,7 @@ from pegboard.protocol.eras import (
 )
 from pegboard.protocol.members import members_problem, unicode_problem
 from pegboard.protocol.nearness import is_remote, share_holder
-from pegboard.protocol.outlet import Outlet, progress_token
+from pegboard.protocol.outlet import ClientChannel, progress_token
 from pegboard.version import SERVER_INFO, VERSION
 
 # Streams of notices that may be open, and how many of them may be one client's; what one may follow.
@@ -80,7 +80,7 @@ class Backend(Protocol):
 
     async def answer(self, client: Client, method: str, params: Mapping[str, Any]) -> dict[str, Any]: ...
 
-    async def notified(self, client: Client, method: str, params: Mapping[str, Any]) -> None: ...
+    async def notify(self, client: Client, method: str, params: Mapping[str, Any]) -> None: ...
 
     async def follow(
         self, client: Client, uris: list[str], tell: Callable[[Mapping[str, Any]], None]
@@ -115,14 +115,14 @@ class GatewayServer(Server[Any]):
             version=VERSION,
             get_tool_input_schema=backend.input_schema,
             # What there is a handler for is what the SDK announces; the middleware is there first.
-            on_list_tools=_answered_by_the_middleware,
-            on_list_prompts=_answered_by_the_middleware,
-            on_list_resources=_answered_by_the_middleware,
-            on_subscribe_resource=_answered_by_the_middleware,
-            on_completion=_answered_by_the_middleware,
+            on_list_tools=_leave_to_middleware,
+            on_list_prompts=_leave_to_middleware,
+            on_list_resources=_leave_to_middleware,
+            on_subscribe_resource=_leave_to_middleware,
+            on_completion=_leave_to_middleware,
             on_subscriptions_listen=self._listen,
         )
-        self.add_request_handler("logging/setLevel", SetLevelRequestParams, _answered_by_the_middleware)
+        self.add_request_handler("logging/setLevel", SetLevelRequestParams, _leave_to_middleware)
         self.middleware.append(self._relay)
 
     def create_initialization_options(
@@ -139,20 +139,20 @@ class GatewayServer(Server[Any]):
 
     async def _relay(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
         if ctx.request_id is None:
-            return await self._notified(ctx, call_next)
+            return await self._relay_notification(ctx, call_next)
         if ctx.method in {"initialize", "server/discover"}:
-            return self._introduced(ctx, await call_next(ctx))
+            return self._complete_introduction(ctx, await call_next(ctx))
         # Before the handshake nothing is relayed; the SDK has the right refusal for it.
         if not _connection(ctx).initialize_accepted or not self._relays(ctx):
             return await call_next(ctx)
-        return await self._answered(ctx)
+        return await self._answer(ctx)
 
     def _relays(self, ctx: _Context) -> bool:
         if ctx.method in _RELAYED:
             return ctx.method not in _HANDSHAKE_ONLY or era_of(ctx.protocol_version) == "handshake"
         return ctx.method not in SPEC_CLIENT_METHODS and self.get_request_handler(ctx.method) is None
 
-    async def _answered(self, ctx: _Context) -> dict[str, Any]:
+    async def _answer(self, ctx: _Context) -> dict[str, Any]:
         params = _params(ctx)
         if not isinstance(params.get("_meta", {}), dict):
             raise MCPError(INVALID_PARAMS, "_meta must be an object")
@@ -163,7 +163,7 @@ class GatewayServer(Server[Any]):
         try:
             result = await ask(client, ctx.method, params)
         except BaseException as exc:
-            await client.outlet.abandon()
+            await client.channel.abandon()
             if isinstance(exc, Refused):
                 raise MCPError(exc.code, exc.message, exc.data) from None
             if isinstance(exc, MCPError) or not isinstance(exc, Exception):
@@ -171,11 +171,11 @@ class GatewayServer(Server[Any]):
             # The SDK would tell the client what Python said.
             logger().error("request.failed", method=ctx.method, error=f"{type(exc).__name__}: {exc}"[:300])
             raise MCPError(INTERNAL_ERROR, COULD_NOT_ANSWER) from None
-        await client.outlet.finish()
+        await client.channel.finish()
         cacheable = _CACHEABLE if ctx.method in _LISTS or ctx.method == "resources/read" else None
         return result_for(client.era, result, server_info=SERVER_INFO, cacheable=cacheable)
 
-    def _introduced(self, ctx: _Context, result: HandlerResult) -> HandlerResult:
+    def _complete_introduction(self, ctx: _Context, result: HandlerResult) -> HandlerResult:
         """Our own introduction, with what the servers behind us can do that we only pass on."""
         if ctx.method == "initialize":
             capabilities = _params(ctx).get("capabilities")
@@ -194,20 +194,20 @@ class GatewayServer(Server[Any]):
             "instructions": self._backend.instructions(client.address),
         }
 
-    async def _notified(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
+    async def _relay_notification(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
         if ctx.method in _OWN_NOTIFICATIONS or not _connection(ctx).initialize_accepted:
             answer = await call_next(ctx)
             if ctx.method == "notifications/initialized":
-                self._welcome(ctx)
+                self._on_initialized(ctx)
             return answer
         params = _params(ctx)
         if (problem := _problem(ctx, params)) is not None:
             logger().debug("client.notification.refused", method=ctx.method[:_SHOWN], reason=problem)
             return None
-        await self._backend.notified(_client(ctx), ctx.method, params)
+        await self._backend.notify(_client(ctx), ctx.method, params)
         return None
 
-    def _welcome(self, ctx: _Context) -> None:
+    def _on_initialized(self, ctx: _Context) -> None:
         """A handshake client is ready: from now on it hears of changes."""
         connection = _connection(ctx)
         if _READY_KEY in connection.state:
@@ -215,17 +215,17 @@ class GatewayServer(Server[Any]):
         connection.state[_READY_KEY] = True
         client = _client(ctx)
         # Between requests there is the connection's own channel.
-        client.outlet = Outlet(connection.outbound)
+        client.channel = ClientChannel(connection.outbound)
         session = _Session(connection, client)
         for kind in _KINDS:
             session.undo.append(self._backend.watch(client, kind, session.teller(kind)))
         self._backend.session_began(client)
         self._ready[client.session or ""] = client
-        if (told := line_welcome.get()) is not None:
+        if (told := on_pipe_initialized.get()) is not None:
             told(client)
         self._sessions.add(session)
         self._on_sessions(len(self._sessions))
-        connection.exit_stack.callback(self._farewell, session)
+        connection.exit_stack.callback(self._on_session_end, session)
 
     def _clean_up_after(self, connection: Connection, client: Client) -> None:
         """From its greeting on a client can leave something behind, whether it ever says that it is ready or not."""
@@ -242,7 +242,7 @@ class GatewayServer(Server[Any]):
         """The client of a session whose handshake is complete."""
         return self._ready.get(session)
 
-    def _farewell(self, session: _Session) -> None:
+    def _on_session_end(self, session: _Session) -> None:
         session.stop()
         self._ready.pop(session.client.session or "", None)
         self._sessions.discard(session)
@@ -259,7 +259,7 @@ class GatewayServer(Server[Any]):
         holder = _stream_holder(ctx, client)
         if self._streams[holder] >= STREAM_SHARE or self._streams.total() >= _MAX_STREAMS:
             raise MCPError(INTERNAL_ERROR, "too many subscription streams are open: close one first")
-        stream = _Stream(ctx)
+        stream = _ListenStream(ctx)
         flags = {
             "tools": wanted.tools_list_changed,
             "prompts": wanted.prompts_list_changed,
@@ -269,7 +269,7 @@ class GatewayServer(Server[Any]):
         self._streams[holder] += 1
         undo = [self._backend.watch(client, kind, stream.teller(kind)) for kind in kinds]
         try:
-            uris, release = await self._backend.follow(client, followed, stream.updated)
+            uris, release = await self._backend.follow(client, followed, stream.publish_update)
             undo.append(release)
             honoured: dict[str, Any] = {f"{kind}ListChanged": True for kind in kinds}
             if uris:
@@ -284,7 +284,7 @@ class GatewayServer(Server[Any]):
         return SubscriptionsListenResult(_meta=stream.meta)
 
 
-class _Stream:
+class _ListenStream:
     """The frames of one listen stream, each with the id of the request that opened it."""
 
     def __init__(self, ctx: _Context) -> None:
@@ -296,7 +296,7 @@ class _Stream:
         """Says that a list of this kind changed."""
         return lambda: self._put(f"notifications/{kind}/list_changed", {})
 
-    def updated(self, params: Mapping[str, Any]) -> None:
+    def publish_update(self, params: Mapping[str, Any]) -> None:
         """Says that a resource changed."""
         self._put("notifications/resources/updated", params)
 
@@ -328,16 +328,16 @@ class _Session:
 
     def teller(self, kind: str) -> Callable[[], None]:
         """Sends `list_changed` of this kind in its turn."""
-        return lambda: self.client.outlet.notify(f"notifications/{kind}/list_changed", {})
+        return lambda: self.client.channel.notify(f"notifications/{kind}/list_changed", {})
 
     def stop(self) -> None:
         """The session is over."""
         for end in self.undo:
             end()
-        self.client.outlet.drop()
+        self.client.channel.drop()
 
 
-async def _answered_by_the_middleware(_: _Context, __: Any) -> Any:
+async def _leave_to_middleware(_: _Context, __: Any) -> Any:
     raise AssertionError("the middleware answers this")
 
 
@@ -363,12 +363,12 @@ def _client(ctx: _Context) -> Client:
         era,
         session=None if era == "modern" else connection.session_id or _name_of(connection),
         address=_address(ctx, connection),
-        outlet=Outlet(_channel(ctx), progress_token(params)),
+        channel=ClientChannel(_channel(ctx), progress_token(params)),
         capabilities=declared,
         log_level=level if isinstance(level, str) else None,
         # A session is bound to its own by whoever keeps the sessions.
         principal=_principal(ctx, meta) if era == "modern" else "",
-        under_way=_under_way(ctx),
+        started_call=_under_way(ctx),
     )
 
 
@@ -383,7 +383,7 @@ def _exact(ctx: _Context) -> Mapping[str, Any] | None:
     request = ctx.request
     if request is None:
         return None
-    return request.exact if isinstance(request, LineRequest) else request.scope.get(EXACT)
+    return request.exact if isinstance(request, PipeRequest) else request.scope.get(EXACT)
 
 
 def _problem(ctx: _Context, params: Mapping[str, Any]) -> str | None:
@@ -397,18 +397,18 @@ def _problem(ctx: _Context, params: Mapping[str, Any]) -> str | None:
 def _under_way(ctx: _Context) -> Any:
     if ctx.request is None:
         return None
-    held = ctx.request.under_way if isinstance(ctx.request, LineRequest) else ctx.request.scope.get(UNDER_WAY)
+    held = ctx.request.started_call if isinstance(ctx.request, PipeRequest) else ctx.request.scope.get(STARTED_CALL)
     return held.take() if held is not None else None
 
 
 def _http_request(ctx: _Context) -> Any:
     """The request as it came over HTTP, if it did."""
-    return None if isinstance(ctx.request, LineRequest) else ctx.request
+    return None if isinstance(ctx.request, PipeRequest) else ctx.request
 
 
 def _name_of(connection: Connection) -> str:
     """A name for a connection that has no session of its own; an address in memory would be another's one day."""
-    return cast("str", connection.state.setdefault(_NAME_KEY, line_session.get() or f"connection-{uuid4().hex}"))
+    return cast("str", connection.state.setdefault(_NAME_KEY, pipe_session.get() or f"connection-{uuid4().hex}"))
 
 
 def _principal(ctx: _Context, meta: Mapping[str, Any]) -> str:
@@ -431,7 +431,7 @@ def _address(ctx: _Context, connection: Connection) -> Address:
     known = cast("Address | None", connection.state.get(_ADDRESS_KEY))
     request = _http_request(ctx)
     if known is None:
-        known = line_address.get() if request is None else _address_of(request)
+        known = pipe_address.get() if request is None else _address_of(request)
         connection.state[_ADDRESS_KEY] = known
     elif request is not None and not known.remote and is_remote(request.scope):
         # Whoever opened the session, this request of it comes from elsewhere.

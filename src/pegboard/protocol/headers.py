@@ -39,7 +39,7 @@ def parameter_headers(input_schema: Mapping[str, Any], arguments: object) -> dic
         return {}
     headers: dict[str, str] = {}
     for path, token in x_mcp_header_map(dict(input_schema)).items():
-        value = _written(_value_at(cast("dict[str, Any]", arguments), path), ".".join(path))
+        value = _header_value(_value_at(cast("dict[str, Any]", arguments), path), ".".join(path))
         headers |= mcp_param_headers({path[-1:]: token}, {path[-1]: value})
     return headers
 
@@ -51,7 +51,7 @@ def _value_at(arguments: dict[str, Any], path: tuple[str, ...]) -> Any:
     return value
 
 
-def _written(value: Any, name: str) -> Any:
+def _header_value(value: Any, name: str) -> Any:
     """A value as the SDK can write it into a header without a change."""
     if isinstance(value, str):
         return _unicode(value, name)

@@ -32,14 +32,14 @@ _TOO_LONG = (
 )
 
 
-class Shortcut(Protocol):
+class PipeAnswerer(Protocol):
     """Who answers what is plain without the SDK."""
 
     def greet(self, text: bytes) -> bytes | None:
         """The answer to a greeting, empty where there is none to give; `None` if a line is no greeting."""
         ...
 
-    def welcome(self, client: Client) -> None:
+    def on_initialized(self, client: Client) -> None:
         """The client's handshake is complete, and the SDK knows it."""
         ...
 
@@ -48,7 +48,7 @@ class Shortcut(Protocol):
         or `None` to begin there; `None` at once if a line has to take the full way."""
         ...
 
-    def takes_back(self, text: bytes) -> bool:
+    def is_cancel(self, text: bytes) -> bool:
         """Whether a line takes back a call that is under way."""
         ...
 
@@ -78,7 +78,7 @@ class Stream(Protocol):
 
 
 # Opens the SDK's side; it is given what writes a line that answers this id, or none.
-Open = Callable[[Callable[[bytes, object], Awaitable[None]], "Shortcut | None"], Awaitable[Stream]]
+Open = Callable[[Callable[[bytes, object], Awaitable[None]], "PipeAnswerer | None"], Awaitable[Stream]]
 
 
 class _BatchAnswers:
@@ -102,14 +102,14 @@ class _BatchAnswers:
         return join_answers(self.given) if self.given else b""
 
 
-class LineClient:
+class PipeClient:
     """Takes a client's lines and writes what they are answered with."""
 
     def __init__(
         self,
         write: Callable[[bytes], Awaitable[None]],
         enter: Open,
-        shortcut: Shortcut | None = None,
+        shortcut: PipeAnswerer | None = None,
         *,
         doorstep: bool = False,
     ) -> None:
@@ -119,7 +119,7 @@ class LineClient:
         self._enter_sdk = enter
         self._shortcut = shortcut
         # Whether the SDK is not there yet.
-        self._doorstep = doorstep
+        self._before_sdk = doorstep
         self._stream: Stream | None = None
         self._entering = asyncio.Lock()
         self._running: asyncio.Task[None] | None = None
@@ -140,14 +140,14 @@ class LineClient:
         """Take one line from the client."""
         shortcut = self._shortcut
         if shortcut is not None:
-            if self._doorstep and (greeting := shortcut.greet(text)) is not None:
-                await self._greeted(text, greeting)
+            if self._before_sdk and (greeting := shortcut.greet(text)) is not None:
+                await self._answer_greeting(text, greeting)
                 return
             if (begun := shortcut.begin(text)) is not None:
                 self._expect(begun[0])
-                self._own(self._answered(text, *begun))
+                self._spawn(self._write_answer(text, *begun))
                 return
-            if shortcut.takes_back(text):
+            if shortcut.is_cancel(text):
                 return
         await self._pass_on(text)
 
@@ -182,27 +182,27 @@ class LineClient:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _greeted(self, text: bytes, answer: bytes) -> None:
+    async def _answer_greeting(self, text: bytes, answer: bytes) -> None:
         if not self._said:
-            self._timer = asyncio.get_running_loop().call_later(_SETTLED, lambda: self._own(self._entered_in_time()))
+            self._timer = asyncio.get_running_loop().call_later(_SETTLED, lambda: self._spawn(self._entered_in_time()))
         self._said.append(text)
         if answer:
             await self._write(answer)
 
-    async def _answered(self, text: bytes, request_id: bytes, begun: Awaitable[Any]) -> None:
+    async def _write_answer(self, text: bytes, request_id: bytes, begun: Awaitable[Any]) -> None:
         """Write what came of a plain request, or have the SDK go on with it."""
         answer = await begun
         if isinstance(answer, bytes):
             if answer:
                 await self._write(answer)
-            self._done(request_id)
+            self._settle_request(request_id)
         else:
             await self._pass_on(text, answer)
-            self._done(request_id)
+            self._settle_request(request_id)
 
     async def _pass_on(self, text: bytes, under_way: Any = None) -> None:
         """Give a line to the SDK, with the call of it that is under way, if one is."""
-        stream = self._stream or await self._entered()
+        stream = self._stream or await self._open_sdk()
         if under_way is None:
             if is_batch(text):
                 await self._take_batch(text, stream)
@@ -245,14 +245,14 @@ class LineClient:
             await stream.take_message(read, None)
 
     async def _entered_in_time(self) -> None:
-        await self._entered()
+        await self._open_sdk()
 
-    async def _entered(self) -> Stream:
+    async def _open_sdk(self) -> Stream:
         """The SDK's side, which is told what was said before it was there."""
         async with self._entering:
             if self._stream is not None:
                 return self._stream
-            stream = await self._enter_sdk(self._written, self._shortcut)
+            stream = await self._enter_sdk(self._write_for_sdk, self._shortcut)
             self._running = asyncio.get_running_loop().create_task(stream.run())
             self._running.add_done_callback(lambda _: self._over.set())
             for text in self._said:
@@ -260,12 +260,12 @@ class LineClient:
                 with contextlib.suppress(NotAMessage, NotJson):
                     self._hushed.add(await stream.take(text, None))
             self._said.clear()
-            self._stream, self._doorstep = stream, False
+            self._stream, self._before_sdk = stream, False
             if self._ended:
                 stream.close()
             return stream
 
-    async def _written(self, text: bytes, answers: object) -> None:
+    async def _write_for_sdk(self, text: bytes, answers: object) -> None:
         """Write what the SDK says; what it answers was expected, unless it was answered on the doorstep."""
         if answers is not None and answers in self._hushed:
             self._hushed.discard(answers)
@@ -275,7 +275,7 @@ class LineClient:
         if text:
             await self._write(text)
         if answers is not None:
-            self._done(answers)
+            self._settle_request(answers)
 
     async def _write(self, text: bytes) -> None:
         # A server may have written its result over several lines: here each would be taken for a message of its own.
@@ -287,12 +287,12 @@ class LineClient:
         self._unanswered.add(request_id)
         self._quiet.clear()
 
-    def _done(self, request_id: object) -> None:
+    def _settle_request(self, request_id: object) -> None:
         self._unanswered.discard(request_id)
         if not self._unanswered:
             self._quiet.set()
 
-    def _own(self, work: Any) -> None:
+    def _spawn(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

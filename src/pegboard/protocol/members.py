@@ -101,9 +101,9 @@ class _Members:
                 return f"the name of a member has {len(name):,} characters, {LONGEST_NAME} is the most here"
             folded = fold(name)
             if name not in self.names and folded in self.folded:
-                return f"{_shown(name)} resembles {_shown(self.folded[folded])}, which has to be written exactly so"
+                return f"{_visible(name)} resembles {_visible(self.folded[folded])}, which has to be written exactly so"
             if not is_open and folded and folded in seen:
-                return f"{_shown(seen[folded])} and {_shown(name)} are too much alike"
+                return f"{_visible(seen[folded])} and {_visible(name)} are too much alike"
             seen[folded] = name
         return None
 
@@ -153,7 +153,7 @@ def without_look_alikes(given: Mapping[str, Any], *names: str) -> dict[str, Any]
     }
 
 
-def _shown(name: str) -> str:
+def _visible(name: str) -> str:
     """A name so that what cannot be seen of it can be."""
     return ascii(name[:_SHOWN])
 

@@ -33,7 +33,7 @@ class Channel(Protocol):
     async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None: ...
 
 
-class Outlet:
+class ClientChannel:
     """Sends notifications in order, all of them before the answer, without making the teller wait; and asks."""
 
     def __init__(self, channel: Channel, progress_token: object = None) -> None:
@@ -52,7 +52,7 @@ class Outlet:
     @property
     def on_progress(self) -> Callable[[Params], None] | None:
         """Takes progress, if the client asked for it."""
-        return self._progressed if self._token is not None else None
+        return self._send_progress if self._token is not None else None
 
     def notify(self, method: str, params: Params) -> None:
         """Send a notification in its turn."""
@@ -74,7 +74,7 @@ class Outlet:
         """Put a question to the client; its result, or `Refused`."""
         options: CallOptions = {}
         if on_progress is not None:
-            options["on_progress"] = _plain(on_progress)
+            options["on_progress"] = _adapt_progress(on_progress)
         task = asyncio.current_task()
         assert task is not None
         self._asking.add(task)
@@ -89,7 +89,7 @@ class Outlet:
 
     async def finish(self) -> None:
         """Send all that is waiting."""
-        await self._withdraw()
+        await self._cancel_questions()
         self._finishing = True
         if self._queue is not None and self._pump is not None:
             self._queue.put_nowait(None)
@@ -97,7 +97,7 @@ class Outlet:
 
     async def abandon(self) -> None:
         """Nobody waits for the answer any more; whoever is still being asked is told so."""
-        await self._withdraw()
+        await self._cancel_questions()
         self.drop()
 
     def drop(self) -> None:
@@ -105,14 +105,14 @@ class Outlet:
         if self._pump is not None:
             self._pump.cancel()
 
-    async def _withdraw(self) -> None:
+    async def _cancel_questions(self) -> None:
         """Questions end with their request; the word of it goes out on the request's own stream, so it goes first."""
         leaving = {task for task in self._asking if task.cancelling()}
         if leaving:
             with anyio.CancelScope(shield=True):
                 await asyncio.wait(leaving, timeout=_WITHDRAWING)
 
-    def _progressed(self, params: Params) -> None:
+    def _send_progress(self, params: Params) -> None:
         self.notify("notifications/progress", {**params, "progressToken": self._token})
 
     async def _carry(self, queue: asyncio.Queue[tuple[str, Params, int] | None]) -> None:
@@ -133,9 +133,9 @@ def progress_token(params: Mapping[str, Any] | None) -> object:
     return token if isinstance(token, (str, int)) and not isinstance(token, bool) else None
 
 
-def _plain(on_progress: Callable[[Params], None]) -> Any:
-    async def told(progress: float, total: float | None, message: str | None) -> None:
+def _adapt_progress(on_progress: Callable[[Params], None]) -> Any:
+    async def report(progress: float, total: float | None, message: str | None) -> None:
         said = {"progress": progress, "total": total, "message": message}
         on_progress({key: value for key, value in said.items() if value is not None})
 
-    return told
+    return report

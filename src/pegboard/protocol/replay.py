@@ -38,7 +38,7 @@ class _Stream:
     """What is sent in answer to one request, or without any: the standing stream."""
 
     name: str
-    shelves: tuple[Shelf, ...]
+    shelves: tuple[EventBuffer, ...]
     ended: bool = False
     events: dict[str, _Event] = field(default_factory=dict[str, "_Event"])
     reader: _Reader | None = None
@@ -58,7 +58,7 @@ class _Event:
         return sys.getsizeof(self.text) + _OVERHEAD
 
 
-class Shelf:
+class EventBuffer:
     """Events in the order in which they came, and how much room they take."""
 
     def __init__(
@@ -82,11 +82,11 @@ class Shelf:
         del self.events[event.id]
         self.bytes -= event.size
 
-    def done(self, stream: _Stream) -> None:
+    def finish(self, stream: _Stream) -> None:
         """This stream has handed out its answer: it is the first to go."""
         self._done.setdefault(stream, self._clock())
 
-    def emptied(self, stream: _Stream) -> None:
+    def forget(self, stream: _Stream) -> None:
         """Nothing of this stream is left."""
         self._done.pop(stream, None)
 
@@ -99,18 +99,18 @@ class Shelf:
         return [next(iter(self.events.values()))] if full else []
 
 
-class Replay(EventStore):
+class SessionEventStore(EventStore):
     """The SDK's event store for one session; `total` is what all sessions together may keep."""
 
     def __init__(
         self,
-        total: Shelf,
+        total: EventBuffer,
         *,
         max_events: int = SESSION_EVENTS,
         max_bytes: int = SESSION_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._own = Shelf(max_events=max_events, max_bytes=max_bytes, clock=clock)
+        self._own = EventBuffer(max_events=max_events, max_bytes=max_bytes, clock=clock)
         self._shelves = (self._own, total)
         self._max_events = max_events
         self._running: dict[str, _Stream] = {}
@@ -157,7 +157,7 @@ class Replay(EventStore):
             return None
         if event.is_answer:
             for shelf in self._shelves:
-                shelf.done(event.stream)
+                shelf.finish(event.stream)
         return event.text
 
     async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
@@ -232,7 +232,7 @@ class Replay(EventStore):
             for shelf in stream.shelves:
                 shelf.remove(event)
                 if not stream.events:
-                    shelf.emptied(stream)
+                    shelf.forget(stream)
 
 
 class _Reader:

@@ -57,7 +57,7 @@ from pegboard.protocol.exactmessage import ExactMessage, write_message
 from pegboard.protocol.message import NotAMessage, fault, is_batch, is_greeting, refusal
 from pegboard.protocol.nearness import is_remote, share_holder
 from pegboard.protocol.portions import LARGE
-from pegboard.protocol.replay import TOTAL_BYTES, Replay, Shelf, size
+from pegboard.protocol.replay import TOTAL_BYTES, EventBuffer, SessionEventStore, size
 
 IDLE_LIMIT = 30 * 60.0
 # How long a session is kept that was opened and never used.
@@ -81,7 +81,7 @@ _SHARES = 100
 _LEAST_SHARE = 2
 
 
-class Sessions(StreamableHTTPSessionManager):
+class HttpSessions(StreamableHTTPSessionManager):
     """The SDK's sessions with a memory of their own and bound to the principal that opened them."""
 
     def __init__(
@@ -95,8 +95,8 @@ class Sessions(StreamableHTTPSessionManager):
         super().__init__(server, session_idle_timeout=idle_limit, retry_interval=RETRY, max_sessions=max_sessions)
         self._version_of = version_of
         # Sessions by who holds them, the longest unused first.
-        self._held: dict[Holder, OrderedDict[str, Session]] = {}
-        self.shelf = Shelf(max_bytes=TOTAL_BYTES)
+        self._held: dict[Holder, OrderedDict[str, HttpSession]] = {}
+        self.shelf = EventBuffer(max_bytes=TOTAL_BYTES)
         # What is kept of a credential is of no use outside this process.
         self._secret = secrets.token_bytes(32)
 
@@ -104,7 +104,7 @@ class Sessions(StreamableHTTPSessionManager):
         if self.max_sessions is not None and len(self._server_instances) >= self.max_sessions:
             return None
         session_id = uuid4().hex
-        session = Session(session_id, Replay(self.shelf), self.session_idle_timeout, self._used)
+        session = HttpSession(session_id, SessionEventStore(self.shelf), self.session_idle_timeout, self._mark_used)
         if requestor is not None:
             self._session_owners[session_id] = requestor
         self._server_instances[session_id] = session
@@ -113,7 +113,7 @@ class Sessions(StreamableHTTPSessionManager):
     async def _serve_opening_request(
         self, http_transport: StreamableHTTPServerTransport, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        if isinstance(http_transport, Session):
+        if isinstance(http_transport, HttpSession):
             http_transport.holder = self._holder(scope)
             http_transport.principal = http_transport.holder[1]
             http_transport.remote = is_remote(scope)
@@ -123,13 +123,13 @@ class Sessions(StreamableHTTPSessionManager):
         await super()._serve_opening_request(http_transport, scope, receive, send)
 
     async def _discard_session(self, session_id: str, transport: StreamableHTTPServerTransport) -> None:
-        if isinstance(transport, Session) and (held := self._held.get(transport.holder)) is not None:
+        if isinstance(transport, HttpSession) and (held := self._held.get(transport.holder)) is not None:
             held.pop(session_id, None)
             if not held:
                 del self._held[transport.holder]
         await super()._discard_session(session_id, transport)
 
-    def _used(self, session: Session) -> None:
+    def _mark_used(self, session: HttpSession) -> None:
         held, session_id = self._held.get(session.holder), session.mcp_session_id
         if held is not None and session_id in held:
             held.move_to_end(session_id)
@@ -142,7 +142,7 @@ class Sessions(StreamableHTTPSessionManager):
         logger().warning("session.ended.for.another", sessions=len(self._server_instances))
         await self._discard_session(session.mcp_session_id or "", session)
 
-    def _next_to_end(self, opener: Holder, share: int) -> Session:
+    def _next_to_end(self, opener: Holder, share: int) -> HttpSession:
         """Of the network with the most sessions, the new one counted: one of whoever has more than a share there and
         the most, else of anybody there. It is the one that was unused the longest."""
         counts, networks = Counter({who: len(held) for who, held in self._held.items()}), Counter[str]()
@@ -160,14 +160,14 @@ class Sessions(StreamableHTTPSessionManager):
 
     async def _handle_stateful_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         session = self._server_instances.get(Headers(scope=scope).get(MCP_SESSION_ID_HEADER, ""))
-        if isinstance(session, Session) and not self._may_use(session, scope):
+        if isinstance(session, HttpSession) and not self._may_use(session, scope):
             logger().warning("session.of.another")
             # The SDK answers as it does for any session that does not exist.
             scope = _with_header(scope, MCP_SESSION_ID_HEADER, "none")
         if scope["method"] == "POST":
             body, receive = await read_body(receive)
             if (reason := self._look_into(body, scope)) is not None:
-                await _refused(reason)(scope, receive, send)
+                await _refusal(reason)(scope, receive, send)
                 return
             if MCP_SESSION_ID_HEADER not in Headers(scope=scope) and is_greeting(body):
                 await self._make_room(self._holder(scope))
@@ -181,12 +181,12 @@ class Sessions(StreamableHTTPSessionManager):
         with contextlib.suppress(NotJson, NotAMessage):
             if not is_batch(body):
                 exact = scope.get(EXACT)
-                if isinstance(session, Session) and exact is not None and "method" not in exact:
+                if isinstance(session, HttpSession) and exact is not None and "method" not in exact:
                     # An answer goes past everybody who could be told later what it really says.
                     scope[_BATCH] = Batch([ExactMessage.read(dump(exact))])
                 return fault(body)
             try:
-                if not isinstance(session, Session):
+                if not isinstance(session, HttpSession):
                     Batch.of(body, None, lambda _: False)
                 else:
                     scope[_BATCH] = Batch.of(body, self._version_of(session_id), session.is_answering)
@@ -194,12 +194,12 @@ class Sessions(StreamableHTTPSessionManager):
                 return str(exc)
         return None
 
-    def open_session(self, session_id: str, scope: Scope) -> Session | None:
+    def open_session(self, session_id: str, scope: Scope) -> HttpSession | None:
         """The session of this id, if it is open and this request may use it."""
         session = self._server_instances.get(session_id)
-        return session if isinstance(session, Session) and self._may_use(session, scope) else None
+        return session if isinstance(session, HttpSession) and self._may_use(session, scope) else None
 
-    def _may_use(self, session: Session, scope: Scope) -> bool:
+    def _may_use(self, session: HttpSession, scope: Scope) -> bool:
         # What a session of this machine was answered may be for this machine alone, and can be read again from it.
         from_elsewhere = not session.remote and is_remote(scope)
         return not from_elsewhere and hmac.compare_digest(session.principal, self._principal(scope))
@@ -210,16 +210,16 @@ class Sessions(StreamableHTTPSessionManager):
         return hashlib.blake2b(b"\n".join(credentials), key=self._secret).digest()
 
 
-class Session(StreamableHTTPServerTransport):
+class HttpSession(StreamableHTTPServerTransport):
     """One session's streams. Every GET reads from the session's memory; the SDK's own way knows one reader a stream
     and turns a client away (409), or leaves it without what comes next, while the dead connection is not noticed."""
 
     def __init__(
         self,
         session_id: str,
-        replay: Replay,
+        replay: SessionEventStore,
         idle_limit: float | None,
-        on_use: Callable[[Session], None] = lambda _: None,
+        on_use: Callable[[HttpSession], None] = lambda _: None,
     ) -> None:
         opening = None if idle_limit is None else min(idle_limit, OPENING_LIMIT)
         super().__init__(session_id, event_store=replay, retry_interval=RETRY, idle_timeout=opening)
@@ -342,7 +342,7 @@ class Session(StreamableHTTPServerTransport):
         if (stream := self._replay.running(place)) is not None:
             # The connection that the request came on may be dead without our knowing.
             self.close_sse_stream(stream)
-        await super().handle_request(scope, receive, _primed(scope, place, send))
+        await super().handle_request(scope, receive, _prime(scope, place, send))
 
     def _create_event_data(self, event_message: EventMessage) -> dict[str, Any]:
         message, event_id = event_message.message, event_message.event_id
@@ -354,7 +354,7 @@ class Session(StreamableHTTPServerTransport):
         return {**data, "id": event_id} if event_id else data
 
 
-def _longest_unused(held: Mapping[str, Session]) -> Session:
+def _longest_unused(held: Mapping[str, HttpSession]) -> HttpSession:
     return next((each for each in held.values() if not each.is_busy), next(iter(held.values())))
 
 
@@ -417,11 +417,11 @@ async def read_body(receive: Receive) -> tuple[bytes, Receive]:
     return b"".join(each.get("body", b"") for each in messages), again
 
 
-def _refused(reason: str) -> Response:
+def _refusal(reason: str) -> Response:
     return Response(refusal(reason), status_code=HTTPStatus.BAD_REQUEST, media_type="application/json")
 
 
-def _primed(scope: Scope, place: str, send: Send) -> Send:
+def _prime(scope: Scope, place: str, send: Send) -> Send:
     """Begins a stream with its place, so that a client can read on even if nothing else ever came."""
     version = Headers(scope=scope).get(MCP_PROTOCOL_VERSION_HEADER, DEFAULT_NEGOTIATED_VERSION)
     if not is_version_at_least(version, _FIRST_PRIMED):

@@ -14,7 +14,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
-from pegboard.protocol.client import Handover, LineRequest
+from pegboard.protocol.client import Handover, PipeRequest
 from pegboard.protocol.exactmessage import ExactMessage, write_message
 from pegboard.protocol.lines import LAST_ANSWERS
 
@@ -38,7 +38,7 @@ class SdkStream:
     async def take_message(self, read: ExactMessage, under_way: Any) -> object | None:
         """Give it a message."""
         message, odd = read.message, read.exact is not None or under_way is not None
-        metadata = ServerMessageMetadata(request_context=LineRequest(Handover(under_way), read.exact) if odd else None)
+        metadata = ServerMessageMetadata(request_context=PipeRequest(Handover(under_way), read.exact) if odd else None)
         if isinstance(message, JSONRPCRequest):
             # What was taken back gets no answer, and nobody has to wait for one.
             metadata.on_request_unanswered = partial(self._write, b"", message.id)

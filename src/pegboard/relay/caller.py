@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pegboard.exactjson import as_object
-from pegboard.protocol.eras import Era, forwarded_params, severity
+from pegboard.protocol.eras import Era, forward_params, severity
 from pegboard.servers.attribution import SERVER_KEY
 from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
 from pegboard.servers.party import inability
-from pegboard.servers.plaincall import PlainCall
-from pegboard.view import EVERYTHING, Filter, Sight
+from pegboard.servers.plaincall import RawCall
+from pegboard.view import EVERYTHING, Filter, ListKey
 
 OnProgress = Callable[[Params], None]
 Ask = Callable[[str, Params, "OnProgress | None"], Awaitable[Message]]
@@ -41,19 +41,19 @@ class Caller:
     # The folder it works in, where its address says so.
     workspace: str | None = None
     # Its call, where that was begun before this way of dealing with it was taken.
-    under_way: PlainCall | None = None
+    started_call: RawCall | None = None
     # Whether it is on another machine, or may be.
     remote: bool = False
     # Of the modern era nothing says which requests come from one client: each stands for itself.
     number: int = field(default_factory=lambda: next(_numbers))
 
     @property
-    def sight(self) -> Sight:
+    def sight(self) -> ListKey:
         """Whose list this caller sees."""
-        return Sight(self.filter, self.board)
+        return ListKey(self.filter, self.board)
 
     @property
-    def identity(self) -> str:
+    def client_key(self) -> str:
         """The same for all requests of one client, as far as that is known."""
         if self.session is None and self.era == "handshake":
             # From Python or REST: it cannot be asked anything, so it cannot be mixed up with anybody.
@@ -61,25 +61,25 @@ class Caller:
         return self.session or f"request-{self.number}"
 
     @property
-    def kin(self) -> str:
+    def principal_key(self) -> str:
         """The same for requests that are likely to be one person's."""
-        return self.session or (f"of {self.principal}" if self.principal else self.identity)
+        return self.session or (f"of {self.principal}" if self.principal else self.client_key)
 
     @property
-    def wanted_level(self) -> str | None:
+    def effective_log_level(self) -> str | None:
         """From which level on a server is to log for this caller."""
         if self.log_level is not None or self.era == "modern" or self.notify is None:
             return self.log_level
         # A handshake client that never set a level is told what a server would tell by itself.
         return "info"
 
-    def heard(self, method: str, params: Params) -> None:
+    def on_notification(self, method: str, params: Params) -> None:
         """Something that the server said during this request."""
         if self.notify is None or (method == "notifications/message" and not self._wants(params.get("level"))):
             return
-        self.notify(method, forwarded_params(params))
+        self.notify(method, forward_params(params))
 
-    async def asked(self, method: str, params: Params, on_progress: OnProgress | None) -> Message:
+    async def on_request(self, method: str, params: Params, on_progress: OnProgress | None) -> Message:
         """A question of the server; a client that cannot be asked this is not bothered with it."""
         if self.ask is None:
             raise RpcError(METHOD_NOT_FOUND, f"{method}: this call was made in a way that allows no questions")
@@ -95,7 +95,7 @@ class Caller:
 
 def question_for(capabilities: Mapping[str, Any], params: Params) -> dict[str, Any]:
     """A question's params as a client with these capabilities understands them, with the name of whoever asks."""
-    forwarded = forwarded_params(params)
+    forwarded = forward_params(params)
     server = (as_object(params.get("_meta")) or {}).get(SERVER_KEY)
     if server is not None:
         forwarded["_meta"] = {**forwarded.get("_meta", {}), SERVER_KEY: server}

@@ -14,7 +14,7 @@ from pegboard.view import Filter
 
 
 @dataclass(slots=True, eq=False)
-class Guest:
+class ClientSession:
     """One client session."""
 
     session: str
@@ -36,35 +36,35 @@ class Guest:
         )
 
 
-class Guests:
+class ClientSessions:
     """Everyone who is here."""
 
     def __init__(self) -> None:
-        self._guests: dict[str, Guest] = {}
+        self._sessions: dict[str, ClientSession] = {}
         # How many want to be told from each level on: nobody has to be asked again when one of thousands leaves.
         self._levels: Counter[str | None] = Counter()
 
-    def enter(self, guest: Guest) -> None:
+    def enter(self, guest: ClientSession) -> None:
         """A client is ready to be told things."""
         self.leave(guest.session)
-        self._guests[guest.session] = guest
+        self._sessions[guest.session] = guest
         self._levels[guest.log_level] += 1
 
     def leave(self, session: str) -> None:
         """A client is gone."""
-        if (guest := self._guests.pop(session, None)) is not None:
+        if (guest := self._sessions.pop(session, None)) is not None:
             self._levels[guest.log_level] -= 1
 
-    def set_level(self, guest: Guest, level: str) -> None:
+    def set_level(self, guest: ClientSession, level: str) -> None:
         """A client wants to be told from this level on."""
-        if self._guests.get(guest.session) is guest:
+        if self._sessions.get(guest.session) is guest:
             self._levels[guest.log_level] -= 1
             self._levels[level] += 1
         guest.log_level = level
 
-    def get(self, session: str | None) -> Guest | None:
+    def get(self, session: str | None) -> ClientSession | None:
         """The guest of this session."""
-        return self._guests.get(session) if session is not None else None
+        return self._sessions.get(session) if session is not None else None
 
     def lowest_level(self) -> str | None:
         """The level from which on at least one guest wants to be told, if any of them said so."""

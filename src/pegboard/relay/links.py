@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from pegboard.catalog.library import Library, alias_of
+from pegboard.catalog.library import ResourceCatalog, alias_of
 from pegboard.exactjson import as_list, as_object
 from pegboard.servers.link import Message
 
@@ -19,7 +19,7 @@ MAX_LINKS = 200
 class Links:
     """The links of one answer of a server."""
 
-    def __init__(self, library: Library, server: str, scope: str) -> None:
+    def __init__(self, library: ResourceCatalog, server: str, scope: str) -> None:
         self._library = library
         self._server = server
         # Whom an unlisted resource is known to because of this answer.

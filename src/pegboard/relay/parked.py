@@ -21,7 +21,7 @@ from typing import Any
 from pegboard import exactjson
 from pegboard.relay.caller import Caller, OnProgress, question_for
 from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
-from pegboard.servers.party import Party, inability
+from pegboard.servers.party import Requester, inability
 
 MAX_PARKED = 4096
 # How long the outcome of a call is kept that came to its end while it was parked.
@@ -34,7 +34,7 @@ _INVALID_PARAMS = -32602
 _ASKABLE = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 ROUND_KEYS = frozenset({"inputResponses", "requestState"})
 
-Start = Callable[[Party, OnProgress | None], Coroutine[Any, Any, Message]]
+Start = Callable[[Requester, OnProgress | None], Coroutine[Any, Any, Message]]
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class _ParkedCall:
     def __init__(self, subject: bytes, caller: Caller) -> None:
         self.key = secrets.token_bytes(16)
         self.subject = subject
-        self.identity, self.kin = caller.identity, caller.kin
+        self.client_key, self.principal_key = caller.client_key, caller.principal_key
         self.caller: Caller | None = caller
         self.capabilities = caller.capabilities
         self.task: asyncio.Task[Message] | None = None
@@ -59,19 +59,19 @@ class _ParkedCall:
         self._news = asyncio.Event()
         self._backlog: deque[tuple[str, Params]] = deque(maxlen=_MAX_BACKLOG)
 
-    def heard(self, method: str, params: Params) -> None:
+    def on_notification(self, method: str, params: Params) -> None:
         """What the server says waits for the next request, if none is there."""
         if self.caller is not None:
-            self.caller.heard(method, params)
+            self.caller.on_notification(method, params)
         else:
             self._backlog.append((method, params))
 
-    def progressed(self, params: Params) -> None:
+    def forward_progress(self, params: Params) -> None:
         """Progress is news only to a request that is there."""
         if self.caller is not None and self.caller.on_progress is not None:
             self.caller.on_progress(params)
 
-    async def asked(self, method: str, params: Params, on_progress: OnProgress | None) -> Message:
+    async def on_request(self, method: str, params: Params, on_progress: OnProgress | None) -> Message:
         """Hold a question until a request of the client answers it."""
         del on_progress
         if method not in _ASKABLE:
@@ -94,7 +94,7 @@ class _ParkedCall:
         """A request of the client is here, with answers."""
         self.caller = caller
         while self._backlog:
-            caller.heard(*self._backlog.popleft())
+            caller.on_notification(*self._backlog.popleft())
         for key, answer in responses.items():
             if key in self._questions and not self._questions[key].answer.done():
                 self._questions[key].answer.set_result(answer)
@@ -148,13 +148,13 @@ class ParkedCalls:
         state = params.get("requestState")
         if state is None:
             call = _ParkedCall(subject, caller)
-            progress = call.progressed if caller.on_progress is not None else None
+            progress = call.forward_progress if caller.on_progress is not None else None
             call.task = asyncio.get_running_loop().create_task(start(call, progress))
             self._tasks.add(call.task)
             call.task.add_done_callback(lambda task: self._over(call, task))
         else:
-            call = self._resumed(state, subject, params, caller)
-        return await self._attended(call)
+            call = self._resume(state, subject, params, caller)
+        return await self._wait(call)
 
     async def close(self) -> None:
         """Let go of everything."""
@@ -166,7 +166,7 @@ class ParkedCalls:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _attended(self, call: _ParkedCall) -> Message:
+    async def _wait(self, call: _ParkedCall) -> Message:
         assert call.task is not None
         try:
             result = await call.outcome()
@@ -174,9 +174,9 @@ class ParkedCalls:
             # The client has gone away in the middle of a request, or the call failed: it is over.
             call.task.cancel()
             raise
-        return self._parked(call) if result is None else result
+        return self._park(call) if result is None else result
 
-    def _parked(self, call: _ParkedCall) -> Message:
+    def _park(self, call: _ParkedCall) -> Message:
         if self._closed and call.task is not None:
             call.task.cancel()
             raise RpcError(_INVALID_PARAMS, "the gateway is going down")
@@ -191,7 +191,7 @@ class ParkedCalls:
         return {
             "resultType": "input_required",
             "inputRequests": call.open_questions(),
-            "requestState": self._sealed(call.key),
+            "requestState": self._seal(call.key),
         }
 
     def _over(self, call: _ParkedCall, task: asyncio.Task[Message]) -> None:
@@ -213,8 +213,8 @@ class ParkedCalls:
         self._ended.pop(key, None)
         self._calls.pop(key, None)
 
-    def _resumed(self, state: Any, subject: bytes, params: Params, caller: Caller) -> _ParkedCall:
-        key = self._unsealed(state)
+    def _resume(self, state: Any, subject: bytes, params: Params, caller: Caller) -> _ParkedCall:
+        key = self._unseal(state)
         call = self._calls.get(key)
         if call is None:
             ended = self._reasons.get(key)
@@ -232,20 +232,20 @@ class ParkedCalls:
         call.attach(caller, answers)
         return call
 
-    def _sealed(self, key: bytes) -> str:
-        return base64.urlsafe_b64encode(key + self._seal(key)).decode()
+    def _seal(self, key: bytes) -> str:
+        return base64.urlsafe_b64encode(key + self._mac(key)).decode()
 
-    def _unsealed(self, state: Any) -> bytes:
+    def _unseal(self, state: Any) -> bytes:
         try:
             raw = base64.b64decode(state, altchars=b"-_", validate=True)
         except (ValueError, TypeError):
             raw = b""
         key, seal = raw[:16], raw[16:]
-        if not hmac.compare_digest(seal, self._seal(key)):
+        if not hmac.compare_digest(seal, self._mac(key)):
             raise RpcError(_INVALID_PARAMS, "requestState is not one that was given out here")
         return key
 
-    def _seal(self, key: bytes) -> bytes:
+    def _mac(self, key: bytes) -> bytes:
         return hmac.digest(self._secret, key, "sha256")
 
 

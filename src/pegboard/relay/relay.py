@@ -7,25 +7,25 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from pegboard.catalog.discovery import Discovery
-from pegboard.catalog.library import Entry, Library
+from pegboard.catalog.library import CatalogEntry, ResourceCatalog
 from pegboard.exactjson import as_list, as_object
 from pegboard.log import logger
 from pegboard.names import nearest, parse
 from pegboard.pace import Pace
-from pegboard.protocol.eras import forwarded_params
+from pegboard.protocol.eras import forward_params
 from pegboard.protocol.methods import TASK_METHODS, notification_problem, request_problem
 from pegboard.relay.caller import Caller, OnProgress
-from pegboard.relay.guests import Guests
+from pegboard.relay.guests import ClientSessions
 from pegboard.relay.links import Links
 from pegboard.relay.parked import ROUND_KEYS, ParkedCalls
-from pegboard.relay.rounds import answered, wants_input, with_pages_visited
+from pegboard.relay.rounds import fulfil, retry_after_url_elicitation, wants_input
 from pegboard.relay.routes import Routes
 from pegboard.relay.subscriptions import Listener, Subscriptions
 from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.attribution import attribute, attribute_result
 from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
-from pegboard.servers.party import Party
-from pegboard.servers.plaincall import PlainCall
+from pegboard.servers.party import Requester
+from pegboard.servers.plaincall import RawCall
 from pegboard.servers.server import Server
 from pegboard.servers.wires.client import is_unacted
 from pegboard.view import Filter
@@ -34,7 +34,7 @@ INVALID_PARAMS = -32602
 RESOURCE_NOT_FOUND = -32002
 # A resource that nobody is known to have may be that of a server which has not said yet what it has. Where another one
 # may be asked for it, that is waited for only for a moment.
-_MEETINGS = (0.4, 5.0)
+_DISCOVERY_WAITS = (0.4, 5.0)
 _SHOWN = 100
 _ROOTS_CHANGED = "notifications/roots/list_changed"
 
@@ -42,18 +42,20 @@ _ROOTS_CHANGED = "notifications/roots/list_changed"
 class Relay:
     """Finds the server that a request belongs to, and carries both ends of the conversation."""
 
-    def __init__(self, servers: Callable[[], Mapping[str, Server]], discovery: Discovery, library: Library) -> None:
+    def __init__(
+        self, servers: Callable[[], Mapping[str, Server]], discovery: Discovery, library: ResourceCatalog
+    ) -> None:
         self._servers = servers
         self._discovery = discovery
         self._library = library
         self._routes = Routes()
-        self.guests = Guests()
+        self.sessions = ClientSessions()
         self.parked = ParkedCalls()
         self.subscriptions = Subscriptions()
         # What ends each session's subscriptions, by the URI.
         self._subscribed: dict[str, dict[str, Callable[[], None]]] = {}
         # The level that servers were told to log from on, once anybody wanted one.
-        self.told_level: str | None = None
+        self.server_log_level: str | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
@@ -76,10 +78,10 @@ class Relay:
     ) -> Message:
         """Send a request whose params are already the server's own, and give its result."""
 
-        async def exchange(party: Party, on_progress: OnProgress | None, more: Mapping[str, Any]) -> Message:
+        async def exchange(party: Requester, on_progress: OnProgress | None, more: Mapping[str, Any]) -> Message:
             nonlocal begun
             call, begun = begun, None
-            result = await _gone_on_with(server, call, party) if call is not None else None
+            result = await _resume_call(server, call, party) if call is not None else None
             if result is None:
                 result = await server.request(
                     method,
@@ -90,7 +92,7 @@ class Relay:
                     on_progress=on_progress,
                     capabilities=caller.capabilities,
                     # Only a modern server has to be told with each request.
-                    log_level=caller.wanted_level if era == "modern" else caller.log_level,
+                    log_level=caller.effective_log_level if era == "modern" else caller.log_level,
                     input_schema=input_schema,
                 )
             if era == "handshake" and wants_input(result):
@@ -98,8 +100,8 @@ class Relay:
                 result = {key: value for key, value in result.items() if key != "resultType"}
             return result
 
-        self._routes.check_tasks(caller.kin, server.name, method, params)
-        asked, begun = params, caller.under_way
+        self._routes.check_tasks(caller.principal_key, server.name, method, params)
+        asked, begun = params, caller.started_call
         # One that is under way has its answer, or the reason why there is none, from the connection it was sent on.
         era = await self._era(server, caller) if begun is None else begun.era
         if caller.era == "modern" and era == "handshake":
@@ -109,11 +111,11 @@ class Relay:
                 method,
                 params,
                 caller,
-                lambda party, told: with_pages_visited(lambda: exchange(party, told, {}), party, server.name),
+                lambda party, told: retry_after_url_elicitation(lambda: exchange(party, told, {}), party, server.name),
             )
         result = await exchange(caller, caller.on_progress, {})
         if wants_input(result) and caller.era == "handshake":
-            result = await answered(
+            result = await fulfil(
                 result,
                 lambda more: exchange(caller, caller.on_progress, more),
                 caller,
@@ -122,24 +124,24 @@ class Relay:
             )
         return attribute_result(result, server.name) if wants_input(result) else result
 
-    async def noted(self, server: str, result: Message, caller: Caller) -> Message:
+    async def name_references(self, server: str, result: Message, caller: Caller) -> Message:
         """Keep in mind what a result refers to, and name resources as clients have to."""
-        self._routes.learn(caller.kin, server, result)
-        return await Pace().outcome(Links(self._library, server, caller.kin).rename(result))
+        self._routes.learn(caller.principal_key, server, result)
+        return await Pace().outcome(Links(self._library, server, caller.principal_key).rename(result))
 
     async def get_prompt(self, params: Params, caller: Caller) -> Message:
         """`prompts/get`, by the name that clients use."""
         entry = await self._prompt(params.get("name"), caller.filter)
-        forwarded = {**forwarded_params(params), "name": entry.original_name}
+        forwarded = {**forward_params(params), "name": entry.original_name}
         server = self._server(entry.server_name)
         result = await self.send(server, "prompts/get", forwarded, caller, subject=f"prompts/get {entry.original_name}")
-        return await self.noted(server.name, result, caller)
+        return await self.name_references(server.name, result, caller)
 
     async def read_resource(self, params: Params, caller: Caller) -> Message:
         """`resources/read`, by the URI that clients use."""
         uri = params.get("uri")
         server, own = await self._resource(uri, caller)
-        forwarded = {**forwarded_params(params), "uri": own}
+        forwarded = {**forward_params(params), "uri": own}
         try:
             result = await self.send(server, "resources/read", forwarded, caller, subject=f"resources/read {own}")
         except RpcError as exc:
@@ -149,8 +151,8 @@ class Relay:
                 raise RpcError(_not_found(caller), exc.message, {**data, "uri": uri}) from None
             raise
         if own != uri:
-            result = _renamed_contents(result, own, uri)
-        return await self.noted(server.name, result, caller)
+            result = _rename_contents(result, own, uri)
+        return await self.name_references(server.name, result, caller)
 
     async def complete(self, params: Params, caller: Caller) -> Message:
         """`completion/complete` for an argument of a prompt or of a resource template."""
@@ -165,7 +167,7 @@ class Relay:
             else:
                 server, uri = await self._resource(ref.get("uri"), caller)
                 own = {"uri": uri}
-        forwarded = {**forwarded_params(params), "ref": {**ref, **own}}
+        forwarded = {**forward_params(params), "ref": {**ref, **own}}
         return await self.send(server, "completion/complete", forwarded, caller, subject="completion/complete")
 
     async def pass_on(self, method: str, params: Params, caller: Caller) -> Message:
@@ -173,20 +175,20 @@ class Relay:
         if (problem := request_problem(method)) is not None:
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method[:_SHOWN]!a}; {problem}")
         server = self._server(self._owner(method, params, caller))
-        result = await self.send(server, method, forwarded_params(params), caller, subject=method)
+        result = await self.send(server, method, forward_params(params), caller, subject=method)
         if method == "tasks/list":
-            return self._routes.own_tasks(caller.kin, server.name, result)
+            return self._routes.own_tasks(caller.principal_key, server.name, result)
         if method not in TASK_METHODS:
-            self._routes.learn(caller.kin, server.name, result)
+            self._routes.learn(caller.principal_key, server.name, result)
         return result
 
-    async def notified(self, method: str, params: Params, caller: Caller) -> None:
+    async def relay_notification(self, method: str, params: Params, caller: Caller) -> None:
         """A notification of a client that is not about Pegboard itself."""
         if method == _ROOTS_CHANGED:
             for server in list(self._servers().values()):
                 # A server that several share could not ask for them, unless a call of this client is under way.
                 if server.key_for(caller.session) is not None:
-                    self._own(self._tell(server, caller, method, forwarded_params(params) or None))
+                    self._spawn(self._tell(server, caller, method, forward_params(params) or None))
             return
         if (problem := notification_problem(method)) is not None:
             # Also a request that lacks its id, or a notification of the protocol that has its meaning here.
@@ -197,7 +199,7 @@ class Relay:
         except (RpcError, ToolFailure) as exc:
             logger().debug("client.notification.dropped", method=method, reason=str(exc)[:200])
             return
-        await self._tell(server, caller, method, forwarded_params(params))
+        await self._tell(server, caller, method, forward_params(params))
 
     async def _tell(self, server: Server, caller: Caller, method: str, params: Params | None) -> None:
         try:
@@ -214,13 +216,13 @@ class Relay:
 
     async def subscribe_session(self, uri: object, caller: Caller) -> None:
         """The same for as long as a session lasts, or until it unsubscribes."""
-        guest = self.guests.get(caller.session)
+        guest = self.sessions.get(caller.session)
         if guest is None or str(uri) in self._subscribed.get(guest.session, {}):
             return
         release = await self.subscribe(
-            uri, caller, lambda params: guest.notify("notifications/resources/updated", forwarded_params(params))
+            uri, caller, lambda params: guest.notify("notifications/resources/updated", forward_params(params))
         )
-        own = self._subscribed.setdefault(guest.session, {}) if self.guests.get(guest.session) is guest else None
+        own = self._subscribed.setdefault(guest.session, {}) if self.sessions.get(guest.session) is guest else None
         if own is None or str(uri) in own:
             release()
             return
@@ -233,15 +235,15 @@ class Relay:
 
     async def set_level(self, session: str | None, level: str) -> None:
         """A session wants log lines from this level on; servers are told the lowest that anybody wants."""
-        guest = self.guests.get(session)
+        guest = self.sessions.get(session)
         if guest is None:
             return
-        self.guests.set_level(guest, level)
+        self.sessions.set_level(guest, level)
         self._tell_level()
 
     def leave(self, session: str) -> None:
         """A session is over."""
-        self.guests.leave(session)
+        self.sessions.leave(session)
         self._tell_level()
         for release in self._subscribed.pop(session, {}).values():
             release()
@@ -252,34 +254,36 @@ class Relay:
             for own in self._subscribed.values():
                 own.pop(place, None)
 
-    def said(self, server: Server, key: str | None, method: str, params: Params, only: str | None) -> None:
+    def forward_notification(
+        self, server: Server, key: str | None, method: str, params: Params, only: str | None
+    ) -> None:
         """What a server says outside of any request may be about a client's call that is over, so that it goes to the
         session whose own server it is, or to the only client that this connection ever had; else to nobody."""
-        guest = self.guests.get(key if key is not None else only)
+        guest = self.sessions.get(key if key is not None else only)
         if guest is None or not guest.filter.admits_server(server.name):
             logger().debug("server.said.unattributed", server=server.name, method=method)
             return
-        guest.caller().heard(method, params)
+        guest.caller().on_notification(method, params)
 
-    async def asked(self, server: Server, key: str | None, method: str, params: Params) -> Message:
+    async def forward_request(self, server: Server, key: str | None, method: str, params: Params) -> Message:
         """What a server asks outside of any request is put to the session whose own server it is, else to nobody."""
-        guest = self.guests.get(key)
+        guest = self.sessions.get(key)
         if guest is None:
             raise RpcError(METHOD_NOT_FOUND, f"{method}: no client's request is under way that this could belong to")
-        return await guest.caller().asked(method, attribute(method, params, server.name), None)
+        return await guest.caller().on_request(method, attribute(method, params, server.name), None)
 
     def capabilities(self, wanted: Filter) -> dict[str, Any]:
         """What servers can do that Pegboard knows nothing of: announced, since it is passed on."""
         merged: dict[str, Any] = {}
-        for name in self._seen(wanted):
+        for name in self._visible_servers(wanted):
             for key, value in self._discovery.capabilities.get(name, {}).items():
                 if key not in {"tools", "prompts", "resources", "logging", "completions"}:
-                    merged[key] = _merged(merged.get(key), value)
+                    merged[key] = _merge(merged.get(key), value)
         return merged
 
     async def _era(self, server: Server, caller: Caller) -> str:
-        greeting = server.greeting if server.connected else None
-        return (greeting or await server.meet(caller.session, caller.capabilities)).era
+        greeting = server.greeting if server.is_connected else None
+        return (greeting or await server.connect(caller.session, caller.capabilities)).era
 
     def _server(self, name: str) -> Server:
         server = self._servers().get(name)
@@ -288,14 +292,14 @@ class Relay:
         self._discovery.refresh_if_stale(name)
         return server
 
-    def _seen(self, wanted: Filter) -> list[str]:
+    def _visible_servers(self, wanted: Filter) -> list[str]:
         return [name for name, server in self._servers().items() if server.spec.enabled and wanted.admits_server(name)]
 
     def _owner(self, method: str, params: Params, caller: Caller) -> str:
-        seen = self._seen(caller.filter)
-        return self._routes.owner(caller.kin, method, params, seen, self._discovery.capabilities)
+        seen = self._visible_servers(caller.filter)
+        return self._routes.owner(caller.principal_key, method, params, seen, self._discovery.capabilities)
 
-    async def _prompt(self, name: object, wanted: Filter) -> Entry:
+    async def _prompt(self, name: object, wanted: Filter) -> CatalogEntry:
         if not isinstance(name, str):
             raise RpcError(INVALID_PARAMS, "a prompt's name must be a text")
         prompts = self._library.prompts
@@ -316,13 +320,13 @@ class Relay:
         if not isinstance(uri, str):
             raise RpcError(INVALID_PARAMS, "a resource's uri must be a text")
         admits = caller.filter.admits_server
-        found = await Pace().outcome(self._library.find_owner(uri, admits, caller.kin))
-        for limit in _MEETINGS:
+        found = await Pace().outcome(self._library.find_owner(uri, admits, caller.principal_key))
+        for limit in _DISCOVERY_WAITS:
             if found is not None:
                 break
-            await self._discovery.meet_unseen(limit)
-            await self._discovery.meet_others(limit)
-            found = await Pace().outcome(self._library.find_owner(uri, admits, caller.kin))
+            await self._discovery.discover_new(limit)
+            await self._discovery.discover_resources(limit)
+            found = await Pace().outcome(self._library.find_owner(uri, admits, caller.principal_key))
             found = found or await self._only_keeper(uri, caller)
         if found is None:
             raise RpcError(_not_found(caller), f"Resource not found: {uri}", {"uri": uri})
@@ -332,8 +336,10 @@ class Relay:
         """Where just one server in sight has resources, what nobody else is known to have can only be its own; it is
         the judge of that."""
         capabilities = self._discovery.capabilities
-        keepers = [name for name in self._seen(caller.filter) if "resources" in capabilities.get(name, {})]
-        if len(keepers) != 1 or await Pace().outcome(self._library.may_be_others(uri, keepers[0], caller.kin)):
+        keepers = [name for name in self._visible_servers(caller.filter) if "resources" in capabilities.get(name, {})]
+        if len(keepers) != 1 or await Pace().outcome(
+            self._library.may_be_others(uri, keepers[0], caller.principal_key)
+        ):
             return None
         return keepers[0], uri
 
@@ -351,22 +357,22 @@ class Relay:
             await asyncio.gather(*(self._discovery.discover(name) for name in unseen))
 
     def _tell_level(self) -> None:
-        level = self.guests.lowest_level() or ("info" if self.told_level is not None else None)
-        if level is not None and level != self.told_level:
-            self.told_level = level
+        level = self.sessions.lowest_level() or ("info" if self.server_log_level is not None else None)
+        if level is not None and level != self.server_log_level:
+            self.server_log_level = level
             for server in self._servers().values():
-                self._own(server.want_level(level))
+                self._spawn(server.want_level(level))
 
-    def _own(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
 
-async def _gone_on_with(server: Server, call: PlainCall, party: Party) -> Message | None:
+async def _resume_call(server: Server, call: RawCall, party: Requester) -> Message | None:
     """The result of a call that is under way; `None` if its server turned it away without acting on it."""
     try:
-        return await server.adopt(call, party)
+        return await server.resume_call(call, party)
     except ToolFailure as exc:
         if is_unacted(exc):
             return None
@@ -377,7 +383,7 @@ def _not_found(caller: Caller) -> int:
     return RESOURCE_NOT_FOUND if caller.era == "handshake" else INVALID_PARAMS
 
 
-def _renamed_contents(result: Message, own: str, name: object) -> Message:
+def _rename_contents(result: Message, own: str, name: object) -> Message:
     contents = as_list(result.get("contents"))
     if contents is None:
         return result
@@ -385,9 +391,9 @@ def _renamed_contents(result: Message, own: str, name: object) -> Message:
     return {**result, "contents": renamed}
 
 
-def _merged(first: Any, second: Any) -> Any:
+def _merge(first: Any, second: Any) -> Any:
     """Two servers' words on one capability: everything that either of them says."""
     before, after = as_object(first), as_object(second)
     if before is None or after is None:
         return second if first is None else first
-    return {**before, **{key: _merged(before.get(key), value) for key, value in after.items()}}
+    return {**before, **{key: _merge(before.get(key), value) for key, value in after.items()}}

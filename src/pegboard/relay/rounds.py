@@ -11,10 +11,10 @@ from pegboard.exactjson import as_list, as_object
 from pegboard.relay.caller import Caller
 from pegboard.result import ToolErrorCode, ToolFailure, unavailable
 from pegboard.servers.attribution import attribute
-from pegboard.servers.link import Message, RpcError, broken_answer
-from pegboard.servers.party import Party
+from pegboard.servers.link import Message, RpcError, unusable_answer
+from pegboard.servers.party import Requester
 
-PAGES_WANTED = -32042
+URL_ELICITATION_REQUIRED = -32042
 _MAX_ROUNDS = 32
 _MAX_VISITS = 3
 _FIRST_PAUSE = 0.05
@@ -28,7 +28,7 @@ def wants_input(result: Message) -> bool:
     return result.get("resultType") == "input_required"
 
 
-async def answered(first: Message, send: Send, caller: Caller, label: str, patience: float) -> Message:
+async def fulfil(first: Message, send: Send, caller: Caller, label: str, patience: float) -> Message:
     """Put every wish for input to the caller, send its answers, and give the result that ends it."""
     result, pause = first, _FIRST_PAUSE
     deadline = asyncio.get_running_loop().time() + patience
@@ -39,7 +39,7 @@ async def answered(first: Message, send: Send, caller: Caller, label: str, patie
         if questions:
             rounds += 1
             if rounds > _MAX_ROUNDS:
-                raise broken_answer(label, f"it asked for input more than {_MAX_ROUNDS} times")
+                raise unusable_answer(label, f"it asked for input more than {_MAX_ROUNDS} times")
             more["inputResponses"] = await _in_time(_answers(questions, caller, label), label, patience)
             pause = _FIRST_PAUSE
             deadline = asyncio.get_running_loop().time() + patience
@@ -55,20 +55,24 @@ async def answered(first: Message, send: Send, caller: Caller, label: str, patie
     return result
 
 
-async def with_pages_visited(send: Callable[[], Awaitable[Message]], party: Party, server: str) -> Message:
+async def retry_after_url_elicitation(send: Callable[[], Awaitable[Message]], party: Requester, server: str) -> Message:
     """A handshake server may refuse a request until its user has been to some pages (-32042), which the modern era
     has no word for: there it is put to the client as questions, and the request is sent again."""
     for _ in range(_MAX_VISITS):
         try:
             return await send()
         except RpcError as exc:
-            pages = as_list((as_object(exc.data) or {}).get("elicitations")) if exc.code == PAGES_WANTED else None
-            if not pages or not await _visited(pages, party, server):
+            pages = (
+                as_list((as_object(exc.data) or {}).get("elicitations"))
+                if exc.code == URL_ELICITATION_REQUIRED
+                else None
+            )
+            if not pages or not await _visit_all(pages, party, server):
                 raise
     return await send()
 
 
-async def _visited(pages: list[Any], party: Party, server: str) -> bool:
+async def _visit_all(pages: list[Any], party: Requester, server: str) -> bool:
     wanted = [{"mode": "url", **(as_object(page) or {})} for page in pages]
     asked = [attribute("elicitation/create", page, server) for page in wanted]
     async with asyncio.TaskGroup() as group:
@@ -76,9 +80,9 @@ async def _visited(pages: list[Any], party: Party, server: str) -> bool:
     return all(task.result() for task in tasks)
 
 
-async def _visit(party: Party, params: dict[str, Any]) -> bool:
+async def _visit(party: Requester, params: dict[str, Any]) -> bool:
     try:
-        return (await party.asked("elicitation/create", params, None)).get("action") == "accept"
+        return (await party.on_request("elicitation/create", params, None)).get("action") == "accept"
     except RpcError:
         return False
 
@@ -87,7 +91,7 @@ def _questions(result: Message, label: str) -> dict[str, Any]:
     asked = result.get("inputRequests")
     questions = {} if asked is None else as_object(asked)
     if questions is None:
-        raise broken_answer(label, "a wish for input that is no object of questions")
+        raise unusable_answer(label, "a wish for input that is no object of questions")
     return questions
 
 
@@ -120,13 +124,13 @@ async def _answer(question: Any, caller: Caller, label: str) -> Message:
     asked = as_object(question) or {}
     method = asked.get("method")
     if not isinstance(method, str):
-        raise broken_answer(label, "a wish for input without a method")
+        raise unusable_answer(label, "a wish for input without a method")
     params = as_object(asked.get("params")) or {}
     if method == "elicitation/create" and params.get("mode") == "url":
         # Before the modern era a question that sends the user elsewhere has an id.
         params = {"elicitationId": uuid4().hex, **params}
     try:
-        return await caller.asked(method, attribute(method, params, label), None)
+        return await caller.on_request(method, attribute(method, params, label), None)
     except RpcError as exc:
         raise RpcError(
             exc.code, f"{label} asked for input ({method}), and the client refused: {exc.message}", exc.data

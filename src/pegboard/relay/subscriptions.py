@@ -54,7 +54,7 @@ class Subscriptions:
 
         return release
 
-    def updated(self, server: Server, key: str | None, params: Params) -> None:
+    def publish(self, server: Server, key: str | None, params: Params) -> None:
         """A server said that a resource has changed: it may be a part of the one that was subscribed to."""
         uri = params.get("uri")
         if not isinstance(uri, str):

@@ -68,7 +68,7 @@ def read(tool: object, server: str | None = None) -> Texts | None:
     if not isinstance(name, str):
         return None
     server = server if server is not None else _text(_get(tool, "server"))
-    own_server, own_name = _parted(name, server)
+    own_server, own_name = _split_name(name, server)
     original = _get(tool, "original_name")
     if isinstance(original, str):
         own_name = original
@@ -128,7 +128,7 @@ def _text(value: object) -> str:
     return "\n".join(sorted(texts) if isinstance(value, set | frozenset) else texts)
 
 
-def _parted(name: str, server: str) -> tuple[str, str]:
+def _split_name(name: str, server: str) -> tuple[str, str]:
     """Server and tool of a name, so that the server's words do not count as the tool's."""
     for end in _PREFIX_ENDS:
         prefix = server + end

@@ -30,7 +30,7 @@ class _Place:
     words: frozenset[str]
 
 
-def marked(text: str, words: Set[str], phrases: Collection[Sequence[str]] = ()) -> str | None:
+def highlight(text: str, words: Set[str], phrases: Collection[Sequence[str]] = ()) -> str | None:
     """As much of a text as is worth showing, where most of these words are, and if it can be where some of them stand
     side by side as in one of the phrases; `None` if none is there."""
     text = normalize("NFC", text)
@@ -45,7 +45,7 @@ def marked(text: str, words: Set[str], phrases: Collection[Sequence[str]] = ()) 
     end = start + LENGTH
     shown: list[str] = ["…"] if start else []
     at = start
-    for begin, stop in _joined(place for place in places if start <= place.begin < end):
+    for begin, stop in _merge(place for place in places if start <= place.begin < end):
         # What is pasted without a space counts as one word, however long it is.
         at, before = min(stop, end), at
         shown += [text[before:begin], _OPEN, text[begin:at], _CLOSE]
@@ -110,7 +110,7 @@ def _richest(places: Sequence[_Place], starts: Sequence[int], words: Set[str]) -
     return best
 
 
-def _joined(places: Iterable[_Place]) -> Iterator[tuple[int, int]]:
+def _merge(places: Iterable[_Place]) -> Iterator[tuple[int, int]]:
     """Those that touch or overlap, as pairs of characters do, are one."""
     begin = end = -1
     for place in places:

@@ -225,13 +225,13 @@ class ToolIndex:
     def _factors(self, asked: Terms) -> dict[int, float]:
         """What each term of the index counts for a query: more the rarer it is, and the more often it is said."""
         factors: dict[int, float] = {}
-        for term, share in self._meant(asked):
+        for term, share in self._expand_query(asked):
             number = self._vocabulary.numbers.get(term)
             if number is not None:
                 factors[number] = max(factors.get(number, 0.0), share * self._rarity(number))
         return factors
 
-    def _meant(self, asked: Terms) -> Iterator[tuple[str, float]]:
+    def _expand_query(self, asked: Terms) -> Iterator[tuple[str, float]]:
         """The terms that a query may mean, and how surely."""
         unknown = 0
         for word, times in Counter(asked.sequence).items():

@@ -113,7 +113,7 @@ class Meanings:
         """Whether any word of a query means something to the model."""
         return any(
             not word.isascii() or len(word) >= _LETTERS_A_TOKEN * len(self._tokens(word))
-            for word in _asked(query[:MAX_TEXT])
+            for word in _query_words(query[:MAX_TEXT])
         )
 
     def likeness(self, query: str, slots: int) -> Vector | None:
@@ -122,10 +122,10 @@ class Meanings:
         What is not near at all counts 0. `None` where no word of the query means anything.
         """
         query = query[:MAX_TEXT]
-        parts = [part for part in map(_asked, _PART_END.split(query)) if part][:_MOST_PARTS]
+        parts = [part for part in map(_query_words, _PART_END.split(query)) if part][:_MOST_PARTS]
         if not parts:
             return None
-        asked = np.array([_whole(self._sum(part)) for part in [_asked(query), *parts]])
+        asked = np.array([_whole(self._sum(part)) for part in [_query_words(query), *parts]])
         products = np.concatenate(
             [rows @ asked.T for rows in np.split(self._rows[:slots], range(_BLOCK, slots, _BLOCK))]
         )
@@ -145,7 +145,7 @@ class Meanings:
         return self._model.tokenizer.encode(word, add_special_tokens=False).ids
 
 
-def _asked(text: str) -> list[str]:
+def _query_words(text: str) -> list[str]:
     """The words of a query that mean something, each once: numbers and single letters are particulars."""
     return [word for word in dict.fromkeys(words(text)) if word.isalpha() and len(word) > 1]
 

@@ -81,25 +81,25 @@ def terms(text: str, *, stop_words: bool = False, most: int = MAX_TEXT) -> Terms
 
 def pieces(text: str) -> Iterator[Pieces]:
     """The terms of each identifier or word of a text, every one of them."""
-    return map(_pieces, _IDENTIFIER.findall(_folded(text)))
+    return map(_pieces, _IDENTIFIER.findall(_fold(text)))
 
 
 def words(text: str) -> list[str]:
     """The words of a text as they are spelt, in lower case, identifiers taken apart, without stop words."""
     found: list[str] = []
-    for identifier in _IDENTIFIER.findall(_folded(text[:MAX_TEXT])):
+    for identifier in _IDENTIFIER.findall(_fold(text[:MAX_TEXT])):
         found += _words(identifier)
     return found
 
 
-def spelt(text: str) -> dict[str, str]:
+def terms_by_word(text: str) -> dict[str, str]:
     """The words of a text as they are spelt, in lower case, with the term of each; names both taken apart and whole.
     Without stop words, and without scripts that have no spaces, where nobody can tell a word."""
     found: dict[str, str] = {}
-    for identifier in _IDENTIFIER.findall(_folded(text)):
+    for identifier in _IDENTIFIER.findall(_fold(text)):
         for word in _words(identifier):
             if word not in found and not _UNSPACED_RUN.search(word):
-                found[word] = stemmed(word)
+                found[word] = stem_word(word)
         if len(whole := _pieces(identifier).other) == 1:
             found["".join(_PART.findall(identifier))[:_MAX_WORD].lower()] = whole[0]
     return found
@@ -131,13 +131,13 @@ def _terms_of(identifier: str) -> frozenset[str]:
 
 def _spans(identifier: str) -> Iterator[Span]:
     whole = frozenset(term for each in pieces(identifier) for term in each.other)
-    if _folded(identifier) != identifier:
+    if _fold(identifier) != identifier:
         # Its parts stand elsewhere when accents are taken off.
-        yield 0, len(identifier), whole | _known(identifier)
+        yield 0, len(identifier), whole | _part_terms(identifier)
         return
     yield 0, len(identifier), whole
     for part in _PART.finditer(identifier):
-        yield part.start(), part.end(), _known(part.group())
+        yield part.start(), part.end(), _part_terms(part.group())
 
 
 def _spans_of_unspaced(identifier: str, may_begin: re.Pattern[str] | None) -> Iterator[Span]:
@@ -145,7 +145,7 @@ def _spans_of_unspaced(identifier: str, may_begin: re.Pattern[str] | None) -> It
     for part in _PART.finditer(identifier):
         run, start = part.group(), part.start()
         if not _UNSPACED_RUN.match(run):
-            yield start, part.end(), _known(run)
+            yield start, part.end(), _part_terms(run)
             continue
         for first in range(0, len(run), _WINDOW):
             # With the beginning of the next one, for the pair that stands in both.
@@ -169,12 +169,12 @@ def _places(run: str, may_begin: re.Pattern[str] | None) -> Iterator[int]:
     return (match.start() for match in may_begin.finditer(run)) if may_begin else iter(())
 
 
-def _known(part: str) -> frozenset[str]:
+def _part_terms(part: str) -> frozenset[str]:
     return frozenset(term for each in pieces(part) for term in each.sequence)
 
 
 # A window with a character that folding changes, as Thai texts have many, is looked at pair by pair.
-_known_piece = lru_cache(maxsize=1 << 12)(_known)
+_known_piece = lru_cache(maxsize=1 << 12)(_part_terms)
 
 
 def _words(identifier: str) -> tuple[str, ...]:
@@ -186,7 +186,7 @@ def _words_of(identifier: str) -> tuple[str, ...]:
     return tuple(word for word in lower if word not in _STOP_WORDS)
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     """Apostrophes closed, width and accents dropped: `what's` is `whats`, `Grüße` is `Grusse`."""
     if "'" in text or "\N{RIGHT SINGLE QUOTATION MARK}" in text:
         text = _APOSTROPHE.sub("", text)
@@ -215,14 +215,14 @@ def _pieces_of(identifier: str) -> Pieces:
             aside += part if len(part) > 1 else ""
             other += part
             continue
-        term = stemmed(part)
+        term = stem_word(part)
         sequence.append(term)
         other.append(term)
         if part.lower() not in _STOP_WORDS:
             content.append(term)
     whole = "".join(parts)
     if 1 < len(parts) <= _MAX_PARTS_COPIED and not _UNSPACED_RUN.search(whole):
-        other = [stemmed(whole)]
+        other = [stem_word(whole)]
         aside += other if len(parts) <= _MAX_PARTS else []
     return Pieces(tuple(sequence), tuple(content), tuple(aside), tuple(other) if other != sequence else ())
 
@@ -246,7 +246,7 @@ _remembered_words = lru_cache(maxsize=1 << 16)(_words_of)
 _remembered_terms = lru_cache(maxsize=1 << 16)(_terms_of)
 
 
-def stemmed(word: str) -> str:
+def stem_word(word: str) -> str:
     """A word as the index knows it."""
     word = word[:_MAX_WORD].lower()
     # The stemmer knows English.

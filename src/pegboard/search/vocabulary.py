@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pegboard.search.edit_distance import distance_to_beginning
-from pegboard.search.tokens import stemmed
+from pegboard.search.tokens import stem_word
 
 _ALIKE = 0.5
 _MOST_ALIKE = 3
@@ -67,7 +67,7 @@ class Vocabulary:
     def compounds(self, word: str) -> list[str]:
         """Known terms that an unknown word is made of: `webpage` of `web` and `page`."""
         ends = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
-        parted = ((stemmed(word[:end]), stemmed(word[end:])) for end in ends)
+        parted = ((stem_word(word[:end]), stem_word(word[end:])) for end in ends)
         return [part for parts in parted if all(part in self.numbers for part in parts) for part in parts]
 
     def alike(self, word: str) -> list[tuple[str, float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pegboard.exactjson import Text, as_object
+from pegboard.exactjson import SurrogateText, as_object
 from pegboard.protocol.members import without_look_alikes
 from pegboard.servers.link import Message, Params
 
@@ -23,7 +23,7 @@ def attribute(method: str, params: Params, server: str) -> dict[str, Any]:
         message = params.get("message")
         words = f"[{server}] {message}" if isinstance(message, str) else f"[{server}]"
         # One with half of a surrogate pair stays one that is written as its escape.
-        named["message"] = Text(words) if isinstance(message, Text) else words
+        named["message"] = SurrogateText(words) if isinstance(message, SurrogateText) else words
     return named
 
 

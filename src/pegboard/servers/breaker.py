@@ -30,10 +30,10 @@ class Breaker:
     answered_at: float = float("-inf")
     retry_at: float = 0.0
     # Until when the server itself asks not to be tried.
-    unwanted_until: float = 0.0
+    hold_off_until: float = 0.0
     reason: str | None = field(default=None)
 
-    def failed(self, reason: str) -> None:
+    def record_failure(self, reason: str) -> None:
         """One more failure in a row."""
         self.failures += 1
         self.reason = reason
@@ -41,7 +41,7 @@ class Breaker:
 
     def hold_off(self, seconds: float) -> None:
         """The server itself asks not to be tried for so long: nobody tries, however few failures there were."""
-        self.unwanted_until = self.clock() + seconds
+        self.hold_off_until = self.clock() + seconds
 
     def reopen(self, reason: str) -> None:
         """A trial failed that was not made for a call: the pause begins anew, and grows no longer by it."""
@@ -50,16 +50,16 @@ class Breaker:
 
     def half_open(self) -> None:
         """Let the next try through now; whether it succeeds closes or opens the breaker."""
-        self.retry_at = self.unwanted_until = 0.0
+        self.retry_at = self.hold_off_until = 0.0
 
-    def lost(self, reason: str, losses: int) -> None:
+    def record_loss(self, reason: str, losses: int) -> None:
         """A live connection was lost, for the n-th time in short order: it is tried again in a while."""
         self.reason = reason
         pause = self._jitter(min(2.0 ** min(losses, 10) - 0.5, _LONGEST_LOST))
         # An open breaker stays open.
-        self.retry_at = max(self.clock() + pause, self.retry_at if self.tripped else 0.0)
+        self.retry_at = max(self.clock() + pause, self.retry_at if self.is_tripped else 0.0)
 
-    def timed_out(self, reason: str, since: float) -> bool:
+    def record_timeout(self, reason: str, since: float) -> bool:
         """A call that was sent then had no answer in time; whether that was one too many in a row, and it opens."""
         if self.answered_at >= since:
             # Others were answered meanwhile: one slow tool does not make a slow server.
@@ -68,41 +68,41 @@ class Breaker:
         if self.timeouts < _FAILURES_TO_OPEN:
             return False
         self.failures = self.timeouts - 1
-        self.failed(reason)
+        self.record_failure(reason)
         return True
 
-    def answered(self) -> None:
+    def record_answer(self) -> None:
         """A call was answered, which ends the row of those that were not; that a server connects does not."""
         self.timeouts, self.answered_at = 0, self.clock()
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         """All is well again."""
         self.failures = 0
-        self.retry_at = self.unwanted_until = 0.0
+        self.retry_at = self.hold_off_until = 0.0
         self.reason = None
 
     @property
-    def tripped(self) -> bool:
+    def is_tripped(self) -> bool:
         """Whether so much went wrong in a row that the server counts as lost."""
         return self.failures >= _FAILURES_TO_OPEN
 
     @property
-    def open(self) -> bool:
+    def is_open(self) -> bool:
         """Whether a try would be refused right now."""
-        return self.remaining() > 0 if self.tripped else self.unwanted() > 0
+        return self.remaining() > 0 if self.is_tripped else self.retry_after() > 0
 
     @property
-    def waiting(self) -> bool:
+    def is_waiting(self) -> bool:
         """Whether a try in the background should wait; a call that needs the server need not."""
         return self.remaining() > 0
 
     def remaining(self) -> float:
         """Seconds until the next try."""
-        return max(0.0, self.retry_at - self.clock(), self.unwanted())
+        return max(0.0, self.retry_at - self.clock(), self.retry_after())
 
-    def unwanted(self) -> float:
+    def retry_after(self) -> float:
         """Seconds for which the server itself asks not to be tried."""
-        return max(0.0, self.unwanted_until - self.clock())
+        return max(0.0, self.hold_off_until - self.clock())
 
     def _pause(self) -> float:
         over = self.failures - _FAILURES_TO_OPEN

@@ -22,16 +22,16 @@ from pegboard.protocol.eras import (
 from pegboard.protocol.headers import parameter_headers, request_headers
 from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.attribution import attribute
-from pegboard.servers.greeting import Greeting
+from pegboard.servers.greeting import ServerHello
 from pegboard.servers.limit import Limit
-from pegboard.servers.link import METHOD_NOT_FOUND, AnswerTooLarge, Link, Message, Params, Pending, RpcError
+from pegboard.servers.link import METHOD_NOT_FOUND, AnswerTooLarge, JsonRpcPeer, Message, Params, Pending, RpcError
 from pegboard.servers.pages import MAX_BYTES, Pages
-from pegboard.servers.parties import Parties, Presence
-from pegboard.servers.party import Nobody, Party
-from pegboard.servers.plaincall import PlainCall, PlainRequest
+from pegboard.servers.parties import InFlight, QuestionOwners
+from pegboard.servers.party import NoRequester, Requester
+from pegboard.servers.plaincall import RawCall, RawRequest
 from pegboard.servers.wires.client import NeedsAuth, Unreachable, WrongStatus
-from pegboard.servers.wires.http import HttpWire
-from pegboard.servers.wires.sse import SseWire
+from pegboard.servers.wires.http import StreamableHttpTransport
+from pegboard.servers.wires.sse import SseTransport
 from pegboard.version import CLIENT_INFO
 
 HEARTBEAT = 15.0
@@ -58,22 +58,22 @@ class Listing:
     cut: str | None = None
 
 
-class Listener(Protocol):
+class ConnectionListener(Protocol):
     """Who wants to know what a server says outside of any request."""
 
-    def lists_changed(self) -> None:
+    def on_list_changed(self) -> None:
         """A list of the server's is another one now, or may be."""
         ...
 
-    def resource_updated(self, params: Params) -> None:
+    def on_resource_updated(self, params: Params) -> None:
         """A resource that was subscribed to has changed."""
         ...
 
-    def said(self, method: str, params: Params, only: str | None) -> None:
+    def on_notification(self, method: str, params: Params, only: str | None) -> None:
         """Something that belongs to no request under way; `only` is the one client that ever made any."""
         ...
 
-    async def asked(self, method: str, params: Params) -> Message:
+    async def on_request(self, method: str, params: Params) -> Message:
         """A question that belongs to no request under way."""
         ...
 
@@ -84,9 +84,9 @@ _LIST_CHANGES = frozenset(f"notifications/{kind}/list_changed" for kind in ("too
 class Connection:
     """One live connection to a server."""
 
-    def __init__(self, link: Link, greeting: Greeting, listener: Listener) -> None:
-        self.link = link
-        self.greeting = greeting
+    def __init__(self, link: JsonRpcPeer, greeting: ServerHello, listener: ConnectionListener) -> None:
+        self.peer = link
+        self.hello = greeting
         self._listener = listener
         self._tasks: set[asyncio.Task[None]] = set()
         self._updates: asyncio.Task[None] | None = None
@@ -94,57 +94,57 @@ class Connection:
         # Tools that say or ask something while they are at it: their calls are not plain.
         self._talkative: set[str] = set()
         self._stamp = {
-            VERSION_KEY: envelope.quoted(greeting.version),
+            VERSION_KEY: envelope.quote(greeting.version),
             CLIENT_INFO_KEY: exactjson.dump(dict(CLIENT_INFO)),
         }
-        wire = link.wire
+        wire = link.transport
         # A modern server asks nothing; over HTTP it is told which request a question belongs to.
-        streams = isinstance(wire, HttpWire)
-        self._parties = Parties(
+        streams = isinstance(wire, StreamableHttpTransport)
+        self._question_owners = QuestionOwners(
             origins=streams or greeting.era == "modern",
             streams=streams,
-            drained=lambda: wire.drained or link.lost.done(),
+            drained=lambda: wire.is_drained or link.lost.done(),
         )
-        link.on_notification, link.on_request = self._heard, self._asked
-        if isinstance(wire, HttpWire):
+        link.on_notification, link.on_request = self._on_notification, self._on_request
+        if isinstance(wire, StreamableHttpTransport):
             wire.modern = greeting.era == "modern"
             wire.version = None if wire.modern else greeting.version
-        elif isinstance(wire, SseWire):
+        elif isinstance(wire, SseTransport):
             wire.version = greeting.version
 
     async def begin(self) -> None:
         """Finish the greeting and open the standing streams."""
-        on_gap = self._listener.lists_changed
-        if self.greeting.era == "modern":
-            if wanted := self._announced_changes():
+        on_gap = self._listener.on_list_changed
+        if self.hello.era == "modern":
+            if wanted := self._list_changes():
                 self._spawn(self._listen(wanted, on_gap))
         else:
-            await self.link.notify("notifications/initialized")
-            if isinstance(self.link.wire, HttpWire):
-                self.link.wire.listen(on_gap)
-        if isinstance(self.link.wire, HttpWire):
+            await self.peer.notify("notifications/initialized")
+            if isinstance(self.peer.transport, StreamableHttpTransport):
+                self.peer.transport.listen(on_gap)
+        if isinstance(self.peer.transport, StreamableHttpTransport):
             self._spawn(self._heartbeat())
 
     def offers(self, capability: str, feature: str | None = None) -> bool:
         """Whether the server said that it can do this."""
-        declared = self.greeting.capabilities.get(capability)
+        declared = self.hello.capabilities.get(capability)
         if feature is None or not isinstance(declared, dict):
             return isinstance(declared, dict)
         return bool(cast("dict[str, Any]", declared).get(feature))
 
     async def request_for(
-        self, party: Party, subject: str, method: str, params: Params | None, *, timeout: float, **options: Any
+        self, party: Requester, subject: str, method: str, params: Params | None, *, timeout: float, **options: Any
     ) -> Message:
         """Send a request on a client's behalf, which hears and answers what the server says and asks meanwhile."""
-        busy = unavailable(f"{self.link.label} timed out: another client's question held it up for {timeout:g} s")
+        busy = unavailable(f"{self.peer.label} timed out: another client's question held it up for {timeout:g} s")
         async with contextlib.AsyncExitStack() as stack:
             try:
                 async with Limit(timeout):
-                    presence = await stack.enter_async_context(self._parties.admitted(party, subject))
+                    presence = await stack.enter_async_context(self._question_owners.admit(party, subject))
             except TimeoutError:
                 raise busy from None
 
-            def present(pending: Pending) -> Presence:
+            def present(pending: Pending) -> InFlight:
                 presence.extend = pending.extend
                 return presence
 
@@ -170,20 +170,20 @@ class Connection:
         most: int | None = None,
     ) -> Any:
         """Send a request as the server's era wants it; `most` is said in `Link.request`."""
-        if self.greeting.era == "handshake":
-            return await self.link.request(
+        if self.hello.era == "handshake":
+            return await self.peer.request(
                 method, params, timeout=timeout, on_progress=on_progress, present=present, most=most
             )
-        version = self.greeting.version
+        version = self.hello.version
         stamped = modern_params(
             params, version=version, client_info=CLIENT_INFO, capabilities=capabilities or {}, log_level=log_level
         )
         headers: dict[str, str] | None = None
-        if isinstance(self.link.wire, HttpWire):
+        if isinstance(self.peer.transport, StreamableHttpTransport):
             headers = request_headers(version, method, stamped)
             if input_schema is not None:
                 headers |= parameter_headers(input_schema, stamped.get("arguments"))
-        return await self.link.request(
+        return await self.peer.request(
             method,
             stamped,
             timeout=timeout,
@@ -193,70 +193,72 @@ class Connection:
             most=most,
         )
 
-    def start(self, call: PlainCall, asked: PlainRequest, timeout: float) -> bool:
+    def start(self, call: RawCall, asked: RawRequest, timeout: float) -> bool:
         """Send a plain call at once, as the server's era wants it; false where it has to take the full way."""
-        wire, subject = self.link.wire, f"tools/call {asked.tool}"
-        if not wire.ready or subject in self._talkative:
+        wire, subject = self.peer.transport, f"tools/call {asked.tool}"
+        if not wire.is_ready or subject in self._talkative:
             return False
-        presence = self._parties.admitted_now(call, subject)
+        presence = self._question_owners.admit_now(call, subject)
         if presence is None:
             return False
-        era = self.greeting.era
-        number = call.begin(self.link, self._parties, presence, timeout, era, lambda: self._talks(subject))
+        era = self.hello.era
+        number = call.begin(
+            self.peer, self._question_owners, presence, timeout, era, lambda: self._mark_talkative(subject)
+        )
         modern = era == "modern"
-        meta = self._stamped(asked) if modern else asked.meta
+        meta = self._modern_meta(asked) if modern else asked.meta
         text = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%b%b%b}}' % (
             number,
-            envelope.quoted(asked.tool),
+            envelope.quote(asked.tool),
             b"" if asked.arguments is None else b',"arguments":' + asked.arguments,
             b"" if meta is None else b',"_meta":' + meta,
         )
-        wire.put(number, text, asked.tool if modern else None)
+        wire.send_raw(number, text, asked.tool if modern else None)
         return True
 
-    def _talks(self, subject: str) -> None:
+    def _mark_talkative(self, subject: str) -> None:
         """A call was not plain after all: the next ones of its kind take the full way at once."""
         if len(self._talkative) < _MAX_TALKATIVE:
             self._talkative.add(subject)
 
-    def _stamped(self, asked: PlainRequest) -> bytes | None:
+    def _modern_meta(self, asked: RawRequest) -> bytes | None:
         """The `_meta` that every request of the modern era carries."""
         own = {**self._stamp, CLIENT_CAPABILITIES_KEY: asked.capabilities}
         if asked.log_level is not None:
-            own[LOG_LEVEL_KEY] = envelope.quoted(asked.log_level)
-        return envelope.joined({**(envelope.members(asked.meta) or {}), **own} if asked.meta is not None else own)
+            own[LOG_LEVEL_KEY] = envelope.quote(asked.log_level)
+        return envelope.join({**(envelope.members(asked.meta) or {}), **own} if asked.meta is not None else own)
 
     async def notify(self, method: str, params: Params | None, capabilities: Mapping[str, Any] | None = None) -> None:
         """Send a notification as the server's era wants it."""
-        if self.greeting.era == "handshake":
-            await self.link.notify(method, params)
+        if self.hello.era == "handshake":
+            await self.peer.notify(method, params)
             return
-        version = self.greeting.version
+        version = self.hello.version
         stamped = modern_params(params, version=version, client_info=CLIENT_INFO, capabilities=capabilities or {})
-        await self.link.notify(method, stamped, request_headers(version, method, stamped))
+        await self.peer.notify(method, stamped, request_headers(version, method, stamped))
 
     async def want_level(self, level: str, timeout: float) -> None:
         """Have the server log from this level on, if it has to be told."""
-        if self.greeting.era != "handshake" or not self.offers("logging") or self.log_level == level:
+        if self.hello.era != "handshake" or not self.offers("logging") or self.log_level == level:
             return
         self.log_level = level
         try:
             await self.request("logging/setLevel", {"level": level}, timeout=timeout)
         except (RpcError, ToolFailure) as exc:
-            logger().info("server.level.refused", server=self.link.label, wanted=level, reason=self.link.excerpt(exc))
+            logger().info("server.level.refused", server=self.peer.label, wanted=level, reason=self.peer.excerpt(exc))
 
     async def subscribe(self, uri: str, wanted: Sequence[str], timeout: float) -> None:
         """Hear of changes of a resource; `wanted` are all that are subscribed to now."""
         if not self.offers("resources", "subscribe"):
-            raise RpcError(METHOD_NOT_FOUND, f"{self.link.label} does not support subscriptions to resources")
-        if self.greeting.era == "handshake":
+            raise RpcError(METHOD_NOT_FOUND, f"{self.peer.label} does not support subscriptions to resources")
+        if self.hello.era == "handshake":
             await self.request("resources/subscribe", {"uri": uri}, timeout=timeout)
         else:
             await self._follow(wanted, timeout)
 
     async def unsubscribe(self, uri: str, wanted: Sequence[str], timeout: float) -> None:
         """Hear no more of a resource; `wanted` are those that are still subscribed to."""
-        if self.greeting.era == "handshake":
+        if self.hello.era == "handshake":
             await self.request("resources/unsubscribe", {"uri": uri}, timeout=timeout)
         else:
             await self._follow(wanted, timeout)
@@ -267,10 +269,10 @@ class Connection:
             async with Limit(_LIST_LIMIT):
                 return await self._list_all(method, key)
         except TimeoutError:
-            raise unavailable(f"{self.link.label} timed out: no end of {method} within {_LIST_LIMIT:g} s") from None
+            raise unavailable(f"{self.peer.label} timed out: no end of {method} within {_LIST_LIMIT:g} s") from None
 
     async def _list_all(self, method: str, key: str) -> Listing:
-        pages = Pages(self.link.label, method, key)
+        pages = Pages(self.peer.label, method, key)
         params: dict[str, Any] = {}
         latency: float | None = None
         started = asyncio.get_running_loop().time()
@@ -294,63 +296,63 @@ class Connection:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self.link.close()
+        await self.peer.close()
 
-    def _announced_changes(self) -> dict[str, Any]:
+    def _list_changes(self) -> dict[str, Any]:
         kinds = ("tools", "prompts", "resources")
         return {f"{kind}ListChanged": True for kind in kinds if self.offers(kind, "listChanged")}
 
-    def _heard(self, method: str, params: Params, origin: int | None) -> None:
+    def _on_notification(self, method: str, params: Params, origin: int | None) -> None:
         if method in _LIST_CHANGES:
-            self._listener.lists_changed()
+            self._listener.on_list_changed()
             return
         if method == "notifications/resources/updated":
-            self._listener.resource_updated(params)
+            self._listener.on_resource_updated(params)
             return
-        presence: Presence | None = self.link.presence(origin)
+        presence: InFlight | None = self.peer.in_flight(origin)
         if presence is None and origin is not None:
             # With a request of our own, or with one that is over: it concerns no client's request.
-            if self.link.waits_for(origin):
+            if self.peer.waits_for(origin):
                 if method != _ACKNOWLEDGED:
-                    self._listener.said(method, params, self._parties.only)
+                    self._listener.on_notification(method, params, self._question_owners.only)
             else:
-                logger().debug("server.said.unattributed", server=self.link.label, method=method)
+                logger().debug("server.said.unattributed", server=self.peer.label, method=method)
             return
-        hearer = self._parties.hearer(presence)
+        hearer = self._question_owners.listener_of(presence)
         if hearer is not None:
-            hearer.heard(method, params)
+            hearer.on_notification(method, params)
         else:
             # It may be about anybody who ever used this connection.
-            self._listener.said(method, params, self._parties.only)
+            self._listener.on_notification(method, params, self._question_owners.only)
 
-    async def _asked(self, method: str, params: Params, origin: int | None) -> Message:
+    async def _on_request(self, method: str, params: Params, origin: int | None) -> Message:
         question = asyncio.current_task()
         assert question is not None
-        presence: Presence | None = self.link.presence(origin)
+        presence: InFlight | None = self.peer.in_flight(origin)
         if presence is None and origin is not None:
             raise RpcError(METHOD_NOT_FOUND, f"{method}: no client's request is under way that this could belong to")
-        presence = await self._parties.owner(presence, question)
+        presence = await self._question_owners.owner(presence, question)
         if presence is None:
-            return await self._listener.asked(method, params)
+            return await self._listener.on_request(method, params)
         # Whoever answers has the call's whole time limit for it, and the server has it again afterwards.
-        self._parties.extend(question)
+        self._question_owners.extend(question)
         token = (as_object(params.get("_meta")) or {}).get("progressToken")
         try:
-            asked = attribute(method, params, self.link.label)
-            return await presence.party.asked(method, asked, self._progress_of(token))
+            asked = attribute(method, params, self.peer.label)
+            return await presence.requester.on_request(method, asked, self._progress_of(token))
         finally:
-            self._parties.extend(question)
-            self._parties.answered(question)
+            self._question_owners.extend(question)
+            self._question_owners.close_question(question)
 
     def _progress_of(self, token: object) -> Callable[[Params], None] | None:
         """Carries a client's progress with a question to the server that asked."""
         if token is None:
             return None
 
-        def told(params: Params) -> None:
-            self._spawn(self.link.notify("notifications/progress", {**params, "progressToken": token}))
+        def send_progress(params: Params) -> None:
+            self._spawn(self.peer.notify("notifications/progress", {**params, "progressToken": token}))
 
-        return told
+        return send_progress
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -361,20 +363,20 @@ class Connection:
         """Keep a `subscriptions/listen` stream open; whenever it had to be opened anew, something may be missed."""
         pause = _RELISTEN_PAUSE
         loop = asyncio.get_running_loop()
-        while not self.link.lost.done():
+        while not self.peer.lost.done():
             opened = loop.time()
             try:
                 await self.request("subscriptions/listen", {"notifications": dict(wanted)}, timeout=None)
             except (RpcError, NeedsAuth, WrongStatus) as exc:
                 if not (isinstance(exc, WrongStatus) and exc.error.retryable):
-                    logger().info("server.listen.refused", server=self.link.label, reason=self.link.excerpt(exc))
+                    logger().info("server.listen.refused", server=self.peer.label, reason=self.peer.excerpt(exc))
                     return
             except Unreachable as exc:
                 if exc.refused:
-                    self.link.lose(str(exc))
+                    self.peer.close_with(str(exc))
                     return
             except ToolFailure as exc:
-                logger().debug("server.listen.ended", server=self.link.label, reason=self.link.excerpt(exc))
+                logger().debug("server.listen.ended", server=self.peer.label, reason=self.peer.excerpt(exc))
             lived = loop.time() - opened > _STREAM_WORTH_TELLING
             pause = _RELISTEN_PAUSE if lived else min(pause * 2, _LONGEST_PAUSE)
             await asyncio.sleep(pause)
@@ -404,48 +406,48 @@ class Connection:
             return stream
         if stream.done() and not stream.cancelled() and (exc := stream.exception()) is not None:
             raise exc
-        raise unavailable(f"{self.link.label} timed out: it did not confirm a subscription within {timeout:g} s")
+        raise unavailable(f"{self.peer.label} timed out: it did not confirm a subscription within {timeout:g} s")
 
     async def _keep_updates(self, uris: list[str], acknowledged: _Acknowledged) -> None:
         wanted = {"notifications": {"resourceSubscriptions": uris}}
         pause = _RELISTEN_PAUSE
         loop = asyncio.get_running_loop()
-        presence = Presence(acknowledged, "subscriptions/listen")
-        while not self.link.lost.done():
+        presence = InFlight(acknowledged, "subscriptions/listen")
+        while not self.peer.lost.done():
             opened = loop.time()
             try:
                 await self.request("subscriptions/listen", wanted, timeout=None, present=lambda _, who=presence: who)
             except (RpcError, ToolFailure) as exc:
                 if not acknowledged.event.is_set():
                     raise
-                logger().debug("server.updates.ended", server=self.link.label, reason=self.link.excerpt(exc))
+                logger().debug("server.updates.ended", server=self.peer.label, reason=self.peer.excerpt(exc))
             pause = _RELISTEN_PAUSE if loop.time() - opened > _STREAM_WORTH_TELLING else min(pause * 2, _LONGEST_PAUSE)
             await asyncio.sleep(pause)
             # What changed meanwhile cannot be had again: whoever wants it has to look, once the stream stands.
-            acknowledged.then = lambda: [self._listener.resource_updated({"uri": uri}) for uri in uris]
+            acknowledged.then = lambda: [self._listener.on_resource_updated({"uri": uri}) for uri in uris]
 
     async def _heartbeat(self) -> None:
         """An address has no connection that could break, so it is asked now and then whether it is still there."""
-        method = "ping" if self.greeting.era == "handshake" else "server/discover"
-        while not self.link.lost.done():
+        method = "ping" if self.hello.era == "handshake" else "server/discover"
+        while not self.peer.lost.done():
             await asyncio.sleep(HEARTBEAT)
             try:
                 await self.request(method, None, timeout=_HEARTBEAT_LIMIT)
             except Unreachable as exc:
-                self.link.lose(str(exc))
+                self.peer.close_with(str(exc))
             except (ToolFailure, RpcError) as exc:
                 # It answered, or is slow: it is there.
-                logger().debug("server.heartbeat.odd", server=self.link.label, reason=self.link.excerpt(exc))
+                logger().debug("server.heartbeat.odd", server=self.peer.label, reason=self.peer.excerpt(exc))
 
 
-class _Acknowledged(Nobody):
+class _Acknowledged(NoRequester):
     """Waits for the first frame of a stream of updates."""
 
     def __init__(self) -> None:
         self.event = asyncio.Event()
         self.then: Callable[[], object] = lambda: None
 
-    def heard(self, method: str, params: Params) -> None:
+    def on_notification(self, method: str, params: Params) -> None:
         """The stream stands."""
         del params
         if method == _ACKNOWLEDGED:

@@ -57,7 +57,7 @@ _ADDRESSES = frozenset(
 _IN_ADDRESS = re.compile(r"^[^/?#\s]*@|[?&;:/][\w-]*(?:token|key|secret|passw|auth)[\w-]*=", re.IGNORECASE)
 
 
-def inherited_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+def base_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The part of an environment that every server's process gets; names count in upper and lower case."""
     return {
         name: value

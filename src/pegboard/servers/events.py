@@ -30,7 +30,7 @@ class Event:
 
 
 @dataclass(slots=True)
-class EventStream:
+class SseParser:
     """Feeds on bytes and yields events; remembers the last id and the server's wish for a pause before retrying."""
 
     limit: int

@@ -20,7 +20,7 @@ from pegboard.protocol.eras import (
 )
 from pegboard.protocol.headers import request_headers
 from pegboard.result import ToolErrorCode, ToolFailure
-from pegboard.servers.link import Link, Message, RpcError
+from pegboard.servers.link import JsonRpcPeer, Message, RpcError
 from pegboard.servers.wires.client import WrongStatus
 from pegboard.version import CLIENT_INFO
 
@@ -33,7 +33,7 @@ _NOT_MODERN = frozenset({400, 404, 405, 406, 415, 422, 501})
 
 
 @dataclass(frozen=True, slots=True)
-class Greeting:
+class ServerHello:
     """What a server said of itself."""
 
     era: Era
@@ -43,14 +43,16 @@ class Greeting:
     instructions: str | None = None
 
 
-async def greet(link: Link, known: Era | None, *, duplex: bool, capabilities: Mapping[str, Any]) -> Greeting:
+async def negotiate(
+    link: JsonRpcPeer, known: Era | None, *, duplex: bool, capabilities: Mapping[str, Any]
+) -> ServerHello:
     """Greet a server in its era: the one known from before, or the one that its answers show."""
     if known == "handshake":
         try:
             return await _initialize(link, capabilities)
         except (RpcError, WrongStatus) as refusal:
             # It may have moved on since it was last seen.
-            answer = await _discovered(link, capabilities)
+            answer = await _discover_if_modern(link, capabilities)
             if answer is None or not _speaks_modern(answer):
                 raise refusal from None
             return _modern(answer)
@@ -70,7 +72,7 @@ async def greet(link: Link, known: Era | None, *, duplex: bool, capabilities: Ma
     return _modern(answer) if _speaks_modern(answer) else await _initialize(link, capabilities)
 
 
-async def _ask_both_ways(link: Link, capabilities: Mapping[str, Any]) -> Greeting:
+async def _ask_both_ways(link: JsonRpcPeer, capabilities: Mapping[str, Any]) -> ServerHello:
     """Over a pipe: ask the new way; at an error, or after a silence, also the old way. The answers decide."""
     asked = asyncio.ensure_future(_discover(link, capabilities))
     try:
@@ -91,7 +93,9 @@ async def _ask_both_ways(link: Link, capabilities: Mapping[str, Any]) -> Greetin
         asked.cancel()
 
 
-async def _first_good(asked: asyncio.Future[Message], link: Link, capabilities: Mapping[str, Any]) -> Greeting:
+async def _first_good(
+    asked: asyncio.Future[Message], link: JsonRpcPeer, capabilities: Mapping[str, Any]
+) -> ServerHello:
     """Whichever question is answered first with something of use."""
     handshake = asyncio.ensure_future(_initialize(link, capabilities))
     try:
@@ -104,20 +108,20 @@ async def _first_good(asked: asyncio.Future[Message], link: Link, capabilities: 
         handshake.cancel()
 
 
-async def _discover(link: Link, capabilities: Mapping[str, Any]) -> Message:
+async def _discover(link: JsonRpcPeer, capabilities: Mapping[str, Any]) -> Message:
     params = modern_params(None, version=LATEST_MODERN, client_info=CLIENT_INFO, capabilities=capabilities)
     headers = request_headers(LATEST_MODERN, "server/discover", params)
     return await link.request("server/discover", params, timeout=None, headers=headers, cancellable=False)
 
 
-async def _discovered(link: Link, capabilities: Mapping[str, Any]) -> Message | None:
+async def _discover_if_modern(link: JsonRpcPeer, capabilities: Mapping[str, Any]) -> Message | None:
     try:
         return await _discover(link, capabilities)
     except (RpcError, WrongStatus):
         return None
 
 
-async def _initialize(link: Link, capabilities: Mapping[str, Any]) -> Greeting:
+async def _initialize(link: JsonRpcPeer, capabilities: Mapping[str, Any]) -> ServerHello:
     params = {"protocolVersion": LATEST_HANDSHAKE, "capabilities": dict(capabilities), "clientInfo": dict(CLIENT_INFO)}
     answer = await link.request("initialize", params, timeout=None, cancellable=False)
     version = answer.get("protocolVersion")
@@ -127,16 +131,16 @@ async def _initialize(link: Link, capabilities: Mapping[str, Any]) -> Greeting:
             f"{link.label} speaks protocol version {version!r}, which Pegboard does not",
             retryable=False,
         )
-    return Greeting(
+    return ServerHello(
         "handshake", str(version), _object(answer, "capabilities"), _object(answer, "serverInfo"), _text(answer)
     )
 
 
-def _modern(answer: Message) -> Greeting:
+def _modern(answer: Message) -> ServerHello:
     versions = as_list(answer.get("supportedVersions")) or []
     version = next(v for v in reversed(MODERN_VERSIONS) if v in versions)
     info = _object(_object(answer, "_meta"), SERVER_INFO_KEY)
-    return Greeting("modern", version, _object(answer, "capabilities"), info, _text(answer))
+    return ServerHello("modern", version, _object(answer, "capabilities"), info, _text(answer))
 
 
 def _speaks_modern(answer: Message) -> bool:

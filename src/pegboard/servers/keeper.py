@@ -19,7 +19,7 @@ from pathlib import Path
 MARKER = "PEGBOARD_PROCESS"
 
 
-class Keeper:
+class OrphanReaper:
     """Pegboard's side: starts the keeper with the first process, tells it of each, and says farewell."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Keeper:
                 self._process.stdin.flush()
 
 
-def _keep() -> None:
+def _reap() -> None:
     groups: dict[int, str] = {}
     # Read line by line from the descriptor itself: a word must not wait in a buffer.
     for line in sys.stdin:
@@ -88,13 +88,13 @@ def _keep() -> None:
         for pid in groups:
             with contextlib.suppress(OSError):
                 os.killpg(pid, number)
-        for pid in marked_processes(groups.values()):
+        for pid in find_marked_processes(groups.values()):
             with contextlib.suppress(OSError):
                 os.kill(pid, number)
         time.sleep(1.0 if number == signal.SIGTERM else 0)
 
 
-def marked_processes(markers: Collection[str]) -> list[int]:
+def find_marked_processes(markers: Collection[str]) -> list[int]:
     """The processes that carry one of these marks in their environment; told by Linux alone."""
     wanted = [f"{MARKER}={marker}".encode() for marker in markers]
     found: list[int] = []
@@ -109,4 +109,4 @@ def marked_processes(markers: Collection[str]) -> list[int]:
 
 
 if __name__ == "__main__":
-    _keep()
+    _reap()

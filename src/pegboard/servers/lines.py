@@ -18,7 +18,7 @@ def gather(parts: list[bytes], part: bytes) -> None:
 
 
 @dataclass(slots=True)
-class Lines:
+class LineSplitter:
     """Feeds complete lines to `line`, and what is left of one that was too long to `giant` (head, tail, size)."""
 
     line: Callable[[bytes], Iterable[object]]

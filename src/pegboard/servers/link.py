@@ -31,7 +31,7 @@ METHOD_NOT_FOUND = -32601
 REQUEST_CANCELLED = -32800
 # Progress can make a call last this many times its time limit.
 _LONGEST = 10
-_MAX_GIVEN_UP = 1000
+_MAX_ABANDONED = 1000
 # Questions of a server that wait for their answers.
 _MAX_QUESTIONS = 200
 # An error is a sentence, and what else a server needs to say by itself is not a document.
@@ -66,7 +66,7 @@ class TimedOut(ToolFailure):
         self.silent = silent
 
 
-class LinkLost(ToolFailure):
+class ConnectionLost(ToolFailure):
     """The conversation ended before the answer came."""
 
     def __init__(self, reason: str) -> None:
@@ -91,7 +91,7 @@ class Pending:
     limit: Limit | None = None
     latest: float | None = None
     # Who it is made for; what that is, is the connection's business.
-    presence: Any = None
+    in_flight: Any = None
     verbatim: bool = False
     # How many bytes the answer may have.
     most: int | None = None
@@ -99,7 +99,7 @@ class Pending:
     is_silent: bool = True
     _furthest: float | None = None
 
-    def progressed(self, params: Params, *, tell: bool = True) -> None:
+    def note_progress(self, params: Params, *, tell: bool = True) -> None:
         """Progress that goes on shows a server at work: its time limit starts anew, though not for ever."""
         progress = params.get("progress")
         if isinstance(progress, (int, float)) and (self.latest is None or progress > self.latest):
@@ -119,10 +119,10 @@ class Pending:
         self.limit.restart(max(min(self.timeout, self._furthest - now), 0.0))
 
 
-class Wire(Protocol):
+class Transport(Protocol):
     """Moves messages to and from one server."""
 
-    async def start(self, link: Link) -> None:
+    async def start(self, link: JsonRpcPeer) -> None:
         """Begin; messages go to `link.deliver`, the end of it all to `link.lose`."""
         ...
 
@@ -131,20 +131,20 @@ class Wire(Protocol):
         ...
 
     @property
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether a request that is ready to go can be put on the wire at once."""
         ...
 
-    def put(self, request_id: int, text: bytes, name: str | None) -> None:
+    def send_raw(self, request_id: int, text: bytes, name: str | None) -> None:
         """Send a request that is ready to go; `name` is the tool's own, where the era wants it said beside the body."""
         ...
 
     @property
-    def drained(self) -> bool:
+    def is_drained(self) -> bool:
         """Whether every message that has begun to arrive is delivered; asked where none says what it belongs to."""
         ...
 
-    def cancelled(self, request_id: int, reason: str) -> None:
+    def cancel(self, request_id: int, reason: str) -> None:
         """Tell the server, without waiting, that nobody waits for this answer any more."""
         ...
 
@@ -167,24 +167,24 @@ async def refuse(method: str, params: Params, origin: int | None) -> Message:
     raise RpcError(METHOD_NOT_FOUND, f"{method} is not supported by this client")
 
 
-class Link:
+class JsonRpcPeer:
     """One JSON-RPC conversation with a server."""
 
     def __init__(
         self,
-        wire: Wire,
+        wire: Transport,
         *,
         label: str,
         on_notification: OnNotification = ignore,
         on_request: OnRequest = refuse,
         redactor: Redactor | None = None,
     ) -> None:
-        self.wire = wire
+        self.transport = wire
         self.label = label
         self._redactor = redactor or Redactor()
         # How the first thing begins that was no message, as long as there was none.
         self.unreadable: str | None = None
-        self._has_heard = False
+        self._has_received = False
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         # Whoever takes over the conversation puts itself in here.
         self.on_notification = on_notification
@@ -199,7 +199,7 @@ class Link:
         self._chatter = TokenBucket(_CHATTER_RATE, _CHATTER_BURST)
         self._complaints = TokenBucket(_COMPLAINT_RATE, _COMPLAINT_BURST)
         # Requests that were given up, for whoever still wants to know whether they were answered.
-        self._given_up: OrderedDict[int, Any] = OrderedDict()
+        self._abandoned: OrderedDict[int, Any] = OrderedDict()
 
     def excerpt(self, said: object) -> str:
         """What may be logged of what a server said: without its secrets, and not all of a long text."""
@@ -228,7 +228,7 @@ class Link:
         message: Message = {"jsonrpc": "2.0", "id": request_id, "method": method}
         if params is not None or on_progress is not None:
             message["params"] = _with_token(params, request_id) if on_progress is not None else params
-        sending = self.wire.send(message, headers)
+        sending = self.transport.send(message, headers)
         return await self.outcome(request_id, pending, method, timeout, sending=sending, cancellable=cancellable)
 
     def open(
@@ -241,11 +241,11 @@ class Link:
     ) -> tuple[int, Pending]:
         """A number for a request, and the place where its answer will be."""
         if self.lost.done():
-            raise LinkLost(self.lost.result())
+            raise ConnectionLost(self.lost.result())
         self._last_id += 1
         pending = Pending(self._loop.create_future(), on_progress, timeout, verbatim=verbatim)
         if present is not None:
-            pending.presence = present(pending)
+            pending.in_flight = present(pending)
         self._pending[self._last_id] = pending
         self._verbatim += verbatim
         return self._last_id, pending
@@ -269,27 +269,27 @@ class Link:
                 return await pending.future
         except TimeoutError:
             if cancellable:
-                self.wire.cancelled(request_id, f"timed out after {pending.timeout:g} s")
+                self.transport.cancel(request_id, f"timed out after {pending.timeout:g} s")
             reason = f"{self.label} timed out: no answer to {method} within {pending.timeout:g} s"
             raise TimedOut(reason, silent=pending.is_silent) from None
         except asyncio.CancelledError:
             if cancellable:
-                self.wire.cancelled(request_id, "cancelled by the client")
+                self.transport.cancel(request_id, "cancelled by the client")
             raise
         finally:
-            self.shut(request_id, pending)
+            self.finish(request_id, pending)
 
-    def shut(self, request_id: int, pending: Pending) -> None:
+    def finish(self, request_id: int, pending: Pending) -> None:
         """Nobody waits for this answer any more, whether it came or not."""
         del self._pending[request_id]
         self._verbatim -= pending.verbatim
         answered = pending.future.done() and not pending.future.cancelled()
         if answered:
             pending.future.exception()
-        elif pending.presence is not None:
-            self._given_up[request_id] = pending.presence
-            while len(self._given_up) > _MAX_GIVEN_UP:
-                self._given_up.popitem(last=False)
+        elif pending.in_flight is not None:
+            self._abandoned[request_id] = pending.in_flight
+            while len(self._abandoned) > _MAX_ABANDONED:
+                self._abandoned.popitem(last=False)
 
     @property
     def is_silent(self) -> bool:
@@ -306,22 +306,22 @@ class Link:
         message: Message = {"jsonrpc": "2.0", "method": method}
         if params is not None:
             message["params"] = params
-        await self.wire.send(message, headers)
+        await self.transport.send(message, headers)
 
     async def close(self) -> None:
         """End the conversation; whoever still waits is told."""
-        self.lose("the connection was closed by Pegboard")
+        self.close_with("the connection was closed by Pegboard")
         for task in list(self._answering.values()):
             task.cancel()
-        await self.wire.close()
+        await self.transport.close()
 
-    def lose(self, reason: str) -> None:
+    def close_with(self, reason: str) -> None:
         """The conversation is over: fail everyone who waits. Only the first reason counts."""
         if self.lost.done():
             return
         self.lost.set_result(reason)
         for pending in self._pending.values():
-            _fail(pending, LinkLost(f"{self.label}: {reason}"))
+            _fail(pending, ConnectionLost(f"{self.label}: {reason}"))
 
     def deliver_text(self, text: bytes, origin: int | None = None) -> Iterator[None]:
         """Take one message as it came over the wire; in small steps."""
@@ -329,7 +329,7 @@ class Link:
             if self._verbatim and self.refuse_large(text):
                 return
             if (reason := (yield from large.fault(text))) is not None:
-                self.garbled(text[:4096], text[-4096:], reason)
+                self.report_unreadable(text[:4096], text[-4096:], reason)
                 return
         if self._verbatim and self.settle_verbatim(text):
             return
@@ -342,7 +342,7 @@ class Link:
         try:
             message = yield from exactjson.parse_in_steps(text)
         except exactjson.NotJson as exc:
-            self.garbled(text[:4096], text[-4096:], f"not valid JSON ({exc})")
+            self.report_unreadable(text[:4096], text[-4096:], f"not valid JSON ({exc})")
             return
         for single in exactjson.as_list(message) or [message]:
             try:
@@ -360,7 +360,7 @@ class Link:
             if text.startswith(b"{"):
                 yield from self.deliver_text(text, origin)
             else:
-                self.garbled(b"", b"", "a message that is no JSON object")
+                self.report_unreadable(b"", b"", "a message that is no JSON object")
             yield
 
     def _refuse_unread(self, text: bytes) -> Generator[None, None, bool]:
@@ -383,12 +383,12 @@ class Link:
         if opened is not None and opened.is_question:
             self._refuse_question(opened.question_id, f"the question cannot be read: {reason}")
         elif opened is not None and opened.number is not None:
-            self.fail(opened.number, broken_answer(self.label, f"an error that cannot be read: {reason}"))
+            self.fail(opened.number, unusable_answer(self.label, f"an error that cannot be read: {reason}"))
         elif opened is not None:
-            self.garbled(b"", b"", reason)
+            self.report_unreadable(b"", b"", reason)
         else:
             # It may be an answer all the same, one that is nested too deeply to be opened.
-            self.garbled(text[:4096], text[-4096:], reason)
+            self.report_unreadable(text[:4096], text[-4096:], reason)
         return True
 
     def settle_verbatim(self, text: bytes, request_id: int | None = None) -> bool:
@@ -423,9 +423,9 @@ class Link:
         match = _ID_FIRST.search(head) or _ID_LAST.search(tail)
         return self._pending.get(int(match.group(1))) if match else None
 
-    def garbled(self, head: bytes, tail: bytes, reason: str) -> None:
+    def report_unreadable(self, head: bytes, tail: bytes, reason: str) -> None:
         """Something came that cannot be read; if it shows which request it answers, that one fails."""
-        if not self._has_heard and self.unreadable is None:
+        if not self._has_received and self.unreadable is None:
             self.unreadable = self.excerpt(head.decode("utf-8", "replace").strip())[:100] or None
         pending = self._pending_of(head, tail)
         if self._complaints.take():
@@ -439,29 +439,29 @@ class Link:
                 **more,
             )
         if pending is not None:
-            _fail(pending, broken_answer(self.label, reason))
+            _fail(pending, unusable_answer(self.label, reason))
 
     def deliver(self, message: Any, origin: int | None = None) -> None:
         """Take one message: an answer, a notification or a question."""
         message = exactjson.as_object(message)
         if message is None:
-            self.garbled(b"", b"", "a message that is no JSON object")
+            self.report_unreadable(b"", b"", "a message that is no JSON object")
             return
-        self._has_heard, self.unreadable = True, None
+        self._has_received, self.unreadable = True, None
         method = message.get("method")
         if not isinstance(method, str):
             self._settle(message)
         elif "id" in message and not isinstance(message["id"], (str, int)):
-            self.garbled(b"", b"", "a question without a usable id")
+            self.report_unreadable(b"", b"", "a question without a usable id")
         elif "id" in message:
-            self._answer(message, method, origin)
+            self._handle_request(message, method, origin)
         else:
-            self._heard(method, _params(message), origin)
+            self._handle_notification(method, _params(message), origin)
 
-    def presence(self, origin: int | None) -> Any:
+    def in_flight(self, origin: int | None) -> Any:
         """Who the request is made for that something came with, if it came with one."""
         pending = self._pending.get(origin) if origin is not None else None
-        return pending.presence if pending is not None else None
+        return pending.in_flight if pending is not None else None
 
     def waits_for(self, request_id: int) -> bool:
         """Whether this request is still without an answer."""
@@ -472,7 +472,7 @@ class Link:
         pending = self._pending.get(_as_id(message.get("id")))
         if pending is None or pending.future.done():
             # Late, twice, or for an id nobody asked with: the call it was meant for has its outcome.
-            late = self._given_up.pop(_as_id(message.get("id")), None)
+            late = self._abandoned.pop(_as_id(message.get("id")), None)
             if late is not None:
                 late.answered = True
             logger().debug("server.answer.unmatched", server=self.label)
@@ -484,12 +484,12 @@ class Link:
         elif error is not None:
             pending.future.set_exception(rpc_error(error))
         else:
-            _fail(pending, broken_answer(self.label, "neither a result object nor an error object"))
+            _fail(pending, unusable_answer(self.label, "neither a result object nor an error object"))
 
-    def _heard(self, method: str, params: Params, origin: int | None) -> None:
+    def _handle_notification(self, method: str, params: Params, origin: int | None) -> None:
         if method == "notifications/progress":
             if pending := self._pending.get(_as_id(params.get("progressToken"))):
-                pending.progressed(params, tell=self._may_talk())
+                pending.note_progress(params, tell=self._may_talk())
             return
         if method == "notifications/message" and not self._may_talk():
             return
@@ -509,26 +509,26 @@ class Link:
             return True
         return False
 
-    def _answer(self, message: Message, method: str, origin: int | None) -> None:
+    def _handle_request(self, message: Message, method: str, origin: int | None) -> None:
         async def answer() -> Message:
             return {} if method == "ping" else await self.on_request(method, _params(message), origin)
 
-        self._begin_reply(message["id"], method, answer)
+        self._start_reply(message["id"], method, answer)
 
     def _refuse_question(self, request_id: Any, reason: str) -> None:
         async def refuse() -> Message:
             raise RpcError(INVALID_REQUEST, reason)
 
         if isinstance(request_id, (str, int)):
-            self._begin_reply(request_id, "", refuse)
+            self._start_reply(request_id, "", refuse)
 
-    def _begin_reply(self, request_id: Any, method: str, answer: Callable[[], Awaitable[Message]]) -> None:
+    def _start_reply(self, request_id: Any, method: str, answer: Callable[[], Awaitable[Message]]) -> None:
         # Hundreds of calls may wait for their clients' answers, each with a question.
         if len(self._answering) >= (most := _MAX_QUESTIONS + len(self._pending)):
-            self.lose(f"it asked more than {most:,} questions at once")
+            self.close_with(f"it asked more than {most:,} questions at once")
         elif request_id in self._answering:
             # An answer of any kind would be taken for that of the question that is open.
-            self.garbled(b"", b"", "a question with the id of one that is still open")
+            self.report_unreadable(b"", b"", "a question with the id of one that is still open")
         else:
             task = self._answering[request_id] = self._loop.create_task(self._reply(request_id, method, answer))
             task.add_done_callback(lambda _: self._answering.pop(request_id, None))
@@ -550,12 +550,12 @@ class Link:
             logger().warning("server.question.failed", server=self.label, method=method, error=type(exc).__name__)
             reply["error"] = {"code": INTERNAL_ERROR, "message": "the client could not answer"}
         try:
-            await self.wire.send(reply, None)
+            await self.transport.send(reply, None)
         except Exception as exc:
             logger().debug("server.reply.lost", server=self.label, error=type(exc).__name__)
 
 
-def broken_answer(label: str, reason: str) -> ToolFailure:
+def unusable_answer(label: str, reason: str) -> ToolFailure:
     """The failure of a call whose answer cannot be used."""
     return ToolFailure(
         ToolErrorCode.EXECUTION_FAILED, f"{label} sent an answer that cannot be used: {reason}", retryable=False

@@ -16,7 +16,7 @@ from pegboard.pace import Pace
 from pegboard.protocol import envelope
 from pegboard.protocol.envelope import Part
 from pegboard.result import ToolFailure
-from pegboard.servers.link import broken_answer
+from pegboard.servers.link import unusable_answer
 
 # Limits of one list of one server, over all of its pages.
 MAX_ITEMS = 10_000
@@ -48,12 +48,12 @@ class Pages:
 
     async def add(self, result: Part | dict[str, Any]) -> str | None:
         """Read one more page; the cursor of the next one, or `None` at the end."""
-        members = _encoded(result) if isinstance(result, dict) else envelope.members(bytes(result))
+        members = _encode(result) if isinstance(result, dict) else envelope.members(bytes(result))
         if members is None:
-            raise broken_answer(self._label, f"a {self._method} that is not readable")
+            raise unusable_answer(self._label, f"a {self._method} that is not readable")
         page = members.get(self._key, b"")
         if not page.startswith(b"["):
-            raise broken_answer(self._label, f"a {self._method} without {self._key}")
+            raise unusable_answer(self._label, f"a {self._method} without {self._key}")
         self._size += len(page)
         if self._size > MAX_BYTES:
             self.end_large()
@@ -78,7 +78,7 @@ class Pages:
                 self._end(f"it has more than {self._most:,} items")
                 return
             if (reason := _excess(text)) is None:
-                self.items.append(_parsed(text))
+                self.items.append(_parse(text))
             else:
                 self._leave_out(reason)
             if self._pace.is_over:
@@ -97,13 +97,13 @@ class Pages:
 
     def endless(self) -> ToolFailure:
         """The failure of a list whose pages lead nowhere."""
-        return broken_answer(self._label, f"pages of {self._method} without an end ({len(self.items)} items so far)")
+        return unusable_answer(self._label, f"pages of {self._method} without an end ({len(self.items)} items so far)")
 
     def end_large(self) -> None:
         """The next page is beyond what all pages may have together; a list without any page before it is refused."""
         reason = f"it is larger than {MAX_BYTES:,} bytes"
         if not self.items:
-            raise broken_answer(self._label, f"a {self._method} that is too much: {reason}")
+            raise unusable_answer(self._label, f"a {self._method} that is too much: {reason}")
         self._end(reason)
 
     def _leave_out(self, reason: str) -> None:
@@ -128,7 +128,7 @@ def _excess(text: bytes) -> str | None:
     return f"it has more than {MAX_ITEM_VALUES:,} values" if counter.values > MAX_ITEM_VALUES else None
 
 
-def _parsed(text: bytes) -> Any:
+def _parse(text: bytes) -> Any:
     """An item; one that cannot be read is `None`, which is no item."""
     try:
         return exactjson.parse(text)
@@ -136,7 +136,7 @@ def _parsed(text: bytes) -> Any:
         return None
 
 
-def _encoded(result: dict[str, Any]) -> dict[str, bytes]:
+def _encode(result: dict[str, Any]) -> dict[str, bytes]:
     return {key: exactjson.dump(value) for key, value in result.items()}
 
 

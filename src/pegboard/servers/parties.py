@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from pegboard.servers.link import RpcError
-from pegboard.servers.party import Party
+from pegboard.servers.party import Requester
 
 # How long the first use of something waits for another client's first use of something.
 FIRST_USE = 5.0
@@ -27,7 +27,7 @@ SETTLED_ASKING_ON = 5.0
 # A question that cannot be placed within this time is refused.
 PLACING = 10.0
 # A server may go on with a request that was given up, and ask: so long it counts as one that could have asked.
-HAUNTING = 3.0
+ABANDONED_GRACE = 3.0
 # How often in a row all must be dealt with that was read before a server counts as silent, and how far apart.
 _LOOKS = 3
 _SHORTEST_LOOK = 0.001
@@ -42,10 +42,10 @@ _GIVEN_UP = "the request that this question belongs to was given up"
 
 
 @dataclass(slots=True, eq=False)
-class Presence:
+class InFlight:
     """One request under way."""
 
-    party: Party
+    requester: Requester
     subject: str
     asked: bool = False
     # Whether the server has answered the request: from then on it asks nothing for it.
@@ -68,7 +68,7 @@ class _Unplaced:
     clients: frozenset[str] = frozenset()
 
 
-class Parties:
+class QuestionOwners:
     """Everyone on one connection."""
 
     def __init__(self, *, origins: bool, streams: bool = False, drained: Callable[[], bool] = lambda: True) -> None:
@@ -76,19 +76,19 @@ class Parties:
         self._origins = origins
         self._streams = streams
         # Whether all is dealt with that was read from the server.
-        self._drained = drained
-        self._present: dict[Presence, None] = {}
+        self._is_drained = drained
+        self._in_flight: dict[InFlight, None] = {}
         # Those of them that may ask any moment, and each client's own: there may be many present.
-        self._busy: dict[Presence, None] = {}
-        self._requests: dict[str, dict[Presence, None]] = {}
+        self._busy: dict[InFlight, None] = {}
+        self._requests: dict[str, dict[InFlight, None]] = {}
         # The only client that ever used this connection, as long as there is just one.
         self.only: str | None = None
         # Whose requests it carried last, and whether they were always the same one's.
-        self._kin: str | None = None
+        self._last_principal: str | None = None
         self._several = False
         # Requests that were given up without an answer a moment ago.
-        self._ghosts: dict[Presence, None] = {}
-        self._owners: dict[asyncio.Task[None], Presence] = {}
+        self._abandoned: dict[InFlight, None] = {}
+        self._owners: dict[asyncio.Task[None], InFlight] = {}
         self._quiet: set[str] = set()
         self._asking: set[str] = set()
         # What has asked a second question before the first was answered.
@@ -97,7 +97,7 @@ class Parties:
         self._waiting: dict[asyncio.Future[None], None] = {}
 
     @contextlib.asynccontextmanager
-    async def admitted(self, party: Party, subject: str) -> AsyncGenerator[Presence]:
+    async def admit(self, party: Requester, subject: str) -> AsyncGenerator[InFlight]:
         """Be present, once that mixes up nobody."""
         await self._turn(party, subject)
         presence = self._enter(party, subject)
@@ -106,24 +106,24 @@ class Parties:
         finally:
             self.leave(presence)
 
-    def admitted_now(self, party: Party, subject: str) -> Presence | None:
+    def admit_now(self, party: Requester, subject: str) -> InFlight | None:
         """Be present at once, until `leave`; `None` where somebody would have to wait first."""
         if not self._is_free(party, subject) and self._obstacle(party, subject, _now()) is not None:
             return None
         return self._enter(party, subject)
 
-    def _enter(self, party: Party, subject: str) -> Presence:
-        presence = Presence(party, subject)
-        self._several = self._several or self._kin not in {None, party.kin}
-        self._kin = party.kin
-        self.only = None if self._several else party.identity
-        self._present[presence] = self._busy[presence] = None
-        self._requests.setdefault(party.identity, {})[presence] = None
+    def _enter(self, party: Requester, subject: str) -> InFlight:
+        presence = InFlight(party, subject)
+        self._several = self._several or self._last_principal not in {None, party.principal_key}
+        self._last_principal = party.principal_key
+        self.only = None if self._several else party.client_key
+        self._in_flight[presence] = self._busy[presence] = None
+        self._requests.setdefault(party.client_key, {})[presence] = None
         return presence
 
-    async def owner(self, origin: Presence | None, question: asyncio.Task[None]) -> Presence | None:
+    async def owner(self, origin: InFlight | None, question: asyncio.Task[None]) -> InFlight | None:
         """Whose question this is; `None` if nobody is present. Raises `RpcError` where it cannot be told."""
-        presence = origin or await self._placed()
+        presence = origin or await self._place()
         if presence is not None:
             presence.asked = True
             if presence.questions:
@@ -138,14 +138,17 @@ class Parties:
         """Whatever does the same is given more time, even where it has settled."""
         if subject not in self._asking_on:
             self._asking_on.add(subject)
-            for each in self._present:
+            for each in self._in_flight:
                 if each.subject == subject and each.questions:
                     self._begin_to_settle(each)
 
-    def _is_certain(self, presence: Presence) -> bool:
+    def _is_certain(self, presence: InFlight) -> bool:
         """Whether a question that was placed is this request's, and not another one's of the same client."""
-        identity = presence.party.identity
-        rivals = [*self._requests[identity], *(each for each in self._ghosts if each.party.identity == identity)]
+        identity = presence.requester.client_key
+        rivals = [
+            *self._requests[identity],
+            *(each for each in self._abandoned if each.requester.client_key == identity),
+        ]
         for each in rivals:
             each.asked = True
         return len(rivals) == 1
@@ -153,10 +156,10 @@ class Parties:
     def extend(self, question: asyncio.Task[None]) -> None:
         """Give whatever waits for the answer its whole time limit again; of parallel requests, all that it could be."""
         if (owner := self._owners.get(question)) is not None:
-            for presence in self._requests.get(owner.party.identity, ()):
+            for presence in self._requests.get(owner.requester.client_key, ()):
                 presence.extend()
 
-    def answered(self, question: asyncio.Task[None]) -> None:
+    def close_question(self, question: asyncio.Task[None]) -> None:
         """A question is open no longer."""
         presence = self._owners.pop(question, None)
         if presence is not None:
@@ -164,20 +167,20 @@ class Parties:
             self._begin_to_settle(presence)
         self._wake()
 
-    def hearer(self, origin: Presence | None) -> Party | None:
+    def listener_of(self, origin: InFlight | None) -> Requester | None:
         """Who is to be told what the server says: the one it belongs to, or the only one it can belong to."""
         if origin is not None:
-            return origin.party
+            return origin.requester
         # It may be late: a line about a call that is over must not reach whoever else has one under way.
         if self._several or self._streams or len(self._requests) != 1:
             return None
-        return next(iter(self._present)).party
+        return next(iter(self._in_flight)).requester
 
-    def leave(self, presence: Presence) -> None:
+    def leave(self, presence: InFlight) -> None:
         """A request is over."""
         presence.left, presence.settled = True, False
-        identity, subject = presence.party.identity, presence.subject
-        del self._present[presence]
+        identity, subject = presence.requester.client_key, presence.subject
+        del self._in_flight[presence]
         self._busy.pop(presence, None)
         del self._requests[identity][presence]
         if not self._requests[identity]:
@@ -190,21 +193,21 @@ class Parties:
         ):
             self._quiet.add(subject)
         if not presence.answered and not self._origins:
-            self._haunt(presence)
+            self._keep_abandoned(presence)
         self._settle_questions(presence)
         self._wake()
 
-    def _haunt(self, presence: Presence) -> None:
-        self._ghosts[presence] = None
-        self._after(HAUNTING, partial(self._forget_ghost, presence))
+    def _keep_abandoned(self, presence: InFlight) -> None:
+        self._abandoned[presence] = None
+        self._after(ABANDONED_GRACE, partial(self._forget_abandoned, presence))
 
-    def _forget_ghost(self, presence: Presence) -> None:
-        self._ghosts.pop(presence, None)
+    def _forget_abandoned(self, presence: InFlight) -> None:
+        self._abandoned.pop(presence, None)
         self._wake()
 
-    def _settle_questions(self, presence: Presence) -> None:
+    def _settle_questions(self, presence: InFlight) -> None:
         """What is left open of a request that is over was another one's of the same client, or is open no longer."""
-        sibling = next(iter(self._requests.get(presence.party.identity, ())), None)
+        sibling = next(iter(self._requests.get(presence.requester.client_key, ())), None)
         for question in list(presence.questions):
             if presence.answered and sibling is not None and not self._origins:
                 del presence.questions[question]
@@ -213,14 +216,14 @@ class Parties:
             elif not question.cancelling():
                 question.cancel()
 
-    def _book(self, question: asyncio.Task[None], presence: Presence, *, certain: bool) -> None:
+    def _book(self, question: asyncio.Task[None], presence: InFlight, *, certain: bool) -> None:
         presence.questions[question] = certain
         self._owners[question] = presence
         self._begin_to_settle(presence)
 
-    def _begin_to_settle(self, presence: Presence) -> None:
+    def _begin_to_settle(self, presence: InFlight) -> None:
         """From now on it may ask, until it has waited for an answer for a while."""
-        if presence not in self._present:
+        if presence not in self._in_flight:
             return
         presence.settled = False
         presence.beginnings += 1
@@ -229,7 +232,7 @@ class Parties:
             limit = SETTLED_ASKING_ON if presence.subject in self._asking_on else SETTLED
             self._after(limit, partial(self._settle, presence, presence.beginnings))
 
-    def _settle(self, presence: Presence, beginning: int) -> None:
+    def _settle(self, presence: InFlight, beginning: int) -> None:
         if not presence.left and presence.beginnings == beginning:
             del self._busy[presence]
             presence.settled = all(presence.questions.values())
@@ -244,7 +247,7 @@ class Parties:
 
     def _when_drained(self, then: Callable[[], object], looks: int, pause: float) -> None:
         # Before each look the loop reads what there is to read.
-        drained, loop = self._drained(), asyncio.get_running_loop()
+        drained, loop = self._is_drained(), asyncio.get_running_loop()
         if drained and not looks:
             # Behind the question that may have come in this very turn.
             loop.call_soon(then)
@@ -253,34 +256,38 @@ class Parties:
         else:
             loop.call_later(pause, self._when_drained, then, _LOOKS, min(pause * 2, _LONGEST_LOOK))
 
-    async def _turn(self, party: Party, subject: str) -> None:
+    async def _turn(self, party: Requester, subject: str) -> None:
         started = _now()
         while (wait := self._obstacle(party, subject, started)) is not None:
             await self._change(wait)
 
-    def _obstacle(self, party: Party, subject: str, started: float) -> float | None:
+    def _obstacle(self, party: Requester, subject: str, started: float) -> float | None:
         """How long at most to wait for a change before it is worth another look; `None` to go on."""
         if self._is_free(party, subject):
             return None
         # Whoever has settled is no obstacle: the next question is not its own.
-        others = [each for each in self._busy if each.party.identity != party.identity]
+        others = [each for each in self._busy if each.requester.client_key != party.client_key]
         # A question that came while one of these could still ask would have to be refused.
-        others += [each for each in self._ghosts if not each.answered and each.party.kin != party.kin]
+        others += [
+            each
+            for each in self._abandoned
+            if not each.answered and each.requester.principal_key != party.principal_key
+        ]
         loud = [each for each in others if each.subject not in self._quiet]
         if any(each.subject in self._asking or subject in self._asking for each in loud):
             return PLACING
         patience = started + FIRST_USE - _now()
         return patience if loud and patience > 0 else None
 
-    def _is_free(self, party: Party, subject: str) -> bool:
+    def _is_free(self, party: Requester, subject: str) -> bool:
         """Whether nothing that is known of a request could have it mixed up with another client's."""
         if self._origins or subject in self._quiet:
             return True
-        return not self._ghosts and len(self._requests.get(party.identity, ())) == len(self._present)
+        return not self._abandoned and len(self._requests.get(party.client_key, ())) == len(self._in_flight)
 
-    async def _placed(self) -> Presence | None:
+    async def _place(self) -> InFlight | None:
         # It can only belong to what was under way when it came.
-        candidates = [*self._present, *self._ghosts]
+        candidates = [*self._in_flight, *self._abandoned]
         if not candidates:
             return None
         # What settles later may have asked this just before.
@@ -292,7 +299,7 @@ class Parties:
             while True:
                 candidates = [each for each in candidates if not each.answered]
                 likely = self._without_settled(candidates, settled)
-                waiting.clients = frozenset(each.party.identity for each in likely)
+                waiting.clients = frozenset(each.requester.client_key for each in likely)
                 if len(_rivals(likely)) <= 1:
                     return self._likeliest(likely)
                 if self._unplaceable(waiting, likely) or _now() > deadline:
@@ -302,18 +309,18 @@ class Parties:
             del self._unplaced[waiting]
             self._wake()
 
-    def _without_settled(self, candidates: list[Presence], settled: set[Presence]) -> list[Presence]:
+    def _without_settled(self, candidates: list[InFlight], settled: set[InFlight]) -> list[InFlight]:
         """Those that did not wait for an answer themselves, if it is plausible that one of them asks."""
         others = [each for each in candidates if each not in settled]
         return others if any(each.subject not in self._quiet for each in others) else candidates
 
-    def _unplaceable(self, question: _Unplaced, candidates: list[Presence]) -> bool:
+    def _unplaceable(self, question: _Unplaced, candidates: list[InFlight]) -> bool:
         """Whether waiting is of no use: each of the clients may be waiting for an answer, since as many ask."""
-        silent = {each.party.identity for each in candidates if not each.questions and not each.left}
+        silent = {each.requester.client_key for each in candidates if not each.questions and not each.left}
         asking = sum(1 for other in self._unplaced if other.clients <= question.clients)
         return len(silent) > 1 and asking >= len(silent)
 
-    def _likeliest(self, candidates: list[Presence]) -> Presence:
+    def _likeliest(self, candidates: list[InFlight]) -> InFlight:
         """Of one client's requests, the one most likely to have asked: known to ask, else not known to be quiet."""
         present = [each for each in candidates if not each.left]
         if not present:
@@ -338,10 +345,12 @@ class Parties:
                 change.set_result(None)
 
 
-def _rivals(candidates: list[Presence]) -> set[str]:
+def _rivals(candidates: list[InFlight]) -> set[str]:
     """The clients among whom it has to be told; a request that was given up counts only if its kin are not here."""
-    here = {each.party.kin for each in candidates if not each.left}
-    return {each.party.identity for each in candidates if not each.left or each.party.kin not in here}
+    here = {each.requester.principal_key for each in candidates if not each.left}
+    return {
+        each.requester.client_key for each in candidates if not each.left or each.requester.principal_key not in here
+    }
 
 
 def _now() -> float:

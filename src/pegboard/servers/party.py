@@ -9,38 +9,38 @@ from pegboard.exactjson import as_object
 from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
 
 
-class Party(Protocol):
+class Requester(Protocol):
     """One client, as far as a server's conversation concerns it."""
 
     @property
-    def identity(self) -> str:
+    def client_key(self) -> str:
         """The same for all requests of one client; questions of two identities must never be mixed up."""
         ...
 
     @property
-    def kin(self) -> str:
+    def principal_key(self) -> str:
         """The same for requests that are likely to be one person's: a stray question of theirs harms nobody."""
         ...
 
-    def heard(self, method: str, params: Params) -> None:
+    def on_notification(self, method: str, params: Params) -> None:
         """The server said something that belongs to this request."""
         ...
 
-    async def asked(self, method: str, params: Params, on_progress: Callable[[Params], None] | None) -> Message:
+    async def on_request(self, method: str, params: Params, on_progress: Callable[[Params], None] | None) -> Message:
         """The server asks; the answer, or `RpcError`."""
         ...
 
 
-class Nobody:
+class NoRequester:
     """A request without a client that could be told or asked anything: from Python, REST, or Pegboard itself."""
 
     # None of them can be asked anything, so none of them can be mixed up.
-    identity = kin = "nobody"
+    client_key = principal_key = "nobody"
 
-    def heard(self, method: str, params: Params) -> None:
+    def on_notification(self, method: str, params: Params) -> None:
         """Nobody listens."""
 
-    async def asked(self, method: str, params: Params, on_progress: Callable[[Params], None] | None) -> Message:
+    async def on_request(self, method: str, params: Params, on_progress: Callable[[Params], None] | None) -> Message:
         """Nobody can answer."""
         del params, on_progress
         raise RpcError(METHOD_NOT_FOUND, f"{method}: this call was made without a client that could be asked")

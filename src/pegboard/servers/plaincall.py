@@ -18,9 +18,9 @@ from pegboard.protocol.envelope import Part
 from pegboard.protocol.eras import Era
 from pegboard.protocol.weight import MAX_WEIGHT, weight
 from pegboard.result import unavailable
-from pegboard.servers.link import Link, Message, Params, Pending, RpcError, broken_answer
-from pegboard.servers.parties import Parties, Presence
-from pegboard.servers.party import Party
+from pegboard.servers.link import JsonRpcPeer, Message, Params, Pending, RpcError, unusable_answer
+from pegboard.servers.parties import InFlight, QuestionOwners
+from pegboard.servers.party import Requester
 
 _LOG_LINE = "notifications/message"
 # How long a call that is handed over may take to be adopted: the SDK may have to be loaded for it.
@@ -28,16 +28,16 @@ _ORPHANED = 30.0
 _MAX_SAID = 1024
 
 
-class Turned(Exception):  # noqa: N818  it says what became of the call
+class NotPlain(Exception):  # noqa: N818  it says what became of the call
     """The call is not plain after all."""
 
 
-class GivenUp(Exception):  # noqa: N818  it says what became of the call
+class CallCancelled(Exception):  # noqa: N818  it says what became of the call
     """The client took the call back."""
 
 
 @dataclass(frozen=True, slots=True)
-class PlainRequest:
+class RawRequest:
     """What a call consists of: the tool by its server's own name, and the rest as the bytes that the client sent."""
 
     tool: str
@@ -49,12 +49,12 @@ class PlainRequest:
     log_level: str | None = None
 
 
-class PlainCall:
+class RawCall:
     """One such call, and the party it is made for until it is adopted by another."""
 
-    link: Link
-    _parties: Parties
-    _presence: Presence
+    peer: JsonRpcPeer
+    _question_owners: QuestionOwners
+    _in_flight: InFlight
     _pending: Pending
     # What the short way waits for: the result, or that the call has turned.
     _soon: asyncio.Future[Any]
@@ -65,31 +65,37 @@ class PlainCall:
     _timer: asyncio.TimerHandle
 
     def __init__(self, identity: str, kin: str, *, patience: float, hears_log: bool) -> None:
-        self.identity, self.kin = identity, kin
+        self.client_key, self.principal_key = identity, kin
         # How long it may take before it counts as no plain one any more.
         self._patience = patience
         # Whether the client is told what servers log.
-        self._hears_log = hears_log
+        self._wants_log = hears_log
         self._loop = asyncio.get_running_loop()
         self.began = self._loop.time()
         self._on_end: Callable[[], None] = lambda: None
-        self._turned = self._over = False
+        self._is_not_plain = self._over = False
         # Whether the client has taken it back.
-        self.is_given_up = False
-        self._party: Party | None = None
-        self._adopted: asyncio.Future[None] | None = None
+        self.is_cancelled = False
+        self._requester: Requester | None = None
+        self._resumed: asyncio.Future[None] | None = None
         # What the server said so far, which is not all if that is too much.
-        self._said: list[tuple[str, Params]] = []
+        self._notifications: list[tuple[str, Params]] = []
         self._weight = 0
 
     def begin(
-        self, link: Link, parties: Parties, presence: Presence, timeout: float, era: Era, on_talk: Callable[[], None]
+        self,
+        link: JsonRpcPeer,
+        parties: QuestionOwners,
+        presence: InFlight,
+        timeout: float,
+        era: Era,
+        on_talk: Callable[[], None],
     ) -> int:
         """Take a place among the open requests of a connection; the number of it. `on_talk` is told if the server
         has something to say or to ask before its answer."""
-        self.link, self._parties, self._presence, self._on_talk = link, parties, presence, on_talk
+        self.peer, self._question_owners, self._in_flight, self._on_talk = link, parties, presence, on_talk
         self.era = era
-        self._number, self._pending = link.open(timeout, present=self._present, verbatim=True)
+        self._number, self._pending = link.open(timeout, present=self._attach, verbatim=True)
         self._soon = self._pending.future
         # From here on it ends by itself, even if whoever began it never comes to wait for it.
         self._timer = self._loop.call_later(min(self._patience, timeout), self._took_too_long)
@@ -104,19 +110,19 @@ class PlainCall:
         try:
             return await self._soon
         except asyncio.CancelledError:
-            self.withdraw("cancelled by the client")
+            self.cancel_upstream("cancelled by the client")
             raise
 
-    def hand_over(self) -> None:
+    def release(self) -> None:
         """Somebody is to adopt it; should nobody come, it is taken back."""
         self._timer.cancel()
-        if self._party is None and not self._over:
-            self._timer = self._loop.call_later(_ORPHANED, self.withdraw, "cancelled by the client")
+        if self._requester is None and not self._over:
+            self._timer = self._loop.call_later(_ORPHANED, self.cancel_upstream, "cancelled by the client")
 
     @property
-    def is_adopted(self) -> bool:
+    def is_resumed(self) -> bool:
         """Whether somebody goes on with it."""
-        return self._party is not None
+        return self._requester is not None
 
     @property
     def is_over(self) -> bool:
@@ -126,36 +132,36 @@ class PlainCall:
     @property
     def is_answered(self) -> bool:
         """Whether it ended with an answer."""
-        return self._presence.answered
+        return self._in_flight.answered
 
     def end(self, *, answered: bool = True) -> None:
         """It is over; nobody waits for it any more. A second time changes nothing."""
         if not self._over:
-            self.link.shut(self._number, self._pending)
+            self.peer.finish(self._number, self._pending)
             self._leave(answered=answered)
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         """The client takes it back; if it has just turned, whoever waited for it finds that out next."""
-        self.is_given_up = True
-        if not self._turned and not self._pending.future.done():
-            self._pending.future.set_exception(GivenUp())
+        self.is_cancelled = True
+        if not self._is_not_plain and not self._pending.future.done():
+            self._pending.future.set_exception(CallCancelled())
 
-    def withdraw(self, reason: str) -> None:
+    def cancel_upstream(self, reason: str) -> None:
         """Tell the server that nobody waits any more, and end it."""
         if not self._over:
-            self.link.wire.cancelled(self._number, reason)
+            self.peer.transport.cancel(self._number, reason)
             self.end(answered=False)
 
-    async def adopted(self, party: Party) -> Message:
+    async def resume_as(self, party: Requester) -> Message:
         """Go on with it on behalf of somebody who can hear and be asked; its result, or what went wrong."""
         if self._over:
-            raise unavailable(f"{self.link.label}: the call was taken back before it was answered", retryable=False)
+            raise unavailable(f"{self.peer.label}: the call was taken back before it was answered", retryable=False)
         self._timer.cancel()
-        self._party = party
-        if self._adopted is not None:
-            self._adopted.set_result(None)
-        for said in self._said:
-            party.heard(*said)
+        self._requester = party
+        if self._resumed is not None:
+            self._resumed.set_result(None)
+        for said in self._notifications:
+            party.on_notification(*said)
         left = None
         if self._pending.timeout is not None:
             # What it took beyond that was our own doing: a busy loop, or the SDK that had to be loaded.
@@ -163,7 +169,7 @@ class PlainCall:
             left = max(self._pending.timeout - spent, 0.0)
         answered = True
         try:
-            return await self._read(await self.link.outcome(self._number, self._pending, "tools/call", left))
+            return await self._read(await self.peer.outcome(self._number, self._pending, "tools/call", left))
         except RpcError:
             raise
         except BaseException:
@@ -172,49 +178,49 @@ class PlainCall:
         finally:
             self._leave(answered=answered)
 
-    def heard(self, method: str, params: Params) -> None:
+    def on_notification(self, method: str, params: Params) -> None:
         """The server says something: then this is no plain call."""
-        if self._party is not None:
-            self._party.heard(method, params)
-        elif self._hears_log or method != _LOG_LINE:
+        if self._requester is not None:
+            self._requester.on_notification(method, params)
+        elif self._wants_log or method != _LOG_LINE:
             self._weight += weight(params)
-            if len(self._said) < _MAX_SAID and self._weight <= MAX_WEIGHT:
-                self._said.append((method, params))
+            if len(self._notifications) < _MAX_SAID and self._weight <= MAX_WEIGHT:
+                self._notifications.append((method, params))
             self._on_talk()
-            self._turn()
+            self._stop_waiting()
 
-    async def asked(self, method: str, params: Params, on_progress: Callable[[Params], None] | None) -> Message:
+    async def on_request(self, method: str, params: Params, on_progress: Callable[[Params], None] | None) -> Message:
         """The server asks something: it is put to whoever adopts the call."""
-        if self._party is None:
+        if self._requester is None:
             self._on_talk()
-            self._adopted = self._adopted or self._loop.create_future()
-            self._turn()
-            await asyncio.wait({self._adopted})
-            assert self._party is not None
-        return await self._party.asked(method, params, on_progress)
+            self._resumed = self._resumed or self._loop.create_future()
+            self._stop_waiting()
+            await asyncio.wait({self._resumed})
+            assert self._requester is not None
+        return await self._requester.on_request(method, params, on_progress)
 
-    def _present(self, pending: Pending) -> Presence:
-        self._presence.extend = pending.extend
-        return self._presence
+    def _attach(self, pending: Pending) -> InFlight:
+        self._in_flight.extend = pending.extend
+        return self._in_flight
 
-    def _turn(self) -> None:
+    def _stop_waiting(self) -> None:
         """Have whoever waits for the result stop waiting; the answer will be another's."""
-        if not self._turned and not self._pending.future.done():
-            self._turned = True
+        if not self._is_not_plain and not self._pending.future.done():
+            self._is_not_plain = True
             self._pending.future = self._loop.create_future()
-            self._soon.set_exception(Turned())
+            self._soon.set_exception(NotPlain())
             # Perhaps nobody waits, which is no fault that asyncio should report.
             self._soon.exception()
 
     def _took_too_long(self) -> None:
-        self._turn()
-        self.hand_over()
+        self._stop_waiting()
+        self.release()
 
     def _leave(self, *, answered: bool) -> None:
         self._over = True
         self._timer.cancel()
-        self._presence.answered = answered
-        self._parties.leave(self._presence)
+        self._in_flight.answered = answered
+        self._question_owners.leave(self._in_flight)
         self._on_end()
 
     async def _read(self, result: Part | Message) -> Message:
@@ -223,7 +229,7 @@ class PlainCall:
         try:
             value = exactjson.as_object(await Pace().outcome(exactjson.parse_in_steps(bytes(result))))
         except exactjson.NotJson as exc:
-            raise broken_answer(self.link.label, f"not valid JSON ({exc})") from None
+            raise unusable_answer(self.peer.label, f"not valid JSON ({exc})") from None
         # Only what begins as an object is taken for a result.
         assert value is not None
         return value

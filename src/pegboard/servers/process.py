@@ -17,8 +17,8 @@ from typing import cast
 
 from pegboard.result import ToolFailure, invalid, unavailable
 from pegboard.servers.backlog import Backlog
-from pegboard.servers.environment import inherited_environment
-from pegboard.servers.keeper import MARKER, Keeper, marked_processes
+from pegboard.servers.environment import base_environment
+from pegboard.servers.keeper import MARKER, OrphanReaper, find_marked_processes
 from pegboard.servers.limit import Limit
 
 GRACE = 2.0
@@ -29,7 +29,7 @@ class Process(asyncio.SubprocessProtocol):
 
     def __init__(
         self,
-        keeper: Keeper,
+        keeper: OrphanReaper,
         *,
         out: Callable[[bytes], Iterator[object]],
         err: Callable[[bytes], Iterator[object]],
@@ -51,7 +51,7 @@ class Process(asyncio.SubprocessProtocol):
 
     async def start(self, command: str, args: tuple[str, ...], env: Mapping[str, str], cwd: str | None) -> None:
         """Begin the command; a clear failure if there is no such command or folder."""
-        environment = {**inherited_environment(), **env, MARKER: self._marker}
+        environment = {**base_environment(), **env, MARKER: self._marker}
         program = find_command(command, environment.get("PATH"), cwd)
         # To start a process holds the loop for many milliseconds: everybody else gets a turn between two of them.
         async with self._keeper.turn:
@@ -82,13 +82,13 @@ class Process(asyncio.SubprocessProtocol):
         await self._writable.wait()
 
     @property
-    def writable(self) -> bool:
+    def is_writable(self) -> bool:
         """Whether its input takes something without waiting."""
         pipe = self._input()
         return pipe is not None and not pipe.is_closing() and self._writable.is_set()
 
     @property
-    def drained(self) -> bool:
+    def is_drained(self) -> bool:
         """Whether all is dealt with that was read from its output."""
         return self._backlogs[1].is_empty
 
@@ -108,7 +108,7 @@ class Process(asyncio.SubprocessProtocol):
         for number in (None, signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
             if number is not None:
                 self._signal(number)
-            if await self._gone():
+            if await self._has_ended():
                 break
         for backlog in self._backlogs.values():
             backlog.clear()
@@ -162,7 +162,7 @@ class Process(asyncio.SubprocessProtocol):
             reader = cast("asyncio.ReadTransport", pipe)
             reader.resume_reading() if on else reader.pause_reading()
 
-    async def _gone(self) -> bool:
+    async def _has_ended(self) -> bool:
         with contextlib.suppress(TimeoutError):
             async with Limit(GRACE):
                 await asyncio.shield(self._exited)
@@ -189,7 +189,7 @@ class Process(asyncio.SubprocessProtocol):
 
     def _sweep(self) -> None:
         """A grandchild that made a session of its own left the group, but still carries our mark."""
-        for pid in marked_processes([self._marker]):
+        for pid in find_marked_processes([self._marker]):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 

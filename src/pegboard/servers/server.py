@@ -15,16 +15,16 @@ from pegboard.protocol.eras import Era, severity
 from pegboard.result import ToolErrorCode, ToolFailure, error_of, invalid, unavailable
 from pegboard.servers.breaker import Breaker
 from pegboard.servers.connection import Connection, Listing
-from pegboard.servers.greeting import Greeting, greet
-from pegboard.servers.keeper import Keeper
+from pegboard.servers.greeting import ServerHello, negotiate
+from pegboard.servers.keeper import OrphanReaper
 from pegboard.servers.limit import Limit
-from pegboard.servers.link import Link, LinkLost, Message, Params, RpcError, TimedOut
-from pegboard.servers.party import Nobody, Party
-from pegboard.servers.plaincall import PlainCall, PlainRequest
+from pegboard.servers.link import ConnectionLost, JsonRpcPeer, Message, Params, RpcError, TimedOut
+from pegboard.servers.party import NoRequester, Requester
+from pegboard.servers.plaincall import RawCall, RawRequest
 from pegboard.servers.wires.client import NeedsAuth, SessionExpired, Unreachable, WrongStatus
-from pegboard.servers.wires.http import HttpWire
-from pegboard.servers.wires.sse import SseWire
-from pegboard.servers.wires.stdio import StdioWire
+from pegboard.servers.wires.http import StreamableHttpTransport
+from pegboard.servers.wires.sse import SseTransport
+from pegboard.servers.wires.stdio import StdioTransport
 
 _STEADY = 30.0
 _LEVEL_PATIENCE = 1.0
@@ -62,55 +62,55 @@ class ServerState(StrEnum):
     INVALID = "invalid"
 
 
-class Watcher(Protocol):
+class ServerListener(Protocol):
     """Who wants to know what happens to a server."""
 
-    def state_changed(self, server: Server) -> None:
+    def on_state_changed(self, server: Server) -> None:
         """The state is another one now."""
         ...
 
-    def lists_may_have_changed(self, server: Server) -> None:
+    def on_list_changed(self, server: Server) -> None:
         """The server said so, or was away long enough for it."""
         ...
 
-    def resource_updated(self, server: Server, key: str | None, params: Params) -> None:
+    def on_resource_updated(self, server: Server, key: str | None, params: Params) -> None:
         """The server said that a resource has changed."""
         ...
 
-    def said(self, server: Server, key: str | None, method: str, params: Params, only: str | None) -> None:
+    def on_notification(self, server: Server, key: str | None, method: str, params: Params, only: str | None) -> None:
         """The server said something that belongs to no request under way; `only` is the one client it ever had."""
         ...
 
-    async def asked(self, server: Server, key: str | None, method: str, params: Params) -> Message:
+    async def on_request(self, server: Server, key: str | None, method: str, params: Params) -> Message:
         """The server asks something that belongs to no request under way; `only` is the one client it ever had."""
         ...
 
 
 @dataclass(slots=True)
-class _Ear:
+class _ConnectionEvents:
     """Hands on what a connection hears, with the names of both ends."""
 
     server: Server
-    watcher: Watcher
+    listener: ServerListener
     key: str | None
     # What a process said so far, for when it does not get any further.
     hints: Callable[[], list[str]] = list
 
-    def lists_changed(self) -> None:
-        self.watcher.lists_may_have_changed(self.server)
+    def on_list_changed(self) -> None:
+        self.listener.on_list_changed(self.server)
 
-    def resource_updated(self, params: Params) -> None:
-        self.watcher.resource_updated(self.server, self.key, params)
+    def on_resource_updated(self, params: Params) -> None:
+        self.listener.on_resource_updated(self.server, self.key, params)
 
-    def said(self, method: str, params: Params, only: str | None) -> None:
-        self.watcher.said(self.server, self.key, method, params, only)
+    def on_notification(self, method: str, params: Params, only: str | None) -> None:
+        self.listener.on_notification(self.server, self.key, method, params, only)
 
-    async def asked(self, method: str, params: Params) -> Message:
-        return await self.watcher.asked(self.server, self.key, method, params)
+    async def on_request(self, method: str, params: Params) -> Message:
+        return await self.listener.on_request(self.server, self.key, method, params)
 
 
 @dataclass(slots=True)
-class _Held:
+class _OpenConnection:
     """A connection in use for one key: the shared one (`None`), or a client session's own."""
 
     connection: Connection
@@ -123,18 +123,20 @@ class _Held:
 class Server:
     """One configured server and all connections to it."""
 
-    def __init__(self, spec: ServerSpec, *, keeper: Keeper, watcher: Watcher, era: Era | None = None) -> None:
+    def __init__(
+        self, spec: ServerSpec, *, keeper: OrphanReaper, watcher: ServerListener, era: Era | None = None
+    ) -> None:
         self.spec = spec
         self.era: Era | None = era
-        self.greeting: Greeting | None = None
+        self.greeting: ServerHello | None = None
         self.last_seen: float | None = None
         self.latency: float | None = None
         self.last_error: str | None = None
-        self._keeper = keeper
-        self._watcher = watcher
+        self._reaper = keeper
+        self._listener = watcher
         self._loop = asyncio.get_running_loop()
         self.breaker = Breaker(self._loop.time)
-        self._held: dict[str | None, _Held] = {}
+        self._connections: dict[str | None, _OpenConnection] = {}
         self._opening: dict[str | None, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._supervisor: asyncio.Task[None] | None = None
@@ -157,14 +159,14 @@ class Server:
         return self._state
 
     @property
-    def connected(self) -> bool:
+    def is_connected(self) -> bool:
         """Whether a connection is open."""
-        return bool(self._held)
+        return bool(self._connections)
 
     @property
     def next_try_in(self) -> float | None:
         """Seconds until a lost server is tried again, or until calls may try one that cannot be reached."""
-        if self._state is ServerState.LOST or (self._state is ServerState.UNREACHABLE and self.breaker.open):
+        if self._state is ServerState.LOST or (self._state is ServerState.UNREACHABLE and self.breaker.is_open):
             return self.breaker.remaining()
         return None
 
@@ -188,7 +190,7 @@ class Server:
         method: str,
         params: Params | None,
         *,
-        party: Party | None = None,
+        party: Requester | None = None,
         subject: str | None = None,
         key: str | None = None,
         on_progress: Callable[[Params], None] | None = None,
@@ -199,13 +201,13 @@ class Server:
         """Send a request, connecting first if need be; an expired session is opened anew, once."""
         key = self.key_for(key)
         for attempt in (1, 2):
-            held = await self._hold(key, capabilities)
+            held = await self._connection_for(key, capabilities)
             if log_level is not None:
                 await self._heed_level(held.connection, log_level)
             try:
-                return await self._timed(
+                return await self._send(
                     held,
-                    party or Nobody(),
+                    party or NoRequester(),
                     subject or method,
                     method,
                     params,
@@ -216,73 +218,73 @@ class Server:
                 )
             except SessionExpired:
                 # The server has not acted on it: asking again in a new session is safe.
-                await self._let_go(key, held)
+                await self._release(key, held)
                 if attempt == 2:
                     raise
             except Unreachable as exc:
                 if exc.refused:
-                    held.connection.link.lose(str(exc))
+                    held.connection.peer.close_with(str(exc))
                 raise
         raise AssertionError("unreachable")
 
-    def start(self, key: str | None, call: PlainCall, asked: PlainRequest, log_level: str | None) -> bool:
+    def start_call(self, key: str | None, call: RawCall, asked: RawRequest, log_level: str | None) -> bool:
         """Send a plain call, if a connection is open for it; false where it has to take the full way."""
-        held = self._held.get(self.key_for(key))
-        if held is None or held.connection.link.lost.done() or self._must_be_told(held.connection, log_level):
+        held = self._connections.get(self.key_for(key))
+        if held is None or held.connection.peer.lost.done() or self._must_be_told(held.connection, log_level):
             return False
         if not held.connection.start(call, asked, self.spec.timeout):
             return False
         held.active += 1
         started = self._loop.time()
 
-        def ended() -> None:
+        def on_end() -> None:
             held.active -= 1
             held.last_used = self._loop.time()
             self.latency = held.last_used - started
             self.last_seen = time.time()
             if call.is_answered:
-                self.breaker.answered()
+                self.breaker.record_answer()
 
-        call.on_end(ended)
+        call.on_end(on_end)
         return True
 
-    async def adopt(self, call: PlainCall, party: Party) -> Message:
+    async def resume_call(self, call: RawCall, party: Requester) -> Message:
         """Go on with a call that was begun as a plain one."""
         try:
-            return await call.adopted(party)
+            return await call.resume_as(party)
         except TimedOut as exc:
-            self._timed_out(exc, call.link, call.began)
-            raise self._cleaned(exc) from None
+            self._note_timeout(exc, call.peer, call.began)
+            raise self._redact_failure(exc) from None
         except ToolFailure as exc:
-            raise self._cleaned(exc) from None
+            raise self._redact_failure(exc) from None
 
-    async def meet(self, key: str | None, capabilities: Mapping[str, Any] | None = None) -> Greeting:
+    async def connect(self, key: str | None, capabilities: Mapping[str, Any] | None = None) -> ServerHello:
         """What the server says of itself, connecting first if need be."""
-        return (await self._hold(self.key_for(key), capabilities)).connection.greeting
+        return (await self._connection_for(self.key_for(key), capabilities)).connection.hello
 
     async def notify(self, key: str | None, method: str, params: Params | None) -> None:
         """Tell the server something, if a connection is open; nothing is opened for it."""
-        held = self._held.get(self.key_for(key))
-        if held is not None and not held.connection.link.lost.done():
+        held = self._connections.get(self.key_for(key))
+        if held is not None and not held.connection.peer.lost.done():
             await held.connection.notify(method, params)
 
     async def list_kind(self, method: str, field: str) -> Listing | None:
         """Everything of another kind than tools that the server offers; `None` if it has nothing of that kind."""
-        held = await self._hold(None, for_call=False)
+        held = await self._connection_for(None, for_call=False)
         if not held.connection.offers(method.partition("/")[0]):
             return None
-        return await self._listed(held, method, field)
+        return await self._list(held, method, field)
 
     async def want_level(self, level: str) -> None:
         """Have the server log from this level on, now and whenever it is connected again."""
         self._level = level
-        held = list(self._held.values())
+        held = list(self._connections.values())
         await asyncio.gather(*(each.connection.want_level(level, self.spec.timeout) for each in held))
 
     async def subscribe(self, key: str | None, uri: str, capabilities: Mapping[str, Any] | None = None) -> None:
         """Hear of changes of a resource until `unsubscribe`, also after the server had to be connected again."""
         key = self.key_for(key)
-        held = await self._hold(key, capabilities)
+        held = await self._connection_for(key, capabilities)
         wanted = self._subscribed.setdefault(key, {})
         wanted[uri] = None
         try:
@@ -295,28 +297,28 @@ class Server:
         """Hear no more of it."""
         key = self.key_for(key)
         wanted = self._subscribed.get(key, {})
-        if wanted.pop(uri, uri) is None and (held := self._held.get(key)) is not None:
+        if wanted.pop(uri, uri) is None and (held := self._connections.get(key)) is not None:
             await held.connection.unsubscribe(uri, list(wanted), self.spec.timeout)
 
     async def list_tools(self, *, for_call: bool = False) -> Listing:
         """Every tool the server offers now; `for_call`: a call waits for it, so a failure counts for the breaker."""
-        held = await self._hold(None, for_call=for_call)
+        held = await self._connection_for(None, for_call=for_call)
         if not held.connection.offers("tools") and any(map(held.connection.offers, ("prompts", "resources"))):
             # It has something else to offer, and said so.
             return Listing([])
-        return await self._listed(held, "tools/list", "tools")
+        return await self._list(held, "tools/list", "tools")
 
-    async def _listed(self, held: _Held, method: str, field: str) -> Listing:
+    async def _list(self, held: _OpenConnection, method: str, field: str) -> Listing:
         held.active += 1
         try:
             listing = await held.connection.list_all(method, field)
         except RpcError as exc:
             failure = exc.refusal or unavailable(f"{self.name} answered {method} with error {exc.code}: {exc}")
-            failure = self._cleaned(failure)
+            failure = self._redact_failure(failure)
             self.last_error = failure.error.message
             raise failure from None
         except ToolFailure as exc:
-            failure = self._cleaned(exc)
+            failure = self._redact_failure(exc)
             self.last_error = failure.error.message
             raise failure from None
         finally:
@@ -330,8 +332,8 @@ class Server:
         self._subscribed.pop(key, None)
         if opening := self._opening.pop(key, None):
             opening.cancel()
-        if held := self._held.get(key):
-            await self._let_go(key, held)
+        if held := self._connections.get(key):
+            await self._release(key, held)
 
     async def replace_spec(self, spec: ServerSpec) -> None:
         """Take over a changed config; only a new address needs a new connection."""
@@ -344,7 +346,7 @@ class Server:
         if same:
             return
         # First the state, then the clean-up: nobody may find a server that is neither on nor off.
-        self.breaker.succeeded()
+        self.breaker.record_success()
         self.last_error = spec.problem
         self._become(_first_state(spec))
         await self._drop_all()
@@ -366,17 +368,17 @@ class Server:
             )
         if self._state is ServerState.INVALID:
             return invalid(self.spec.problem or "its config cannot be used")
-        if self.breaker.open:
+        if self.breaker.is_open:
             wait = self.breaker.remaining()
             why = self.breaker.reason or self.last_error
             words = f"server {self.name} is unavailable ({why}); next try in {wait:.0f} s"
-            pause = self.breaker.unwanted()
+            pause = self.breaker.retry_after()
             return ToolFailure(ToolErrorCode.UNAVAILABLE, words, retryable=True, retry_after=pause)
         return None
 
     def _must_be_told(self, connection: Connection, level: str | None) -> bool:
         """Whether a server says less than a request wants to hear; a modern one is told with each request."""
-        if level is None or connection.greeting.era == "modern":
+        if level is None or connection.hello.era == "modern":
             return False
         return connection.log_level is None or severity(level) < severity(connection.log_level)
 
@@ -384,46 +386,46 @@ class Server:
         """A request wants log lines from this level on; a server that says less has to be told."""
         if connection.log_level is None or severity(level) < severity(connection.log_level):
             # One that does not answer this must not keep calls waiting.
-            await asyncio.wait({self._own(connection.want_level(level, self.spec.timeout))}, timeout=_LEVEL_PATIENCE)
+            await asyncio.wait({self._spawn(connection.want_level(level, self.spec.timeout))}, timeout=_LEVEL_PATIENCE)
 
-    async def _hold(
+    async def _connection_for(
         self, key: str | None, capabilities: Mapping[str, Any] | None = None, *, for_call: bool = True
-    ) -> _Held:
+    ) -> _OpenConnection:
         """The connection for this key: the one that is there, or a new one, however many ask for it."""
-        held = self._held.get(key)
-        if held is not None and not held.connection.link.lost.done():
+        held = self._connections.get(key)
+        if held is not None and not held.connection.peer.lost.done():
             return held
         opening = self._opening.get(key)
         if opening is None:
             if failure := self.failure():
                 raise failure
-            if self.breaker.tripped and self._opening:
+            if self.breaker.is_tripped and self._opening:
                 # Half open: one trial at a time, whoever's connection it is.
                 raise unavailable(f"server {self.name} is unavailable ({self.breaker.reason}); it is being tried")
             if key is not None:
                 self._check_room()
             opening = self._loop.create_task(self._open(key, capabilities, for_call=for_call))
             self._opening[key] = opening
-            opening.add_done_callback(lambda task: self._opened(key, task))
+            opening.add_done_callback(lambda task: self._finish_opening(key, task))
         # One caller who gives up must not take the connection from the others.
         await asyncio.wait({opening})
         if opening.cancelled():
             raise unavailable(f"server {self.name} was stopped")
         opening.result()
-        held = self._held.get(key)
+        held = self._connections.get(key)
         if held is None:
             raise unavailable(f"server {self.name} went away as soon as it was connected: {self.last_error}")
         return held
 
     def _check_room(self) -> None:
         """Each session has a process of its own here, and whoever opens sessions must not fill the machine."""
-        if len((self._held.keys() | self._opening.keys()) - {None}) >= MOST_SESSIONS:
+        if len((self._connections.keys() | self._opening.keys()) - {None}) >= MOST_SESSIONS:
             raise unavailable(
                 f'server {self.name} has "instance": "session", and {MOST_SESSIONS} sessions use it already, which is'
                 " the limit; try again when one of them has ended"
             )
 
-    def _opened(self, key: str | None, task: asyncio.Task[None]) -> None:
+    def _finish_opening(self, key: str | None, task: asyncio.Task[None]) -> None:
         if self._opening.get(key) is task:
             del self._opening[key]
         if not task.cancelled():
@@ -437,28 +439,28 @@ class Server:
             connection = await self._within_limit(key, capabilities)
         except asyncio.CancelledError:
             if self._state is ServerState.CONNECTING:
-                self._become(ServerState.CONNECTED if self._held else before)
+                self._become(ServerState.CONNECTED if self._connections else before)
             raise
         except Exception as exc:
             raise self._could_not_open(exc, for_call=for_call) from None
-        if not self._wanted():
+        if not self._is_wanted():
             await connection.close()
             raise unavailable(f"server {self.name} was stopped")
         now = self._loop.time()
-        self._held[key] = held = _Held(connection, opened=now, last_used=now)
-        self.greeting, self.era = connection.greeting, connection.greeting.era
+        self._connections[key] = held = _OpenConnection(connection, opened=now, last_used=now)
+        self.greeting, self.era = connection.hello, connection.hello.era
         self.last_seen, self.last_error = time.time(), None
-        self.breaker.succeeded()
+        self.breaker.record_success()
         if self._supervisor is not None:
             # It sleeps until a time that no longer counts, and would sleep through the next loss.
             self._supervisor.cancel()
             self._supervisor = None
-        connection.link.lost.add_done_callback(lambda _: self._lost(key, held))
+        connection.peer.lost.add_done_callback(lambda _: self._on_lost(key, held))
         self._watch_idle(key, held)
         self._become(ServerState.CONNECTED)
-        logger().info("server.connected", server=self.name, era=self.era, version=connection.greeting.version)
+        logger().info("server.connected", server=self.name, era=self.era, version=connection.hello.version)
         if before is ServerState.LOST:
-            self._watcher.lists_may_have_changed(self)
+            self._listener.on_list_changed(self)
         await self._take_up(key, connection)
 
     async def _take_up(self, key: str | None, connection: Connection) -> None:
@@ -466,23 +468,23 @@ class Server:
         if self._level is not None:
             await connection.want_level(self._level, self.spec.timeout)
         wanted = list(self._subscribed.get(key, {}))
-        for uri in wanted if connection.greeting.era == "handshake" else wanted[:1]:
+        for uri in wanted if connection.hello.era == "handshake" else wanted[:1]:
             try:
                 await connection.subscribe(uri, wanted, self.spec.timeout)
             except (RpcError, ToolFailure) as exc:
-                logger().info("server.subscription.lost", server=self.name, reason=self._clean(str(exc))[:200])
+                logger().info("server.subscription.lost", server=self.name, reason=self._redact(str(exc))[:200])
 
     def _could_not_open(self, exc: Exception, *, for_call: bool) -> ToolFailure:
         if isinstance(exc, RpcError) and exc.refusal is not None:
             exc = exc.refusal
         # Whoever shows it says whose it is.
-        reason = self._clean(str(exc) or type(exc).__name__).removeprefix(self.name).lstrip(": ")
+        reason = self._redact(str(exc) or type(exc).__name__).removeprefix(self.name).lstrip(": ")
         self.last_error = reason
         logger().warning("server.connect.failed", server=self.name, reason=reason[:300])
-        if isinstance(exc, (RpcError, LinkLost)):
+        if isinstance(exc, (RpcError, ConnectionLost)):
             # It may have changed its era since it was last seen: next time it is asked.
             self.era = None
-        if not self._wanted():
+        if not self._is_wanted():
             return unavailable(f"server {self.name} was stopped")
         if isinstance(exc, NeedsAuth):
             self._become(ServerState.NEEDS_AUTH)
@@ -492,12 +494,12 @@ class Server:
             self.breaker.hold_off(error.retry_after)
         # A failed discovery never takes tools away: only calls that fail in a row open the breaker.
         if for_call:
-            self.breaker.failed(reason)
-        elif self.breaker.tripped:
+            self.breaker.record_failure(reason)
+        elif self.breaker.is_tripped:
             self.breaker.reopen(reason)
-        if self._held:
+        if self._connections:
             self._become(ServerState.CONNECTED)
-        elif self._state is ServerState.LOST or (for_call and self.breaker.tripped and self.last_seen is not None):
+        elif self._state is ServerState.LOST or (for_call and self.breaker.is_tripped and self.last_seen is not None):
             self._become(ServerState.LOST)
             self._supervise()
         else:
@@ -514,7 +516,7 @@ class Server:
         announced = EVERYTHING_ASKABLE if key is None else capabilities or {}
         is_process = self.spec.transport == "stdio"
         limit = self.spec.start_timeout if is_process else self.spec.connect_timeout
-        ear = _Ear(self, self._watcher, key)
+        ear = _ConnectionEvents(self, self._listener, key)
         try:
             async with Limit(limit):
                 return await self._reach(ear, announced)
@@ -523,15 +525,15 @@ class Server:
             reason = f'timed out: no answer within {limit:g} s (its "{setting}")'
             raise unavailable("; ".join([reason, *ear.hints()])) from None
 
-    async def _reach(self, ear: _Ear, announced: Mapping[str, Any]) -> Connection:
+    async def _reach(self, ear: _ConnectionEvents, announced: Mapping[str, Any]) -> Connection:
         """One try; two where the first shows that this server must be spoken to differently."""
         try:
-            return await self._greeted(self.spec, self.era, ear, announced)
-        except LinkLost:
+            return await self._connect(self.spec, self.era, ear, announced)
+        except ConnectionLost:
             # Some older servers end at a question they do not know, the one for the era included.
             if self.era is not None or self.spec.transport != "stdio":
                 raise
-            return await self._greeted(self.spec, "handshake", ear, announced)
+            return await self._connect(self.spec, "handshake", ear, announced)
         except WrongStatus as exc:
             if (
                 not self.spec.transport_guessed
@@ -539,25 +541,27 @@ class Server:
                 or exc.status not in {400, 404, 405, 406}
             ):
                 raise
-            return await self._greeted(replace(self.spec, transport="sse"), "handshake", ear, announced)
+            return await self._connect(replace(self.spec, transport="sse"), "handshake", ear, announced)
 
-    async def _greeted(self, spec: ServerSpec, era: Era | None, ear: _Ear, announced: Mapping[str, Any]) -> Connection:
-        wire = _wire(spec, self._keeper)
-        if isinstance(wire, StdioWire):
+    async def _connect(
+        self, spec: ServerSpec, era: Era | None, ear: _ConnectionEvents, announced: Mapping[str, Any]
+    ) -> Connection:
+        wire = _make_transport(spec, self._reaper)
+        if isinstance(wire, StdioTransport):
             ear.hints = wire.hints
-        link = Link(wire, label=self.name, redactor=spec.redactor)
+        link = JsonRpcPeer(wire, label=self.name, redactor=spec.redactor)
         try:
             await wire.start(link)
-            greeting = await greet(link, era, duplex=spec.transport != "http", capabilities=announced)
-            connection = Connection(link, greeting, ear)
+            hello = await negotiate(link, era, duplex=spec.transport != "http", capabilities=announced)
+            connection = Connection(link, hello, ear)
             await connection.begin()
         except BaseException:
-            await asyncio.shield(self._own(link.close()))
+            await asyncio.shield(self._spawn(link.close()))
             raise
         return connection
 
-    async def _timed(
-        self, held: _Held, party: Party, subject: str, method: str, params: Params | None, **options: Any
+    async def _send(
+        self, held: _OpenConnection, party: Requester, subject: str, method: str, params: Params | None, **options: Any
     ) -> Message:
         started = self._loop.time()
         held.active += 1
@@ -566,36 +570,36 @@ class Server:
                 party, subject, method, params, timeout=self.spec.timeout, **options
             )
         except TimedOut as exc:
-            self._timed_out(exc, held.connection.link, started)
-            raise self._cleaned(exc) from None
+            self._note_timeout(exc, held.connection.peer, started)
+            raise self._redact_failure(exc) from None
         except ToolFailure as exc:
-            raise self._cleaned(exc) from None
+            raise self._redact_failure(exc) from None
         except RpcError:
-            self.breaker.answered()
+            self.breaker.record_answer()
             raise
         finally:
             held.active -= 1
             held.last_used = self._loop.time()
         self.latency = self._loop.time() - started
         self.last_seen = time.time()
-        self.breaker.answered()
+        self.breaker.record_answer()
         return answer
 
-    def _timed_out(self, failure: TimedOut, link: Link, since: float) -> None:
+    def _note_timeout(self, failure: TimedOut, link: JsonRpcPeer, since: float) -> None:
         """A server that hangs must not cost every caller the whole limit; one that shows that it works is none."""
         if not failure.silent or not link.is_silent:
             return
-        if self.breaker.timed_out("calls are not answered in time", since):
-            link.lose(f"{self.breaker.timeouts} calls in a row had no answer in time")
+        if self.breaker.record_timeout("calls are not answered in time", since):
+            link.close_with(f"{self.breaker.timeouts} calls in a row had no answer in time")
 
-    def _watch_idle(self, key: str | None, held: _Held) -> None:
+    def _watch_idle(self, key: str | None, held: _OpenConnection) -> None:
         if self.spec.idle_timeout <= 0:
             return
         due = held.last_used + self.spec.idle_timeout
         held.timer = self._loop.call_at(due, self._idle_due, key, held)
 
-    def _idle_due(self, key: str | None, held: _Held) -> None:
-        if self._held.get(key) is not held:
+    def _idle_due(self, key: str | None, held: _OpenConnection) -> None:
+        if self._connections.get(key) is not held:
             return
         # Whoever subscribed to something wants to hear of it: that is a use.
         active = held.active or bool(self._subscribed.get(key))
@@ -605,55 +609,55 @@ class Server:
             self._watch_idle(key, held)
             return
         logger().info("server.idle", server=self.name)
-        self._own(self._let_go(key, held))
+        self._spawn(self._release(key, held))
 
-    async def _let_go(self, key: str | None, held: _Held) -> None:
+    async def _release(self, key: str | None, held: _OpenConnection) -> None:
         """Close a connection on purpose; that is no loss."""
-        if self._held.get(key) is held:
-            del self._held[key]
-            if not self._held and self._state is ServerState.CONNECTED:
+        if self._connections.get(key) is held:
+            del self._connections[key]
+            if not self._connections and self._state is ServerState.CONNECTED:
                 self._become(ServerState.IDLE)
         if held.timer is not None:
             held.timer.cancel()
         await held.connection.close()
 
-    def _lost(self, key: str | None, held: _Held) -> None:
-        if self._held.get(key) is not held:
+    def _on_lost(self, key: str | None, held: _OpenConnection) -> None:
+        if self._connections.get(key) is not held:
             return
-        del self._held[key]
-        reason = self._clean(held.connection.link.lost.result())
-        self._own(self._let_go(key, held))
-        if not self._wanted():
+        del self._connections[key]
+        reason = self._redact(held.connection.peer.lost.result())
+        self._spawn(self._release(key, held))
+        if not self._is_wanted():
             return
         self.last_error = reason
         logger().warning("server.lost", server=self.name, reason=reason[:300])
         if key is not None:
             # A session's own process: the next call of that session starts another.
-            if not self._held:
+            if not self._connections:
                 self._become(ServerState.IDLE)
             if self._subscribed.get(key):
                 self._reopen(key)
             return
         lived = self._loop.time() - held.opened
         self._flaps = 0 if lived >= _STEADY else self._flaps + 1
-        self.breaker.lost(reason, self._flaps)
+        self.breaker.record_loss(reason, self._flaps)
         self._become(ServerState.LOST)
         self._supervise()
 
     def _reopen(self, key: str | None) -> None:
         """Somebody wants to hear of what happens there, so it is not left until the next call."""
-        if self._wanted():
-            self._own(self._opened_again(key))
+        if self._is_wanted():
+            self._spawn(self._open_again(key))
 
-    async def _opened_again(self, key: str | None) -> None:
+    async def _open_again(self, key: str | None) -> None:
         try:
-            await self._hold(key)
+            await self._connection_for(key)
         except ToolFailure as exc:
-            logger().info("server.subscription.waits", server=self.name, reason=self._clean(str(exc))[:200])
+            logger().info("server.subscription.waits", server=self.name, reason=self._redact(str(exc))[:200])
 
     def _supervise(self) -> None:
         if self._supervisor is None or self._supervisor.done():
-            self._supervisor = self._own(self._bring_back())
+            self._supervisor = self._spawn(self._bring_back())
 
     async def _bring_back(self) -> None:
         while self._state is ServerState.LOST and not self._closed:
@@ -661,24 +665,24 @@ class Server:
             if self._state is not ServerState.LOST:
                 return
             try:
-                await self._hold(None)
+                await self._connection_for(None)
             except ToolFailure as exc:
-                logger().debug("server.still.lost", server=self.name, reason=self._clean(str(exc))[:200])
+                logger().debug("server.still.lost", server=self.name, reason=self._redact(str(exc))[:200])
 
     async def _drop_all(self) -> None:
         tasks: list[asyncio.Task[Any]] = [*self._opening.values(), *([self._supervisor] if self._supervisor else [])]
         for task in tasks:
             task.cancel()
-        held, self._held = dict(self._held), {}
+        held, self._connections = dict(self._connections), {}
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.gather(*(self._let_go(key, each) for key, each in held.items()))
+        await asyncio.gather(*(self._release(key, each) for key, each in held.items()))
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _wanted(self) -> bool:
+    def _is_wanted(self) -> bool:
         """Whether this server is still to be used; it may have been stopped while something was under way."""
         return not self._closed and self.spec.enabled and not self.spec.problem
 
-    def _own(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -687,14 +691,14 @@ class Server:
     def _become(self, state: ServerState) -> None:
         if state is not self._state:
             self._state = state
-            self._watcher.state_changed(self)
+            self._listener.on_state_changed(self)
 
-    def _clean(self, text: str) -> str:
+    def _redact(self, text: str) -> str:
         return self.spec.redactor.clean(text, _LONGEST_REASON)
 
-    def _cleaned(self, failure: ToolFailure) -> ToolFailure:
+    def _redact_failure(self, failure: ToolFailure) -> ToolFailure:
         """The same failure without anything secret in its words."""
-        words = self._clean(failure.error.message)
+        words = self._redact(failure.error.message)
         if words != failure.error.message:
             failure.args = (words,)
             failure.error = replace(failure.error, message=words)
@@ -720,7 +724,7 @@ def _address(spec: ServerSpec) -> tuple[object, ...]:
     )
 
 
-def _wire(spec: ServerSpec, keeper: Keeper) -> StdioWire | HttpWire | SseWire:
+def _make_transport(spec: ServerSpec, keeper: OrphanReaper) -> StdioTransport | StreamableHttpTransport | SseTransport:
     if spec.transport == "stdio":
-        return StdioWire(spec, keeper)
-    return HttpWire(spec) if spec.transport == "http" else SseWire(spec)
+        return StdioTransport(spec, keeper)
+    return StreamableHttpTransport(spec) if spec.transport == "http" else SseTransport(spec)

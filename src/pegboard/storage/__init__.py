@@ -2,7 +2,7 @@
 
 from pegboard.storage.boards import BoardStore
 from pegboard.storage.catalog import CatalogRecord, CatalogStore
-from pegboard.storage.database import Connection, Database, StorageError
+from pegboard.storage.database import Database, DatabaseConnection, StorageError
 from pegboard.storage.ondemand import OnDemand
 from pegboard.storage.sqlite import SqliteDatabase
 from pegboard.storage.storage import Storage, open_storage
@@ -11,8 +11,8 @@ __all__ = [
     "BoardStore",
     "CatalogRecord",
     "CatalogStore",
-    "Connection",
     "Database",
+    "DatabaseConnection",
     "OnDemand",
     "SqliteDatabase",
     "Storage",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pegboard.storage.database import Connection, Database
+from pegboard.storage.database import Database, DatabaseConnection
 
 _ADD = "INSERT INTO board_tools (board, tool) VALUES (?, ?) ON CONFLICT (board, tool) DO NOTHING"
 _REMOVE = "DELETE FROM board_tools WHERE board = ? AND tool = ?"
@@ -35,7 +35,7 @@ class BoardStore:
     async def _change(self, statement: str, board: str, tools: Iterable[str]) -> None:
         pairs = [(board, tool) for tool in tools]
 
-        def change(connection: Connection) -> None:
+        def change(connection: DatabaseConnection) -> None:
             connection.execute_many(statement, pairs)
 
         await self._database.write(change)

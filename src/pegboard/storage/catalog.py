@@ -9,7 +9,7 @@ from typing import Any
 
 from pegboard import exactjson
 from pegboard.log import logger
-from pegboard.storage.database import Connection, Database, Row, Value
+from pegboard.storage.database import Database, DatabaseConnection, Row, Value
 
 _KEY = ("server", "fingerprint")
 _REST = (
@@ -69,7 +69,7 @@ class CatalogStore:
     async def save(self, record: CatalogRecord) -> None:
         """Put a server's record in place of the one before; what went wrong until now is over."""
 
-        def write(connection: Connection) -> None:
+        def write(connection: DatabaseConnection) -> None:
             # Written as JSON here, in the database's thread: a list may be long.
             connection.execute(_SAVE, *_values(record))
             connection.execute(_FORGET_ERROR, record.server, record.fingerprint)
@@ -80,7 +80,7 @@ class CatalogStore:
         """Take a server's record out."""
         statement = "DELETE FROM catalog WHERE server = ? AND fingerprint = ?"
 
-        def write(connection: Connection) -> None:
+        def write(connection: DatabaseConnection) -> None:
             connection.execute(statement, server, fingerprint)
             connection.execute(_FORGET_ERROR, server, fingerprint)
 

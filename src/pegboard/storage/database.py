@@ -37,17 +37,17 @@ class StorageError(ToolFailure):
         self.advice = advice
         self.reason = (reason or problem).partition("\n")[0][:_REASON]
         answer = f"the storage cannot be used: {self.reason}" if reason else self.reason
-        super().__init__(ToolErrorCode.UNAVAILABLE, _advised(answer, advice), retryable=True)
-        self.args = (_advised(problem, advice),)
+        super().__init__(ToolErrorCode.UNAVAILABLE, _with_advice(answer, advice), retryable=True)
+        self.args = (_with_advice(problem, advice),)
         # Others had it for too long.
         self.is_busy = is_busy
 
 
-def _advised(problem: str, advice: str) -> str:
+def _with_advice(problem: str, advice: str) -> str:
     return f"{problem}: {advice}" if advice else problem
 
 
-class Connection(Protocol):
+class DatabaseConnection(Protocol):
     """A transaction under way. It belongs to the thread that does the work, and only until the work is done.
 
     Texts come back as they were given, save what no database can keep: see `pegboard.storage.text`.
@@ -91,7 +91,7 @@ class Database(Protocol):
         """Finish what is under way and let go of it."""
         ...
 
-    async def read(self, work: Callable[[Connection], T]) -> T:
+    async def read(self, work: Callable[[DatabaseConnection], T]) -> T:
         """What this work finds. It sees one moment of the database, and cannot change anything."""
         ...
 
@@ -99,7 +99,7 @@ class Database(Protocol):
         """Leave nothing of what was deleted in a log beside the database, if there is one."""
         ...
 
-    async def write(self, work: Callable[[Connection], T], patience: float = PATIENCE) -> T:
+    async def write(self, work: Callable[[DatabaseConnection], T], patience: float = PATIENCE) -> T:
         """What this work gives, with all it changed, or an exception and nothing changed.
 
         For its turn it waits so many seconds at most, from now.

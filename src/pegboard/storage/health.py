@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from pegboard.log import logger
-from pegboard.storage.database import PATIENCE, Connection, Database, StorageError
+from pegboard.storage.database import PATIENCE, Database, DatabaseConnection, StorageError
 
 T = TypeVar("T")
 PROBE_SECONDS = 5.0
@@ -49,11 +49,11 @@ class MonitoredDatabase:
         """Leave nothing of what was deleted in a log."""
         await self._watch(self._database.empty_log())
 
-    async def read(self, work: Callable[[Connection], T]) -> T:
+    async def read(self, work: Callable[[DatabaseConnection], T]) -> T:
         """What this work finds. That it succeeds does not say that anything can be written."""
         return await self._watch(self._database.read(work))
 
-    async def write(self, work: Callable[[Connection], T], patience: float = PATIENCE) -> T:
+    async def write(self, work: Callable[[DatabaseConnection], T], patience: float = PATIENCE) -> T:
         """What this work gives, with all it changed."""
         result = await self._watch(self._database.write(work, patience), patience)
         self.problem = None
@@ -84,10 +84,10 @@ class MonitoredDatabase:
         logger().info("storage.recovered")
 
 
-def _fill(db: Connection) -> None:
+def _fill(db: DatabaseConnection) -> None:
     db.execute("CREATE TABLE IF NOT EXISTS pegboard_probe (content TEXT)")
     db.execute("INSERT INTO pegboard_probe VALUES (?)", "x" * _PROBE_SIZE)
 
 
-def _empty(db: Connection) -> None:
+def _empty(db: DatabaseConnection) -> None:
     db.execute("DROP TABLE IF EXISTS pegboard_probe")

@@ -30,7 +30,7 @@ _WORDS: dict[Dialect, dict[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Migration:
     """One step: what both do, then what each does alone. A script may hold several statements."""
 
     both: str = ""
@@ -46,7 +46,7 @@ class Step:
 
 
 # The task registry. `version` counts the changes of a registry; `forgot` is the last at which rows were taken out.
-_TASKS = Step("""
+_TASKS = Migration("""
     CREATE TABLE task_registries (
         id         {serial},
         root       {text} NOT NULL UNIQUE,
@@ -85,9 +85,9 @@ _TASKS = Step("""
     CREATE INDEX task_needs_by_registry ON task_needs (registry);
 """)
 
-STEPS: tuple[Step, ...] = (
+STEPS: tuple[Migration, ...] = (
     # 1: the catalog
-    Step("""
+    Migration("""
     CREATE TABLE catalog (
         server        {text} NOT NULL,
         fingerprint   {text} NOT NULL,
@@ -103,13 +103,13 @@ STEPS: tuple[Step, ...] = (
     ){strict};
     """),
     # 2: prompts, resources and templates beside the tools
-    Step("""
+    Migration("""
     ALTER TABLE catalog ADD COLUMN prompts {text};
     ALTER TABLE catalog ADD COLUMN resources {text} NOT NULL DEFAULT '[]';
     ALTER TABLE catalog ADD COLUMN templates {text} NOT NULL DEFAULT '[]';
     """),
     # 3: the tools that are loaded on named boards, in the order they were
-    Step("""
+    Migration("""
     CREATE TABLE board_tools (
         position {serial},
         board    {text} NOT NULL,
@@ -118,7 +118,7 @@ STEPS: tuple[Step, ...] = (
     ){strict};
     """),
     # 4: memories
-    Step(
+    Migration(
         """
     CREATE TABLE memory_spaces (
         id       {serial},
@@ -230,7 +230,7 @@ STEPS: tuple[Step, ...] = (
     # 5: tasks
     _TASKS,
     # 6: why a server could not be asked
-    Step("""
+    Migration("""
     CREATE TABLE server_errors (
         server      {text} NOT NULL,
         fingerprint {text} NOT NULL,
@@ -242,7 +242,7 @@ STEPS: tuple[Step, ...] = (
 )
 
 
-def missing_steps(version: int, name: str, dialect: Dialect, steps: Sequence[Step]) -> list[str]:
+def missing_steps(version: int, name: str, dialect: Dialect, steps: Sequence[Migration]) -> list[str]:
     """What a database of this version still needs of these steps; one of a newer Pegboard is refused."""
     if version > len(steps):
         reason = f"was written by a newer Pegboard (schema {version}, this one knows {len(steps)})"

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from pegboard.storage.database import PATIENCE, Connection, Database
+from pegboard.storage.database import PATIENCE, Database, DatabaseConnection
 
 T = TypeVar("T")
 
@@ -43,13 +43,13 @@ class OnDemand:
         if self._is_open:
             await self._database.empty_log()
 
-    async def read(self, work: Callable[[Connection], T]) -> T:
+    async def read(self, work: Callable[[DatabaseConnection], T]) -> T:
         """What this work finds."""
         if not self._is_open:
             await self.open()
         return await self._database.read(work)
 
-    async def write(self, work: Callable[[Connection], T], patience: float = PATIENCE) -> T:
+    async def write(self, work: Callable[[DatabaseConnection], T], patience: float = PATIENCE) -> T:
         """What this work gives, with all it changed."""
         if not self._is_open:
             await self.open()

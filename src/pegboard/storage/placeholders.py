@@ -20,8 +20,8 @@ _PARTS = re.compile(
 @lru_cache(maxsize=1024)
 def with_percents(sql: str) -> bytes:
     """Each `?` that stands for a value is `%s`; each `%` is doubled, as one of ours never stands for anything."""
-    return _PARTS.sub(_replaced, sql).encode()
+    return _PARTS.sub(_replace, sql).encode()
 
 
-def _replaced(part: re.Match[str]) -> str:
+def _replace(part: re.Match[str]) -> str:
     return "%s" if part.group() == "?" else part.group().replace("%", "%%")

@@ -18,7 +18,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from pegboard.storage import migrations
 from pegboard.storage.address import PostgresAddress, unreadable, without_place
-from pegboard.storage.database import PATIENCE, Connection, Dialect, Row, StorageError, Value
+from pegboard.storage.database import PATIENCE, DatabaseConnection, Dialect, Row, StorageError, Value
 from pegboard.storage.placeholders import with_percents
 from pegboard.storage.text import storable
 from pegboard.storage.threads import Threads
@@ -105,15 +105,15 @@ class PostgresDatabase:
     async def empty_log(self) -> None:
         """Nothing: its log is the server's."""
 
-    async def read(self, work: Callable[[Connection], T]) -> T:
+    async def read(self, work: Callable[[DatabaseConnection], T]) -> T:
         """Do work that only reads."""
         return await self._run(work, PATIENCE, read_only=True)
 
-    async def write(self, work: Callable[[Connection], T], patience: float = PATIENCE) -> T:
+    async def write(self, work: Callable[[DatabaseConnection], T], patience: float = PATIENCE) -> T:
         """Do work that may write; again from the start, when others came first."""
         return await self._run(work, patience, read_only=False)
 
-    async def _run(self, work: Callable[[Connection], T], patience: float, *, read_only: bool) -> T:
+    async def _run(self, work: Callable[[DatabaseConnection], T], patience: float, *, read_only: bool) -> T:
         threads, pool = self._threads, self._pool
         if threads is None or pool is None:
             raise StorageError("the storage is closed")
@@ -124,7 +124,7 @@ class PostgresDatabase:
             raise self._busy() from None
 
     def _patiently(
-        self, pool: ConnectionPool[Driver], work: Callable[[Connection], T], deadline: float, *, read_only: bool
+        self, pool: ConnectionPool[Driver], work: Callable[[DatabaseConnection], T], deadline: float, *, read_only: bool
     ) -> T:
         conflicts = losses = 0
         while True:
@@ -134,17 +134,17 @@ class PostgresDatabase:
             except (errors.SerializationFailure, errors.DeadlockDetected) as exc:
                 conflicts += 1
                 if time.monotonic() > deadline:
-                    raise self._explained(exc) from exc
+                    raise self._explain(exc) from exc
                 time.sleep(random.uniform(0, min(0.002 * 2**conflicts, 0.1)))  # noqa: S311
             except _Lost as exc:
                 losses += 1
                 if losses == _LOSSES or (exc.committing and not read_only) or time.monotonic() > deadline:
-                    raise self._lost(exc) from exc
+                    raise self._explain_lost(exc) from exc
             except psycopg.Error as exc:
-                raise self._explained(exc) from exc
+                raise self._explain(exc) from exc
 
     def _transaction(
-        self, pool: ConnectionPool[Driver], work: Callable[[Connection], T], *, read_only: bool, queue: bool
+        self, pool: ConnectionPool[Driver], work: Callable[[DatabaseConnection], T], *, read_only: bool, queue: bool
     ) -> T:
         driver = pool.getconn()
         committing = False
@@ -186,7 +186,7 @@ class PostgresDatabase:
                 self._check_encoding(driver)
                 _migrate(driver, self.name)
         except psycopg.Error as exc:
-            raise self._explained(exc) from exc
+            raise self._explain(exc) from exc
 
     def _check_encoding(self, driver: Driver) -> None:
         (encoding,) = cast("Row", driver.execute("SHOW server_encoding").fetchone())
@@ -194,28 +194,28 @@ class PostgresDatabase:
             reason = f"cannot keep every text: its encoding is {encoding}"
             raise StorageError(f"{self.name} {reason}", "create it with ENCODING 'UTF8'", reason=f"it {reason}")
 
-    def _explained(self, exc: psycopg.Error) -> StorageError:
+    def _explain(self, exc: psycopg.Error) -> StorageError:
         if isinstance(exc, PoolTimeout):
-            return self._unreached()
+            return self._explain_unreached()
         reason = self._address.clean(exc.diag.message_primary or str(exc))
         advice = _ADVICE.get(type(exc), _UNREACHED if type(exc) is psycopg.OperationalError else "")
         is_busy = isinstance(exc, _BUSY)
         problem = f"{self.name} cannot be used as storage: {reason}"
         return StorageError(problem, advice, reason=without_place(reason), is_busy=is_busy)
 
-    def _unreached(self) -> StorageError:
+    def _explain_unreached(self) -> StorageError:
         """The pool knows that it has no connection, but not why."""
         try:
             psycopg.connect(self._conninfo).close()
         except psycopg.Error as exc:
-            return self._explained(exc)
+            return self._explain(exc)
         return self._busy()
 
     def _busy(self) -> StorageError:
         reason = "no connection to spare"
         return StorageError(f"{self.name} had {reason}", "try again", reason=reason, is_busy=True)
 
-    def _lost(self, lost: _Lost) -> StorageError:
+    def _explain_lost(self, lost: _Lost) -> StorageError:
         reason = self._address.clean(str(lost.__cause__))
         advice = "see whether the change was kept before it is made again" if lost.committing else "try again"
         problem = f"the connection to {self.name} was lost: {reason}"
@@ -309,7 +309,7 @@ def _migrate(driver: Driver, name: str) -> None:
         # Another process may have made it meanwhile; asked whether it is there, the server could answer from before.
         driver.execute("CREATE TABLE IF NOT EXISTS pegboard_schema (version INTEGER NOT NULL)")
     # The version counts only with the lock.
-    for script in migrations.missing_steps(_written_version(driver) or 0, name, "postgres", migrations.STEPS):
+    for script in migrations.missing_steps(_read_version(driver) or 0, name, "postgres", migrations.STEPS):
         driver.execute(script.encode())
     driver.execute("DELETE FROM pegboard_schema")
     driver.execute(b"INSERT INTO pegboard_schema VALUES (%d)" % len(migrations.STEPS))
@@ -318,9 +318,9 @@ def _migrate(driver: Driver, name: str) -> None:
 
 def _version(driver: Driver) -> int | None:
     (table,) = cast("Row", driver.execute("SELECT to_regclass('pegboard_schema')").fetchone())
-    return None if table is None else _written_version(driver)
+    return None if table is None else _read_version(driver)
 
 
-def _written_version(driver: Driver) -> int | None:
+def _read_version(driver: Driver) -> int | None:
     (version,) = cast("Row", driver.execute("SELECT max(version) FROM pegboard_schema").fetchone())
     return cast("int | None", version)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from pegboard.storage import migrations
-from pegboard.storage.database import PATIENCE, Connection, Dialect, Row, StorageError, Value
+from pegboard.storage.database import PATIENCE, DatabaseConnection, Dialect, Row, StorageError, Value
 from pegboard.storage.text import storable
 from pegboard.storage.threads import Threads
 
@@ -43,7 +43,7 @@ _ADVICE_OF_SYSTEM = {
 class SqliteDatabase:
     """Writes go through one connection in one thread, reads through a few of their own."""
 
-    def __init__(self, path: Path, steps: Sequence[migrations.Step] | None = None, *, wipes: bool = False) -> None:
+    def __init__(self, path: Path, steps: Sequence[migrations.Migration] | None = None, *, wipes: bool = False) -> None:
         self.path = path
         # Whether what is deleted is overwritten as well.
         self._wipes = wipes
@@ -62,7 +62,7 @@ class SqliteDatabase:
             return
         file = _OpenFile(self.path, migrations.STEPS if self._steps is None else self._steps, wipes=self._wipes)
         try:
-            await file.writing.run(lambda: self._guarded(file.set_up))
+            await file.writing.run(lambda: self._guard(file.set_up))
         except BaseException:
             await file.close()
             raise
@@ -77,14 +77,14 @@ class SqliteDatabase:
     async def empty_log(self) -> None:
         """Move the log into the file; while somebody else reads there, it is left for the next time."""
         file = self._file()
-        await file.writing.run(lambda: self._guarded(lambda: file.writer().execute(_EMPTY_LOG).fetchall()))
+        await file.writing.run(lambda: self._guard(lambda: file.writer().execute(_EMPTY_LOG).fetchall()))
 
-    async def read(self, work: Callable[[Connection], T]) -> T:
+    async def read(self, work: Callable[[DatabaseConnection], T]) -> T:
         """Do work that only reads; it waits for no writer."""
         file = self._file()
-        return await file.reading.run(lambda: self._guarded(lambda: _in_transaction(file.reader(), "BEGIN", work)))
+        return await file.reading.run(lambda: self._guard(lambda: _in_transaction(file.reader(), "BEGIN", work)))
 
-    async def write(self, work: Callable[[Connection], T], patience: float = PATIENCE) -> T:
+    async def write(self, work: Callable[[DatabaseConnection], T], patience: float = PATIENCE) -> T:
         """Do work that may write, when all before it is done; each waits so long from when it was asked, not longer
         because others waited before it."""
         file = self._file()
@@ -97,7 +97,7 @@ class SqliteDatabase:
             return _in_transaction(db, "BEGIN IMMEDIATE", work)
 
         try:
-            return await file.writing.run(lambda: self._guarded(transaction), patience)
+            return await file.writing.run(lambda: self._guard(transaction), patience)
         except TimeoutError:
             busy = f"{self.path} cannot be used as storage: database is locked"
             advice = _ADVICE[sqlite3.SQLITE_BUSY]
@@ -108,7 +108,7 @@ class SqliteDatabase:
             raise StorageError("the storage is closed")
         return self._open_file
 
-    def _guarded(self, work: Callable[[], T]) -> T:
+    def _guard(self, work: Callable[[], T]) -> T:
         try:
             return work()
         except sqlite3.Error as exc:
@@ -122,7 +122,7 @@ class SqliteDatabase:
 class _OpenFile:
     """The threads of an open file and their connections."""
 
-    def __init__(self, path: Path, steps: Sequence[migrations.Step], *, wipes: bool) -> None:
+    def __init__(self, path: Path, steps: Sequence[migrations.Migration], *, wipes: bool) -> None:
         self._path = path
         self._wipes = wipes
         self._steps = steps
@@ -219,7 +219,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
 
 
-def _in_transaction(db: sqlite3.Connection, begin: str, work: Callable[[Connection], T]) -> T:
+def _in_transaction(db: sqlite3.Connection, begin: str, work: Callable[[DatabaseConnection], T]) -> T:
     db.execute(begin)
     try:
         result = work(SqliteConnection(db))
@@ -244,11 +244,11 @@ def _use_wal(db: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
-def _migrate(db: sqlite3.Connection, name: str, steps: Sequence[migrations.Step]) -> None:
+def _migrate(db: sqlite3.Connection, name: str, steps: Sequence[migrations.Migration]) -> None:
     if _version(db) == len(steps):
         return
 
-    def migrate(_: Connection) -> None:
+    def migrate(_: DatabaseConnection) -> None:
         # The version counts only inside the transaction: another process may be migrating the same file.
         for script in migrations.missing_steps(_version(db), name, "sqlite", steps):
             for statement in _statements(script):

@@ -43,10 +43,10 @@ def open_storage(setting: str) -> Storage:
         return Storage(SqliteDatabase(Path(setting.removeprefix("sqlite:").removeprefix("//")).expanduser()))
     if re.match("postgres(ql)?://", setting):
         return Storage(_postgres(setting))
-    raise StorageError(f'storage "{_shown(setting)}" is not known', 'use "sqlite", "sqlite:PATH" or "postgresql://…"')
+    raise StorageError(f'storage "{_redact(setting)}" is not known', 'use "sqlite", "sqlite:PATH" or "postgresql://…"')
 
 
-def _shown(setting: str) -> str:
+def _redact(setting: str) -> str:
     """A misspelt address may still hold a password."""
     kind, is_address, _ = setting.partition("://")
     if "@" in kind:

@@ -11,7 +11,7 @@ _SHOWN = 100
 W = TypeVar("W", bound=str)
 
 
-def checked_text(text: str, parameter: str, most: int, hint: str = "") -> str:
+def validate_text(text: str, parameter: str, most: int, hint: str = "") -> str:
     """A text that can be kept, or a clear refusal; the hint says what to do about one that is too long."""
     if len(text) > most:
         raise invalid(f"{parameter} has {len(text):,} characters, {most:,} is the most{hint}")
@@ -24,7 +24,7 @@ def checked_text(text: str, parameter: str, most: int, hint: str = "") -> str:
     return text
 
 
-def checked_number(number: float, parameter: str, least: int, most: int) -> int:
+def validate_number(number: float, parameter: str, least: int, most: int) -> int:
     """A whole number within bounds, or a clear refusal. JSON tells no 10 from 10.0."""
     whole = int(number) if isinstance(number, int) or number.is_integer() else None
     if whole is None or isinstance(number, bool) or not least <= whole <= most:
@@ -32,13 +32,13 @@ def checked_number(number: float, parameter: str, least: int, most: int) -> int:
     return whole
 
 
-def checked_choice(word: str, parameter: str, choices: Sequence[W]) -> W:
+def validate_choice(word: str, parameter: str, choices: Sequence[W]) -> W:
     """One of these words, or a clear refusal."""
     if word not in choices:
-        raise invalid(f"{parameter} must be one of {', '.join(choices)}, found {shown(word)}")
+        raise invalid(f"{parameter} must be one of {', '.join(choices)}, found {quote(word)}")
     return cast("W", word)
 
 
-def shown(text: str) -> str:
+def quote(text: str) -> str:
     """What somebody gave, as far as it is said back to them."""
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")

@@ -36,12 +36,12 @@ class Workspace:
     async def roots(self) -> list[str] | None:
         """The folders that the client itself names, if it names any."""
         try:
-            return await self._asked()
+            return await self._list_roots()
         except Exception:
             # Whatever went wrong with that question, the one that was asked can still be answered.
             return None
 
-    async def named(self) -> list[str] | None:
+    async def client_folders(self) -> list[str] | None:
         """The folders that bind a client: the one in its address, else its roots; `None` if it names none.
 
         A client that has roots and does not say which is told apart from one that has none: nobody knows its bounds.
@@ -50,17 +50,17 @@ class Workspace:
         if caller.workspace:
             return [caller.workspace]
         try:
-            return await self._asked()
+            return await self._list_roots()
         except Exception:
             raise unavailable("your client did not say which folders it works in") from None
 
     @staticmethod
-    async def _asked() -> list[str] | None:
+    async def _list_roots() -> list[str] | None:
         caller = current.get(None)
         if caller is None or caller.ask is None or "roots" not in caller.capabilities:
             return None
         async with asyncio.timeout(PATIENCE[caller.era]):
-            answer = await caller.asked("roots/list", {}, None)
+            answer = await caller.on_request("roots/list", {}, None)
         listed: object = answer.get("roots")
         roots = (as_object(root) or {} for root in (cast("list[object]", listed) if isinstance(listed, list) else ()))
         return [uri for root in roots if isinstance(uri := root.get("uri"), str) and uri] or None

@@ -15,9 +15,9 @@ from urllib.request import getproxies, proxy_bypass
 from pegboard.config import ServerSpec
 from pegboard.result import ToolErrorCode, ToolFailure, unavailable
 from pegboard.servers.lines import gather
-from pegboard.servers.link import MAX_MESSAGE_BYTES, broken_answer
+from pegboard.servers.link import MAX_MESSAGE_BYTES, unusable_answer
 from pegboard.servers.wires.cookies import Cookies
-from pegboard.servers.wires.http1 import Broken, Exchange, Pool, Taker
+from pegboard.servers.wires.http1 import ConnectionFailed, ConnectionPool, Exchange, ResponseHandler
 from pegboard.servers.wires.origin import Origin
 from pegboard.servers.wires.response import Response
 
@@ -45,7 +45,7 @@ class SessionExpired(ToolFailure):
         super().__init__(ToolErrorCode.UNAVAILABLE, f"{label} ended the session", retryable=True)
 
 
-class Moved(ToolFailure):
+class Redirected(ToolFailure):
     """The server is at another address of its own, and has not acted on the request."""
 
     def __init__(self, label: str) -> None:
@@ -62,7 +62,7 @@ class Unreachable(ToolFailure):
 
 def is_unacted(failure: ToolFailure) -> bool:
     """Whether a request failed before the server could act on it, so that it can be sent again without harm."""
-    return isinstance(failure, (SessionExpired, Moved)) or (isinstance(failure, Unreachable) and failure.refused)
+    return isinstance(failure, (SessionExpired, Redirected)) or (isinstance(failure, Unreachable) and failure.refused)
 
 
 class WrongStatus(ToolFailure):
@@ -89,7 +89,7 @@ def _retry_after(value: str) -> float:
     return min(max(pause, 0.0), _LONGEST_PAUSE)
 
 
-class Answered(Protocol):
+class HttpResponse(Protocol):
     """A response, whichever client it comes from."""
 
     @property
@@ -101,12 +101,12 @@ class Answered(Protocol):
     def aiter_bytes(self) -> AsyncIterator[bytes]: ...
 
 
-class Client(Protocol):
+class HttpClient(Protocol):
     """Carries requests to one server."""
 
     def stream(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None
-    ) -> AbstractAsyncContextManager[Answered]:
+    ) -> AbstractAsyncContextManager[HttpResponse]:
         """Send a request; its response, the body still to be read. Raises `Broken`."""
         ...
 
@@ -123,7 +123,7 @@ class DirectClient:
         self.origin = Origin.of(spec.url)
         self._own_headers = dict(spec.headers)
         self._cookies = Cookies()
-        self._pool = Pool(
+        self._pool = ConnectionPool(
             self.origin.host,
             self.origin.port,
             tls=_tls if self.origin.scheme == "https" else None,
@@ -137,11 +137,11 @@ class DirectClient:
         cookies = {"cookie": self._cookies.header} if self._cookies.header else {}
         return self.origin.head(method, url, {**cookies, **self._own_headers, **headers})
 
-    def send(self, head: bytes, body: bytes, taker: Taker) -> Exchange:
+    def send(self, head: bytes, body: bytes, taker: ResponseHandler) -> Exchange:
         """Send a request whose head is ready; the answer goes to the taker."""
         return self._pool.send(b"%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body), taker)
 
-    def noticed(self, headers: Mapping[str, str]) -> None:
+    def remember(self, headers: Mapping[str, str]) -> None:
         """Keep what an answer wants to hear again."""
         if self._cookies.take(headers.get("set-cookie")):
             self.changes += 1
@@ -156,8 +156,8 @@ class DirectClient:
         length = b"" if body is None else b"content-length: %d\r\n" % len(body)
         response.exchange = self._pool.send(b"%b%b\r\n%b" % (head, length, body or b""), response)
         try:
-            await response.begun()
-            self.noticed(response.headers)
+            await response.wait_for_head()
+            self.remember(response.headers)
             yield response
         finally:
             response.exchange.abandon()
@@ -167,7 +167,7 @@ class DirectClient:
         await self._pool.close()
 
 
-def make_client(spec: ServerSpec) -> Client:
+def make_client(spec: ServerSpec) -> HttpClient:
     """The client for a server; time limits are the link's business, except for connecting."""
     if _is_behind_proxy(Origin.of(spec.url or "")):
         from pegboard.servers.wires.proxied import ProxiedClient
@@ -196,8 +196,8 @@ def _tls() -> ssl.SSLContext:
 
 @asynccontextmanager
 async def exchange(
-    client: Client, label: str, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
-) -> AsyncGenerator[Answered]:
+    client: HttpClient, label: str, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
+) -> AsyncGenerator[HttpResponse]:
     """One HTTP exchange, its body still to be read; redirects are followed only within the server's own origin."""
     for _ in range(_MAX_REDIRECTS + 1):
         try:
@@ -207,19 +207,19 @@ async def exchange(
                     yield response
                     return
                 url = target
-        except Broken as exc:
+        except ConnectionFailed as exc:
             raise Unreachable(label, str(exc), refused=exc.refused) from exc
     raise unavailable(f"{label} redirects in a circle", retryable=False)
 
 
-def _redirect(response: Answered, url: str, label: str) -> str | None:
+def _redirect(response: HttpResponse, url: str, label: str) -> str | None:
     if response.status_code not in {301, 302, 303, 307, 308}:
         return None
     target = within_origin(url, response.headers.get("location", ""))
     # Following further would carry the server's credentials to somebody else.
     if target is None or response.status_code not in {307, 308}:
         raise unavailable(
-            f"{label} redirects to {_shown(url, response.headers.get('location', ''))}: "
+            f"{label} redirects to {_describe_redirect(url, response.headers.get('location', ''))}: "
             "use that address if it is the right one",
             retryable=False,
         )
@@ -239,7 +239,7 @@ def within_origin(url: str, location: str) -> str | None:
     return urlunsplit((found.scheme, urlsplit(url).netloc, found.path, found.query, ""))
 
 
-def _shown(url: str, location: str) -> str:
+def _describe_redirect(url: str, location: str) -> str:
     try:
         new = urlsplit(urljoin(url, location))
     except ValueError:
@@ -247,7 +247,7 @@ def _shown(url: str, location: str) -> str:
     return f"{new.scheme}://{new.netloc.rpartition('@')[2]}{new.path}"
 
 
-def check_status(response: Answered, label: str) -> None:
+def check_status(response: HttpResponse, label: str) -> None:
     """Raise what a status that is no success means."""
     status = response.status_code
     if status in {401, 403}:
@@ -256,19 +256,19 @@ def check_status(response: Answered, label: str) -> None:
         raise WrongStatus(label, status, response.headers)
 
 
-async def read_body(response: Answered, label: str) -> bytes:
+async def read_body(response: HttpResponse, label: str) -> bytes:
     """The whole body, if it is not too large."""
     parts: list[bytes] = []
     size = 0
     async for part in response.aiter_bytes():
         size += len(part)
         if size > MAX_MESSAGE_BYTES:
-            raise broken_answer(label, f"larger than {MAX_MESSAGE_BYTES:,} bytes")
+            raise unusable_answer(label, f"larger than {MAX_MESSAGE_BYTES:,} bytes")
         gather(parts, part)
     return b"".join(parts)
 
 
-async def read_start(response: Answered, most: int) -> bytes:
+async def read_start(response: HttpResponse, most: int) -> bytes:
     """The body as far as a little more than so many bytes: enough to see that it is longer."""
     parts: list[bytes] = []
     size = 0

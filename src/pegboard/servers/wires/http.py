@@ -18,12 +18,20 @@ from pegboard.log import logger
 from pegboard.pace import Pace
 from pegboard.protocol.eras import LATEST_MODERN
 from pegboard.protocol.headers import request_headers
-from pegboard.servers.events import EventStream, EventTooLarge
+from pegboard.servers.events import EventTooLarge, SseParser
 from pegboard.servers.limit import Limit
-from pegboard.servers.link import MAX_ERROR_TEXT, MAX_MESSAGE_BYTES, Link, Message, RpcError, broken_answer, rpc_error
+from pegboard.servers.link import (
+    MAX_ERROR_TEXT,
+    MAX_MESSAGE_BYTES,
+    JsonRpcPeer,
+    Message,
+    RpcError,
+    rpc_error,
+    unusable_answer,
+)
 from pegboard.servers.wires.client import (
-    Answered,
     DirectClient,
+    HttpResponse,
     NeedsAuth,
     SessionExpired,
     Unreachable,
@@ -35,8 +43,8 @@ from pegboard.servers.wires.client import (
     read_body,
     read_start,
 )
-from pegboard.servers.wires.http1 import Broken
-from pegboard.servers.wires.posted import Posted, deliver_body
+from pegboard.servers.wires.http1 import ConnectionFailed
+from pegboard.servers.wires.posted import CallResponse, deliver_body
 from pegboard.servers.wires.stdio import cancellation
 
 _SESSION = "mcp-session-id"
@@ -49,7 +57,7 @@ _LONGEST_PAUSE = 30.0
 _SENT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
 
-class HttpWire:
+class StreamableHttpTransport:
     """One server behind an address."""
 
     def __init__(self, spec: ServerSpec) -> None:
@@ -57,21 +65,21 @@ class HttpWire:
         self._url = spec.url
         self._label = spec.name
         self._client = make_client(spec)
-        self._link: Link | None = None
+        self._link: JsonRpcPeer | None = None
         self._session: str | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._direct = self._client if isinstance(self._client, DirectClient) else None
-        self._posted: dict[int, Posted] = {}
+        self._responses: dict[int, CallResponse] = {}
         # What takes up a stream that broke off before the answer of a request that was put.
         self._resuming: dict[int, asyncio.Task[None]] = {}
         self._kept_head: tuple[object, bytes] | None = None
         # Whether it answered with a redirect, which only the full way follows.
-        self.moved = False
+        self.is_redirected = False
         # Set once the era is known: the version every later request names, and how calls are cancelled.
         self.version: str | None = None
         self.modern = False
 
-    async def start(self, link: Link) -> None:
+    async def start(self, link: JsonRpcPeer) -> None:
         """Nothing is opened before the first message."""
         self._link = link
 
@@ -81,7 +89,7 @@ class HttpWire:
         sent = {**_SENT, **self._session_headers(), **(headers or {})}
         async with exchange(self._client, self._label, "POST", self._url, sent, exactjson.dump(message)) as response:
             if response.status_code >= 400:
-                await self._refused(response, request_id)
+                await self._raise_refusal(response, request_id)
                 return
             if session := response.headers.get(_SESSION):
                 self._session = session
@@ -92,34 +100,34 @@ class HttpWire:
             await self._resume(request_id, stream)
 
     @property
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether a request can be posted without more ado: no proxy, and no redirect to be followed."""
-        return self._direct is not None and not self.moved
+        return self._direct is not None and not self.is_redirected
 
     # Every message says what it belongs to, or belongs to no request.
-    drained = True
+    is_drained = True
 
-    def put(self, request_id: int, text: bytes, name: str | None) -> None:
+    def send_raw(self, request_id: int, text: bytes, name: str | None) -> None:
         """POST a request that is ready to go; `name` is the tool's, where the era wants it in a header."""
         assert self._direct is not None
         assert self._link is not None
-        posted = Posted(self, self._link, self._label, request_id)
-        self._posted[request_id] = posted
+        posted = CallResponse(self, self._link, self._label, request_id)
+        self._responses[request_id] = posted
         try:
             posted.exchange = self._direct.send(self._head(name), text, posted)
-        except Broken as exc:
-            posted.failed(exc)
+        except ConnectionFailed as exc:
+            posted.on_failure(exc)
 
-    def over(self, request_id: int) -> None:
+    def forget(self, request_id: int) -> None:
         """Nothing more comes of a request that was put."""
-        self._posted.pop(request_id, None)
+        self._responses.pop(request_id, None)
 
-    def noticed(self, headers: Mapping[str, str]) -> None:
+    def remember(self, headers: Mapping[str, str]) -> None:
         """Keep what an answer wants to hear again."""
         if session := headers.get(_SESSION):
             self._session = session
         if self._direct is not None and "set-cookie" in headers:
-            self._direct.noticed(headers)
+            self._direct.remember(headers)
 
     def _head(self, name: str | None) -> bytes:
         """The head of a POST; it changes with the session alone, and is written once."""
@@ -133,9 +141,9 @@ class HttpWire:
         head = self._kept_head[1]
         return head if name is None else b"%bmcp-name: %b\r\n" % (head, header_name(name))
 
-    def cancelled(self, request_id: int, reason: str) -> None:
+    def cancel(self, request_id: int, reason: str) -> None:
         """In the handshake era a notification says so; later on, the closed stream has said it."""
-        if (posted := self._posted.pop(request_id, None)) is not None:
+        if (posted := self._responses.pop(request_id, None)) is not None:
             posted.abandon()
         if (resuming := self._resuming.pop(request_id, None)) is not None:
             resuming.cancel()
@@ -173,7 +181,7 @@ class HttpWire:
             headers[_VERSION] = self.version
         return headers
 
-    async def _refused(self, response: Answered, request_id: int | None) -> None:
+    async def _raise_refusal(self, response: HttpResponse, request_id: int | None) -> None:
         body = await read_start(response, MAX_ERROR_TEXT)
         raise self.refusal(response.status_code, body, response.headers, is_request=request_id is not None)
 
@@ -194,7 +202,7 @@ class HttpWire:
             error.refusal = refusal
         return error
 
-    async def _receive(self, response: Answered, request_id: int) -> EventStream | None:
+    async def _receive(self, response: HttpResponse, request_id: int) -> SseParser | None:
         """Deliver the answer; a stream that broke off before it is given back."""
         assert self._link is not None
         kind = media_type(response.headers)
@@ -203,12 +211,12 @@ class HttpWire:
             await Pace().through(deliver_body(self._link, self._label, body, request_id))
             return None
         if kind != "text/event-stream":
-            raise broken_answer(self._label, f"content of type {kind or 'unknown'}")
-        stream = EventStream(MAX_MESSAGE_BYTES)
+            raise unusable_answer(self._label, f"content of type {kind or 'unknown'}")
+        stream = SseParser(MAX_MESSAGE_BYTES)
         await self._read_events(response, stream, request_id)
         return stream if self._link.waits_for(request_id) else None
 
-    async def _read_events(self, response: Answered, stream: EventStream, request_id: int | None) -> None:
+    async def _read_events(self, response: HttpResponse, stream: SseParser, request_id: int | None) -> None:
         assert self._link is not None
         try:
             async for part in response.aiter_bytes():
@@ -221,24 +229,24 @@ class HttpWire:
                 if request_id is not None and not self._link.waits_for(request_id):
                     return
         except EventTooLarge as exc:
-            raise broken_answer(self._label, str(exc)) from None
-        except Broken as exc:
+            raise unusable_answer(self._label, str(exc)) from None
+        except ConnectionFailed as exc:
             if stream.last_id is None:
                 raise Unreachable(self._label, str(exc) or type(exc).__name__) from exc
 
-    def resume(self, request_id: int, stream: EventStream) -> None:
+    def resume(self, request_id: int, stream: SseParser) -> None:
         """Take up a stream that ended before its answer, beside everything else."""
-        task = self._resuming[request_id] = self.spawn(self._resumed(request_id, stream))
+        task = self._resuming[request_id] = self.spawn(self._resume_or_fail(request_id, stream))
         task.add_done_callback(lambda _: self._resuming.pop(request_id, None))
 
-    async def _resumed(self, request_id: int, stream: EventStream) -> None:
+    async def _resume_or_fail(self, request_id: int, stream: SseParser) -> None:
         assert self._link is not None
         try:
             await self._resume(request_id, stream)
         except Exception as exc:
             self._link.fail(request_id, exc)
 
-    async def _resume(self, request_id: int, stream: EventStream) -> None:
+    async def _resume(self, request_id: int, stream: SseParser) -> None:
         """A stream that ended before the answer is taken up again where it broke off, as often as it gets further."""
         assert self._link is not None
         failures = 0
@@ -252,7 +260,7 @@ class HttpWire:
             failures = 0 if stream.last_id != before else failures + 1
         raise Unreachable(self._label, "the stream ended before the answer came")
 
-    async def _read_standing(self, stream: EventStream, request_id: int | None) -> None:
+    async def _read_standing(self, stream: SseParser, request_id: int | None) -> None:
         headers = {"accept": "text/event-stream", **self._session_headers()}
         if stream.last_id is not None:
             headers[_LAST_EVENT] = stream.last_id
@@ -265,7 +273,7 @@ class HttpWire:
     async def _standing_stream(self, on_gap: Callable[[], None]) -> None:
         """What the server says by itself; a server that offers no such stream answers 405 and is fine."""
         assert self._link is not None
-        stream = EventStream(MAX_MESSAGE_BYTES)
+        stream = SseParser(MAX_MESSAGE_BYTES)
         failures = 0
         while not self._link.lost.done():
             try:
@@ -288,10 +296,10 @@ class HttpWire:
         assert self._link is not None
         if isinstance(exc, WrongStatus):
             if exc.status == 404 and self._session is not None:
-                self._link.lose("it ended the session")
+                self._link.close_with("it ended the session")
             return exc.status >= 500 or exc.status == 429
         if failures > _RESUME_TRIES:
-            self._link.lose(str(exc))
+            self._link.close_with(str(exc))
         return failures <= _RESUME_TRIES
 
     async def _tell(self, message: Message) -> None:
@@ -306,7 +314,7 @@ def header_name(tool: str) -> bytes:
     return request_headers(LATEST_MODERN, "tools/call", {"name": tool})["mcp-name"].encode("latin-1")
 
 
-def _pause(stream: EventStream) -> float:
+def _pause(stream: SseParser) -> float:
     """How long to wait before a stream is opened again: as the server wishes, within reason."""
     return _RESUME_PAUSE if stream.retry is None else min(max(stream.retry, _SHORTEST_PAUSE), _LONGEST_PAUSE)
 

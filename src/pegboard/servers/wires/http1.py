@@ -15,7 +15,7 @@ import httptools
 
 from pegboard.servers.backlog import Backlog
 from pegboard.servers.limit import Limit
-from pegboard.servers.wires.inflating import CODINGS, Inflating
+from pegboard.servers.wires.inflating import CODINGS, Decompressor
 from pegboard.servers.wires.reaching import reached
 
 # Connections to one server at most; who comes when all are busy waits for the next that is free.
@@ -30,7 +30,7 @@ _NO_MORE = "the connection was closed before the answer came"
 _CLOSED = "the connection was closed by Pegboard"
 
 
-class Broken(Exception):  # noqa: N818  it says what the exchange is
+class ConnectionFailed(Exception):  # noqa: N818  it says what the exchange is
     """An exchange that came to nothing: no connection could be made (`refused`), or it broke."""
 
     def __init__(self, reason: str, *, refused: bool = False) -> None:
@@ -38,30 +38,30 @@ class Broken(Exception):  # noqa: N818  it says what the exchange is
         self.refused = refused
 
 
-class Taker(Protocol):
+class ResponseHandler(Protocol):
     """Who takes the answer of one exchange; after `done` or `failed` nothing more comes.
 
     What is to be done about a part of its body is an iterator of small steps.
     """
 
-    def head(self, status: int, headers: dict[str, str]) -> None: ...
+    def on_head(self, status: int, headers: dict[str, str]) -> None: ...
 
-    def data(self, part: bytes) -> Iterable[object]: ...
+    def on_data(self, part: bytes) -> Iterable[object]: ...
 
-    def done(self) -> None: ...
+    def on_complete(self) -> None: ...
 
-    def failed(self, error: Broken) -> None: ...
+    def on_failure(self, error: ConnectionFailed) -> None: ...
 
 
 class Exchange:
     """One request that was handed to a pool."""
 
-    __slots__ = ("data", "line", "over", "taker")
+    __slots__ = ("connection", "data", "handler", "over")
 
-    def __init__(self, data: bytes, taker: Taker) -> None:
+    def __init__(self, data: bytes, taker: ResponseHandler) -> None:
         self.data = data
-        self.taker = taker
-        self.line: Line | None = None
+        self.handler = taker
+        self.connection: HttpConnection | None = None
         self.over = False
 
     def abandon(self) -> None:
@@ -70,36 +70,36 @@ class Exchange:
             self.over = True
             # It may stand in the queue for a while yet, and need not hold its request there.
             self.data = b""
-            if self.line is not None:
-                self.line.abort()
+            if self.connection is not None:
+                self.connection.abort()
 
     def pause(self) -> None:
         """Let the other end wait with what it sends."""
-        if self.line is not None and not self.over:
-            self.line.pause()
+        if self.connection is not None and not self.over:
+            self.connection.pause()
 
     def resume(self) -> None:
         """Take up what it sends again; once it is over, the connection is another's business."""
-        if self.line is not None and not self.over:
-            self.line.resume()
+        if self.connection is not None and not self.over:
+            self.connection.resume()
 
     def finish(self) -> None:
         """Tell the taker that it has all of the answer."""
         if not self.over:
             self.over = True
-            self.taker.done()
+            self.handler.on_complete()
 
-    def fail(self, error: Broken) -> None:
+    def fail(self, error: ConnectionFailed) -> None:
         """Tell the taker that nothing comes of it."""
         if not self.over:
             self.over = True
-            self.taker.failed(error)
+            self.handler.on_failure(error)
 
 
-class Line(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """One connection, with one exchange on it at a time."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: ConnectionPool) -> None:
         self._pool = pool
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
@@ -109,15 +109,15 @@ class Line(asyncio.Protocol):
         self._unheard = 0
         self._in_body = False
         self._complete = False
-        self._keeps = False
-        self._inflating: Inflating | None = None
+        self._keeps_alive = False
+        self._inflating: Decompressor | None = None
         # Parts of the body that were parsed, but not yet handed on.
         self._parts: list[bytes] = []
         self._backlog = Backlog(self._pause_reading, self._resume_reading)
         self.idle_until = 0.0
 
     @property
-    def usable(self) -> bool:
+    def is_usable(self) -> bool:
         """Whether another request can go out on it."""
         return self._transport is not None and not self._transport.is_closing()
 
@@ -135,7 +135,7 @@ class Line(asyncio.Protocol):
         """Send a request; its answer goes to its taker."""
         assert self._transport is not None
         self._exchange = exchange
-        exchange.line = self
+        exchange.connection = self
         self._transport.write(exchange.data)
         # The bytes are on their way: what waits for the answer need not hold them.
         exchange.data = b""
@@ -157,7 +157,7 @@ class Line(asyncio.Protocol):
         exchange = self._exchange
         self.abort()
         if exchange is not None:
-            exchange.fail(Broken(reason))
+            exchange.fail(ConnectionFailed(reason))
 
     def pause(self) -> None:
         """Read no further."""
@@ -175,7 +175,7 @@ class Line(asyncio.Protocol):
         """The connection is gone; whoever waits for an answer hears of it after all that came."""
         self._backlog.then(lambda: self._end(exc))
         self._transport = None
-        self._pool.gone(self)
+        self._pool.discard(self)
 
     def data_received(self, data: bytes) -> None:
         """Bytes of the answer; what nobody asked for ends the connection."""
@@ -183,11 +183,11 @@ class Line(asyncio.Protocol):
             self.abort()
             return
         if len(data) > _PORTION or not self._backlog.is_idle:
-            self._backlog.add(self._digest(data))
+            self._backlog.add(self._parse_in_steps(data))
             return
         # One step, which nearly always is all of the answer: it needs no turn of its own.
         error = self._parse(data)
-        work = self._hand_on()
+        work = self._pass_body()
         if work or not self._backlog.is_idle:
             self._backlog.add(self._conclude_after(work, error))
         else:
@@ -215,8 +215,8 @@ class Line(asyncio.Protocol):
             # "Go on" and its like: the answer proper is still to come.
             return
         self._in_body, self._unheard = True, 0
-        self._inflating = Inflating() if self._headers.get("content-encoding", "").lower() in CODINGS else None
-        self._exchange.taker.head(status, self._headers)
+        self._inflating = Decompressor() if self._headers.get("content-encoding", "").lower() in CODINGS else None
+        self._exchange.handler.on_head(status, self._headers)
 
     def on_body(self, body: bytes) -> None:
         """A part of the body."""
@@ -226,13 +226,13 @@ class Line(asyncio.Protocol):
     def on_message_complete(self) -> None:
         """The answer is complete; what is done about it has to wait until all bytes that came were looked at."""
         if self._in_body:
-            self._complete, self._keeps = True, self._parser.should_keep_alive()
+            self._complete, self._keeps_alive = True, self._parser.should_keep_alive()
 
-    def _digest(self, data: bytes) -> Iterator[object]:
+    def _parse_in_steps(self, data: bytes) -> Iterator[object]:
         """Parse what came, in steps, each with the work that it makes."""
         for start in range(0, len(data), _PORTION):
             error = self._parse(data if len(data) <= _PORTION else data[start : start + _PORTION])
-            yield from self._hand_on()
+            yield from self._pass_body()
             yield None
             if self._conclude(error, is_last=start + _PORTION >= len(data)):
                 return
@@ -257,7 +257,7 @@ class Line(asyncio.Protocol):
             return True
         if self._complete:
             # What came behind it, nobody asked for.
-            self._release(reusable=self._keeps and error is None and is_last)
+            self._release(reusable=self._keeps_alive and error is None and is_last)
             return True
         if error is not None or self._unheard > _MAX_HEAD:
             said = f"it does not speak HTTP/1.1 ({type(error).__name__})" if error else "its headers do not end"
@@ -265,20 +265,20 @@ class Line(asyncio.Protocol):
             return True
         return False
 
-    def _hand_on(self) -> Iterable[object]:
+    def _pass_body(self) -> Iterable[object]:
         """Hand on what was parsed of the body; the work that is to be done about it."""
         if not self._parts or self._exchange is None:
             return ()
         parts, self._parts = self._parts, []
         body = parts[0] if len(parts) == 1 else b"".join(parts)
-        return self._exchange.taker.data(body) if self._inflating is None else self._inflate(self._inflating, body)
+        return self._exchange.handler.on_data(body) if self._inflating is None else self._inflate(self._inflating, body)
 
-    def _inflate(self, inflating: Inflating, body: bytes) -> Iterator[object]:
+    def _inflate(self, inflating: Decompressor, body: bytes) -> Iterator[object]:
         exchange = self._exchange
         assert exchange is not None
         try:
             for part in inflating.feed(body):
-                yield from exchange.taker.data(part)
+                yield from exchange.handler.on_data(part)
                 yield None
                 if exchange.over:
                     return
@@ -293,14 +293,14 @@ class Line(asyncio.Protocol):
         if self._in_body and exc is None and self._ends_with_connection():
             self._finish(exchange)
         else:
-            exchange.fail(Broken(str(exc) if exc is not None and str(exc) else _NO_MORE))
+            exchange.fail(ConnectionFailed(str(exc) if exc is not None and str(exc) else _NO_MORE))
 
     def _pause_reading(self) -> None:
-        if self.usable:
+        if self.is_usable:
             cast("asyncio.Transport", self._transport).pause_reading()
 
     def _resume_reading(self) -> None:
-        if self.usable:
+        if self.is_usable:
             cast("asyncio.Transport", self._transport).resume_reading()
 
     def _release(self, *, reusable: bool) -> None:
@@ -310,8 +310,8 @@ class Line(asyncio.Protocol):
         self._unheard = 0
         self._backlog.release()
         # A request that was answered before all of it was sent may never be read to its end.
-        if reusable and self.usable and not cast("asyncio.Transport", self._transport).get_write_buffer_size():
-            self._pool.freed(self, _kept_for(self._headers))
+        if reusable and self.is_usable and not cast("asyncio.Transport", self._transport).get_write_buffer_size():
+            self._pool.release(self, keep_alive_seconds(self._headers))
         else:
             self.close()
         if exchange is not None:
@@ -321,14 +321,14 @@ class Line(asyncio.Protocol):
         if self._inflating is None or self._inflating.is_whole:
             exchange.finish()
         else:
-            exchange.fail(Broken("its compressed answer breaks off"))
+            exchange.fail(ConnectionFailed("its compressed answer breaks off"))
 
     def _ends_with_connection(self) -> bool:
         coding = self._headers.get("transfer-encoding", "").lower()
         return "content-length" not in self._headers and "chunked" not in coding
 
 
-class Pool:
+class ConnectionPool:
     """The connections to one origin."""
 
     def __init__(
@@ -338,31 +338,31 @@ class Pool:
         self._tls = tls
         self._connect_timeout = connect_timeout
         self._loop = asyncio.get_running_loop()
-        self._lines: set[Line] = set()
-        self._idle: list[Line] = []
+        self._connections: set[HttpConnection] = set()
+        self._idle: list[HttpConnection] = []
         self._waiting: deque[Exchange] = deque()
         self._connecting: set[asyncio.Task[None]] = set()
         self._sweep: asyncio.TimerHandle | None = None
         self._closed = False
         self._emptied: asyncio.Future[None] | None = None
 
-    def send(self, data: bytes, taker: Taker) -> Exchange:
+    def send(self, data: bytes, taker: ResponseHandler) -> Exchange:
         """Send a request on a connection that is free, or as soon as one is."""
         if self._closed:
-            raise Broken(_CLOSED)
+            raise ConnectionFailed(_CLOSED)
         exchange = Exchange(data, taker)
         while self._idle:
             # The one that was used last is the least likely to have been given up by the other end.
             line = self._idle.pop()
-            if line.usable and self._loop.time() < line.idle_until and line.is_quiet:
+            if line.is_usable and self._loop.time() < line.idle_until and line.is_quiet:
                 line.begin(exchange)
                 return exchange
             line.close()
         self._waiting.append(exchange)
-        self._reach_out()
+        self._open_more()
         return exchange
 
-    def freed(self, line: Line, kept_for: float) -> None:
+    def release(self, line: HttpConnection, kept_for: float) -> None:
         """A connection can take the next request."""
         if (exchange := self._next()) is not None:
             line.begin(exchange)
@@ -372,16 +372,16 @@ class Pool:
             line.idle_until = self._loop.time() + kept_for
             self._idle.append(line)
             if self._sweep is None:
-                self._sweep = self._loop.call_later(_IDLE_LIMIT, self._drop_old)
+                self._sweep = self._loop.call_later(_IDLE_LIMIT, self._close_idle)
 
-    def gone(self, line: Line) -> None:
+    def discard(self, line: HttpConnection) -> None:
         """A connection has ended; whoever waits for one needs another."""
-        self._lines.discard(line)
+        self._connections.discard(line)
         if line in self._idle:
             self._idle.remove(line)
-        if self._emptied is not None and not self._lines and not self._emptied.done():
+        if self._emptied is not None and not self._connections and not self._emptied.done():
             self._emptied.set_result(None)
-        self._reach_out()
+        self._open_more()
 
     async def close(self) -> None:
         """End all connections."""
@@ -391,11 +391,11 @@ class Pool:
         for task in list(self._connecting):
             task.cancel()
         await asyncio.gather(*self._connecting, return_exceptions=True)
-        for line in list(self._lines):
+        for line in list(self._connections):
             line.break_off(_CLOSED)
         while (exchange := self._next()) is not None:
-            exchange.fail(Broken(_CLOSED))
-        if self._lines:
+            exchange.fail(ConnectionFailed(_CLOSED))
+        if self._connections:
             self._emptied = self._loop.create_future()
             await self._emptied
 
@@ -406,21 +406,21 @@ class Pool:
                 return exchange
         return None
 
-    def _reach_out(self) -> None:
+    def _open_more(self) -> None:
         """Begin as many connections as are waited for, and allowed."""
         while (
             not self._closed
             and len(self._connecting) < len(self._waiting)
-            and len(self._lines) + len(self._connecting) < MAX_CONNECTIONS
+            and len(self._connections) + len(self._connecting) < MAX_CONNECTIONS
         ):
             task = self._loop.create_task(self._connect())
             self._connecting.add(task)
-            task.add_done_callback(self._tried)
+            task.add_done_callback(self._after_attempt)
 
-    def _tried(self, task: asyncio.Task[None]) -> None:
+    def _after_attempt(self, task: asyncio.Task[None]) -> None:
         """Whatever came of it, others may still wait, and nobody else would begin a connection for them."""
         self._connecting.discard(task)
-        self._reach_out()
+        self._open_more()
 
     async def _connect(self) -> None:
         try:
@@ -429,33 +429,33 @@ class Pool:
             async with Limit(self._connect_timeout):
                 sock = await reached(self._host, self._port)
                 _, line = await self._loop.create_connection(
-                    lambda: Line(self), sock=sock, ssl=tls, server_hostname=name
+                    lambda: HttpConnection(self), sock=sock, ssl=tls, server_hostname=name
                 )
         except Exception as exc:
             # Of whatever kind it is, somebody waits to hear of it.
-            self._turn_away("no connection in time" if isinstance(exc, TimeoutError) else str(exc) or repr(exc))
+            self._fail_next("no connection in time" if isinstance(exc, TimeoutError) else str(exc) or repr(exc))
             return
-        if line.usable:
-            self._lines.add(line)
-            self.freed(line, _IDLE_LIMIT)
+        if line.is_usable:
+            self._connections.add(line)
+            self.release(line, _IDLE_LIMIT)
         else:
-            self._turn_away("the connection was closed as soon as it stood")
+            self._fail_next("the connection was closed as soon as it stood")
 
-    def _turn_away(self, reason: str) -> None:
+    def _fail_next(self, reason: str) -> None:
         if (exchange := self._next()) is not None:
-            exchange.fail(Broken(reason, refused=True))
+            exchange.fail(ConnectionFailed(reason, refused=True))
 
-    def _drop_old(self) -> None:
+    def _close_idle(self) -> None:
         self._sweep = None
         now = self._loop.time()
         for line in [line for line in self._idle if line.idle_until <= now]:
             self._idle.remove(line)
             line.close()
         if self._idle:
-            self._sweep = self._loop.call_later(_IDLE_LIMIT, self._drop_old)
+            self._sweep = self._loop.call_later(_IDLE_LIMIT, self._close_idle)
 
 
-def _kept_for(headers: dict[str, str]) -> float:
+def keep_alive_seconds(headers: dict[str, str]) -> float:
     """How long the other end keeps a connection, less a moment for the way there."""
     for word in headers.get("keep-alive", "").split(","):
         name, _, value = word.strip().partition("=")

@@ -13,7 +13,7 @@ _AT_ONCE = 64 * 1024
 _FRAMED, _BARE = zlib.MAX_WBITS | 32, -zlib.MAX_WBITS
 
 
-class Inflating:
+class Decompressor:
     """What is inside of one body."""
 
     def __init__(self) -> None:

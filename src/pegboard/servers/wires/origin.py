@@ -38,11 +38,11 @@ class Origin:
             port = _PORTS.get(parts.scheme) if parts.port is None else parts.port
             host = _ascii(parts.hostname or "")
         except ValueError:
-            raise invalid(f"{_shown(url)!r} is no address that can be used") from None
+            raise invalid(f"{_redact_url(url)!r} is no address that can be used") from None
         if port is None or not host:
-            raise invalid(f"{_shown(url)!r} is no http or https address")
+            raise invalid(f"{_redact_url(url)!r} is no http or https address")
         if not port or not _HOST.fullmatch(host):
-            raise invalid(f"{_shown(url)!r} is no address that can be used")
+            raise invalid(f"{_redact_url(url)!r} is no address that can be used")
         credentials = None
         if parts.username is not None:
             pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
@@ -98,7 +98,7 @@ def _ascii(host: str) -> str:
         raise ValueError(str(exc)) from None
 
 
-def _shown(url: str) -> str:
+def _redact_url(url: str) -> str:
     """An address without what may be secret about it."""
     parts = url.partition("?")[0].partition("//")
     return f"{parts[0]}{parts[1]}{parts[2].rpartition('@')[2]}"

@@ -10,37 +10,37 @@ from pegboard import exactjson
 from pegboard.protocol.portions import LARGE
 from pegboard.servers import large
 from pegboard.servers.backlog import work_off
-from pegboard.servers.events import EventStream, EventTooLarge
+from pegboard.servers.events import EventTooLarge, SseParser
 from pegboard.servers.lines import gather
-from pegboard.servers.link import MAX_ERROR_TEXT, MAX_MESSAGE_BYTES, Link, broken_answer
-from pegboard.servers.wires.client import Moved, Unreachable, media_type
-from pegboard.servers.wires.http1 import Broken, Exchange
+from pegboard.servers.link import MAX_ERROR_TEXT, MAX_MESSAGE_BYTES, JsonRpcPeer, unusable_answer
+from pegboard.servers.wires.client import Redirected, Unreachable, media_type
+from pegboard.servers.wires.http1 import ConnectionFailed, Exchange
 
 # How long a stream that has brought its answer may take to end, so that its connection can be used again.
 _LAST_WORDS = 1.0
 NOT_ANSWERED = "no answer to the request that was sent"
 
 
-class Poster(Protocol):
+class CallSender(Protocol):
     """The wire that a call was posted on."""
 
-    moved: bool
+    is_redirected: bool
 
-    def noticed(self, headers: Mapping[str, str]) -> None: ...
+    def remember(self, headers: Mapping[str, str]) -> None: ...
 
     def refusal(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Exception: ...
 
-    def resume(self, request_id: int, stream: EventStream) -> None: ...
+    def resume(self, request_id: int, stream: SseParser) -> None: ...
 
-    def over(self, request_id: int) -> None: ...
+    def forget(self, request_id: int) -> None: ...
 
 
-class Posted:
+class CallResponse:
     """The answer of one call: JSON, a stream of events, or a refusal."""
 
     exchange: Exchange
 
-    def __init__(self, wire: Poster, link: Link, label: str, request_id: int) -> None:
+    def __init__(self, wire: CallSender, link: JsonRpcPeer, label: str, request_id: int) -> None:
         self._wire = wire
         self._link = link
         self._label = label
@@ -49,7 +49,7 @@ class Posted:
         self._headers: Mapping[str, str] = {}
         self._parts: list[bytes] = []
         self._size = 0
-        self._stream: EventStream | None = None
+        self._stream: SseParser | None = None
         self._ending: asyncio.TimerHandle | None = None
 
     def abandon(self) -> None:
@@ -58,19 +58,19 @@ class Posted:
             self._ending.cancel()
         self.exchange.abandon()
 
-    def head(self, status: int, headers: dict[str, str]) -> None:
+    def on_head(self, status: int, headers: dict[str, str]) -> None:
         """What kind of answer it is."""
         self._status, self._headers = status, headers
         if status >= 300:
             return
-        self._wire.noticed(headers)
+        self._wire.remember(headers)
         kind = media_type(headers)
         if kind == "text/event-stream":
-            self._stream = EventStream(MAX_MESSAGE_BYTES)
+            self._stream = SseParser(MAX_MESSAGE_BYTES)
         elif kind != "application/json":
-            self._fail(broken_answer(self._label, f"content of type {kind or 'unknown'}"))
+            self._fail(unusable_answer(self._label, f"content of type {kind or 'unknown'}"))
 
-    def data(self, part: bytes) -> Iterable[object]:
+    def on_data(self, part: bytes) -> Iterable[object]:
         """A part of it."""
         if self._stream is not None:
             return self._read(self._stream, part)
@@ -78,31 +78,31 @@ class Posted:
         if self._status < 300 or self._size - len(part) <= MAX_ERROR_TEXT:
             gather(self._parts, part)
         if self._size > MAX_MESSAGE_BYTES:
-            self._fail(broken_answer(self._label, f"larger than {MAX_MESSAGE_BYTES:,} bytes"))
+            self._fail(unusable_answer(self._label, f"larger than {MAX_MESSAGE_BYTES:,} bytes"))
         return ()
 
-    def _read(self, stream: EventStream, part: bytes) -> Iterator[object]:
+    def _read(self, stream: SseParser, part: bytes) -> Iterator[object]:
         try:
             for event in stream.feed(part):
                 if event is not None and event.data and event.name == "message":
                     yield from self._link.deliver_text(event.data, self._request_id)
                 yield None
         except EventTooLarge as exc:
-            self._fail(broken_answer(self._label, str(exc)))
+            self._fail(unusable_answer(self._label, str(exc)))
             return
         if self._ending is None and not self._link.waits_for(self._request_id):
             self._ending = asyncio.get_running_loop().call_later(_LAST_WORDS, self._leave)
 
-    def done(self) -> None:
+    def on_complete(self) -> None:
         """All of it was there."""
         self._close()
         if self._status in {301, 302, 303, 307, 308}:
-            self._wire.moved = True
-            self._link.fail(self._request_id, Moved(self._label))
+            self._wire.is_redirected = True
+            self._link.fail(self._request_id, Redirected(self._label))
         elif self._status >= 300:
             self._link.fail(self._request_id, self._wire.refusal(self._status, b"".join(self._parts), self._headers))
         elif self._stream is not None:
-            self._ended(self._stream, "the stream ended before the answer came")
+            self._resume_stream(self._stream, "the stream ended before the answer came")
         else:
             parts, self._parts = self._parts, []
             body = parts[0] if len(parts) == 1 else b"".join(parts)
@@ -110,11 +110,11 @@ class Posted:
             if len(body) > LARGE or not self._link.settle_verbatim(body, self._request_id):
                 work_off(self._deliver(body))
 
-    def failed(self, error: Broken) -> None:
+    def on_failure(self, error: ConnectionFailed) -> None:
         """The connection broke, or there was none."""
         self._close()
         if self._stream is not None and not error.refused:
-            self._ended(self._stream, str(error))
+            self._resume_stream(self._stream, str(error))
         else:
             self._link.fail(self._request_id, Unreachable(self._label, str(error), refused=error.refused))
 
@@ -124,7 +124,7 @@ class Posted:
         except Exception as exc:
             self._link.fail(self._request_id, exc)
 
-    def _ended(self, stream: EventStream, reason: str) -> None:
+    def _resume_stream(self, stream: SseParser, reason: str) -> None:
         if not self._link.waits_for(self._request_id):
             return
         if stream.last_id is not None:
@@ -143,24 +143,24 @@ class Posted:
     def _close(self) -> None:
         if self._ending is not None:
             self._ending.cancel()
-        self._wire.over(self._request_id)
+        self._wire.forget(self._request_id)
 
 
-def deliver_body(link: Link, label: str, body: bytes, request_id: int) -> Iterator[None]:
+def deliver_body(link: JsonRpcPeer, label: str, body: bytes, request_id: int) -> Iterator[None]:
     """Take a whole body, which has to bring the answer to its request; in small steps."""
     if len(body) > large.SURELY_FEW:
         yield from link.deliver_text(body, request_id)
     elif not link.settle_verbatim(body):
         yield from _read(link, label, body, request_id)
     if link.waits_for(request_id):
-        raise broken_answer(label, NOT_ANSWERED)
+        raise unusable_answer(label, NOT_ANSWERED)
 
 
-def _read(link: Link, label: str, body: bytes, request_id: int) -> Iterator[None]:
+def _read(link: JsonRpcPeer, label: str, body: bytes, request_id: int) -> Iterator[None]:
     try:
         message = yield from exactjson.parse_in_steps(body)
     except exactjson.NotJson as exc:
-        raise broken_answer(label, f"not valid JSON ({exc})") from None
+        raise unusable_answer(label, f"not valid JSON ({exc})") from None
     for single in exactjson.as_list(message) or [message]:
         link.deliver(single, request_id)
         yield

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import httpx2
 
 from pegboard.config import ServerSpec
-from pegboard.servers.wires.http1 import Broken
+from pegboard.servers.wires.http1 import ConnectionFailed
 
 
 class ProxiedResponse:
@@ -26,7 +26,7 @@ class ProxiedResponse:
             async for part in self._response.aiter_bytes():
                 yield part
         except httpx2.RequestError as exc:
-            raise Broken(str(exc) or type(exc).__name__) from exc
+            raise ConnectionFailed(str(exc) or type(exc).__name__) from exc
 
 
 class ProxiedClient:
@@ -51,7 +51,7 @@ class ProxiedClient:
                 yield ProxiedResponse(response)
         except httpx2.RequestError as exc:
             refused = isinstance(exc, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError))
-            raise Broken(str(exc) or type(exc).__name__, refused=refused) from exc
+            raise ConnectionFailed(str(exc) or type(exc).__name__, refused=refused) from exc
 
     async def close(self) -> None:
         """End all connections."""

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Mapping
 
-from pegboard.servers.wires.http1 import Broken, Exchange
+from pegboard.servers.wires.http1 import ConnectionFailed, Exchange
 
 # What may wait to be read before the other end has to wait, too.
 _AHEAD = 1024 * 1024
@@ -22,16 +22,16 @@ class Response:
         self.exchange: Exchange | None = None
         self._parts: deque[bytes] = deque()
         self._size = 0
-        self._error: Broken | None = None
+        self._error: ConnectionFailed | None = None
         self._ended = False
         self._news: asyncio.Future[None] | None = None
 
-    def head(self, status: int, headers: dict[str, str]) -> None:
+    def on_head(self, status: int, headers: dict[str, str]) -> None:
         """The head is there."""
         self.status_code, self.headers = status, headers
         self._wake()
 
-    def data(self, part: bytes) -> Iterable[object]:
+    def on_data(self, part: bytes) -> Iterable[object]:
         """A part of the body is there."""
         self._parts.append(part)
         self._size += len(part)
@@ -40,17 +40,17 @@ class Response:
         self._wake()
         return ()
 
-    def done(self) -> None:
+    def on_complete(self) -> None:
         """All of it is there."""
         self._ended = True
         self._wake()
 
-    def failed(self, error: Broken) -> None:
+    def on_failure(self, error: ConnectionFailed) -> None:
         """No more of it will come."""
         self._error = error
         self._wake()
 
-    async def begun(self) -> None:
+    async def wait_for_head(self) -> None:
         """Wait for the head; raises `Broken`."""
         while not self.status_code:
             if self._error is not None:

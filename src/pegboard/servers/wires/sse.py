@@ -10,9 +10,9 @@ from pegboard import exactjson
 from pegboard.config import ServerSpec
 from pegboard.pace import Pace
 from pegboard.result import unavailable
-from pegboard.servers.events import Event, EventStream, EventTooLarge
+from pegboard.servers.events import Event, EventTooLarge, SseParser
 from pegboard.servers.limit import Limit
-from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, Message
+from pegboard.servers.link import MAX_MESSAGE_BYTES, JsonRpcPeer, Message
 from pegboard.servers.wires.client import (
     Unreachable,
     WrongStatus,
@@ -22,11 +22,11 @@ from pegboard.servers.wires.client import (
     media_type,
     within_origin,
 )
-from pegboard.servers.wires.http1 import Broken
+from pegboard.servers.wires.http1 import ConnectionFailed
 from pegboard.servers.wires.stdio import cancellation
 
 
-class SseWire:
+class SseTransport:
     """One server behind an address that speaks the transport of 2024-11-05."""
 
     def __init__(self, spec: ServerSpec) -> None:
@@ -38,9 +38,9 @@ class SseWire:
         self._reader: asyncio.Task[None] | None = None
         self._words: set[asyncio.Task[None]] = set()
         self.version: str | None = None
-        self.drained = True
+        self.is_drained = True
 
-    async def start(self, link: Link) -> None:
+    async def start(self, link: JsonRpcPeer) -> None:
         """Open the stream and wait for the address that messages go to."""
         self._reader = asyncio.get_running_loop().create_task(self._read(link))
         await self._endpoint
@@ -55,13 +55,13 @@ class SseWire:
             check_status(response, self._label)
 
     # Its answers come over another connection than its requests go: nothing is plain here.
-    ready = False
+    is_ready = False
 
-    def put(self, request_id: int, text: bytes, name: str | None) -> None:
+    def send_raw(self, request_id: int, text: bytes, name: str | None) -> None:
         """Never asked for."""
         raise NotImplementedError
 
-    def cancelled(self, request_id: int, reason: str) -> None:
+    def cancel(self, request_id: int, reason: str) -> None:
         """POST it beside everything else."""
         task = asyncio.get_running_loop().create_task(self._tell(cancellation(request_id, reason)))
         self._words.add(task)
@@ -75,7 +75,7 @@ class SseWire:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._client.close()
 
-    async def _read(self, link: Link) -> None:
+    async def _read(self, link: JsonRpcPeer) -> None:
         try:
             await self._read_stream(link)
             reason = "it closed the stream"
@@ -89,11 +89,11 @@ class SseWire:
                 self._endpoint.set_exception(exc)
         if not self._endpoint.done():
             self._endpoint.set_exception(Unreachable(self._label, reason))
-        link.lose(reason)
+        link.close_with(reason)
 
-    async def _read_stream(self, link: Link) -> None:
+    async def _read_stream(self, link: JsonRpcPeer) -> None:
         headers = {"accept": "text/event-stream", "cache-control": "no-store"}
-        stream = EventStream(MAX_MESSAGE_BYTES)
+        stream = SseParser(MAX_MESSAGE_BYTES)
         async with exchange(self._client, self._label, "GET", self._url, headers) as response:
             check_status(response, self._label)
             if media_type(response.headers) != "text/event-stream":
@@ -101,17 +101,17 @@ class SseWire:
             try:
                 async for part in response.aiter_bytes():
                     pace = Pace()
-                    self.drained = False
+                    self.is_drained = False
                     for event in stream.feed(part):
                         if event is not None:
                             await pace.through(self._take(event, link))
                         if pace.is_over:
                             await pace.rest()
-                    self.drained = stream.is_between_events
-            except Broken as exc:
+                    self.is_drained = stream.is_between_events
+            except ConnectionFailed as exc:
                 raise Unreachable(self._label, str(exc) or type(exc).__name__) from exc
 
-    def _take(self, event: Event, link: Link) -> Iterable[object]:
+    def _take(self, event: Event, link: JsonRpcPeer) -> Iterable[object]:
         if event.name == "endpoint":
             target = within_origin(self._url, event.data.decode("utf-8", "replace"))
             if target is None:

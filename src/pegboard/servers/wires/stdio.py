@@ -10,9 +10,9 @@ from pegboard import exactjson
 from pegboard.config import ServerSpec
 from pegboard.protocol.envelope import one_line
 from pegboard.result import ToolFailure
-from pegboard.servers.keeper import Keeper
-from pegboard.servers.lines import Lines
-from pegboard.servers.link import MAX_MESSAGE_BYTES, Link, LinkLost, Message
+from pegboard.servers.keeper import OrphanReaper
+from pegboard.servers.lines import LineSplitter
+from pegboard.servers.link import MAX_MESSAGE_BYTES, ConnectionLost, JsonRpcPeer, Message
 from pegboard.servers.process import Process
 
 # A line that never ends is no message: past this the server is beyond help.
@@ -23,38 +23,38 @@ _STDERR_SHOWN = 600
 _NPM_LOG = "A complete log of this run can be found in"
 
 
-class StdioWire:
+class StdioTransport:
     """One server process."""
 
-    def __init__(self, spec: ServerSpec, keeper: Keeper) -> None:
+    def __init__(self, spec: ServerSpec, keeper: OrphanReaper) -> None:
         self._spec = spec
         self._keeper = keeper
-        self._complaints: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
         self._process: Process | None = None
-        self._link: Link | None = None
-        self._lines: Lines | None = None
+        self._link: JsonRpcPeer | None = None
+        self._lines: LineSplitter | None = None
 
-    async def start(self, link: Link) -> None:
+    async def start(self, link: JsonRpcPeer) -> None:
         """Start the command."""
         self._link = link
 
         def giant(head: bytes, tail: bytes, size: int) -> None:
-            link.garbled(head, tail, f"an answer of {size:,} bytes; the limit is {MAX_MESSAGE_BYTES:,}")
+            link.report_unreadable(head, tail, f"an answer of {size:,} bytes; the limit is {MAX_MESSAGE_BYTES:,}")
 
-        lines = self._lines = Lines(link.deliver_text, giant, MAX_MESSAGE_BYTES)
-        errors = Lines(self._complained, lambda _head, _tail, _size: None, 64 * 1024)
+        lines = self._lines = LineSplitter(link.deliver_text, giant, MAX_MESSAGE_BYTES)
+        errors = LineSplitter(self._keep_stderr, lambda _head, _tail, _size: None, 64 * 1024)
 
         def out(data: bytes) -> Iterator[object]:
             yield from lines.feed(data)
             if lines.size > _ENDLESS:
-                link.lose(f"it sent {lines.size:,} bytes without the end of a line")
+                link.close_with(f"it sent {lines.size:,} bytes without the end of a line")
 
-        def ended(reason: str) -> None:
+        def on_end(reason: str) -> None:
             for _ in errors.finish():
                 pass
-            link.lose("; ".join([reason, *self.hints()]))
+            link.close_with("; ".join([reason, *self.hints()]))
 
-        self._process = Process(self._keeper, out=out, err=errors.feed, ended=ended)
+        self._process = Process(self._keeper, out=out, err=errors.feed, ended=on_end)
         assert self._spec.command is not None
         await self._process.start(self._spec.command, self._spec.args, self._spec.env, self._spec.cwd)
 
@@ -68,25 +68,27 @@ class StdioWire:
         except ToolFailure:
             # Why it ended is a moment behind that it ended.
             await asyncio.wait({self._link.lost}, timeout=1)
-            raise LinkLost(self._link.lost.result() if self._link.lost.done() else "the process has ended") from None
+            raise ConnectionLost(
+                self._link.lost.result() if self._link.lost.done() else "the process has ended"
+            ) from None
 
     @property
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether a message can be written without waiting."""
-        return self._process is not None and self._process.writable
+        return self._process is not None and self._process.is_writable
 
-    def put(self, request_id: int, text: bytes, name: str | None) -> None:
+    def send_raw(self, request_id: int, text: bytes, name: str | None) -> None:
         """Write a request that is ready to go."""
         del request_id, name
         assert self._process is not None
         self._process.write_now(one_line(text) + b"\n")
 
     @property
-    def drained(self) -> bool:
+    def is_drained(self) -> bool:
         """Whether all is delivered that was read, and nothing of a next line is there."""
-        return self._process is None or self._lines is None or (self._process.drained and not self._lines.size)
+        return self._process is None or self._lines is None or (self._process.is_drained and not self._lines.size)
 
-    def cancelled(self, request_id: int, reason: str) -> None:
+    def cancel(self, request_id: int, reason: str) -> None:
         """Say so on the pipe."""
         if self._process is not None:
             self._process.write_now(exactjson.dump(cancellation(request_id, reason)) + b"\n")
@@ -101,14 +103,14 @@ class StdioWire:
         """The process's id."""
         return self._process.pid if self._process else 0
 
-    def _complained(self, line: bytes) -> tuple[()]:
-        self._complaints.append(line.decode("utf-8", "replace").strip())
+    def _keep_stderr(self, line: bytes) -> tuple[()]:
+        self._stderr.append(line.decode("utf-8", "replace").strip())
         return ()
 
     def hints(self) -> list[str]:
         """What it said on stderr last, and what it wrote that is no message: mostly why it does not work."""
         # Cleaned before it is cut: half a secret would not be known as one.
-        said = _last_lines(self._spec.redactor.clean("\n".join(self._complaints)), _STDERR_SHOWN)
+        said = _last_lines(self._spec.redactor.clean("\n".join(self._stderr)), _STDERR_SHOWN)
         hints = [f"it said: {said}"] if said else []
         if self._link is not None and (wrote := self._link.unreadable) is not None:
             hints.append(f"it wrote {wrote!r}, which is not JSON-RPC: is it an MCP server?")

@@ -4,14 +4,14 @@ from pegboard.toolsets.chats.chats import Chats, local_sources
 from pegboard.toolsets.chats.current import CurrentDialog
 from pegboard.toolsets.chats.export import file_name, markdown
 from pegboard.toolsets.chats.index import chat_index
-from pegboard.toolsets.chats.session import Request, Session
+from pegboard.toolsets.chats.session import ChatRequest, ChatSession
 from pegboard.toolsets.chats.tools import chat_tools
 
 __all__ = [
+    "ChatRequest",
+    "ChatSession",
     "Chats",
     "CurrentDialog",
-    "Request",
-    "Session",
     "chat_index",
     "chat_tools",
     "file_name",

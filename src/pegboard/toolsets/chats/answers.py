@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from pegboard import exactjson
-from pegboard.toolsets.chats.chats import Hit, Page
+from pegboard.toolsets.chats.chats import ChatHit, ChatPage
 from pegboard.toolsets.chats.fields import iso
-from pegboard.toolsets.chats.session import Request, Session, ToolCall
+from pegboard.toolsets.chats.session import ChatRequest, ChatSession, ToolUse
 
 MOST_DETAIL = 500
 
 
-def listed(session: Session) -> dict[str, Any]:
+def session_row(session: ChatSession) -> dict[str, Any]:
     """A session in a list; where its file is concerns nobody."""
     row = session.to_dict()
     del row["chatJsonPath"]
@@ -20,7 +20,7 @@ def listed(session: Session) -> dict[str, Any]:
     return {**row, "problem": session.problem} if session.problem else row
 
 
-def found(hit: Hit) -> dict[str, Any]:
+def hit_row(hit: ChatHit) -> dict[str, Any]:
     """A request that was found."""
     return {
         "sessionId": hit.session.session_id,
@@ -32,7 +32,7 @@ def found(hit: Hit) -> dict[str, Any]:
     }
 
 
-def paged(page: Page[Any]) -> dict[str, Any]:
+def page_info(page: ChatPage[Any]) -> dict[str, Any]:
     """Where a page stands among all there is."""
     more = page.offset + len(page.items) < page.total
     told: dict[str, Any] = {
@@ -45,7 +45,7 @@ def paged(page: Page[Any]) -> dict[str, Any]:
     return told
 
 
-def turn(index: int, request: Request) -> dict[str, Any]:
+def turn(index: int, request: ChatRequest) -> dict[str, Any]:
     """A request and its answer, in full."""
     row: dict[str, Any] = {
         "index": index,
@@ -60,18 +60,18 @@ def turn(index: int, request: Request) -> dict[str, Any]:
     return {**row, "problem": request.error} if request.error else row
 
 
-def told_call(call: ToolCall) -> dict[str, Any]:
+def call_row(call: ToolUse) -> dict[str, Any]:
     """A tool that ran, in brief."""
     told = call.to_dict()
     if call.input is not None:
         written = call.input if isinstance(call.input, str) else exactjson.dump(call.input).decode()
-        told["input"] = call.input if len(written) <= MOST_DETAIL else shortened(written, MOST_DETAIL)
+        told["input"] = call.input if len(written) <= MOST_DETAIL else truncate(written, MOST_DETAIL)
     for name in ("message", "output"):
         if name in told:
-            told[name] = shortened(told[name], MOST_DETAIL)
+            told[name] = truncate(told[name], MOST_DETAIL)
     return told
 
 
-def shortened(text: str, most: int) -> str:
+def truncate(text: str, most: int) -> str:
     """As much of a text as that."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"

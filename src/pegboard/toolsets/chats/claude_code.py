@@ -10,10 +10,10 @@ from typing import Any
 
 from pegboard import exactjson
 from pegboard.exactjson import as_object
-from pegboard.toolsets.chats.fields import a_list, a_moment, a_name, a_text, an_object, parsed
-from pegboard.toolsets.chats.folders import flattened
+from pegboard.toolsets.chats.fields import a_list, a_moment, a_name, a_text, an_object, parse_json
+from pegboard.toolsets.chats.folders import flatten
 from pegboard.toolsets.chats.reading import BrokenLine, LineReading, Reading
-from pegboard.toolsets.chats.session import Chat, Request, Session, Status, ToolCall
+from pegboard.toolsets.chats.session import Chat, ChatRequest, ChatSession, Status, ToolUse
 from pegboard.toolsets.chats.source import ChatFile, entries, stamp_of
 
 _MOST_OUTPUT = 4000
@@ -42,7 +42,7 @@ class ClaudeCode:
     def files(self) -> Iterator[ChatFile]:
         """Every session's file; those of helpers that a session called are no sessions."""
         for project in entries(str(self._projects)):
-            home = flattened(project.name)
+            home = flatten(project.name)
             for entry in entries(project.path):
                 stem, dot, suffix = entry.name.rpartition(".")
                 if dot and suffix == "jsonl" and stem and not stem.startswith("agent-") and (stamp := stamp_of(entry)):
@@ -58,7 +58,7 @@ class ClaudeCode:
         del file
         return None
 
-    def hint(self, session_id: str) -> Session | None:
+    def hint(self, session_id: str) -> ChatSession | None:
         """What has no file is not known."""
         del session_id
         return None
@@ -107,7 +107,7 @@ class Transcript:
     def take(self, line: bytes) -> None:
         """One line."""
         try:
-            entry = as_object(parsed(line))
+            entry = as_object(parse_json(line))
         except exactjson.NotJson:
             raise BrokenLine("it is no JSON") from None
         if entry is None:
@@ -165,7 +165,7 @@ class Transcript:
             _results(a_list(content), owner)
         if entry.get("isMeta") is True or entry.get("isCompactSummary") is True:
             return owner
-        text = _typed(content)
+        text = _user_text(content)
         if _INTERRUPTED.fullmatch(text):
             if owner is not None:
                 owner.status = "canceled"
@@ -191,7 +191,7 @@ def _leading_to(turn: _Turn | None) -> list[_Turn]:
     return found[::-1]
 
 
-def _typed(content: object) -> str:
+def _user_text(content: object) -> str:
     """What the user typed: a command as it was typed, and without what the program adds."""
     if isinstance(content, str):
         text = content
@@ -253,15 +253,15 @@ def _results(blocks: Sequence[Any], turn: _Turn) -> None:
             turn.open_end = False
 
 
-def _request(turn: _Turn, *, followed: bool) -> Request:
+def _request(turn: _Turn, *, followed: bool) -> ChatRequest:
     # Where nobody said why an answer stopped, it has when words came last, or when somebody asked something else.
     ended = turn.status == "in_progress" and (turn.open_end or followed)
-    return Request(
+    return ChatRequest(
         text=turn.text,
         timestamp=turn.timestamp,
         request_id=turn.uuid,
         answer="\n\n".join(text.strip() for text in turn.answer if text.strip()),
-        tool_calls=[ToolCall(call.name, "", call.input, call.output, call.failed) for call in turn.calls.values()],
+        tool_calls=[ToolUse(call.name, "", call.input, call.output, call.failed) for call in turn.calls.values()],
         error=turn.error,
         status="completed" if ended else turn.status,
         agent_id="claude-code",

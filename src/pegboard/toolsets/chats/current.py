@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pegboard.toolsets.chats.chats import Chats, NotThere
-from pegboard.toolsets.chats.session import Session
+from pegboard.toolsets.chats.session import ChatSession
 from pegboard.toolsets.workspace import Workspace
 
 # How long a call may take to read chats that nobody has read yet; it then answers with what there is.
@@ -17,7 +17,7 @@ class CurrentDialog:
         self._chats = chats
         self._workspace = workspace or Workspace()
 
-    async def session(self) -> Session:
+    async def session(self) -> ChatSession:
         """The dialog, or `NotThere`."""
         found = await self._chats.newest(await self._workspace.folders(), patience=PATIENCE)
         if found is None:

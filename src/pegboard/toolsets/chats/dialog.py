@@ -8,8 +8,8 @@ from typing import Any
 from pegboard.exactjson import as_object
 from pegboard.toolsets.chats.fields import a_list, a_markdown, a_moment, a_name, a_text, an_object
 from pegboard.toolsets.chats.log import Log, Shape
-from pegboard.toolsets.chats.reading import Unreadable
-from pegboard.toolsets.chats.session import Chat, Request, Status, ToolCall
+from pegboard.toolsets.chats.reading import UnreadableChat
+from pegboard.toolsets.chats.session import Chat, ChatRequest, Status, ToolUse
 
 _MARKDOWN: Shape = {"value": {}}
 _URI: Shape = dict.fromkeys(("path", "fsPath", "external", "scheme"))
@@ -76,10 +76,10 @@ def chat_of(session: object) -> Chat:
     """The chat that a session object stands for."""
     data = as_object(session)
     if data is None:
-        raise Unreadable("it holds no session")
+        raise UnreadableChat("it holds no session")
     raw = [found for request in a_list(data.get("requests")) if (found := as_object(request)) is not None]
     return Chat(
-        requests=[_request(request) for request in raw if not _undone(request)],
+        requests=[_request(request) for request in raw if not _is_undone(request)],
         session_id=a_name(data.get("sessionId")) or _id_within(raw),
         title=a_name(data.get("customTitle")) or a_name(data.get("computedTitle")),
         created=a_moment(data.get("creationDate")),
@@ -87,10 +87,10 @@ def chat_of(session: object) -> Chat:
     )
 
 
-def exported_chat_of(session: object) -> Chat:
+def chat_of_export(session: object) -> Chat:
     """The same for a file that may be anything: only what has requests is a chat."""
     if not isinstance(an_object(session).get("requests"), list):
-        raise Unreadable("it holds no chat")
+        raise UnreadableChat("it holds no chat")
     return chat_of(session)
 
 
@@ -103,22 +103,22 @@ def _id_within(requests: Sequence[dict[str, Any]]) -> str | None:
     return None
 
 
-def _undone(request: dict[str, Any]) -> bool:
+def _is_undone(request: dict[str, Any]) -> bool:
     # `shouldBeRemovedOnSend` is true, or an object that says after which edit.
     return bool(request.get("isHidden")) or bool(request.get("shouldBeRemovedOnSend"))
 
 
-def _request(request: dict[str, Any]) -> Request:
+def _request(request: dict[str, Any]) -> ChatRequest:
     response = request.get("response")
     parts = [response] if isinstance(response, str) else a_list(response)
     details = an_object(an_object(request.get("result")).get("errorDetails"))
-    return Request(
+    return ChatRequest(
         text=_message(request.get("message")),
         timestamp=a_moment(request.get("timestamp")),
         request_id=a_name(request.get("requestId")),
         answer="".join(_words(parts)).strip(),
         tool_calls=[_tool_call(an_object(part)) for part in parts if _kind(part) == "toolInvocationSerialized"],
-        edited=_edited(parts),
+        edited=_edit_paths(parts),
         error=a_name(details.get("message")),
         status=_status(request, bool(parts)),
         agent_id=a_name(an_object(request.get("agent")).get("id")),
@@ -181,14 +181,14 @@ def _path(uri: object) -> str:
     return a_text(uri) or a_text(data.get("fsPath")) or a_text(data.get("path")) or a_text(data.get("external"))
 
 
-def _edited(parts: Sequence[Any]) -> list[str]:
+def _edit_paths(parts: Sequence[Any]) -> list[str]:
     paths = (
         _path(an_object(part).get("uri")) for part in parts if _kind(part) in {"textEditGroup", "notebookEditGroup"}
     )
     return list(dict.fromkeys(path for path in paths if path))
 
 
-def _tool_call(part: dict[str, Any]) -> ToolCall:
+def _tool_call(part: dict[str, Any]) -> ToolUse:
     specific, details = an_object(part.get("toolSpecificData")), an_object(part.get("resultDetails"))
     given = next(
         (
@@ -208,7 +208,7 @@ def _tool_call(part: dict[str, Any]) -> ToolCall:
         for each in a_list(details.get("output"))
         if an_object(each).get("isText") is not False
     )
-    return ToolCall(
+    return ToolUse(
         name=a_text(part.get("toolId")) or "tool",
         message=a_markdown(part.get("pastTenseMessage")) or a_markdown(part.get("invocationMessage")),
         input=given,

@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 from pegboard import exactjson
 from pegboard.toolsets.chats.fields import iso
-from pegboard.toolsets.chats.session import Request, Session, ToolCall
+from pegboard.toolsets.chats.session import ChatRequest, ChatSession, ToolUse
 
 _FENCE = re.compile("`{3,}|~{3,}")
 _MOST_INPUT = 2000
@@ -17,13 +17,13 @@ _UNFIT_IN_ID = re.compile(r"[^\w-]+")
 _MOST_TITLE, _MOST_ID = 50, 80
 
 
-def markdown(session: Session, requests: Sequence[Request], first: int = 1) -> str:
+def markdown(session: ChatSession, requests: Sequence[ChatRequest], first: int = 1) -> str:
     """These requests of it, of which the first has that number: each with what was done, and the answer."""
     turns = (line for number, request in enumerate(requests, first) for line in _turn(number, request))
     return "\n".join((*_head(session), *turns))
 
 
-def file_name(session: Session) -> str:
+def file_name(session: ChatSession) -> str:
     """A name for the file of a session: its day, its title, and its id, which no two share."""
     day = (iso(session.first_seen) or "")[:10]
     title = _UNFIT.sub("-", session.title or session.first_request_preview or "").strip("-").lower()[:_MOST_TITLE]
@@ -38,7 +38,7 @@ def _fit(session_id: str) -> str:
     return f"{fit}-{blake2b(session_id.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
 
 
-def _head(session: Session) -> Iterator[str]:
+def _head(session: ChatSession) -> Iterator[str]:
     yield f"# {_line(session.title or session.first_request_preview or session.session_id)}"
     yield ""
     facts = {
@@ -55,7 +55,7 @@ def _head(session: Session) -> Iterator[str]:
     yield ""
 
 
-def _turn(number: int, request: Request) -> Iterator[str]:
+def _turn(number: int, request: ChatRequest) -> Iterator[str]:
     when = iso(request.timestamp)
     yield f"## {number}. Request{f' ({when})' if when else ''}"
     yield ""
@@ -67,14 +67,14 @@ def _turn(number: int, request: Request) -> Iterator[str]:
     if request.tool_calls or request.edited:
         yield ""
     if request.answer:
-        yield _closed(request.answer)
+        yield _close_fence(request.answer)
         yield ""
     if request.status in {"failed", "canceled"}:
         yield f"*{request.status}{f': {_line(request.error)}' if request.error else ''}*"
         yield ""
 
 
-def _call(call: ToolCall) -> Iterator[str]:
+def _call(call: ToolUse) -> Iterator[str]:
     said = f": {_line(call.message)}" if call.message else ""
     yield f"- `{_line(call.name)}`{' (failed)' if call.failed else ''}{said}"
     if call.input is not None:
@@ -82,7 +82,7 @@ def _call(call: ToolCall) -> Iterator[str]:
         yield f"  `{_line(text)[:_MOST_INPUT].replace('`', chr(39))}`"
 
 
-def _closed(text: str) -> str:
+def _close_fence(text: str) -> str:
     """An answer that broke off within a block of code must not swallow the rest of the page."""
     fence: str | None = None
     for line in text.splitlines():

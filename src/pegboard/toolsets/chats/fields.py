@@ -22,7 +22,7 @@ _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _elements = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-def parsed(data: bytes) -> Any:
+def parse_json(data: bytes) -> Any:
     """A JSON text's value. Bytes that are no UTF-8 become U+FFFD, and spoil only the word that they stand in."""
     return _in_parts(data.removeprefix(b"\xef\xbb\xbf"), _MOST_LEVELS)
 
@@ -47,7 +47,7 @@ def _at_once(data: bytes) -> Any:
         return exactjson.parse_well_formed(data)
     except exactjson.NotJson as exc:
         if isinstance(exc, exactjson.TooDeep) or "NaN" in str(exc):
-            return _parsed_deep(data)
+            return _parse_deep(data)
         try:
             data.decode()
         except UnicodeDecodeError:
@@ -55,7 +55,7 @@ def _at_once(data: bytes) -> Any:
         raise
 
 
-def _parsed_deep(data: bytes) -> Any:
+def _parse_deep(data: bytes) -> Any:
     """A text that is nested deeper than anything that is looked at, or has a NaN: without those."""
     try:
         value = json.loads(data.decode("utf-8", "replace"), parse_constant=lambda _: None)

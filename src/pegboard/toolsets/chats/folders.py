@@ -86,7 +86,7 @@ class Within:
 
     def __init__(self, places: Sequence[str]) -> None:
         self._places = places
-        self._flat = [flattened(same_form(place)) for place in places]
+        self._flat = [flatten(same_form(place)) for place in places]
 
     def admits(self, folders: Sequence[str]) -> bool:
         """Whether one of these folders is a place, or lies in one."""
@@ -102,7 +102,7 @@ class Around:
 
     def __init__(self, places: Sequence[str]) -> None:
         self._places = places
-        self._flat = [flattened(same_form(place)) for place in places]
+        self._flat = [flatten(same_form(place)) for place in places]
 
     def admits(self, folders: Sequence[str]) -> bool:
         """Whether a place lies in one of these folders."""
@@ -113,7 +113,7 @@ class Around:
         return len(flat) >= _LONG or any(place.startswith(flat) for place in self._flat)
 
 
-def flattened(path: str) -> str:
+def flatten(path: str) -> str:
     """A path with a dash for whatever is no letter and no digit, as some programs name a folder after another one."""
     # They count in UTF-16.
     return _NO_LETTER.sub(lambda found: "--" if found.group() > "\uffff" else "-", path).casefold()

@@ -17,7 +17,7 @@ from typing import TypeVar
 from pegboard.config import state_folder
 from pegboard.log import logger
 from pegboard.storage import OnDemand, SqliteDatabase
-from pegboard.storage.database import PATIENCE, Connection, StorageError
+from pegboard.storage.database import PATIENCE, DatabaseConnection, StorageError
 from pegboard.toolsets.chats.schema import STEPS
 
 T = TypeVar("T")
@@ -65,15 +65,15 @@ class ChatIndex:
         """Leave nothing of what was deleted in the log."""
         await self._file.empty_log()
 
-    async def read(self, work: Callable[[Connection], T]) -> T:
+    async def read(self, work: Callable[[DatabaseConnection], T]) -> T:
         """What this work finds."""
-        return await self._done(lambda file: file.read(work))
+        return await self._run(lambda file: file.read(work))
 
-    async def write(self, work: Callable[[Connection], T], patience: float = PATIENCE) -> T:
+    async def write(self, work: Callable[[DatabaseConnection], T], patience: float = PATIENCE) -> T:
         """What this work gives, with all it changed."""
-        return await self._done(lambda file: file.write(work, patience))
+        return await self._run(lambda file: file.write(work, patience))
 
-    async def _done(self, work: Callable[[SqliteDatabase], Awaitable[T]]) -> T:
+    async def _run(self, work: Callable[[SqliteDatabase], Awaitable[T]]) -> T:
         file = self._file
         try:
             return await work(file)

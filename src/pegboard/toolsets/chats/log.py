@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, cast
 
 from pegboard import exactjson
 from pegboard.exactjson import as_list, as_object
-from pegboard.toolsets.chats.fields import parsed
+from pegboard.toolsets.chats.fields import parse_json
 from pegboard.toolsets.chats.reading import BrokenLine
 
 # The keys that are kept of an object, with the shape of each; `None` keeps all. Lists have the shape of their items.
@@ -38,7 +38,7 @@ class Log:
         if type(kind) is not int or kind not in (INITIAL, SET, PUSH, DELETE):
             raise BrokenLine(f"kind {_short(kind)} is not known")
         if kind == INITIAL:
-            self.state, self.began = pruned(entry.get("v"), self._shape), True
+            self.state, self.began = prune(entry.get("v"), self._shape), True
             return
         if not self.began:
             raise BrokenLine("there is no object yet that could be changed")
@@ -47,10 +47,10 @@ class Log:
             raise BrokenLine("it changes no place")
         shape, kept = _below(path, self._shape)
         if kept:
-            _change(kind, _Place(self.state, path), entry, shape)
+            _change(kind, _Target(self.state, path), entry, shape)
 
 
-class _Place:
+class _Target:
     """Where a path ends: the object or list around it, and the key or index in there."""
 
     def __init__(self, state: Any, path: list[Any]) -> None:
@@ -88,15 +88,15 @@ class _Place:
             self.around[self.key] = None
 
 
-def pruned(value: Any, shape: Shape | None) -> Any:
+def prune(value: Any, shape: Shape | None) -> Any:
     """A value with only what its shape keeps."""
     if shape is None:
         return value
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()
-        return {key: pruned(item, shape[key]) for key, item in items if key in shape}
+        return {key: prune(item, shape[key]) for key, item in items if key in shape}
     if isinstance(value, list):
-        return [pruned(item, shape) for item in cast("list[Any]", value)]
+        return [prune(item, shape) for item in cast("list[Any]", value)]
     return value
 
 
@@ -112,16 +112,16 @@ def _below(path: list[Any], shape: Shape | None) -> tuple[Shape | None, bool]:
     return shape, True
 
 
-def _change(kind: int, place: _Place, entry: Mapping[str, Any], shape: Shape | None) -> None:
+def _change(kind: int, place: _Target, entry: Mapping[str, Any], shape: Shape | None) -> None:
     if kind == SET:
-        place.set(pruned(entry.get("v"), shape))
+        place.set(prune(entry.get("v"), shape))
     elif kind == DELETE:
         place.delete()
     else:
         _push(place, entry, shape)
 
 
-def _push(place: _Place, entry: Mapping[str, Any], shape: Shape | None) -> None:
+def _push(place: _Target, entry: Mapping[str, Any], shape: Shape | None) -> None:
     there = place.value()
     items = [] if there is None else as_list(there)
     new = [] if entry.get("v") is None else as_list(entry["v"])
@@ -133,7 +133,7 @@ def _push(place: _Place, entry: Mapping[str, Any], shape: Shape | None) -> None:
             raise BrokenLine("it cuts a list to no possible length")
         del items[length:]
         items.extend([None] * (length - len(items)))
-    items.extend(pruned(new, shape))
+    items.extend(prune(new, shape))
     place.set(items)
 
 
@@ -149,7 +149,7 @@ def _step(state: Any, step: Any) -> Any:
 
 def _entry(line: bytes) -> dict[str, Any]:
     try:
-        entry = as_object(parsed(line))
+        entry = as_object(parse_json(line))
     except exactjson.NotJson:
         raise BrokenLine("it is no JSON") from None
     if entry is None:

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import BinaryIO, Protocol
 
 from pegboard import exactjson
-from pegboard.toolsets.chats.fields import parsed
+from pegboard.toolsets.chats.fields import parse_json
 from pegboard.toolsets.chats.session import Chat
 
 # Beyond this a file is no chat that anybody could have had.
@@ -27,11 +27,11 @@ class BrokenLine(ValueError):  # noqa: N818  it names the line
     """A line that cannot be understood; the message says why, without its text."""
 
 
-class Unreadable(ValueError):  # noqa: N818  it names the file
+class UnreadableChat(ValueError):  # noqa: N818  it names the file
     """A file that holds no chat, or whose chat cannot be read; the message says why, without its text."""
 
 
-class Lines(Protocol):
+class LineParser(Protocol):
     """Makes sense of a file line by line."""
 
     # Whether a line means nothing without those before it.
@@ -66,7 +66,7 @@ class LineReading:
 
     grows = True
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: LineParser) -> None:
         self._lines = lines
         # Where the last line ended that was taken, and how the file looked up to there.
         self._offset = 0
@@ -119,7 +119,7 @@ class LineReading:
         """Without this line those behind it mean nothing; what stands before it is still a chat."""
         self._problem = f"the line that ends at byte {end} has more than {longest:,} bytes"
         if not self._offset:
-            raise Unreadable(self._problem)
+            raise UnreadableChat(self._problem)
 
     def _look(self, stream: BinaryIO) -> bytes:
         digest = blake2b(self._offset.to_bytes(8, "little"), digest_size=16)
@@ -167,15 +167,17 @@ class WholeReading:
         stream.seek(0)
         data = stream.read(LARGEST_WHOLE + 1)
         if len(data) > LARGEST_WHOLE:
-            raise Unreadable(f"it has more than {LARGEST_WHOLE:,} bytes, the most for a chat that is one JSON document")
+            raise UnreadableChat(
+                f"it has more than {LARGEST_WHOLE:,} bytes, the most for a chat that is one JSON document"
+            )
         try:
-            return self._chat_of(parsed(data))
+            return self._chat_of(parse_json(data))
         except exactjson.NotJson:
-            raise Unreadable("it is no JSON") from None
+            raise UnreadableChat("it is no JSON") from None
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class ChatFileStamp:
     """How a file looked: what has the same stamp has not changed."""
 
     size: int
@@ -186,20 +188,20 @@ class Stamp:
     touched: int = 0
 
     @classmethod
-    def of(cls, found: os.stat_result) -> Stamp:
+    def of(cls, found: os.stat_result) -> ChatFileStamp:
         """The stamp of a file."""
-        size, changed = found.st_size, _kept(found.st_mtime_ns)
+        size, changed = found.st_size, _clamp(found.st_mtime_ns)
         if os.name == "nt":
             # There a folder does not tell which file an entry is, and the other time is that of its making.
             return cls(size, changed)
-        return cls(size, changed, _kept(found.st_ino), _kept(found.st_ctime_ns))
+        return cls(size, changed, _clamp(found.st_ino), _clamp(found.st_ctime_ns))
 
 
 # No file looks like this: what is known with this stamp is read again.
-NEVER = Stamp(-1, -1)
+NEVER = ChatFileStamp(-1, -1)
 
 
-def _kept(number: int) -> int:
+def _clamp(number: int) -> int:
     """A number that any database can keep: a file's time may lie anywhere, and its number has 64 bits."""
     return max(-_MOST_KEPT, min(number, _MOST_KEPT))
 
@@ -210,9 +212,9 @@ def open_to_read(path: str) -> BinaryIO:
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise Unreadable("it is no file")
+            raise UnreadableChat("it is no file")
         if found.st_size > MOST_BYTES:
-            raise Unreadable(f"it has {found.st_size:,} bytes, {MOST_BYTES:,} is the most")
+            raise UnreadableChat(f"it has {found.st_size:,} bytes, {MOST_BYTES:,} is the most")
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)

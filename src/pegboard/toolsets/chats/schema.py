@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pegboard.storage.migrations import Step
+from pegboard.storage.migrations import Migration
 
 # Steps are added, never changed.
-STEPS: tuple[Step, ...] = (
+STEPS: tuple[Migration, ...] = (
     # 1: what is known of chats, by the file that each is in; an edition tells one writing of a row from another
-    Step(
+    Migration(
         sqlite="""
     CREATE TABLE chat_files (
         id      {serial},

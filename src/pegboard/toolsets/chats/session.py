@@ -14,7 +14,7 @@ PREVIEW = 80
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolUse:
     """A tool that was used on the way to an answer."""
 
     name: str
@@ -38,14 +38,14 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ChatRequest:
     """What somebody asked, and what came back."""
 
     text: str
     timestamp: int | None = None
     request_id: str | None = None
     answer: str = ""
-    tool_calls: Sequence[ToolCall] = ()
+    tool_calls: Sequence[ToolUse] = ()
     edited: Sequence[str] = ()
     error: str | None = None
     status: Status = "completed"
@@ -57,7 +57,7 @@ class Request:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, kept: Mapping[str, Any]) -> Request:
+    def from_dict(cls, kept: Mapping[str, Any]) -> ChatRequest:
         """As it was kept."""
         return cls(
             text=a_text(kept.get("text")),
@@ -65,7 +65,7 @@ class Request:
             request_id=a_name(kept.get("request_id")),
             answer=a_text(kept.get("answer")),
             tool_calls=tuple(
-                ToolCall(
+                ToolUse(
                     a_text(call.get("name")),
                     a_text(call.get("message")),
                     call.get("input"),
@@ -86,7 +86,7 @@ class Request:
 class Chat:
     """Everything of one session, as its file tells it; requests that were undone are not among these."""
 
-    requests: Sequence[Request] = ()
+    requests: Sequence[ChatRequest] = ()
     session_id: str | None = None
     title: str | None = None
     created: int | None = None
@@ -99,7 +99,7 @@ class Chat:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class ChatSession:
     """The record of a session: what is known of it without opening its file."""
 
     session_id: str
@@ -120,7 +120,7 @@ class Session:
     written: int | None = None
 
     @classmethod
-    def of(cls, chat: Chat, session_id: str, source: str, path: str, changed: int) -> Session:
+    def of(cls, chat: Chat, session_id: str, source: str, path: str, changed: int) -> ChatSession:
         """The record of a chat that was read from a file of that time."""
         last = chat.requests[-1] if chat.requests else None
         text = chat.requests[0].text if chat.requests else ""
@@ -177,7 +177,7 @@ class Session:
         return asdict(self)
 
     @classmethod
-    def from_record(cls, kept: Mapping[str, Any], path: str | None = None) -> Session:
+    def from_record(cls, kept: Mapping[str, Any], path: str | None = None) -> ChatSession:
         """As it was kept, with the path of its file: JSON cannot say every name that a file may have."""
         count = kept.get("requests_count")
         kept_path = a_name(kept.get("chat_json_path"))

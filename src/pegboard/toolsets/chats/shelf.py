@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from pegboard.storage.database import Connection, Database, StorageError
+from pegboard.storage.database import Database, DatabaseConnection, StorageError
 from pegboard.storage.threads import Threads
-from pegboard.toolsets.chats.reader import Outcome, Reader, failed
-from pegboard.toolsets.chats.reading import Stamp
-from pegboard.toolsets.chats.session import Request, Session
+from pegboard.toolsets.chats.reader import Outcome, Reader, failure_outcome
+from pegboard.toolsets.chats.reading import ChatFileStamp
+from pegboard.toolsets.chats.session import ChatRequest, ChatSession
 from pegboard.toolsets.chats.source import ChatFile, ChatSource
-from pegboard.toolsets.chats.table import ChatTable, Kept, Row, Unindexed
-from pegboard.toolsets.chats.words import Wanted, indexed
+from pegboard.toolsets.chats.table import ChatTable, RowVersion, SessionRow, Unindexed
+from pegboard.toolsets.chats.words import Wanted, index_words
 
 T = TypeVar("T")
 OnProgress = Callable[[int, int], None]
@@ -36,32 +36,32 @@ _ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    stamp: Stamp
-    session: Session
+class _CachedSession:
+    stamp: ChatFileStamp
+    session: ChatSession
     # Where it is kept; `None` if it is not.
-    row: Row | None
+    row: RowVersion | None
     # Until when that is believed, of a file that could not be read for a reason that may pass.
     until: float | None = None
 
     @classmethod
-    def of(cls, kept: Kept) -> _Known:
+    def of(cls, kept: SessionRow) -> _CachedSession:
         return cls(kept.stamp, kept.session, kept.row)
 
 
 class _Reading(NamedTuple):
     outcome: Outcome
     # Where the file was kept when it was opened.
-    before: Row | None
+    before: RowVersion | None
 
 
-class _Sight:
+class _Snapshot:
     """The files as they looked at one moment, and those of before that are gone; made where it holds up nobody."""
 
     def __init__(self, files: Mapping[str, ChatFile], gone: Sequence[str]) -> None:
         self.files = files
         self.gone = gone
-        self.latest_first = sorted(files.values(), key=_changed, reverse=True)
+        self.latest_first = sorted(files.values(), key=_change_time, reverse=True)
         self.nameless = [file for file in files.values() if file.session_id is None]
         self.by_id: dict[str, list[str]] = {}
         for file in files.values():
@@ -69,7 +69,7 @@ class _Sight:
                 self.by_id.setdefault(file.session_id, []).append(file.path)
 
 
-class Shelf:
+class ChatStore:
     """The chats of some sources. Nothing is ever written but the database."""
 
     def __init__(
@@ -84,9 +84,9 @@ class Shelf:
         self._clock = clock
         self._looking = Threads("chats-look", 1)
         self._reading = Threads("chats-read", 1)
-        self._sight = _Sight({}, ())
+        self._snapshot = _Snapshot({}, ())
         self._looked_at: float | None = None
-        self._known: dict[str, _Known] | None = None
+        self._known: dict[str, _CachedSession] | None = None
         self._reader = Reader()
 
     def look_in(self, sources: Sequence[ChatSource]) -> None:
@@ -106,14 +106,14 @@ class Shelf:
         """
         await self._load()
         if self._looked_at is None or self._clock() - self._looked_at >= max_age:
-            self._sight = await self._looking.run(self._look)
+            self._snapshot = await self._looking.run(self._look)
             self._looked_at = self._clock()
-            await self._forget(self._sight.gone)
-        return self._sight.latest_first
+            await self._forget(self._snapshot.gone)
+        return self._snapshot.latest_first
 
-    def named(self, session_id: str) -> list[ChatFile]:
+    def files_of(self, session_id: str) -> list[ChatFile]:
         """The files whose name is this session's, and those whose content is."""
-        by_name = [self._sight.files[path] for path in self._sight.by_id.get(session_id, ())]
+        by_name = [self._snapshot.files[path] for path in self._snapshot.by_id.get(session_id, ())]
         return [*by_name, *(file for file in self.nameless() if self._holds(file, session_id))]
 
     def _holds(self, file: ChatFile, session_id: str) -> bool:
@@ -122,7 +122,7 @@ class Shelf:
 
     def nameless(self) -> Sequence[ChatFile]:
         """The files that have to be read before anybody knows whose they are."""
-        return self._sight.nameless
+        return self._snapshot.nameless
 
     async def again(self, files: Iterable[ChatFile]) -> list[ChatFile]:
         """These files as they look now; one that is gone is left out."""
@@ -145,7 +145,7 @@ class Shelf:
                 on_progress(done, len(stale))
         return len(stale) - done
 
-    def session(self, file: ChatFile) -> Session | None:
+    def session(self, file: ChatFile) -> ChatSession | None:
         """What is known of a file that was read."""
         known = (self._known or {}).get(file.path)
         return None if known is None else known.session
@@ -157,17 +157,17 @@ class Shelf:
             return False
         return known.until is None or self._clock() < known.until
 
-    async def requests(self, session: Session, first: int, last: int) -> list[Request]:
+    async def requests(self, session: ChatSession, first: int, last: int) -> list[ChatRequest]:
         """Requests of a session, counted from 1."""
         path = session.chat_json_path
         if path is None:
             return []
-        found = await self._kept_requests(path, first, last)
+        found = await self._load_requests(path, first, last)
         if len(found) < min(last, session.requests_count) - first + 1:
             # Another process has read it anew, or forgotten it.
             await self._load_again([path])
-            await self.read(await self.again(file for file in [self._sight.files.get(path)] if file is not None))
-            found = await self._kept_requests(path, first, last)
+            await self.read(await self.again(file for file in [self._snapshot.files.get(path)] if file is not None))
+            found = await self._load_requests(path, first, last)
         return found
 
     async def index(self, *, until: float | None = None, on_progress: OnProgress | None = None) -> int:
@@ -175,12 +175,12 @@ class Shelf:
         total = await self._ask(lambda connection: ChatTable(connection).count_unindexed())
         done = 0
         while done < total and (until is None or self._clock() < until):
-            batch = await self._ask(lambda connection: ChatTable(connection).unindexed(_BATCH_REQUESTS))
+            batch = await self._ask(lambda connection: ChatTable(connection).next_unindexed(_BATCH_REQUESTS))
             if not batch:
                 break
             words = await self._reading.run(lambda batch=batch: [_words(each) for each in batch])
 
-            def work(connection: Connection, words: Sequence[_Words] = words) -> None:
+            def work(connection: DatabaseConnection, words: Sequence[_Words] = words) -> None:
                 for number, digest, asked, answered in words:
                     ChatTable(connection).put_words(number, digest, asked, answered)
 
@@ -197,10 +197,10 @@ class Shelf:
         found = await self._ask(lambda connection: ChatTable(connection).search(wanted, list(files), most))
         return [(files[number], position) for number, position in found]
 
-    async def hint(self, session_id: str) -> Session | None:
+    async def hint(self, session_id: str) -> ChatSession | None:
         """A session that is spoken of, though there is no file of it."""
 
-        def ask() -> Session | None:
+        def ask() -> ChatSession | None:
             return next((found for source in self._sources if (found := source.hint(session_id)) is not None), None)
 
         return await self._looking.run(ask)
@@ -212,18 +212,18 @@ class Shelf:
     async def _load(self) -> None:
         if self._known is None:
             loaded = await self._ask(
-                lambda connection: {path: _Known.of(kept) for path, kept in ChatTable(connection).files()}
+                lambda connection: {path: _CachedSession.of(kept) for path, kept in ChatTable(connection).files()}
             )
             self._known = loaded if self._known is None else self._known
 
-    def _look(self) -> _Sight:
+    def _look(self) -> _Snapshot:
         found: dict[str, ChatFile] = {}
         for source in self._sources:
             for file in source.files():
                 # The same folder by two names is met twice, and counts once.
                 found.setdefault(file.path, file)
         gone = [path for path in list(self._known or {}) if path not in found and not os.path.lexists(path)]
-        return _Sight(found, gone)
+        return _Snapshot(found, gone)
 
     async def _forget(self, paths: Sequence[str]) -> None:
         """A chat that its owner deleted is not kept here."""
@@ -266,21 +266,21 @@ class Shelf:
         for reading, row in zip(lasting, await self._put(lasting), strict=True):
             if row is None:
                 overtaken.append(reading.outcome.file)
-            elif isinstance(row, Row):
+            elif isinstance(row, RowVersion):
                 self._know(reading.outcome, row)
             else:
-                self._know(failed(reading.outcome.file, None, row, passing=True), reading.before)
+                self._know(failure_outcome(reading.outcome.file, None, row, passing=True), reading.before)
         return overtaken
 
-    def _know(self, outcome: Outcome, row: Row | None) -> None:
+    def _know(self, outcome: Outcome, row: RowVersion | None) -> None:
         until = self._clock() + _TRY_AGAIN if outcome.passing else None
         if self._known is not None:
-            self._known[outcome.file.path] = _Known(outcome.stamp, outcome.session, row, until)
+            self._known[outcome.file.path] = _CachedSession(outcome.stamp, outcome.session, row, until)
 
-    async def _put(self, readings: Sequence[_Reading]) -> list[Row | str | None]:
+    async def _put(self, readings: Sequence[_Reading]) -> list[RowVersion | str | None]:
         """For each its new row, or nothing where somebody else was quicker, or why it cannot be kept."""
 
-        def work(connection: Connection) -> list[Row | str | None]:
+        def work(connection: DatabaseConnection) -> list[RowVersion | str | None]:
             table = ChatTable(connection)
             return [
                 table.put(read.file.path, before, read.stamp, read.session, read.requests) for read, before in readings
@@ -296,7 +296,7 @@ class Shelf:
             # Whatever there is in one file that no row can hold, the others are still to be kept.
             return [type(exc).__name__]
 
-    async def _kept_requests(self, path: str, first: int, last: int) -> list[Request]:
+    async def _load_requests(self, path: str, first: int, last: int) -> list[ChatRequest]:
         known = (self._known or {}).get(path)
         if known is None or known.row is None:
             return []
@@ -306,20 +306,20 @@ class Shelf:
     async def _load_again(self, paths: Sequence[str]) -> None:
         """What is known of these files, from the database, where another process wrote it."""
 
-        def work(connection: Connection) -> list[Kept | None]:
+        def work(connection: DatabaseConnection) -> list[SessionRow | None]:
             return [ChatTable(connection).file(path) for path in paths]
 
         for path, kept in zip(paths, await self._ask(work), strict=True):
             if self._known is not None:
                 self._known.pop(path, None)
                 if kept is not None:
-                    self._known[path] = _Known.of(kept)
+                    self._known[path] = _CachedSession.of(kept)
 
-    async def _ask(self, work: Callable[[Connection], T]) -> T:
+    async def _ask(self, work: Callable[[DatabaseConnection], T]) -> T:
         with self._doubting():
             return await self._database.read(work)
 
-    async def _write(self, work: Callable[[Connection], T]) -> T:
+    async def _write(self, work: Callable[[DatabaseConnection], T]) -> T:
         with self._doubting():
             return await self._database.write(work)
 
@@ -333,7 +333,7 @@ class Shelf:
             raise
 
 
-def _changed(file: ChatFile) -> int:
+def _change_time(file: ChatFile) -> int:
     return file.stamp.changed
 
 
@@ -342,12 +342,12 @@ _Words = tuple[int, bytes, list[str], list[str]]
 
 def _words(each: Unindexed) -> _Words:
     calls = " ".join(f"{call.name} {call.message}" for call in each.request.tool_calls)
-    return each.number, each.digest, indexed(each.request.text), indexed(f"{each.request.answer}\n{calls}")
+    return each.number, each.digest, index_words(each.request.text), index_words(f"{each.request.answer}\n{calls}")
 
 
 def _again(file: ChatFile) -> ChatFile | None:
     try:
-        return replace(file, stamp=Stamp.of(Path(file.path).stat()))
+        return replace(file, stamp=ChatFileStamp.of(Path(file.path).stat()))
     except (OSError, ValueError):
         return None
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pegboard.toolsets.chats.reading import Reading, Stamp
-from pegboard.toolsets.chats.session import Session
+from pegboard.toolsets.chats.reading import ChatFileStamp, Reading
+from pegboard.toolsets.chats.session import ChatSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class ChatFile:
 
     path: str
     source: ChatSource
-    stamp: Stamp
+    stamp: ChatFileStamp
     # The name of its chat; `None` if only its content tells.
     session_id: str | None
     # What the source needs to know of where it lies.
@@ -48,7 +48,7 @@ class ChatSource(Protocol):
         """
         ...
 
-    def hint(self, session_id: str) -> Session | None:
+    def hint(self, session_id: str) -> ChatSession | None:
         """A session that is spoken of somewhere, though there is no file of it."""
         ...
 
@@ -62,10 +62,10 @@ def entries(folder: str) -> list[os.DirEntry[str]]:
         return []
 
 
-def stamp_of(entry: os.DirEntry[str]) -> Stamp | None:
+def stamp_of(entry: os.DirEntry[str]) -> ChatFileStamp | None:
     """How an ordinary file looks from outside, wherever a link leads to it."""
     try:
         found = entry.stat()
     except (OSError, ValueError):
         return None
-    return Stamp.of(found) if stat.S_ISREG(found.st_mode) else None
+    return ChatFileStamp.of(found) if stat.S_ISREG(found.st_mode) else None

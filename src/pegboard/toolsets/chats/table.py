@@ -11,10 +11,10 @@ from hashlib import blake2b
 from typing import Any
 
 from pegboard import exactjson
-from pegboard.storage.database import Connection
+from pegboard.storage.database import DatabaseConnection
 from pegboard.toolsets.chats.fields import an_object
-from pegboard.toolsets.chats.reading import NEVER, Stamp
-from pegboard.toolsets.chats.session import Request, Session
+from pegboard.toolsets.chats.reading import NEVER, ChatFileStamp
+from pegboard.toolsets.chats.session import ChatRequest, ChatSession
 from pegboard.toolsets.chats.words import Phrase, Wanted
 
 # Counts up when files are read in another way: what an older Pegboard made of them is then read again.
@@ -30,14 +30,14 @@ class Packed:
     body: bytes
 
     @classmethod
-    def of(cls, request: Request) -> Packed:
+    def of(cls, request: ChatRequest) -> Packed:
         """As JSON, which carries every character, and compressed: chats are long."""
         data = exactjson.dump(request.to_dict())
         return cls(blake2b(data, digest_size=16).digest(), zlib.compress(data, 1))
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RowVersion:
     """Which row a file has, and who wrote it last: with another edition it was somebody else."""
 
     number: int
@@ -45,12 +45,12 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SessionRow:
     """What is kept of a file: how it looked when it was read, and what was in it."""
 
-    row: Row
-    stamp: Stamp
-    session: Session
+    row: RowVersion
+    stamp: ChatFileStamp
+    session: ChatSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,30 +59,35 @@ class Unindexed:
 
     number: int
     digest: bytes
-    request: Request
+    request: ChatRequest
 
 
 class ChatTable:
     """The rows of the index."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: DatabaseConnection) -> None:
         self._connection = connection
 
-    def files(self) -> Iterator[tuple[str, Kept]]:
+    def files(self) -> Iterator[tuple[str, SessionRow]]:
         """Every file that was read."""
         for name, *rest in self._connection.rows(f"SELECT path, {_COLUMNS} FROM chat_files"):  # noqa: S608
             path = os.fsdecode(name)
-            yield path, _kept(path, *rest)
+            yield path, _session_row(path, *rest)
 
-    def file(self, path: str) -> Kept | None:
+    def file(self, path: str) -> SessionRow | None:
         """One of them."""
         query = f"SELECT {_COLUMNS} FROM chat_files WHERE path = ?"  # noqa: S608
         row = self._connection.row(query, os.fsencode(path))
-        return None if row is None else _kept(path, *row)
+        return None if row is None else _session_row(path, *row)
 
     def put(
-        self, path: str, before: Row | None, stamp: Stamp, session: Session, requests: Sequence[Packed] | None
-    ) -> Row | None:
+        self,
+        path: str,
+        before: RowVersion | None,
+        stamp: ChatFileStamp,
+        session: ChatSession,
+        requests: Sequence[Packed] | None,
+    ) -> RowVersion | None:
         """A file as it was read; without requests those from before stay.
 
         `None`, and nothing changed, if somebody else wrote it since `before`: theirs may be the newer reading.
@@ -106,7 +111,7 @@ class ChatTable:
             return None
         if requests is not None:
             self._put_requests(int(row[0]), requests)
-        return Row(int(row[0]), edition)
+        return RowVersion(int(row[0]), edition)
 
     def forget(self, paths: Sequence[str]) -> None:
         """Files that are gone: nothing of what was in them stays."""
@@ -124,19 +129,19 @@ class ChatTable:
         """Every file there is a row of."""
         return [os.fsdecode(row[0]) for row in self._connection.rows("SELECT path FROM chat_files")]
 
-    def requests(self, row: Row, first: int, last: int) -> list[Request]:
+    def requests(self, row: RowVersion, first: int, last: int) -> list[ChatRequest]:
         """The requests of a file from one position to another, both counted from 1; none in another edition."""
         rows = self._connection.rows(
             "SELECT r.body FROM chat_requests r JOIN chat_files f ON f.id = r.file"
             " WHERE f.id = ? AND f.edition = ? AND r.position BETWEEN ? AND ? ORDER BY r.position",
             *(row.number, row.edition, first, last),
         )
-        return [_unpacked(row[0]) for row in rows]
+        return [_unpack(row[0]) for row in rows]
 
-    def unindexed(self, most: int) -> list[Unindexed]:
+    def next_unindexed(self, most: int) -> list[Unindexed]:
         """Some of the requests whose words are not in the index yet."""
         rows = self._connection.rows("SELECT id, digest, body FROM chat_requests WHERE indexed = 0 LIMIT ?", most)
-        return [Unindexed(int(number), bytes(digest), _unpacked(body)) for number, digest, body in rows]
+        return [Unindexed(int(number), bytes(digest), _unpack(body)) for number, digest, body in rows]
 
     def count_unindexed(self) -> int:
         """How many those are."""
@@ -188,21 +193,23 @@ class ChatTable:
         self._connection.execute_many("DELETE FROM chat_words WHERE rowid = ?", [(number,) for number in numbers])
 
 
-def _kept(
+def _session_row(
     path: str, number: int, size: int, changed: int, inode: int, touched: int, reader: int, edition: int, about: str
-) -> Kept:
-    stamp = Stamp(size, changed, inode, touched) if reader == _READER else NEVER
-    return Kept(Row(number, edition), stamp, Session.from_record(an_object(exactjson.parse(about)), path))
+) -> SessionRow:
+    stamp = ChatFileStamp(size, changed, inode, touched) if reader == _READER else NEVER
+    return SessionRow(
+        RowVersion(number, edition), stamp, ChatSession.from_record(an_object(exactjson.parse(about)), path)
+    )
 
 
-def _unpacked(body: Any) -> Request:
+def _unpack(body: Any) -> ChatRequest:
     kept: Mapping[str, Any] = an_object(exactjson.parse(zlib.decompress(bytes(body))))
-    return Request.from_dict(kept)
+    return ChatRequest.from_dict(kept)
 
 
 def _query(wanted: Wanted) -> str:
-    def quoted(phrase: Phrase) -> str:
+    def quote(phrase: Phrase) -> str:
         return f'"{" ".join(phrase)}"'
 
-    groups = (f"({' OR '.join(map(quoted, group))})" for group in wanted.groups)
+    groups = (f"({' OR '.join(map(quote, group))})" for group in wanted.groups)
     return (" OR " if wanted.any_of else " AND ").join(groups)

@@ -13,10 +13,10 @@ from typing import Any
 
 from pegboard.result import ToolError, ToolErrorCode
 from pegboard.tool import MAX_VALUES, LanguageModelToolResult, Tool
-from pegboard.toolsets.chats.answers import MOST_DETAIL, found, listed, paged, shortened, told_call
+from pegboard.toolsets.chats.answers import MOST_DETAIL, call_row, hit_row, page_info, session_row, truncate
 from pegboard.toolsets.chats.chats import Chats, NotThere
 from pegboard.toolsets.chats.current import PATIENCE, CurrentDialog
-from pegboard.toolsets.chats.session import Request, Session
+from pegboard.toolsets.chats.session import ChatRequest, ChatSession
 
 Schema = Mapping[str, Any]
 
@@ -117,7 +117,7 @@ class ChatTool(Tool):
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         """The answer, or why there is none."""
         try:
-            return {"success": True, **await self.answer(_given(arguments))}
+            return {"success": True, **await self.answer(_drop_nulls(arguments))}
         except NotThere as exc:
             return {"success": False, "error": str(exc)}
 
@@ -127,22 +127,22 @@ class ChatTool(Tool):
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """A parameter that is null is one that was left out."""
-        return super().check(_given(arguments) if isinstance(arguments, Mapping) else arguments)  # pyright: ignore[reportUnnecessaryIsInstance]
+        return super().check(_drop_nulls(arguments) if isinstance(arguments, Mapping) else arguments)  # pyright: ignore[reportUnnecessaryIsInstance]
 
-    def rendered(self, answer: Any) -> LanguageModelToolResult:
+    def render(self, answer: Any) -> LanguageModelToolResult:
         """The answer as it is; one that says so is a failure over MCP, too."""
-        result = super().rendered(answer)
+        result = super().render(answer)
         if answer.get("success") is not False:
             return result
         error = ToolError(ToolErrorCode.NOT_FOUND, str(answer["error"]))
         return LanguageModelToolResult(result.content, is_error=True, data=result.data, error=error)
 
-    async def _session(self, arguments: Mapping[str, Any]) -> Session:
+    async def _session(self, arguments: Mapping[str, Any]) -> ChatSession:
         # Models like to fill in what they leave out with nothing.
         session_id = arguments.get("sessionId")
         return await self._chats.session(session_id, patience=PATIENCE) if session_id else await self._dialog.session()
 
-    async def _request(self, arguments: Mapping[str, Any]) -> tuple[Session, int, Request]:
+    async def _request(self, arguments: Mapping[str, Any]) -> tuple[ChatSession, int, ChatRequest]:
         """The request that is meant. What is wrong is told in this order, whatever else is wrong."""
         if "index" not in arguments:
             raise NotThere("Index parameter is required")
@@ -307,18 +307,18 @@ Example usage scenarios:
             "sessionId": session.session_id,
             "index": index,
             "totalRequests": session.requests_count,
-            "request": shortened(request.text, _MOST_PREVIEW),
+            "request": truncate(request.text, _MOST_PREVIEW),
             "response": request.answer[start:end],
             "status": request.status,
             "timestamp": request.timestamp,
             "modelId": request.model_id,
-            "toolCalls": [told_call(call) for call in request.tool_calls[:_MOST_CALLS]],
+            "toolCalls": [call_row(call) for call in request.tool_calls[:_MOST_CALLS]],
             "editedFiles": list(request.edited[:_MOST_CALLS]),
         }
         if len(request.tool_calls) > _MOST_CALLS:
             told["moreToolCalls"] = len(request.tool_calls) - _MOST_CALLS
         if request.error:
-            told["problem"] = shortened(request.error, MOST_DETAIL)
+            told["problem"] = truncate(request.error, MOST_DETAIL)
         if len(request.answer) > end:
             told["nextOffset"] = end
         return told
@@ -370,7 +370,7 @@ Example usage scenarios:
             arguments.get("workspace") or None,
             patience=PATIENCE,
         )
-        return {"sessions": [listed(session) for session in page.items], **paged(page)}
+        return {"sessions": [session_row(session) for session in page.items], **page_info(page)}
 
 
 class SearchChats(ChatTool):
@@ -443,7 +443,7 @@ Example usage scenarios:
             arguments.get("sessionId") or None,
             patience=PATIENCE,
         )
-        return {"results": [found(hit) for hit in page.items], **paged(page)}
+        return {"results": [hit_row(hit) for hit in page.items], **page_info(page)}
 
 
 CHAT_TOOLS = (GetRequest, GetFirstRequest, GetResponse, ListSessions, SearchChats)
@@ -455,5 +455,5 @@ def chat_tools(chats: Chats, dialog: CurrentDialog | None = None) -> list[ChatTo
     return [tool(known, chats) for tool in CHAT_TOOLS]
 
 
-def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_nulls(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value is not None}

@@ -17,12 +17,12 @@ from typing import Any, cast
 
 from pegboard import exactjson, jsonc
 from pegboard.exactjson import as_object
-from pegboard.toolsets.chats.dialog import DialogLog, chat_of, exported_chat_of
-from pegboard.toolsets.chats.fields import a_list, a_moment, a_name, an_object, parsed
+from pegboard.toolsets.chats.dialog import DialogLog, chat_of, chat_of_export
+from pegboard.toolsets.chats.fields import a_list, a_moment, a_name, an_object, parse_json
 from pegboard.toolsets.chats.folders import path_of
-from pegboard.toolsets.chats.log import Shape, pruned
-from pegboard.toolsets.chats.reading import LineReading, Reading, Stamp, WholeReading, open_to_read
-from pegboard.toolsets.chats.session import Session
+from pegboard.toolsets.chats.log import Shape, prune
+from pegboard.toolsets.chats.reading import ChatFileStamp, LineReading, Reading, WholeReading, open_to_read
+from pegboard.toolsets.chats.session import ChatSession
 from pegboard.toolsets.chats.source import ChatFile, entries, stamp_of
 
 PRODUCTS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf", "Code - OSS")
@@ -47,7 +47,7 @@ class VSCode:
         self._workspaces: dict[str, _Workspace] = {}
         # Those that nobody has to look at again before the files are listed anew.
         self._looked_at: set[str] = set()
-        self._indexes: dict[str, tuple[Stamp, Mapping[str, Any]]] = {}
+        self._indexes: dict[str, tuple[ChatFileStamp, Mapping[str, Any]]] = {}
 
     def files(self) -> Iterator[ChatFile]:
         """Every session's file, of folders, workspaces and windows that have neither."""
@@ -78,14 +78,14 @@ class VSCode:
         self._looked_at.add(file.home)
         return known.folders
 
-    def hint(self, session_id: str) -> Session | None:
+    def hint(self, session_id: str) -> ChatSession | None:
         """A session that the editor's own index names, though there is no file of it."""
         workspaces = (entry.path for entry in entries(str(self._user / "workspaceStorage")))
         for folder in (str(self._user / "globalStorage"), *workspaces):
             entry = as_object(self._index(f"{folder}/state.vscdb").get(session_id))
             if entry is not None:
                 moment = a_moment(entry.get("lastMessageDate"))
-                return Session(
+                return ChatSession(
                     session_id, self.name, first_seen=moment, last_seen=moment, title=a_name(entry.get("title"))
                 )
         return None
@@ -95,7 +95,7 @@ class VSCode:
             found = Path(path).stat()
         except (OSError, ValueError):
             return {}
-        stamp = Stamp.of(found)
+        stamp = ChatFileStamp.of(found)
         known = self._indexes.get(path)
         if known is None or known[0] != stamp:
             known = self._indexes[path] = (stamp, _index_of(path, found))
@@ -123,20 +123,20 @@ class ExportedChats:
 
     def reading(self, file: ChatFile) -> Reading:
         """A document, or the log of a session."""
-        return LineReading(DialogLog()) if file.path.endswith(".jsonl") else WholeReading(exported_chat_of)
+        return LineReading(DialogLog()) if file.path.endswith(".jsonl") else WholeReading(chat_of_export)
 
     def folders(self, file: ChatFile) -> Sequence[str]:
         """Nobody knows."""
         del file
         return ()
 
-    def hint(self, session_id: str) -> Session | None:
+    def hint(self, session_id: str) -> ChatSession | None:
         """What has no file is not there."""
         del session_id
         return None
 
 
-def installed(env: Mapping[str, str], home: Path, platform: str) -> list[VSCode]:
+def find_editors(env: Mapping[str, str], home: Path, platform: str) -> list[VSCode]:
     """Every editor of the family that may have chats on this machine, and those that came in over a remote window."""
     if portable := env.get("VSCODE_PORTABLE"):
         editors = [VSCode("Code", Path(portable) / "user-data")]
@@ -164,7 +164,7 @@ class _Workspace:
     """The folders of a workspace, and how the files looked that tell them."""
 
     folders: tuple[str, ...]
-    told_by: Mapping[Path, Stamp | None]
+    told_by: Mapping[Path, ChatFileStamp | None]
 
     @classmethod
     def of(cls, workspace: Path) -> _Workspace:
@@ -183,9 +183,9 @@ class _Workspace:
         return all(_stamp_at(path) == stamp for path, stamp in self.told_by.items())
 
 
-def _stamp_at(path: Path) -> Stamp | None:
+def _stamp_at(path: Path) -> ChatFileStamp | None:
     try:
-        return Stamp.of(path.stat())
+        return ChatFileStamp.of(path.stat())
     except (OSError, ValueError):
         return None
 
@@ -214,7 +214,7 @@ def _small(path: Path) -> Any:
     except (OSError, ValueError):
         return None
     try:
-        return parsed(data)
+        return parse_json(data)
     except exactjson.NotJson:
         try:
             return jsonc.parse(data.decode("utf-8", "replace")).value
@@ -233,9 +233,9 @@ def _index_of(path: str, found: os.stat_result) -> Mapping[str, Any]:
             database.text_factory = bytes
             row = cast("tuple[Any, ...] | None", database.execute(query, (_INDEX_KEY,)).fetchone())
         # A number is no index, and `bytes` would make that many of them.
-        index = an_object(parsed(row[0])) if row and isinstance(row[0], bytes) else {}
+        index = an_object(parse_json(row[0])) if row and isinstance(row[0], bytes) else {}
     except (sqlite3.Error, OSError, ValueError, TypeError, OverflowError):
         # Written to at this moment, damaged, or no database: a hint less.
         return {}
     shape: Shape = {"title": {}, "lastMessageDate": {}}
-    return {key: pruned(entry, shape) for key, entry in an_object(index.get("entries")).items()}
+    return {key: prune(entry, shape) for key, entry in an_object(index.get("entries")).items()}

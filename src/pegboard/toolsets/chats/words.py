@@ -32,13 +32,13 @@ class Wanted:
         return frozenset(word for group in self.groups for phrase in group for word in phrase)
 
 
-def indexed(text: str) -> list[str]:
+def index_words(text: str) -> list[str]:
     """The words of a text in their order, then other forms of them."""
     found = terms(text, stop_words=True, most=MOST_TEXT)
     return [*found.sequence, _BREAK, *found.aside]
 
 
-def wanted(query: str) -> Wanted:
+def parse_query(query: str) -> Wanted:
     """What a query asks for: its words, in any form they may have been written in, and "its phrases" as they are."""
     phrases = [tuple(terms(quoted, stop_words=True).sequence) for quoted in _QUOTED.findall(query)]
     plain = _QUOTED.sub(" ", query).split()

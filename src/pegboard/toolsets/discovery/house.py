@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from pegboard.tool import RegisteredTool
-from pegboard.view import Filter, Sight
+from pegboard.view import Filter, ListKey
 
 
 class Available(Protocol):
@@ -34,7 +34,7 @@ class House(Protocol):
         """The best of the tools that pass the filter, and how many fit at all."""
         ...
 
-    def known_tool(self, name: str, wanted: Filter) -> RegisteredTool | None:
+    def lookup_tool(self, name: str, wanted: Filter) -> RegisteredTool | None:
         """The tool of this name as far as it is known here; nobody is asked."""
         ...
 
@@ -42,7 +42,7 @@ class House(Protocol):
         """The tool of this name; raises `ToolFailure` with the nearest names where there is none."""
         ...
 
-    def is_listed(self, name: str, sight: Sight) -> bool:
+    def is_listed(self, name: str, sight: ListKey) -> bool:
         """Whether a client has this tool in its list."""
         ...
 
@@ -56,6 +56,6 @@ class House(Protocol):
 
     def availability(self, tool: RegisteredTool) -> Available: ...
 
-    def described(self, tool: RegisteredTool) -> Mapping[str, Any]:
+    def describe(self, tool: RegisteredTool) -> Mapping[str, Any]:
         """Everything there is to say of a tool."""
         ...

@@ -47,7 +47,7 @@ class DiscoveryTool(ResultTool):
         """Whether a client may know that a tool is loaded, which somebody else on the same board may have done."""
         if not caller.filter.admits_name(name):
             return False
-        tool = self._house.known_tool(name, replace(caller.filter, remote=False)) if caller.filter.remote else None
+        tool = self._house.lookup_tool(name, replace(caller.filter, remote=False)) if caller.filter.remote else None
         return tool is None or not tool.local_only
 
     @staticmethod
@@ -106,7 +106,7 @@ class ToolDescribe(DiscoveryTool):
         tool = await self._house.find_tool(arguments["name"], caller.filter)
         active = tool.name in self._house.loaded_on(caller.board)
         return {
-            **self._house.described(tool),
+            **self._house.describe(tool),
             "active": active,
             "listed": self._house.is_listed(tool.name, caller.sight),
         }
@@ -193,7 +193,7 @@ class ToolActive(DiscoveryTool):
         for name in self._house.loaded_on(caller.board):
             if not self._may_see(name, caller):
                 continue
-            tool = self._house.known_tool(name, caller.filter)
+            tool = self._house.lookup_tool(name, caller.filter)
             words = "" if tool is None else one_line(str(tool.definition.get("description") or ""), 160)
             remark = "it is not there now" if tool is None else self._remark(tool)
             tools.append({"name": name, "description": " ".join(filter(None, [words, remark and f"({remark})"]))})

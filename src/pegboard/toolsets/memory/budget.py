@@ -28,7 +28,7 @@ def cut(text: str, room: int, offset: int = 0) -> str:
     return text[offset:end] + _MARK.format(start=offset, end=end, total=len(text))
 
 
-def shortened(text: str, room: int) -> str:
+def truncate(text: str, room: int) -> str:
     """As much of a text as there is room for, when it is written."""
     if _size(text) <= room:
         return text
@@ -41,17 +41,17 @@ def shortened(text: str, room: int) -> str:
     return text[:end] + mark.format(end=end, total=len(text))
 
 
-def slimmed(rows: Sequence[Row], budget: int, most_links: int, first_link: int = 0) -> list[Row]:
+def trim_rows(rows: Sequence[Row], budget: int, most_links: int, first_link: int = 0) -> list[Row]:
     """Rows whose summaries and links leave a third of the budget to the rest; and how many more links there are."""
     of_summaries = _shares([_size(row["summary"]) for row in rows], budget // 3)
     of_links = _shares([_size(row["links"]) for row in rows], budget // 3)
     return [
-        _few_links({**row, "summary": shortened(row["summary"], of_summary)}, of_its_links, most_links, first_link)
+        _few_links({**row, "summary": truncate(row["summary"], of_summary)}, of_its_links, most_links, first_link)
         for row, of_summary, of_its_links in zip(rows, of_summaries, of_links, strict=True)
     ]
 
 
-def fitted(rows: Sequence[Row], texts: Sequence[str], budget: int, offset: int = 0) -> list[Row]:
+def fit_texts(rows: Sequence[Row], texts: Sequence[str], budget: int, offset: int = 0) -> list[Row]:
     """As many rows as fit, each with as much of its text as fits, but one at least."""
     rows = first_that_fit([_with_text(*pair, 0, offset) for pair in zip(rows, texts, strict=True)], budget)
     texts = texts[: len(rows)]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pegboard.names import MAX_NAMESPACE, key_problem
 from pegboard.normalization import normalize
 from pegboard.result import invalid
-from pegboard.toolsets.checked import checked_text
+from pegboard.toolsets.checked import validate_text
 from pegboard.toolsets.memory.memory import Link
 
 MAX_KEY, MAX_SUMMARY, MAX_TEXT = 512, 4_000, 200_000
@@ -19,7 +19,7 @@ MAX_KEYWORDS = 64
 MAX_OFFSET = 2**53
 
 
-def checked_key(key: str, parameter: str = "key", most: int = MAX_KEY) -> str:
+def validate_key(key: str, parameter: str = "key", most: int = MAX_KEY) -> str:
     """A key as it is kept, or a clear refusal. Composed: an accent is a part of its letter, however it was typed."""
     composed = normalize("NFC", key)
     # As it is given first: that is what the tools' schemas count.
@@ -28,21 +28,21 @@ def checked_key(key: str, parameter: str = "key", most: int = MAX_KEY) -> str:
     return composed
 
 
-def checked_namespace(namespace: str) -> str:
+def validate_namespace(namespace: str) -> str:
     """A namespace as it is kept, or a clear refusal."""
-    return checked_key(namespace, "namespace", MAX_NAMESPACE)
+    return validate_key(namespace, "namespace", MAX_NAMESPACE)
 
 
-def checked_links(links: Iterable[Link]) -> list[Link]:
+def validate_links(links: Iterable[Link]) -> list[Link]:
     """Links that can be kept; of two to the same memory and of the same type the last one counts."""
     given = list(links)
     if len(given) > MAX_LINKS:
         raise invalid(f"links: a memory has {MAX_LINKS} at most, found {len(given)}")
     found: dict[tuple[str, str], Link] = {}
     for link in given:
-        key = checked_key(link.key, "links: key")
-        kind = checked_key(link.type, "links: type", MAX_TYPE)
-        checked_text(link.term, "links: term", MAX_TERM)
+        key = validate_key(link.key, "links: key")
+        kind = validate_key(link.type, "links: type", MAX_TYPE)
+        validate_text(link.term, "links: term", MAX_TERM)
         if not 0 <= link.weight <= 1:
             raise invalid(f"links: weight must be between 0 and 1, found {link.weight}")
         found[key, kind] = Link(key, kind, link.term, link.weight)

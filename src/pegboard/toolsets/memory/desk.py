@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pegboard.result import ToolErrorCode, ToolFailure
-from pegboard.storage.database import Connection
+from pegboard.storage.database import DatabaseConnection
 from pegboard.toolsets.memory.fulltext import Fields, FullText
-from pegboard.toolsets.memory.memory import Brief, Link, Memory, Meta, ordered
+from pegboard.toolsets.memory.memory import Brief, Link, Memory, Meta, order_links
 from pegboard.toolsets.memory.saved import History, Saved
 from pegboard.toolsets.memory.score import score, status_of
-from pegboard.toolsets.memory.table import Degrees, Entry, Kept, Table
+from pegboard.toolsets.memory.table import BriefRow, Degrees, MemoryRow, MemoryTable
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LinkedMemory:
     """A memory on a walk along links, and how many links it is away from the first."""
 
     memory: Memory
@@ -28,11 +28,11 @@ Outcome: TypeAlias = Literal["added", "replaced", "skipped"] | ToolFailure
 _PAGE = 500
 
 
-class Desk:
+class MemoryTransaction:
     """What an operation works with: one namespace, within one transaction, at one moment."""
 
-    def __init__(self, connection: Connection, namespace: str, now: float) -> None:
-        self.table = Table(connection, namespace)
+    def __init__(self, connection: DatabaseConnection, namespace: str, now: float) -> None:
+        self.table = MemoryTable(connection, namespace)
         self.namespace = namespace
         self.now = now
         self._connection = connection
@@ -45,7 +45,7 @@ class Desk:
             self._index = FullText(self._connection, self.table.space)
         return self._index
 
-    def existing(self, key: str, parameter: str = "key") -> Kept:
+    def existing(self, key: str, parameter: str = "key") -> MemoryRow:
         known = self.table.get(key)
         if known is None:
             raise ToolFailure(
@@ -60,10 +60,10 @@ class Desk:
             self.table.relink(number, links)
         self.index.put(number, Fields.of(key, summary, text))
 
-    def memory(self, kept: Kept, *, sort_links: bool = True) -> Memory:
+    def memory(self, kept: MemoryRow, *, sort_links: bool = True) -> Memory:
         return self.memories([kept], sort_links=sort_links)[0]
 
-    def memories(self, kept: Sequence[Kept], *, sort_links: bool = True) -> list[Memory]:
+    def memories(self, kept: Sequence[MemoryRow], *, sort_links: bool = True) -> list[Memory]:
         links = self.table.links([each.id for each in kept])
         scores = self.scores(link.key for each in links.values() for link in each if sort_links)
         degrees = self.table.degrees(kept)
@@ -75,12 +75,12 @@ class Desk:
                 text=each.text,
                 version=each.version,
                 meta=self._meta(each, degrees[each.id]),
-                links=ordered(links[each.id], scores) if sort_links else links[each.id],
+                links=order_links(links[each.id], scores) if sort_links else links[each.id],
             )
             for each in kept
         ]
 
-    def briefs(self, entries: Sequence[Entry]) -> list[Brief]:
+    def briefs(self, entries: Sequence[BriefRow]) -> list[Brief]:
         degrees = self.table.degrees(entries)
         return [
             Brief(
@@ -93,7 +93,7 @@ class Desk:
             for each in entries
         ]
 
-    def saved(self) -> Iterator[Saved]:
+    def export(self) -> Iterator[Saved]:
         """Every memory by key, as it is saved in a file, read some hundred at a time."""
         last = ""
         while page := self.table.after(last, _PAGE):
@@ -127,9 +127,9 @@ class Desk:
             except ToolFailure as failure:
                 outcomes.append(failure)
                 continue
-            kept = self._kept(each, there, has_same_links=links.get(each.key) == each.links)
+            kept = self._row_of(each, there, has_same_links=links.get(each.key) == each.links)
             if not dry_run:
-                kept = self._placed(kept, each.links)
+                kept = self._store(kept, each.links)
                 entered[kept.id] = fields
             known[each.key], links[each.key] = kept, each.links
             outcomes.append("added" if there is None else "replaced")
@@ -137,11 +137,11 @@ class Desk:
             self.index.put_all(entered)
         return outcomes
 
-    def _links_of(self, memories: Collection[Kept]) -> dict[str, Sequence[Link]]:
+    def _links_of(self, memories: Collection[MemoryRow]) -> dict[str, Sequence[Link]]:
         links = self.table.links([each.id for each in memories])
         return {each.key: links[each.id] for each in memories}
 
-    def _kept(self, saved: Saved, there: Kept | None, *, has_same_links: bool) -> Kept:
+    def _row_of(self, saved: Saved, there: MemoryRow | None, *, has_same_links: bool) -> MemoryRow:
         """The row that a saved memory becomes; a version that somebody read never stands for other words or links."""
         if there is None:
             history = saved.history or History.new(self.now)
@@ -149,7 +149,7 @@ class Desk:
             history = saved.history or dataclasses.replace(_history(there), updated_at=self.now)
             is_same = has_same_links and (saved.summary, saved.text) == (there.summary, there.text)
             history = dataclasses.replace(history, version=max(history.version, there.version + (not is_same)))
-        return Kept(
+        return MemoryRow(
             0 if there is None else there.id,
             saved.key,
             saved.summary,
@@ -163,7 +163,7 @@ class Desk:
             saved.text,
         )
 
-    def _placed(self, kept: Kept, links: Sequence[Link]) -> Kept:
+    def _store(self, kept: MemoryRow, links: Sequence[Link]) -> MemoryRow:
         if kept.id:
             self.table.restore(kept)
         else:
@@ -180,9 +180,11 @@ class Desk:
             for each in facts
         }
 
-    def walk(self, root: Kept, depth: int, breadth: int, total: int, *, sort_links: bool) -> list[tuple[int, Step]]:
+    def walk(
+        self, root: MemoryRow, depth: int, breadth: int, total: int, *, sort_links: bool
+    ) -> list[tuple[int, LinkedMemory]]:
         first = self.memory(root, sort_links=sort_links)
-        steps = [(root.id, Step(first, 0))]
+        steps = [(root.id, LinkedMemory(first, 0))]
         seen, edge = {root.key}, [first]
         for level in range(1, depth + 1):
             there = {facts.key for facts in self.table.facts(link.key for memory in edge for link in memory.links)}
@@ -196,12 +198,12 @@ class Desk:
             kept = [found[key] for key in wanted]
             edge = self.memories(kept, sort_links=sort_links)
             seen.update(keys)
-            steps += [(each.id, Step(memory, level)) for each, memory in zip(kept, edge, strict=True)]
+            steps += [(each.id, LinkedMemory(memory, level)) for each, memory in zip(kept, edge, strict=True)]
             if len(steps) >= total or not edge:
                 break
         return steps
 
-    def _meta(self, kept: Entry, degrees: Degrees) -> Meta:
+    def _meta(self, kept: BriefRow, degrees: Degrees) -> Meta:
         value = score(kept.base, kept.access_count, degrees.sum, self.now - kept.last_accessed_at)
         return Meta(
             created_at=kept.created_at,
@@ -216,7 +218,7 @@ class Desk:
         )
 
 
-def _history(kept: Kept) -> History:
+def _history(kept: MemoryRow) -> History:
     return History(
         version=kept.version,
         base=kept.base,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pegboard.search.excerpt import cut, marked
+from pegboard.search.excerpt import cut, highlight
 from pegboard.toolsets.memory.fulltext import Phrase
 
 
@@ -13,6 +13,6 @@ def excerpt(parts: Sequence[str], matched: Sequence[Sequence[Phrase]]) -> str:
     text, summary, key = parts
     for part, found in zip(parts, matched, strict=True):
         words = {word for phrase in found for word in phrase}
-        if shown := marked(part, words, [phrase for phrase in found if len(phrase) > 1]):
+        if shown := highlight(part, words, [phrase for phrase in found if len(phrase) > 1]):
             return shown
     return cut(summary or text or key)

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from pegboard.result import invalid
-from pegboard.search.tokens import spelt
-from pegboard.storage.database import Connection, Value
+from pegboard.search.tokens import terms_by_word
+from pegboard.storage.database import DatabaseConnection, Value
 from pegboard.storage.many import marks, parts
 from pegboard.toolsets.memory.spellings import Spellings, as_json, pairs
-from pegboard.toolsets.memory.words import BREAK, distinct, indexed, spellings
+from pegboard.toolsets.memory.words import BREAK, distinct, index_text, spellings
 
 Phrase = tuple[str, ...]
 Wanted = Sequence[Sequence[Phrase]]
@@ -48,7 +48,7 @@ class Fields:
     @classmethod
     def of(cls, key: str, summary: str, text: str) -> Fields:
         """The words of a memory's parts."""
-        fields = cls(indexed(key), indexed(summary), indexed(text), spelt(f"{key}\n{summary}\n{text}"))
+        fields = cls(index_text(key), index_text(summary), index_text(text), terms_by_word(f"{key}\n{summary}\n{text}"))
         if sum(len(word.encode()) for word in _words(fields)) > _MOST_BYTES:
             raise invalid("text has more different words than can be searched; write several memories and link them")
         return fields
@@ -63,7 +63,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class CandidatePool:
     """Memories to choose from: those that have any of some forms, and those that have everything of something wanted;
     `titled`, have that in key or summary."""
 
@@ -83,7 +83,7 @@ class Pool:
 class FullText:
     """The index of one namespace, within one transaction."""
 
-    def __init__(self, connection: Connection, space: int) -> None:
+    def __init__(self, connection: DatabaseConnection, space: int) -> None:
         self._connection = connection
         self.space = space
 
@@ -129,7 +129,7 @@ class FullText:
         row = self._connection.row(f"SELECT count(*) FROM {self._source} WHERE {where}", *params)
         return int(row[0]) if row else 0
 
-    def covering(self, pool: Pool, terms: Sequence[Term], limit: int) -> list[tuple[int, float]]:
+    def covering(self, pool: CandidatePool, terms: Sequence[Term], limit: int) -> list[tuple[int, float]]:
         """Those of a pool that have most of what is looked for, by its worth, and how much that is; the most first."""
         select = self._sqlite_covering if self._connection.dialect == "sqlite" else self._postgres_covering
         sql, params = select(pool, terms)
@@ -172,7 +172,7 @@ class FullText:
         )
         return [row[0] for row in rows]
 
-    def spelt_like(self, word: str) -> dict[str, str]:
+    def find_similar(self, word: str) -> dict[str, str]:
         """Words that a mistyped one may stand for, with what the index knows them as."""
         variants = sorted(spellings(word))
         if self._connection.dialect == "sqlite":
@@ -224,9 +224,9 @@ class FullText:
 
     @property
     def _space_params(self) -> list[Value]:
-        return [self.space] if self._is_alone else [self.space, _quoted(self._label)]
+        return [self.space] if self._is_alone else [self.space, _quote(self._label)]
 
-    def _sqlite_covering(self, pool: Pool, terms: Sequence[Term]) -> tuple[str, list[Value]]:
+    def _sqlite_covering(self, pool: CandidatePool, terms: Sequence[Term]) -> tuple[str, list[Value]]:
         """For each thing a list of the memories that have it; the sum over all lists is what a memory covers."""
         params: list[Value] = []
         for has, worth in _fts5_lists(pool, terms):
@@ -238,7 +238,7 @@ class FullText:
         )
         return sql, params
 
-    def _postgres_covering(self, pool: Pool, terms: Sequence[Term]) -> tuple[str, list[Value]]:
+    def _postgres_covering(self, pool: CandidatePool, terms: Sequence[Term]) -> tuple[str, list[Value]]:
         """Every memory of the pool is asked for each thing: it has to be fetched for the first one anyway."""
         asked: list[str] = []
         params: list[Value] = []
@@ -292,7 +292,7 @@ def _fts5_phrase(phrase: Sequence[str]) -> str:
     return f'"{" ".join(phrase)}"'
 
 
-def _fts5_lists(pool: Pool, terms: Sequence[Term]) -> Iterator[tuple[str, float]]:
+def _fts5_lists(pool: CandidatePool, terms: Sequence[Term]) -> Iterator[tuple[str, float]]:
     """Expressions, and what it is worth to match each. Of what is common only who else in the pool has it is asked for:
     to go through them all takes long, and tells little."""
     rare = _fts5([pool.any_of]) if pool.any_of else ""
@@ -331,7 +331,7 @@ def _postgres_group(group: Sequence[Phrase], where: str) -> tuple[str, list[str]
     """The words by index; that they stand side by side is seen in the text itself, however long it is."""
     weights = f":{where}" if where else ""
     columns = [column for weight, column in _COLUMNS.items() if not where or weight in where]
-    single = [_quoted(phrase[0]) + weights for phrase in group if len(phrase) == 1]
+    single = [_quote(phrase[0]) + weights for phrase in group if len(phrase) == 1]
     clauses: list[str] = []
     params: list[str] = []
     if single:
@@ -341,7 +341,7 @@ def _postgres_group(group: Sequence[Phrase], where: str) -> tuple[str, list[str]
         if len(phrase) > 1:
             there = " OR ".join(f"strpos(' ' || {column} || ' ', ?) > 0" for column in columns)
             clauses.append(f"(vector @@ CAST(? AS tsquery) AND ({there}))")
-            params += [" & ".join(_quoted(word) + weights for word in dict.fromkeys(phrase))]
+            params += [" & ".join(_quote(word) + weights for word in dict.fromkeys(phrase))]
             params += [f" {' '.join(phrase)} "] * len(columns)
     return f"({' OR '.join(clauses)})", params
 
@@ -358,10 +358,10 @@ def _vector(fields: Fields, label: str) -> str:
                 found.append(f"{min(at, _LAST_POSITION)}{weight}")
                 size += 2 if len(found) > 1 else len(word.encode()) + 6
     if size > _MOST_BYTES:
-        return " ".join(map(_quoted, (label, *places)))
-    placed = (f"{_quoted(word)}:{','.join(dict.fromkeys(found))}" for word, found in places.items())
-    return " ".join((_quoted(label), *placed))
+        return " ".join(map(_quote, (label, *places)))
+    placed = (f"{_quote(word)}:{','.join(dict.fromkeys(found))}" for word, found in places.items())
+    return " ".join((_quote(label), *placed))
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -13,7 +13,7 @@ from typing import Any
 
 from pegboard.exactjson import as_list
 from pegboard.result import ToolFailure, invalid
-from pegboard.toolsets.memory.check import MAX_LINKS, checked_key, checked_links
+from pegboard.toolsets.memory.check import MAX_LINKS, validate_key, validate_links
 from pegboard.toolsets.memory.memory import Link
 from pegboard.toolsets.memory.saved import Saved
 
@@ -24,7 +24,7 @@ _LINE_SEPARATOR = "\u2028"
 
 
 @dataclass(slots=True)
-class Graph:
+class KnowledgeGraph:
     """What was read so far. That server holds all of its file whenever it is asked something, so these are small."""
 
     entities: dict[str, tuple[int, Saved]] = field(default_factory=dict[str, tuple[int, Saved]])
@@ -36,13 +36,13 @@ class Graph:
             text = "\n".join(each.replace("\n", _LINE_SEPARATOR) for each in _observations(row))
             kind = _text(row, "entityType")
             summary = "" if kind == _TYPE else kind
-            saved = Saved(namespace=namespace, key=_text(row, "name"), summary=summary, text=text).checked()
+            saved = Saved(namespace=namespace, key=_text(row, "name"), summary=summary, text=text).validate()
             if saved.key in self.entities:
                 raise invalid(f"there are two entities of the name {saved.key!r}; the first one counts")
             self.entities[saved.key] = (line, saved)
         else:
-            (link,) = checked_links([Link(_text(row, "to"), _text(row, "relationType"))])
-            self.relations.setdefault(checked_key(_text(row, "from")), []).append((line, link))
+            (link,) = validate_links([Link(_text(row, "to"), _text(row, "relationType"))])
+            self.relations.setdefault(validate_key(_text(row, "from")), []).append((line, link))
 
     def memories(self) -> Iterator[tuple[int, Saved | ToolFailure]]:
         """Every entity with its links, and what cannot be kept, with the line it stands in."""

@@ -13,8 +13,8 @@ from typing import Generic, TypeVar
 from pegboard.log import logger
 from pegboard.normalization import normalize
 from pegboard.result import Conflict, invalid
-from pegboard.storage.database import Connection, Database, StorageError
-from pegboard.toolsets.checked import checked_choice, checked_number, checked_text
+from pegboard.storage.database import Database, DatabaseConnection, StorageError
+from pegboard.toolsets.checked import validate_choice, validate_number, validate_text
 from pegboard.toolsets.memory.check import (
     MAX_KEY,
     MAX_KEYWORDS,
@@ -22,14 +22,14 @@ from pegboard.toolsets.memory.check import (
     MAX_QUERY,
     MAX_SUMMARY,
     MAX_TEXT,
-    checked_key,
-    checked_links,
-    checked_namespace,
+    validate_key,
+    validate_links,
+    validate_namespace,
 )
-from pegboard.toolsets.memory.desk import Desk, Outcome, Step
+from pegboard.toolsets.memory.desk import LinkedMemory, MemoryTransaction, Outcome
 from pegboard.toolsets.memory.excerpt import excerpt
 from pegboard.toolsets.memory.fulltext import Fields, FullText
-from pegboard.toolsets.memory.memory import Brief, Link, Memory, ordered
+from pegboard.toolsets.memory.memory import Brief, Link, Memory, order_links
 from pegboard.toolsets.memory.query import OPERATORS, Operator, Query, keywords, natural
 from pegboard.toolsets.memory.ranking import Ranking
 from pegboard.toolsets.memory.saved import Saved
@@ -46,7 +46,7 @@ MAX_DEPTH, MAX_BREADTH, MAX_TOTAL = 6, 20, 50
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class MemoryHit:
     """A memory that was found."""
 
     key: str
@@ -88,11 +88,11 @@ class Memories:
         replace: bool = False,
     ) -> tuple[Memory, bool]:
         """Write a memory; and whether it is a new one. One of that key is an error unless it is to be replaced."""
-        wanted = checked_links(links)
-        key = checked_key(key)
-        _check_words(summary, text)
+        wanted = validate_links(links)
+        key = validate_key(key)
+        _validate_words(summary, text)
 
-        def work(desk: Desk) -> tuple[Memory, bool]:
+        def work(desk: MemoryTransaction) -> tuple[Memory, bool]:
             known = desk.table.get(key)
             if known is None:
                 desk.table.make_space()
@@ -110,14 +110,14 @@ class Memories:
 
     async def get(self, key: str, *, namespace: str | None = None, sort_links: bool = True) -> Memory:
         """One memory in full; that it was looked at counts for its score."""
-        key = checked_key(key)
+        key = validate_key(key)
 
-        def work(desk: Desk) -> tuple[int, Memory]:
-            kept = desk.existing(key).accessed(desk.now)
+        def work(desk: MemoryTransaction) -> tuple[int, Memory]:
+            kept = desk.existing(key).with_access(desk.now)
             return kept.id, desk.memory(kept, sort_links=sort_links)
 
         number, memory = await self._read(namespace, work)
-        await self._count(namespace, lambda desk: desk.table.accessed(number, desk.now))
+        await self._count(namespace, lambda desk: desk.table.count_access(number, desk.now))
         return memory
 
     async def update(
@@ -131,13 +131,13 @@ class Memories:
         namespace: str | None = None,
     ) -> Memory:
         """Change parts of a memory; with `version` only if nobody else did since that one."""
-        key = checked_key(key)
-        wanted = None if links is None else checked_links(links)
+        key = validate_key(key)
+        wanted = None if links is None else validate_links(links)
         if summary is None and text is None and wanted is None:
             raise invalid("nothing to change: give summary, text or links")
-        _check_words(summary or "", text or "")
+        _validate_words(summary or "", text or "")
 
-        def work(desk: Desk) -> Memory:
+        def work(desk: MemoryTransaction) -> Memory:
             known = desk.existing(key)
             if version is not None and version != known.version:
                 raise Conflict(
@@ -153,9 +153,9 @@ class Memories:
 
     async def rename(self, old_key: str, new_key: str, *, namespace: str | None = None) -> Memory:
         """Another key for a memory, which keeps its links, score and history."""
-        old_key, new_key = checked_key(old_key, "old_key"), checked_key(new_key, "new_key")
+        old_key, new_key = validate_key(old_key, "old_key"), validate_key(new_key, "new_key")
 
-        def work(desk: Desk) -> Memory:
+        def work(desk: MemoryTransaction) -> Memory:
             known = desk.existing(old_key, "old_key")
             if new_key != old_key:
                 if desk.table.get(new_key) is not None:
@@ -168,9 +168,9 @@ class Memories:
 
     async def delete(self, key: str, *, namespace: str | None = None) -> Memory:
         """Take a memory out; links that lead to it stay, and join up again should it come back."""
-        key = checked_key(key)
+        key = validate_key(key)
 
-        def work(desk: Desk) -> Memory:
+        def work(desk: MemoryTransaction) -> Memory:
             known = desk.existing(key)
             memory = desk.memory(known)
             desk.index.drop(known.id)
@@ -183,11 +183,11 @@ class Memories:
         self, prefix: str = "", order: str = "key", limit: int = 50, offset: int = 0, *, namespace: str | None = None
     ) -> Page[Brief]:
         """Memories by key, or the latest first, without their texts and links."""
-        begin = normalize("NFC", checked_text(prefix, "prefix", MAX_KEY))
-        checked_choice(order, "order", ORDERS)
-        most, start = _checked_place(limit, offset)
+        begin = normalize("NFC", validate_text(prefix, "prefix", MAX_KEY))
+        validate_choice(order, "order", ORDERS)
+        most, start = _validate_page(limit, offset)
 
-        def work(desk: Desk) -> Page[Brief]:
+        def work(desk: MemoryTransaction) -> Page[Brief]:
             entries, total = desk.table.page(begin, order, most, start)
             return Page(desk.briefs(entries), total, most, start)
 
@@ -195,9 +195,9 @@ class Memories:
 
     async def search(
         self, query: str, limit: int = 10, offset: int = 0, *, sort_links: bool = True, namespace: str | None = None
-    ) -> Page[Hit]:
+    ) -> Page[MemoryHit]:
         """What a question in plain words is about."""
-        checked_text(query, "query", MAX_QUERY)
+        validate_text(query, "query", MAX_QUERY)
         return await self._search(lambda index: natural(query, index), limit, offset, sort_links, namespace)
 
     async def fulltext(
@@ -209,16 +209,16 @@ class Memories:
         *,
         sort_links: bool = True,
         namespace: str | None = None,
-    ) -> Page[Hit]:
+    ) -> Page[MemoryHit]:
         """What has these keywords, any of them or all."""
-        checked_choice(operator, "operator", OPERATORS)
+        validate_choice(operator, "operator", OPERATORS)
         if len(words) > MAX_KEYWORDS:
             raise invalid(f"keywords: {MAX_KEYWORDS} at most, found {len(words):,}")
         for word in words:
-            checked_text(word, "keywords", MAX_QUERY)
+            validate_text(word, "keywords", MAX_QUERY)
         return await self._search(lambda index: keywords(words, operator, index), limit, offset, sort_links, namespace)
 
-    async def linked(
+    async def read_linked(
         self,
         key: str,
         depth: int = 3,
@@ -227,22 +227,22 @@ class Memories:
         *,
         sort_links: bool = True,
         namespace: str | None = None,
-    ) -> Sequence[Step]:
+    ) -> Sequence[LinkedMemory]:
         """A memory and those that its links lead to, the nearest first, each once."""
-        key = checked_key(key)
-        far = checked_number(depth, "depth", 1, MAX_DEPTH)
-        wide = checked_number(breadth, "breadth", 1, MAX_BREADTH)
-        most = checked_number(total, "total", 1, MAX_TOTAL)
+        key = validate_key(key)
+        far = validate_number(depth, "depth", 1, MAX_DEPTH)
+        wide = validate_number(breadth, "breadth", 1, MAX_BREADTH)
+        most = validate_number(total, "total", 1, MAX_TOTAL)
 
-        def work(desk: Desk) -> list[tuple[int, Step]]:
-            return desk.walk(desk.existing(key).accessed(desk.now), far, wide, most, sort_links=sort_links)
+        def work(desk: MemoryTransaction) -> list[tuple[int, LinkedMemory]]:
+            return desk.walk(desk.existing(key).with_access(desk.now), far, wide, most, sort_links=sort_links)
 
         steps = await self._read(namespace, work)
         numbers = [number for number, _ in steps]
 
-        def count(desk: Desk) -> None:
-            desk.table.accessed(numbers[0], desk.now)
-            desk.table.traversed(numbers[1:])
+        def count(desk: MemoryTransaction) -> None:
+            desk.table.count_access(numbers[0], desk.now)
+            desk.table.count_traversals(numbers[1:])
 
         await self._count(namespace, count)
         return [step for _, step in steps]
@@ -258,13 +258,13 @@ class Memories:
 
         Both are called in a thread of the database's; `begin` again, should it have to be done again.
         """
-        only = None if namespace is None else checked_namespace(namespace)
+        only = None if namespace is None else validate_namespace(namespace)
         now = self._clock()
 
-        def work(connection: Connection) -> None:
+        def work(connection: DatabaseConnection) -> None:
             begin()
             for space in namespaces(connection) if only is None else [only]:
-                for saved in Desk(connection, space, now).saved():
+                for saved in MemoryTransaction(connection, space, now).export():
                     show(saved)
 
         await self._database.read(work)
@@ -278,10 +278,10 @@ class Memories:
             places.setdefault(saved.namespace, []).append(at)
         now = self._clock()
 
-        def work(connection: Connection) -> list[Outcome]:
+        def work(connection: DatabaseConnection) -> list[Outcome]:
             outcomes: dict[int, Outcome] = {}
             for space, own in sorted(places.items()):
-                desk = Desk(connection, space, now)
+                desk = MemoryTransaction(connection, space, now)
                 found = desk.restore([batch[at] for at in own], replace=replace, dry_run=dry_run)
                 outcomes.update(zip(own, found, strict=True))
             return [outcomes[at] for at in range(len(batch))]
@@ -290,10 +290,10 @@ class Memories:
 
     async def _search(
         self, ask: Callable[[FullText], Query], limit: int, offset: int, sort_links: bool, namespace: str | None
-    ) -> Page[Hit]:
-        most, start = _checked_place(limit, offset)
+    ) -> Page[MemoryHit]:
+        most, start = _validate_page(limit, offset)
 
-        def work(desk: Desk) -> Page[Hit]:
+        def work(desk: MemoryTransaction) -> Page[MemoryHit]:
             query = ask(desk.index)
             ranking = Ranking(query)
             found, total = search(query, ranking, desk.index, most, start)
@@ -302,13 +302,13 @@ class Memories:
             targets = (link.key for each in links.values() for link in each)
             scores = desk.scores([*targets, *(each.key for each in kept.values())])
             hits = [
-                Hit(
+                MemoryHit(
                     memory.key,
                     memory.summary,
-                    excerpt((memory.text, memory.summary, memory.key), ranking.matched(each.fields)),
+                    excerpt((memory.text, memory.summary, memory.key), ranking.matches(each.fields)),
                     each.relevance,
                     scores[memory.key],
-                    ordered(links[memory.id], scores) if sort_links else links[memory.id],
+                    order_links(links[memory.id], scores) if sort_links else links[memory.id],
                 )
                 for each in found
                 if (memory := kept.get(each.memory)) is not None
@@ -317,30 +317,32 @@ class Memories:
 
         return await self._read(namespace, work)
 
-    async def _read(self, namespace: str | None, work: Callable[[Desk], T]) -> T:
-        return await self._database.read(self._at_desk(namespace, work))
+    async def _read(self, namespace: str | None, work: Callable[[MemoryTransaction], T]) -> T:
+        return await self._database.read(self._in_transaction(namespace, work))
 
-    async def _write(self, namespace: str | None, work: Callable[[Desk], T]) -> T:
-        return await self._database.write(self._at_desk(namespace, work))
+    async def _write(self, namespace: str | None, work: Callable[[MemoryTransaction], T]) -> T:
+        return await self._database.write(self._in_transaction(namespace, work))
 
-    async def _count(self, namespace: str | None, work: Callable[[Desk], None]) -> None:
+    async def _count(self, namespace: str | None, work: Callable[[MemoryTransaction], None]) -> None:
         """Count that memories were looked at, where that can be done at once: who reads does not wait for who writes,
         and can read on where nothing can be written."""
         try:
-            await self._database.write(self._at_desk(namespace, work), _COUNTING)
+            await self._database.write(self._in_transaction(namespace, work), _COUNTING)
         except StorageError as exc:
             logger().debug("memory.access.not_counted", reason=str(exc))
 
-    def _at_desk(self, namespace: str | None, work: Callable[[Desk], T]) -> Callable[[Connection], T]:
-        space = checked_namespace(self.namespace if namespace is None else namespace)
+    def _in_transaction(
+        self, namespace: str | None, work: Callable[[MemoryTransaction], T]
+    ) -> Callable[[DatabaseConnection], T]:
+        space = validate_namespace(self.namespace if namespace is None else namespace)
         now = self._clock()
-        return lambda connection: work(Desk(connection, space, now))
+        return lambda connection: work(MemoryTransaction(connection, space, now))
 
 
-def _checked_place(limit: int, offset: int) -> tuple[int, int]:
-    return checked_number(limit, "limit", 1, MAX_LIMIT), checked_number(offset, "offset", 0, MAX_OFFSET)
+def _validate_page(limit: int, offset: int) -> tuple[int, int]:
+    return validate_number(limit, "limit", 1, MAX_LIMIT), validate_number(offset, "offset", 0, MAX_OFFSET)
 
 
-def _check_words(summary: str, text: str) -> None:
-    checked_text(summary, "summary", MAX_SUMMARY)
-    checked_text(text, "text", MAX_TEXT, "; write several memories and link them")
+def _validate_words(summary: str, text: str) -> None:
+    validate_text(summary, "summary", MAX_SUMMARY)
+    validate_text(text, "text", MAX_TEXT, "; write several memories and link them")

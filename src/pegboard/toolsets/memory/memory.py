@@ -49,7 +49,7 @@ class Meta:
             "traverse_count": self.traverse_count,
             "in_degree": self.in_degree,
             "out_degree": self.out_degree,
-            "score": shown_score(self.score),
+            "score": round_score(self.score),
             "status": self.status,
         }
 
@@ -93,19 +93,19 @@ def moment(seconds: float) -> str:
 _PLACES = 2
 
 
-def shown_score(score: float) -> float:
+def round_score(score: float) -> float:
     """A score as it is shown: two places are enough to compare by."""
     return round(score, _PLACES)
 
 
-def ordered(links: Sequence[Link], scores: Mapping[str, float]) -> list[Link]:
+def order_links(links: Sequence[Link], scores: Mapping[str, float]) -> list[Link]:
     """Links with the most useful first: weight times the target's score, then weight, then key.
 
     Scores count as they are shown: what drifts behind the second place would put equals in another order each time.
     """
 
     def place(link: Link) -> tuple[float, float, str, str]:
-        worth = round(link.weight * shown_score(scores.get(link.key, MISSING_SCORE)), _PLACES)
+        worth = round(link.weight * round_score(scores.get(link.key, MISSING_SCORE)), _PLACES)
         return -worth, -link.weight, link.key, link.type
 
     return sorted(links, key=place)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from pegboard.toolsets.memory.fulltext import FullText, Phrase, Pool, Term, Wanted
-from pegboard.toolsets.memory.words import Asked, can_be_misspelt, likely, phrases, sought
+from pegboard.toolsets.memory.fulltext import CandidatePool, FullText, Phrase, Term, Wanted
+from pegboard.toolsets.memory.words import Asked, can_be_misspelt, likely, phrases, query_words
 
 Operator = Literal["AND", "OR"]
 OPERATORS = ("AND", "OR")
@@ -44,7 +44,7 @@ class Query:
     operator: Operator = "OR"
 
     @property
-    def wanted(self) -> Wanted:
+    def groups(self) -> Wanted:
         """What a memory must have to be found."""
         if self.operator == "AND":
             return [list(each.forms) for each in self.sought]
@@ -67,12 +67,14 @@ class Query:
         """The same as things of some worth: the rarer, the more."""
         return [Term(list(each.forms), each.rarity) for each in self.sought if each.forms]
 
-    def pools(self, size: int) -> list[Pool]:
+    def pools(self, size: int) -> list[CandidatePool]:
         """Where the best are to be looked for, one after the other until there are enough; in the last one are all.
 
         To weigh all memories that have a word which half of them have takes long, and tells little.
         """
-        everything = Pool(all_of=self.wanted) if self.operator == "AND" else Pool(any_of=self.wanted[0])
+        everything = (
+            CandidatePool(all_of=self.groups) if self.operator == "AND" else CandidatePool(any_of=self.groups[0])
+        )
         common = sorted((each for each in self.sought if each.forms), key=lambda each: each.frequency)
         if self.operator == "AND" or sum(each.frequency for each in common) <= _MOST_CANDIDATES:
             return [everything]
@@ -82,13 +84,13 @@ class Query:
         return [_pool(few, common) if few else _together(common, size), everything]
 
 
-def _pool(few: Sequence[Sought], common: Sequence[Sought]) -> Pool:
+def _pool(few: Sequence[Sought], common: Sequence[Sought]) -> CandidatePool:
     """What has one of the rarer words, or all of the others."""
     rare = [form for each in few for form in each.forms]
-    return Pool(rare, [list(each.forms) for each in common] if len(common) > 1 else ())
+    return CandidatePool(rare, [list(each.forms) for each in common] if len(common) > 1 else ())
 
 
-def _together(common: Sequence[Sought], size: int) -> Pool:
+def _together(common: Sequence[Sought], size: int) -> CandidatePool:
     """Where every word is common, memories that have several of them, or have one where it says what they are."""
     expected = float(common[0].frequency)
     chosen = [list(common[0].forms)]
@@ -97,19 +99,17 @@ def _together(common: Sequence[Sought], size: int) -> Pool:
             break
         expected *= each.frequency / max(size, 1)
         chosen.append(list(each.forms))
-    return Pool(all_of=chosen, titled=len(chosen) == 1)
+    return CandidatePool(all_of=chosen, titled=len(chosen) == 1)
 
 
 def natural(text: str, index: FullText) -> Query:
     """A question in plain words: any of them, as it is written, longer, or mistyped."""
-    asked = dict(islice(sought(text).items(), _MOST_WORDS))
+    asked = dict(islice(query_words(text).items(), _MOST_WORDS))
     known = index.frequencies([*asked, *(each.whole for each in asked.values() if each.whole)]).keys()
     forms = {word: _forms(word, each, index, known) for word, each in asked.items()}
     frequencies = index.frequencies(word for found in forms.values() for word in found)
     size = index.size
-    return Query(
-        [_weighed({(form,): share for form, share in forms[word].items()}, frequencies, size) for word in asked]
-    )
+    return Query([_weigh({(form,): share for form, share in forms[word].items()}, frequencies, size) for word in asked])
 
 
 def keywords(given: Sequence[str], operator: Operator, index: FullText) -> Query:
@@ -118,7 +118,7 @@ def keywords(given: Sequence[str], operator: Operator, index: FullText) -> Query
     frequencies = index.frequencies(word for forms in asked for form in forms for word in form)
     size = index.size
     there = [[form for form in forms if all(word in frequencies for word in form)] for forms in asked]
-    return Query([_weighed(dict.fromkeys(forms, 1.0), frequencies, size) for forms in there], operator)
+    return Query([_weigh(dict.fromkeys(forms, 1.0), frequencies, size) for forms in there], operator)
 
 
 def split(text: str) -> list[str]:
@@ -135,13 +135,13 @@ def _forms(word: str, asked: Asked, index: FullText, known: Collection[str]) -> 
         for longer in index.beginning_with(written, _MOST_FORMS):
             forms.setdefault(longer, _BEGINNING)
     if not is_known and can_be_misspelt(written):
-        terms = index.spelt_like(written)
+        terms = index.find_similar(written)
         for right, sureness in likely(written, terms)[:_MOST_FORMS]:
             forms[terms[right]] = max(forms.get(terms[right], 0.0), sureness)
     return forms
 
 
-def _weighed(forms: Mapping[Phrase, float], frequencies: Mapping[str, int], size: int) -> Sought:
+def _weigh(forms: Mapping[Phrase, float], frequencies: Mapping[str, int], size: int) -> Sought:
     """A phrase is at most as frequent as the rarest of its words."""
     frequency = sum(min(frequencies.get(word, 0) for word in form) for form in forms)
     return Sought(forms, math.log(1 + (size + 0.5) / (min(frequency, size) + 0.5)), frequency)

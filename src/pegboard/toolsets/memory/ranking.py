@@ -48,7 +48,7 @@ class Ranking:
 
     def __init__(self, query: Query) -> None:
         self._sought = [
-            (each.rarity, [_Form(form, _spaced(form), share) for form, share in each.forms.items()])
+            (each.rarity, [_Form(form, _pad(form), share) for form, share in each.forms.items()])
             for each in query.sought
         ]
         self._total = sum(each.rarity for each in query.sought)
@@ -69,7 +69,7 @@ class Ranking:
         near = _togetherness(best, whole) if len(best) > 1 else share
         return min((1 - _TOGETHER) * share + _TOGETHER * near, 1.0)
 
-    def matched(self, fields: Fields) -> list[list[Phrase]]:
+    def matches(self, fields: Fields) -> list[list[Phrase]]:
         """The words and phrases by which a memory is found that are in its text, its summary and its key."""
         forms = [form for _, forms in self._sought for form in forms]
         texts = [f" {text} " for text in (fields.text, fields.summary, fields.key)]
@@ -96,8 +96,8 @@ def _togetherness(forms: Sequence[Phrase], whole: str) -> float:
     """The share of neighbours in the query that are neighbours in the memory."""
     # Two parts of a name may be there as the one word that they make.
     pairs = [one if one == other else (*one, *other) if one and other else () for one, other in pairwise(forms)]
-    return sum(_spaced(pair) in whole for pair in pairs if pair) / len(pairs)
+    return sum(_pad(pair) in whole for pair in pairs if pair) / len(pairs)
 
 
-def _spaced(phrase: Phrase) -> str:
+def _pad(phrase: Phrase) -> str:
     return f" {' '.join(phrase)} "

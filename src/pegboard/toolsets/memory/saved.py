@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from pegboard.exactjson import as_list, as_object
 from pegboard.result import invalid
-from pegboard.toolsets.checked import checked_number, checked_text
-from pegboard.toolsets.memory.check import MAX_SUMMARY, MAX_TEXT, checked_key, checked_links, checked_namespace
+from pegboard.toolsets.checked import validate_number, validate_text
+from pegboard.toolsets.memory.check import MAX_SUMMARY, MAX_TEXT, validate_key, validate_links, validate_namespace
 from pegboard.toolsets.memory.memory import Link
 from pegboard.toolsets.memory.moments import exact, seconds_of
 from pegboard.toolsets.memory.score import START
@@ -81,17 +81,17 @@ class Saved:
             links=_links(row),
             history=History.read(row, now) if any(name in row for name in _HISTORY) else None,
         )
-        return saved.checked()
+        return saved.validate()
 
-    def checked(self) -> Saved:
+    def validate(self) -> Saved:
         """This as it is kept, or a refusal that says what of it cannot be."""
-        checked_text(self.summary, "summary", MAX_SUMMARY)
-        checked_text(self.text, "text", MAX_TEXT, "; write several memories and link them")
+        validate_text(self.summary, "summary", MAX_SUMMARY)
+        validate_text(self.text, "text", MAX_TEXT, "; write several memories and link them")
         return replace(
             self,
-            namespace=checked_namespace(self.namespace),
-            key=checked_key(self.key),
-            links=checked_links(self.links),
+            namespace=validate_namespace(self.namespace),
+            key=validate_key(self.key),
+            links=validate_links(self.links),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def _number(row: Mapping[str, Any], name: str, default: float) -> float:
 
 
 def _whole(row: Mapping[str, Any], name: str, default: int, least: int) -> int:
-    return checked_number(_number(row, name, default), name, least, _MOST)
+    return validate_number(_number(row, name, default), name, least, _MOST)
 
 
 def _base(row: Mapping[str, Any]) -> float:

@@ -20,7 +20,7 @@ _EQUAL = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RankedMemory:
     """A memory's number, how well it fits, and the words that it is compared by."""
 
     memory: int
@@ -28,15 +28,15 @@ class Found:
     fields: Fields
 
 
-def search(query: Query, ranking: Ranking, index: FullText, limit: int, offset: int) -> tuple[list[Found], int]:
+def search(query: Query, ranking: Ranking, index: FullText, limit: int, offset: int) -> tuple[list[RankedMemory], int]:
     """One page of what fits, the best first, and how many fit at all."""
     if query.impossible:
         return [], 0
-    total = index.total(query.wanted) if query.total is None else query.total
+    total = index.total(query.groups) if query.total is None else query.total
     if not total:
         return [], 0
-    chosen = _chosen(query, index, total)
-    window = _ranked([memory for memory, _ in chosen], ranking, index)
+    chosen = _choose(query, index, total)
+    window = _rank([memory for memory, _ in chosen], ranking, index)
     page = window[offset : offset + limit]
     missing = min(limit, total - offset) - len(page)
     if missing > 0:
@@ -44,13 +44,13 @@ def search(query: Query, ranking: Ranking, index: FullText, limit: int, offset: 
     return page, total
 
 
-def _ranked(memories: Sequence[int], ranking: Ranking, index: FullText) -> list[Found]:
+def _rank(memories: Sequence[int], ranking: Ranking, index: FullText) -> list[RankedMemory]:
     fields = index.fields(memories)
-    found = [Found(memory, ranking.relevance(fields[memory]), fields[memory]) for memory in memories]
+    found = [RankedMemory(memory, ranking.relevance(fields[memory]), fields[memory]) for memory in memories]
     return sorted(found, key=lambda each: (-each.relevance, each.fields.key, each.memory))
 
 
-def _chosen(query: Query, index: FullText, total: int) -> list[tuple[int, float]]:
+def _choose(query: Query, index: FullText, total: int) -> list[tuple[int, float]]:
     """Those that cover most, and how much that is."""
     chosen: list[tuple[int, float]] = []
     for pool in query.pools(index.size):
@@ -63,7 +63,7 @@ def _chosen(query: Query, index: FullText, total: int) -> list[tuple[int, float]
 
 def _behind(
     query: Query, index: FullText, chosen: Sequence[tuple[int, float]], relevance: float, start: int, number: int
-) -> list[Found]:
+) -> list[RankedMemory]:
     """What comes after the window: of the last one's relevance, so much less as it covers less."""
     ahead = dict(chosen)
     covered = min(ahead.values())
@@ -75,4 +75,4 @@ def _behind(
     ]
     page = rest[start : start + number]
     fields = index.fields([memory for memory, _ in page])
-    return [Found(memory, relevance * min(worth / covered, 1.0), fields[memory]) for memory, worth in page]
+    return [RankedMemory(memory, relevance * min(worth / covered, 1.0), fields[memory]) for memory, worth in page]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 
 from pegboard import exactjson
-from pegboard.storage.database import Connection
+from pegboard.storage.database import DatabaseConnection
 from pegboard.storage.many import marks, parts
 from pegboard.toolsets.memory.words import can_be_misspelt, can_be_spelt, spellings
 
@@ -18,7 +18,7 @@ _LAST_CHARACTER = "\U0010ffff"
 class Spellings:
     """The spellings of one namespace, within one transaction."""
 
-    def __init__(self, connection: Connection, space: int) -> None:
+    def __init__(self, connection: DatabaseConnection, space: int) -> None:
         self._connection = connection
         self._space = space
 
@@ -77,7 +77,7 @@ class Spellings:
             )
 
 
-def pairs(connection: Connection, kind: str) -> str:
+def pairs(connection: DatabaseConnection, kind: str) -> str:
     """A SELECT of the namespace and each pair of an object, so that one statement takes many words."""
     if connection.dialect == "sqlite":
         # Without a WHERE, SQLite would take ON CONFLICT for the ON of a join.

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from pegboard.storage.database import Connection
+from pegboard.storage.database import DatabaseConnection
 from pegboard.storage.many import marks, parts
 from pegboard.toolsets.memory.memory import Link
 
@@ -20,7 +20,7 @@ _LAST_CHARACTER = "\U0010ffff"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BriefRow:
     """A row of `memories`, but for the text, which may be long."""
 
     id: int
@@ -36,12 +36,12 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept(Entry):
+class MemoryRow(BriefRow):
     """A row of `memories`."""
 
     text: str
 
-    def accessed(self, now: float) -> Kept:
+    def with_access(self, now: float) -> MemoryRow:
         """The same after somebody looked at it."""
         return replace(self, access_count=self.access_count + 1, last_accessed_at=now)
 
@@ -79,15 +79,15 @@ class Degrees:
         return self.incoming + self.outgoing
 
 
-def namespaces(connection: Connection) -> list[str]:
+def namespaces(connection: DatabaseConnection) -> list[str]:
     """Those that have memories."""
     return [row[0] for row in connection.rows("SELECT name FROM memory_spaces WHERE memories > 0 ORDER BY name")]
 
 
-class Table:
+class MemoryTable:
     """The memories of one namespace, within one transaction."""
 
-    def __init__(self, connection: Connection, namespace: str) -> None:
+    def __init__(self, connection: DatabaseConnection, namespace: str) -> None:
         self._connection = connection
         self._namespace = namespace
         row = connection.row("SELECT id FROM memory_spaces WHERE name = ?", namespace)
@@ -105,22 +105,22 @@ class Table:
         assert row is not None
         self.space = int(row[0])
 
-    def get(self, key: str) -> Kept | None:
+    def get(self, key: str) -> MemoryRow | None:
         """The memory of that key."""
         row = self._connection.row(
             f"SELECT {_COLUMNS} FROM memories WHERE space = ? AND key = ?",
             self.space,
             key,
         )
-        return None if row is None else Kept(*row)
+        return None if row is None else MemoryRow(*row)
 
-    def by_ids(self, ids: Iterable[int]) -> dict[int, Kept]:
+    def by_ids(self, ids: Iterable[int]) -> dict[int, MemoryRow]:
         """Those of these numbers that exist."""
-        found: dict[int, Kept] = {}
+        found: dict[int, MemoryRow] = {}
         for part in parts(list(dict.fromkeys(ids))):
             # Told the namespace as well, SQLite would go through all that it has.
             sql = f"SELECT {_COLUMNS} FROM memories WHERE id IN ({marks(part)})"
-            found.update({kept.id: kept for kept in (Kept(*row) for row in self._connection.rows(sql, *part))})
+            found.update({kept.id: kept for kept in (MemoryRow(*row) for row in self._connection.rows(sql, *part))})
         return found
 
     def facts(self, keys: Iterable[str]) -> list[Facts]:
@@ -136,7 +136,7 @@ class Table:
             found += [Facts(*row) for row in rows]
         return found
 
-    def page(self, prefix: str, order: str, limit: int, offset: int) -> tuple[list[Entry], int]:
+    def page(self, prefix: str, order: str, limit: int, offset: int) -> tuple[list[BriefRow], int]:
         """Some of the memories whose keys begin so, and how many there are."""
         where, params = "space = ?", [self.space]
         if prefix:
@@ -151,27 +151,27 @@ class Table:
             limit,
             offset,
         )
-        return [Entry(*row) for row in rows], int(counted[0]) if counted else 0
+        return [BriefRow(*row) for row in rows], int(counted[0]) if counted else 0
 
-    def by_keys(self, keys: Iterable[str]) -> dict[str, Kept]:
+    def by_keys(self, keys: Iterable[str]) -> dict[str, MemoryRow]:
         """Those of these keys that exist."""
-        found: dict[str, Kept] = {}
+        found: dict[str, MemoryRow] = {}
         for part in parts(list(dict.fromkeys(keys))):
             sql = f"SELECT {_COLUMNS} FROM memories WHERE space = ? AND key IN ({marks(part)})"
             rows = self._connection.rows(sql, self.space, *part)
-            found.update({kept.key: kept for kept in (Kept(*row) for row in rows)})
+            found.update({kept.key: kept for kept in (MemoryRow(*row) for row in rows)})
         return found
 
-    def after(self, key: str, limit: int) -> list[Kept]:
+    def after(self, key: str, limit: int) -> list[MemoryRow]:
         """The next by key."""
         sql = f"SELECT {_COLUMNS} FROM memories WHERE space = ? AND key > ? ORDER BY key LIMIT ?"
-        return [Kept(*row) for row in self._connection.rows(sql, self.space, key, limit)]
+        return [MemoryRow(*row) for row in self._connection.rows(sql, self.space, key, limit)]
 
     def insert(self, key: str, summary: str, text: str, base: float, now: float) -> int:
         """Write a new memory; its number."""
-        return self.enter(Kept(0, key, summary, 1, base, 0, 0, now, now, now, text))
+        return self.enter(MemoryRow(0, key, summary, 1, base, 0, 0, now, now, now, text))
 
-    def enter(self, kept: Kept) -> int:
+    def enter(self, kept: MemoryRow) -> int:
         """Write a memory that has a history already; its number."""
         row = self._connection.row(
             "INSERT INTO memories (space, key, summary, text, version, base, access_count, traverse_count, created_at,"
@@ -190,7 +190,7 @@ class Table:
             *(summary, text, now, number),
         )
 
-    def restore(self, kept: Kept) -> None:
+    def restore(self, kept: MemoryRow) -> None:
         """Put another memory in the place of one, with its history."""
         self._connection.execute(
             "UPDATE memories SET summary = ?, text = ?, version = ?, base = ?, access_count = ?, traverse_count = ?,"
@@ -222,13 +222,13 @@ class Table:
         self._connection.execute("DELETE FROM memories WHERE id = ?", number)
         self._connection.execute("UPDATE memory_spaces SET memories = memories - 1 WHERE id = ?", self.space)
 
-    def accessed(self, number: int, now: float) -> None:
+    def count_access(self, number: int, now: float) -> None:
         """Somebody looked at a memory."""
         self._connection.execute(
             "UPDATE memories SET access_count = access_count + 1, last_accessed_at = ? WHERE id = ?", now, number
         )
 
-    def traversed(self, numbers: Sequence[int]) -> None:
+    def count_traversals(self, numbers: Sequence[int]) -> None:
         """Somebody came along, following links."""
         if numbers:
             self._connection.execute(

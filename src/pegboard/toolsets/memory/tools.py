@@ -9,7 +9,7 @@ from pegboard.exactjson import as_list
 from pegboard.names import MAX_NAMESPACE
 from pegboard.result import invalid
 from pegboard.tool import MAX_VALUES, ResultTool, answers, takes
-from pegboard.toolsets.checked import checked_number
+from pegboard.toolsets.checked import validate_number
 from pegboard.toolsets.memory import budget
 from pegboard.toolsets.memory.check import (
     MAX_KEY,
@@ -22,8 +22,8 @@ from pegboard.toolsets.memory.check import (
     MAX_TEXT,
     MAX_TYPE,
 )
-from pegboard.toolsets.memory.memories import Hit, Memories, Page
-from pegboard.toolsets.memory.memory import Brief, Link, Memory, shown_score
+from pegboard.toolsets.memory.memories import Memories, MemoryHit, Page
+from pegboard.toolsets.memory.memory import Brief, Link, Memory, round_score
 from pegboard.toolsets.memory.query import split
 
 Schema = Mapping[str, Any]
@@ -241,10 +241,10 @@ class MemoryGet(MemoryTool):
         memory = await self._memories.get(
             arguments["key"], namespace=arguments.get("namespace"), sort_links=_sorting(arguments)
         )
-        first_link = checked_number(arguments.get("linksOffset", 0), "linksOffset", 0, MAX_OFFSET)
-        rows = budget.slimmed([memory.to_dict()], self._budget, budget.MOST_LINKS, first_link)
-        offset = checked_number(arguments.get("offset", 0), "offset", 0, MAX_OFFSET)
-        return budget.fitted(rows, [memory.text], self._budget, offset)[0]
+        first_link = validate_number(arguments.get("linksOffset", 0), "linksOffset", 0, MAX_OFFSET)
+        rows = budget.trim_rows([memory.to_dict()], self._budget, budget.MOST_LINKS, first_link)
+        offset = validate_number(arguments.get("offset", 0), "offset", 0, MAX_OFFSET)
+        return budget.fit_texts(rows, [memory.text], self._budget, offset)[0]
 
 
 class MemoryUpdate(MemoryTool):
@@ -354,16 +354,16 @@ class MemoryList(MemoryTool):
             namespace=arguments.get("namespace"),
         )
         size = self._budget
-        return _paged("memories", [_row(memory, size) for memory in page.items], page, size)
+        return _format_page("memories", [_row(memory, size) for memory in page.items], page, size)
 
 
 class _SearchTool(MemoryTool):
     output_schema = answers(results=_array(_RESULT_OUT), **_PAGE_OUT)
 
-    def _answer(self, page: Page[Hit]) -> dict[str, Any]:
+    def _answer(self, page: Page[MemoryHit]) -> dict[str, Any]:
         size = self._budget
-        rows = [budget.slimmed([_result(hit)], size // 2, budget.MOST_LINKS_OF_MANY)[0] for hit in page.items]
-        return _paged("results", rows, page, size)
+        rows = [budget.trim_rows([_result(hit)], size // 2, budget.MOST_LINKS_OF_MANY)[0] for hit in page.items]
+        return _format_page("results", rows, page, size)
 
 
 class MemorySearch(_SearchTool):
@@ -465,7 +465,7 @@ class MemoryReadLinked(MemoryTool):
     annotations = _hints("Read linked memories", reads=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
-        steps = await self._memories.linked(
+        steps = await self._memories.read_linked(
             arguments["key"],
             arguments.get("depth", 3),
             arguments.get("breadth", 5),
@@ -474,8 +474,8 @@ class MemoryReadLinked(MemoryTool):
             namespace=arguments.get("namespace"),
         )
         found = [{**step.memory.to_dict(), "depth": step.depth} for step in steps]
-        rows = budget.slimmed(found, self._budget, budget.MOST_LINKS_OF_MANY)
-        fit = budget.fitted(rows, [step.memory.text for step in steps], self._budget)
+        rows = budget.trim_rows(found, self._budget, budget.MOST_LINKS_OF_MANY)
+        fit = budget.fit_texts(rows, [step.memory.text for step in steps], self._budget)
         answer: dict[str, Any] = {"memories": fit, "total": len(rows)}
         if len(fit) < len(rows):
             answer["message"] = f"{len(fit)} of {len(rows)} fit into an answer: read on from one of the last of them."
@@ -515,14 +515,14 @@ def _brief(memory: Memory, size: int) -> dict[str, Any]:
     """A memory that somebody just wrote: they know its text."""
     row = memory.to_dict()
     del row["text"]
-    return budget.slimmed([row], size, budget.MOST_LINKS_OF_MANY)[0]
+    return budget.trim_rows([row], size, budget.MOST_LINKS_OF_MANY)[0]
 
 
 def _row(memory: Brief, size: int) -> dict[str, Any]:
     meta = memory.meta.to_dict()
     return {
         "key": memory.key,
-        "summary": budget.shortened(memory.summary, size // 3),
+        "summary": budget.truncate(memory.summary, size // 3),
         "version": memory.version,
         "score": meta["score"],
         "status": meta["status"],
@@ -530,18 +530,18 @@ def _row(memory: Brief, size: int) -> dict[str, Any]:
     }
 
 
-def _result(hit: Hit) -> dict[str, Any]:
+def _result(hit: MemoryHit) -> dict[str, Any]:
     return {
         "key": hit.key,
         "summary": hit.summary,
         "excerpt": hit.excerpt,
         "relevance": round(hit.relevance, 4),
-        "score": shown_score(hit.score),
+        "score": round_score(hit.score),
         "links": [link.to_dict() for link in hit.links],
     }
 
 
-def _paged(what: str, rows: Sequence[dict[str, Any]], page: Page[Any], size: int) -> dict[str, Any]:
+def _format_page(what: str, rows: Sequence[dict[str, Any]], page: Page[Any], size: int) -> dict[str, Any]:
     fit = budget.first_that_fit(rows, size)
     end = page.offset + len(fit)
     answer: dict[str, Any] = {

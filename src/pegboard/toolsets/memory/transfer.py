@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from pegboard import exactjson
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
 from pegboard.storage.database import StorageError
-from pegboard.toolsets.memory.graph import ENTITY, RELATION, Graph, rows_of
+from pegboard.toolsets.memory.graph import ENTITY, RELATION, KnowledgeGraph, rows_of
 from pegboard.toolsets.memory.memories import Memories
 from pegboard.toolsets.memory.saved import Saved
 
@@ -25,7 +25,7 @@ _Read: TypeAlias = tuple[int, Saved | ToolFailure]
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ImportProblem:
     """What is wrong with a line."""
 
     line: int
@@ -40,13 +40,13 @@ class Imported:
     replaced: int = 0
     skipped: int = 0
     invalid: int = 0
-    problems: list[Problem] = field(default_factory=list[Problem])
+    problems: list[ImportProblem] = field(default_factory=list[ImportProblem])
 
     def refuse(self, line: int, failure: ToolFailure) -> None:
         """Count a line that cannot be kept."""
         self.invalid += 1
         if len(self.problems) < _MOST_PROBLEMS:
-            self.problems.append(Problem(line, failure.error.message))
+            self.problems.append(ImportProblem(line, failure.error.message))
 
     def to_dict(self) -> dict[str, Any]:
         """As it is shown everywhere."""
@@ -114,7 +114,7 @@ async def import_memories(
     """
     imported = Imported()
     seen: set[tuple[str, str]] = set()
-    for batch in _batches(_saved(lines, memories, namespace), imported):
+    for batch in _batches(_read_lines(lines, memories, namespace), imported):
         outcomes = await memories.restore([saved for _, saved in batch], replace=replace, dry_run=dry_run)
         for (line, saved), outcome in zip(batch, outcomes, strict=True):
             if isinstance(outcome, ToolFailure):
@@ -143,8 +143,8 @@ def _batches(read: Iterator[_Read], imported: Imported) -> Iterator[list[tuple[i
         yield batch
 
 
-def _saved(lines: Iterable[bytes | str], memories: Memories, namespace: str | None) -> Iterator[_Read]:
-    graph = Graph()
+def _read_lines(lines: Iterable[bytes | str], memories: Memories, namespace: str | None) -> Iterator[_Read]:
+    graph = KnowledgeGraph()
     usual = memories.namespace if namespace is None else namespace
     for number, line in enumerate(lines, 1):
         try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain, combinations, islice
 
 from pegboard.search.edit_distance import distance
-from pegboard.search.tokens import MAX_TEXT, Pieces, has_unspaced, pieces, spelt
+from pegboard.search.tokens import MAX_TEXT, Pieces, has_unspaced, pieces, terms_by_word
 
 # What stands between the words of a text and those that are only another form of them: no phrase reaches over it.
 BREAK = "¦"
@@ -34,7 +34,7 @@ class Asked:
     whole: str | None
 
 
-def indexed(text: str) -> str:
+def index_text(text: str) -> str:
     """A text as the index holds it: its words in order, then other forms of them where they have some."""
     found = list(pieces(text))
     sequence = chain.from_iterable(each.sequence for each in found)
@@ -51,12 +51,12 @@ def phrases(text: str) -> list[tuple[str, ...]]:
     return list(dict.fromkeys(form for form in cut if form))
 
 
-def sought(query: str) -> dict[str, Asked]:
+def query_words(query: str) -> dict[str, Asked]:
     """The words that a question in plain words is about, each once."""
     query = query[:MAX_TEXT]
     found = list(pieces(query))
     of_content = any(each.content for each in found)
-    written = {term: word for word, term in spelt(query).items()}
+    written = {term: word for word, term in terms_by_word(query).items()}
     asked: dict[str, Asked] = {}
     for each in found:
         whole = each.other[0] if len(each.other) == 1 else None

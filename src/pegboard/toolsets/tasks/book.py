@@ -6,16 +6,16 @@ import threading
 from dataclasses import dataclass, field
 
 from pegboard.toolsets.tasks.folder import Contents, Folder
-from pegboard.toolsets.tasks.state import Rows, State
+from pegboard.toolsets.tasks.state import State, TaskRows
 from pegboard.toolsets.tasks.table import Delta
 
 
 @dataclass(slots=True)
-class Book:
+class FolderState:
     """One folder. Any thread may ask."""
 
     folder: Folder
-    rows: Rows = field(default_factory=Rows)
+    rows: TaskRows = field(default_factory=TaskRows)
     state: State | None = None
     contents: Contents = field(default_factory=Contents)
     # What callers were told last: the numbers that they name are from there.

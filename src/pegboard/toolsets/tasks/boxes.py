@@ -32,7 +32,7 @@ def set_box(folder: Folder, path: Path, task: TaskId, seen: Item, *, ticked: boo
         raise Conflict(f"{task} was not changed: {exc}") from None
     except (OSError, RuntimeError) as exc:
         why = (exc.strerror if isinstance(exc, OSError) else None) or exc
-        what = f"{task} was not changed: {_said(path)} cannot be written: {why}"
+        what = f"{task} was not changed: {_display_path(path)} cannot be written: {why}"
         raise ToolFailure(ToolErrorCode.EXECUTION_FAILED, what, retryable=False) from None
 
 
@@ -44,13 +44,13 @@ def _set(folder: Folder, path: Path, target: Path, task: TaskId, seen: Item, *, 
     file = parse(before or b"", task.change)
     item = file.item(task.number)
     if before is None or item is None or item.content != seen.content:
-        raise _changed(path, task)
+        raise _conflict(path, task)
     if item.ticked == ticked:
         return file
     _check_writable(target)
     after = with_box(before, file.codec, item, ticked=ticked)
     if not _put(target, before, after):
-        raise _changed(path, task)
+        raise _conflict(path, task)
     return parse(after, task.change)
 
 
@@ -112,17 +112,17 @@ def _alone_with(path: Path, task: TaskId) -> Generator[None]:
     handle = os.open(path.parent, os.O_RDONLY)
     try:
         give_up = time.monotonic() + _PATIENCE
-        while not _locked(handle):
+        while not _try_lock(handle):
             # Whoever holds it may be stuck, and this thread is one of few.
             if time.monotonic() >= give_up:
-                raise unavailable(f"{task} was not changed: another program holds {_said(path)}; try again")
+                raise unavailable(f"{task} was not changed: another program holds {_display_path(path)}; try again")
             time.sleep(_PAUSE)
         yield
     finally:
         os.close(handle)
 
 
-def _locked(handle: int) -> bool:
+def _try_lock(handle: int) -> bool:
     import fcntl
 
     try:
@@ -135,11 +135,11 @@ def _locked(handle: int) -> bool:
     return True
 
 
-def _said(path: Path) -> str:
+def _display_path(path: Path) -> str:
     """Which file, without where on this machine it is: whoever asks may be on another."""
     return f"{path.parent.name}/{path.name}"
 
 
-def _changed(path: Path, task: TaskId) -> Conflict:
-    what = f"{task} was not changed: {_said(path)} has changed since it was read"
+def _conflict(path: Path, task: TaskId) -> Conflict:
+    what = f"{task} was not changed: {_display_path(path)} has changed since it was read"
     return Conflict(f"{what}; registry_sync and registry_list show how it is")

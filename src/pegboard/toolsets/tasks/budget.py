@@ -26,7 +26,7 @@ def first_that_fit(rows: Sequence[Row], taken: int = 0) -> list[Row]:
     return fit
 
 
-def shortened(text: str, most: int) -> str:
+def truncate(text: str, most: int) -> str:
     """As much of a text as there is room for, when it is written."""
     if len(text) < most // 6 or size(text) <= most + 2:
         return text

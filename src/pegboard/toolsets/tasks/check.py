@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pegboard.names import nearest
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
-from pegboard.toolsets.checked import shown
+from pegboard.toolsets.checked import quote
 from pegboard.toolsets.tasks.task import Reference, Task, TaskId
 
 MAX_ASSIGNEE, MAX_NOTES = 200, 20_000
@@ -22,11 +22,11 @@ def not_found(message: str) -> ToolFailure:
     return ToolFailure(ToolErrorCode.NOT_FOUND, message, retryable=False)
 
 
-def checked_reference(text: str, parameter: str, change: str | None = None) -> Reference:
+def parse_reference(text: str, parameter: str, change: str | None = None) -> Reference:
     """Which task is meant, or a clear refusal."""
     reference = Reference.parse(text, change)
     if reference is None:
-        raise invalid(f"{parameter} must be change-id/number, like add-login/3 or add-login/1.2, found {shown(text)}")
+        raise invalid(f"{parameter} must be change-id/number, like add-login/3 or add-login/1.2, found {quote(text)}")
     return reference
 
 
@@ -39,11 +39,11 @@ def ambiguous(reference: Reference, tasks: Sequence[Task], parameter: str) -> To
 def unknown_change(change: str, known: Iterable[str], unread: Mapping[str, str]) -> ToolFailure:
     """The failure of a call for a change that is not there, with those that come close, or cannot be read."""
     if change in unread:
-        what = f"nothing is known of the tasks of {shown(change)}: {unread[change]}"
+        what = f"nothing is known of the tasks of {quote(change)}: {unread[change]}"
         return ToolFailure(ToolErrorCode.EXECUTION_FAILED, what, retryable=False)
     close = nearest(change[:_SHOWN], list(known))
     hint = f": did you mean {', '.join(close)}?" if close else "; spec_list shows those there are"
-    return not_found(f"there is no change {shown(change)} with tasks{hint}")
+    return not_found(f"there is no change {quote(change)} with tasks{hint}")
 
 
 def some(names: Iterable[object]) -> str:

@@ -11,10 +11,10 @@ Needs = Mapping[T, Sequence[T]]
 
 def on_cycles(needs: Needs[T]) -> dict[T, int]:
     """Everything that, step by step, needs itself; what belongs to the same circles has the same number."""
-    return _circles(_knotted(needs))
+    return _circles(_prune_leaves(needs))
 
 
-def _knotted(needs: Needs[T]) -> Needs[T]:
+def _prune_leaves(needs: Needs[T]) -> Needs[T]:
     """What is left when all is taken away, again and again, that needs nothing that is left: mostly nothing."""
     needed_by: dict[T, list[T]] = {}
     waiting_for: dict[T, int] = {}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from pegboard.toolsets.tasks.markdown import headings, one_ending, plain_lines
-from pegboard.toolsets.tasks.taskfile import TaskFile, decoded, parse
+from pegboard.toolsets.tasks.taskfile import TaskFile, decode_text, parse
 
 MAX_FILE = 2_000_000
 ARCHIVE, TASKS, PROPOSAL, SPEC = "archive", "tasks.md", "proposal.md", "spec.md"
@@ -108,7 +108,7 @@ class Folder:
         """A file's text; `None` where there is none, `Unreadable` where there is one that is not read."""
         if not self.within(path):
             raise Unreadable(f"{path.name} is behind a link that leads out of the folder")
-        return self._read(path, decoded)
+        return self._read(path, decode_text)
 
     def bytes(self, path: Path) -> bytes | None:
         """A file as it is now, whatever is kept of it."""
@@ -184,7 +184,7 @@ class Folder:
 
 
 def _title(data: bytes) -> str:
-    lines = plain_lines(one_ending(decoded(data))).plain
+    lines = plain_lines(one_ending(decode_text(data))).plain
     title = next((heading.title for heading in headings(lines) if heading.level == 1), "")
     prefix = next((prefix for prefix in _PREFIXES if title.lower().startswith(prefix)), "")
     return title[len(prefix) :].strip()[:200]

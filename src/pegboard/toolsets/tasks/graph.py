@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pegboard.toolsets.checked import checked_choice
+from pegboard.toolsets.checked import validate_choice
 from pegboard.toolsets.tasks.check import unknown_change
 from pegboard.toolsets.tasks.registry import Registry
 from pegboard.toolsets.tasks.state import State
@@ -54,7 +54,7 @@ class Graph:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TreeRow:
     """A line of the picture for a terminal: what leads to a task, its mark, and the task."""
 
     lead: str
@@ -91,34 +91,34 @@ def mermaid(drawn: Graph) -> str:
     lines = ["flowchart LR"]
     changes = dict.fromkeys(task.change for task in drawn.nodes)
     for number, change in enumerate(changes):
-        lines.append(f'    subgraph c{number}["{_quoted(change)}"]')
+        lines.append(f'    subgraph c{number}["{_escape(change)}"]')
         for task, node in drawn.nodes.items():
             if task.change == change:
                 # Not `1. `: with that a list begins, and Mermaid has no lists.
-                label = f"{task.number}: {_quoted(_short(node.content or 'does not exist'))}"
+                label = f"{task.number}: {_escape(_short(node.content or 'does not exist'))}"
                 lines.append(f'        {names[task]}["{label}"]:::{node.status}')
         lines.append("    end")
     for task, needed in drawn.needs.items():
         lines += [f"    {names[other]} --> {names[task]}" for other in needed]
     lines += [f"    classDef {status} fill:{colour},color:#222222" for status, colour in _COLOURS.items()]
-    lines += [f"    %% {remark}" for remark in _left_out(drawn)]
+    lines += [f"    %% {remark}" for remark in _omissions(drawn)]
     return "\n".join(lines) + "\n"
 
 
-def rows(drawn: Graph) -> list[Row]:
+def rows(drawn: Graph) -> list[TreeRow]:
     """The picture for a terminal: a tree of what waits for what; a task that waits for several stands below each."""
     needed_by: dict[TaskId, list[TaskId]] = {task: [] for task in drawn.nodes}
     for task, needed in drawn.needs.items():
         for other in needed:
             needed_by[other].append(task)
     shown: set[TaskId] = set()
-    found: list[Row] = []
+    found: list[TreeRow] = []
     roots = [task for task in drawn.nodes if not drawn.needs[task]]
     # In a circle nobody is first: it is shown from one of them on.
     for task in (*roots, *drawn.nodes):
         if task not in shown:
             found += _branch(drawn, needed_by, task, shown)
-    return [*found, *(Row("", "", f"… {remark}") for remark in _left_out(drawn))]
+    return [*found, *(TreeRow("", "", f"… {remark}") for remark in _omissions(drawn))]
 
 
 def picture(drawn: Graph) -> str:
@@ -130,11 +130,11 @@ def picture(drawn: Graph) -> str:
     return "\n".join(lines) + "\n"
 
 
-async def drawn(
+async def draw_graph(
     registry: Registry, form: str = "mermaid", change: str | None = None, *, path: str | None = None
 ) -> dict[str, Any]:
     """The picture of a folder's tasks, or of one change's, as text or as rows to be coloured."""
-    checked_choice(form, "format", FORMATS)
+    validate_choice(form, "format", FORMATS)
     state = await registry.state(path)
     if change is not None and change not in state.changes:
         raise unknown_change(change, state.changes, state.unread)
@@ -159,7 +159,7 @@ def _draw(state: State, form: str, change: str | None) -> dict[str, Any]:
     return {**answer, "graph": text or picture(found)}
 
 
-def _left_out(drawn: Graph) -> Iterator[str]:
+def _omissions(drawn: Graph) -> Iterator[str]:
     if drawn.left_out:
         yield f"{drawn.left_out} more tasks are left out"
     if drawn.needs_left_out:
@@ -168,7 +168,7 @@ def _left_out(drawn: Graph) -> Iterator[str]:
 
 def _branch(
     drawn: Graph, needed_by: Mapping[TaskId, Sequence[TaskId]], root: TaskId, shown: set[TaskId]
-) -> Iterator[Row]:
+) -> Iterator[TreeRow]:
     """A task and, below it, those that wait for it. Not by recursion: a chain may be long."""
     waiting = [(root, "", "", frozenset[TaskId]())]
     later: dict[TaskId, None] = {}
@@ -182,15 +182,15 @@ def _branch(
         node = drawn.nodes[task]
         text = f"{task}  {_short(node.content)}" if node.content else str(task)
         if task in above:
-            yield Row(lead, node.status, text, "a cycle")
+            yield TreeRow(lead, node.status, text, "a cycle")
             continue
         again = task in shown and bool(needed_by[task])
         if not again and len(above) == _DEEPEST and needed_by[task]:
             later[task] = None
-            yield Row(lead, node.status, text, "goes on below")
+            yield TreeRow(lead, node.status, text, "goes on below")
             continue
         shown.add(task)
-        yield Row(lead, node.status, text, "see above" if again else _remark(node, drawn))
+        yield TreeRow(lead, node.status, text, "see above" if again else _remark(node, drawn))
         if again:
             continue
         others = needed_by[task]
@@ -225,7 +225,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _WIDTH else text[: _WIDTH - 1].rstrip() + "…"
 
 
-def _quoted(text: str) -> str:
+def _escape(text: str) -> str:
     """Text inside of Mermaid's quotes: whatever means something there, or to Markdown, is written as an entity."""
     return "".join(
         character if character.isalnum() or character in " .,:;-/()…" else f"#{ord(character)};"

@@ -71,13 +71,13 @@ def plain_lines(text: str) -> Lines:
         words = raw.removesuffix("\r")
         rest = words.lstrip(" \t")
         if fence is not None:
-            if not _ended(fence, words, rest):
+            if not _is_item_over(fence, words, rest):
                 fence = None if _closes(fence, words, rest) else fence
                 continue
             fence = None
         # The words of a paragraph may stand less deep than the item that it belongs to.
         if rest and not (in_paragraph and _BREAK.match(rest) is None):
-            fence = _opened(columns, words, rest, number)
+            fence = _open_fence(columns, words, rest, number)
             if fence is not None or rest.startswith(_COMMENT):
                 in_paragraph = False
                 if fence is None:
@@ -106,7 +106,7 @@ def one_ending(text: str) -> str:
     return re.sub(r"\r(?!\n)", "\n", text) if "\r" in text else text
 
 
-def _opened(columns: list[int], words: str, rest: str, number: int) -> _Fence | None:
+def _open_fence(columns: list[int], words: str, rest: str, number: int) -> _Fence | None:
     """The fence or comment that a line opens. What it says of lists is kept in `columns`."""
     column = _width(words[: len(words) - len(rest)])
     while columns and columns[-1] > column:
@@ -131,7 +131,7 @@ def _opened(columns: list[int], words: str, rest: str, number: int) -> _Fence | 
     return None
 
 
-def _ended(fence: _Fence, words: str, rest: str) -> bool:
+def _is_item_over(fence: _Fence, words: str, rest: str) -> bool:
     """Whether the item that a fence stands in is over."""
     return bool(rest) and _width(words[: len(words) - len(rest)]) < fence.column
 

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 
-from pegboard.toolsets.tasks.table import Known
+from pegboard.toolsets.tasks.table import TaskRow
 from pegboard.toolsets.tasks.taskfile import Item
 
 # From here on two texts are taken for one task that was reworded.
@@ -20,12 +20,12 @@ _COMPARED, _CLOSEST = 200, 4
 _MOST_EQUAL = 50
 
 
-def matched(known: Sequence[Known], items: Sequence[Item]) -> list[Known | None]:
+def match_tasks(known: Sequence[TaskRow], items: Sequence[Item]) -> list[TaskRow | None]:
     """For each task of a file what is known of it; of tasks that were gone only those come back that say the same."""
     here = sorted((each for each in known if not each.gone), key=lambda each: each.number)
     if len(here) == len(items) and all(a.digest == b.digest for a, b in zip(here, items, strict=True)):
         return list(here)
-    found: list[Known | None] = [None] * len(items)
+    found: list[TaskRow | None] = [None] * len(items)
     if not known:
         return found
     _match_in_order(here, items, found)
@@ -34,7 +34,7 @@ def matched(known: Sequence[Known], items: Sequence[Item]) -> list[Known | None]
     return found
 
 
-def _match_in_order(here: Sequence[Known], items: Sequence[Item], found: list[Known | None]) -> None:
+def _match_in_order(here: Sequence[TaskRow], items: Sequence[Item], found: list[TaskRow | None]) -> None:
     """Those that say the same and stand in the same order: of equal texts, the neighbours tell which is which."""
     before, now = [each.digest for each in here], [item.digest for item in items]
     at_a = at_b = 0
@@ -85,10 +85,10 @@ def _once(texts: Sequence[str]) -> dict[str, int]:
     return {text: at for at, text in enumerate(texts) if counts[text] == 1}
 
 
-def _match_moved(known: Sequence[Known], items: Sequence[Item], found: list[Known | None]) -> None:
+def _match_moved(known: Sequence[TaskRow], items: Sequence[Item], found: list[TaskRow | None]) -> None:
     """Those that say the same elsewhere; what is there goes before what was gone."""
     taken = {each.id for each in found if each is not None}
-    waiting: defaultdict[str, deque[Known]] = defaultdict(deque)
+    waiting: defaultdict[str, deque[TaskRow]] = defaultdict(deque)
     for each in sorted(known, key=lambda each: (each.gone, each.number, each.id)):
         if each.id not in taken:
             waiting[each.digest].append(each)
@@ -97,7 +97,7 @@ def _match_moved(known: Sequence[Known], items: Sequence[Item], found: list[Know
             found[at] = waiting[item.digest].popleft()
 
 
-def _match_reworded(here: Sequence[Known], items: Sequence[Item], found: list[Known | None]) -> None:
+def _match_reworded(here: Sequence[TaskRow], items: Sequence[Item], found: list[TaskRow | None]) -> None:
     """Those that say nearly the same, the most alike first."""
     taken = {each.id for each in found if each is not None}
     left = [each for each in here if each.id not in taken]
@@ -112,7 +112,7 @@ def _match_reworded(here: Sequence[Known], items: Sequence[Item], found: list[Kn
             taken.add(each.id)
 
 
-def _alike(left: Sequence[Known], new: Mapping[int, Item]) -> Iterator[tuple[int, Known, float]]:
+def _alike(left: Sequence[TaskRow], new: Mapping[int, Item]) -> Iterator[tuple[int, TaskRow, float]]:
     """Pairs that could be one task, and how much alike they are."""
     by_number = {each.number: each for each in left}
     all_of_them = len(left) * len(new) <= _MOST_COMPARED
@@ -127,9 +127,9 @@ def _alike(left: Sequence[Known], new: Mapping[int, Item]) -> Iterator[tuple[int
                 yield at, each, likeness
 
 
-def _likely(matcher: SequenceMatcher[str], others: Sequence[Known], number: int) -> list[Known]:
+def _likely(matcher: SequenceMatcher[str], others: Sequence[TaskRow], number: int) -> list[TaskRow]:
     """The few that share the most characters with a text: to compare it with all of them takes too long."""
-    close: list[tuple[float, int, int, Known]] = []
+    close: list[tuple[float, int, int, TaskRow]] = []
     for each in others:
         matcher.set_seq1(each.content[:_COMPARED])
         if matcher.real_quick_ratio() >= _ALIKE and (most := matcher.quick_ratio()) >= _ALIKE:

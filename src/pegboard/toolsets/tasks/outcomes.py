@@ -33,7 +33,7 @@ class Synced:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
+class TaskFilter:
     """Which tasks are wanted; nothing given means all."""
 
     change: str | None = None
@@ -53,7 +53,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class TaskPage:
     """Some of the tasks, and what there is in all."""
 
     state: State
@@ -66,7 +66,7 @@ class Listed:
     problems: Sequence[tuple[str, str]] = ()
 
     @property
-    def filtered(self) -> int:
+    def match_count(self) -> int:
         """How many pass the filter."""
         return len(self.found)
 

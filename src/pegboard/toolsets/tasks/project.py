@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from pegboard.result import ToolFailure, invalid
-from pegboard.toolsets.checked import checked_text, shown
+from pegboard.toolsets.checked import quote, validate_text
 from pegboard.toolsets.tasks.check import not_found
 
 # The folders that the client names, as paths or `file:` addresses; `None` for a client that names none. It may fail.
@@ -42,7 +42,7 @@ class _Bounds(NamedTuple):
     def check(self, folder: Path, given: str) -> Path:
         """A folder within them."""
         if not any(folder.is_relative_to(bound) for bound in self.folders):
-            raise invalid(f"path {shown(given)} is outside of {self.words}")
+            raise invalid(f"path {quote(given)} is outside of {self.words}")
         return folder
 
 
@@ -69,7 +69,7 @@ class Project:
     async def folder(self, path: str | None = None) -> Path:
         """The OpenSpec folder of a path, or of the workspace where none is given."""
         if path is not None and path.strip():
-            return self._given(path, self._bounds(await self._named()))
+            return self._folder_at(path, self._bounds(await self._named()))
         try:
             named = await self._named()
         except ToolFailure:
@@ -79,7 +79,7 @@ class Project:
         # Whoever has other projects open does not mean ours, unless they say so.
         return self._own() if named is None or bounds is None else _first(bounds)
 
-    def shown(self, folder: Path) -> str:
+    def display(self, folder: Path) -> str:
         """A folder as its caller may know it: who is on another machine does not learn where the workspace is."""
         if not self._is_elsewhere():
             return str(folder)
@@ -88,7 +88,7 @@ class Project:
 
     def _bounds(self, named: Sequence[str] | None) -> _Bounds | None:
         """What the caller stays within, if anything."""
-        roots = [_resolved(folder) for each in named or () if (folder := _local(each)) is not None]
+        roots = [_resolve(folder) for each in named or () if (folder := _local(each)) is not None]
         if not self._is_elsewhere():
             return None if named is None else _Bounds(roots, named=True)
         # The same name means another folder there, unless it is one that is open to them here.
@@ -98,17 +98,17 @@ class Project:
 
     def _base(self) -> Path:
         """The workspace of this machine."""
-        return _resolved(_home(Path(self._configured() or self._here())))
+        return _resolve(_home(Path(self._configured() or self._here())))
 
-    def _given(self, path: str, bounds: _Bounds | None) -> Path:
-        checked_text(path, "path", _MAX_PATH)
+    def _folder_at(self, path: str, bounds: _Bounds | None) -> Path:
+        validate_text(path, "path", _MAX_PATH)
         base = bounds.folders[0] if bounds is not None and bounds.folders else self._base()
-        meant = _resolved(base / (folder_of(path) or _home(Path(path))), path)
+        meant = _resolve(base / (folder_of(path) or _home(Path(path))), path)
         if bounds is not None:
             bounds.check(meant, path)
         found = _openspec(meant)
         if found is None:
-            raise not_found(f"path {shown(path)}: there is no {NAME} folder there; `openspec init` makes one")
+            raise not_found(f"path {quote(path)}: there is no {NAME} folder there; `openspec init` makes one")
         return found if bounds is None else bounds.check(found, path)
 
     def _own(self) -> Path:
@@ -130,9 +130,9 @@ def folder_of(uri: str) -> Path | None:
     try:
         parts = urlsplit(uri)
     except ValueError as exc:
-        raise invalid(f"{shown(uri)} is no address: {exc}") from None
+        raise invalid(f"{quote(uri)} is no address: {exc}") from None
     if parts.netloc not in {"", "localhost"}:
-        raise invalid(f"{shown(uri)} is on another machine")
+        raise invalid(f"{quote(uri)} is on another machine")
     return Path(url2pathname(parts.path))
 
 
@@ -158,7 +158,7 @@ def _first(roots: _Bounds) -> Path:
 def _openspec(path: Path) -> Path | None:
     for folder in (path / NAME, path):
         if folder.name == NAME and _is_folder(folder):
-            return _resolved(folder)
+            return _resolve(folder)
     return None
 
 
@@ -174,12 +174,12 @@ def _home(path: Path) -> Path:
     try:
         return path.expanduser()
     except RuntimeError as exc:
-        raise invalid(f"path {shown(str(path))} cannot be followed: {exc}") from None
+        raise invalid(f"path {quote(str(path))} cannot be followed: {exc}") from None
 
 
-def _resolved(path: Path, given: str = "") -> Path:
+def _resolve(path: Path, given: str = "") -> Path:
     try:
         return path.resolve()
     except (OSError, RuntimeError, ValueError) as exc:
         why = (exc.strerror if isinstance(exc, OSError) else None) or exc
-        raise invalid(f"path {shown(given or str(path))} cannot be followed: {why}") from None
+        raise invalid(f"path {quote(given or str(path))} cannot be followed: {why}") from None

@@ -10,7 +10,7 @@ from pegboard.toolsets.tasks.state import ChangeTasks, State
 from pegboard.toolsets.tasks.task import STATUSES, Status, Task, reasons
 
 
-def held_up(change: ChangeTasks, state: State) -> list[Task]:
+def find_blocked(change: ChangeTasks, state: State) -> list[Task]:
     """Tasks that somebody or something holds up."""
     return [
         task

@@ -13,30 +13,30 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pegboard.result import Conflict, invalid
-from pegboard.storage.database import Connection, Database
-from pegboard.toolsets.checked import checked_choice, checked_number
-from pegboard.toolsets.tasks.book import Book
+from pegboard.storage.database import Database, DatabaseConnection
+from pegboard.toolsets.checked import validate_choice, validate_number
+from pegboard.toolsets.tasks.book import FolderState
 from pegboard.toolsets.tasks.boxes import set_box
 from pegboard.toolsets.tasks.check import (
     MAX_COUNT,
     MAX_LIMIT,
     MAX_OFFSET,
     ambiguous,
-    checked_reference,
     circle,
     not_found,
+    parse_reference,
     some,
     unknown_change,
 )
 from pegboard.toolsets.tasks.cycles import way
 from pegboard.toolsets.tasks.folder import TASKS, Contents, Folder
-from pegboard.toolsets.tasks.outcomes import Dependencies, Filter, Initialised, Listed, Next, Synced, Updated
+from pegboard.toolsets.tasks.outcomes import Dependencies, Initialised, Next, Synced, TaskFilter, TaskPage, Updated
 from pegboard.toolsets.tasks.project import Project
-from pegboard.toolsets.tasks.reasons import held_up, remark_on, why_nothing, why_now
+from pegboard.toolsets.tasks.reasons import find_blocked, remark_on, why_nothing, why_now
 from pegboard.toolsets.tasks.setting import Setting
 from pegboard.toolsets.tasks.state import ChangeTasks, State
 from pegboard.toolsets.tasks.sync import Plan, Rules, plan_all, plan_change
-from pegboard.toolsets.tasks.table import Known, Table
+from pegboard.toolsets.tasks.table import TaskRow, TaskTable
 from pegboard.toolsets.tasks.task import Reference, Task, TaskId
 from pegboard.toolsets.tasks.taskfile import TaskFile, digest
 
@@ -54,7 +54,7 @@ class Registry:
         self._database = database
         self._clock = clock
         self.project = project or Project()
-        self._books: OrderedDict[Path, Book] = OrderedDict()
+        self._books: OrderedDict[Path, FolderState] = OrderedDict()
 
     async def folder(self, path: str | None = None) -> Path:
         """The OpenSpec folder that a call is about."""
@@ -65,8 +65,8 @@ class Registry:
         book = await self._book(path)
         now = self._clock()
 
-        def work(connection: Connection) -> bool:
-            table = Table(connection, book.root)
+        def work(connection: DatabaseConnection) -> bool:
+            table = TaskTable(connection, book.root)
             if table.exists:
                 return False
             table.make(now)
@@ -84,17 +84,17 @@ class Registry:
         files = {name: change.tasks.items for name, change in contents.changes.items() if change.tasks is not None}
         rules = Rules(self._clock(), force)
 
-        def look(connection: Connection) -> Plan:
-            known = Table(connection, book.root).by_change()
+        def look(connection: DatabaseConnection) -> Plan:
+            known = TaskTable(connection, book.root).by_change()
             # What cannot be read now is not gone.
             return plan_all({name: own for name, own in known.items() if name not in contents.unread}, files, rules)
 
-        def work(connection: Connection) -> Plan:
+        def work(connection: DatabaseConnection) -> Plan:
             plan = look(connection)
-            table = Table(connection, book.root)
+            table = TaskTable(connection, book.root)
             table.make(rules.now)
             plan.write(table)
-            table.synced(rules.now)
+            table.mark_synced(rules.now)
             return plan
 
         plan = await (self._database.read(look) if dry_run else self._database.write(work))
@@ -104,34 +104,34 @@ class Registry:
         return Synced(plan.changes, plan.differences, plan.conflicts, contents.problems, dry_run)
 
     async def list(
-        self, wanted: Filter | None = None, limit: int = 50, offset: int = 0, *, path: str | None = None
-    ) -> Listed:
+        self, wanted: TaskFilter | None = None, limit: int = 50, offset: int = 0, *, path: str | None = None
+    ) -> TaskPage:
         """Tasks by change and number."""
-        most = checked_number(limit, "limit", 1, MAX_LIMIT)
-        start = checked_number(offset, "offset", 0, MAX_OFFSET)
-        book, state = await self._seen(path)
-        wanted = wanted or Filter()
+        most = validate_number(limit, "limit", 1, MAX_LIMIT)
+        start = validate_number(offset, "offset", 0, MAX_OFFSET)
+        book, state = await self._report_state(path)
+        wanted = wanted or TaskFilter()
         problems = book.contents.problems
 
-        def select() -> Listed:
+        def select() -> TaskPage:
             chosen = state.all() if wanted.change is None else iter(self._change(state, wanted.change).tasks)
             found = [task for task in chosen if wanted.admits(task, state)]
             total = sum(len(change.tasks) for change in state.changes.values())
-            return Listed(state, found, found[start : start + most], total, most, start, problems)
+            return TaskPage(state, found, found[start : start + most], total, most, start, problems)
 
         # A repository may have any number of tasks, and others wait for the event loop.
         return await asyncio.to_thread(select)
 
     async def next(self, change: str | None = None, count: int = 1, *, path: str | None = None) -> Next:
         """The best of what can be begun now."""
-        most = checked_number(count, "count", 1, MAX_COUNT)
-        book, state = await self._seen(path)
+        most = validate_number(count, "count", 1, MAX_COUNT)
+        book, state = await self._report_state(path)
         chosen = list(state.changes.values()) if change is None else [self._change(state, change)]
         problems = book.contents.problems
 
         def select() -> Next:
             tasks = state.next(most, change)
-            waiting = [task for each in chosen for task in held_up(each, state)]
+            waiting = [task for each in chosen for task in find_blocked(each, state)]
             why = [why_now(task, state) for task in tasks]
             reason = why[0] if why else why_nothing(chosen, waiting, state)
             return Next(state, tasks, why, reason, len(waiting), problems)
@@ -149,11 +149,11 @@ class Registry:
         path: str | None = None,
     ) -> Updated:
         """Change a task; what is left out stays. A status ticks or empties the box in its file."""
-        reference = checked_reference(task_id, "task_id")
-        setting = Setting.checked(status, priority, assignee, notes, self._clock())
+        reference = parse_reference(task_id, "task_id")
+        setting = Setting.validate(status, priority, assignee, notes, self._clock())
         book = await self._book(path)
         state = await self._state(book)
-        task, change = self._meant(state, reference, "task_id")
+        task, change = self._resolve(state, reference, "task_id")
         wanted = task.id
         _check_still_the_same(change, task, reference, book.told)
         if status is None:
@@ -163,7 +163,7 @@ class Registry:
             place = state.folders[wanted.change].path / TASKS
             ticked = status == "completed"
             file = await asyncio.to_thread(set_box, book.folder, place, wanted, seen, ticked=ticked)
-        plan = await self._record(book, wanted, file, setting.applied)
+        plan = await self._record(book, wanted, file, setting.apply)
         now = book.told = await self._state(book)
         after = self._existing(now, wanted, "task_id")[0]
         freed = [other for other in state.dependants(wanted) if other in state.blocks and other not in now.blocks]
@@ -173,16 +173,16 @@ class Registry:
         self, task_id: str, operation: str = "list", depends_on: Sequence[str] = (), *, path: str | None = None
     ) -> Dependencies:
         """Show, add or remove what a task depends on."""
-        checked_choice(operation, "operation", OPERATIONS)
-        reference = checked_reference(task_id, "task_id")
-        needed = [checked_reference(each, "depends_on", reference.change) for each in depends_on]
+        validate_choice(operation, "operation", OPERATIONS)
+        reference = parse_reference(task_id, "task_id")
+        needed = [parse_reference(each, "depends_on", reference.change) for each in depends_on]
         if (operation == "list") == bool(needed):
             needs = "takes no depends_on" if operation == "list" else "needs depends_on"
             raise invalid(f"operation {operation} {needs}")
         book = await self._book(path)
         for _ in range(_TRIES):
             state = await self._state(book)
-            task, own = self._meant(state, reference, "task_id")
+            task, own = self._resolve(state, reference, "task_id")
             if operation == "list":
                 book.told = state
                 return Dependencies(state, task, state.dependants(task.id))
@@ -198,19 +198,19 @@ class Registry:
 
     async def state(self, path: str | None = None) -> State:
         """Everything there is to know of a folder's tasks."""
-        return (await self._seen(path))[1]
+        return (await self._report_state(path))[1]
 
     async def contents(self, path: str | None = None) -> tuple[Folder, Contents, State]:
         """The folder itself, for those who read more of it than tasks."""
-        book, state = await self._seen(path)
+        book, state = await self._report_state(path)
         return Folder(book.folder.root), book.contents, state
 
     async def _add_needs(
-        self, book: Book, state: State, task: Task, references: Sequence[Reference]
+        self, book: FolderState, state: State, task: Task, references: Sequence[Reference]
     ) -> tuple[Plan | None, Sequence[TaskId]]:
         others: dict[TaskId, None] = {}
         for reference in references:
-            needed, change = self._meant(state, reference, "depends_on")
+            needed, change = self._resolve(state, reference, "depends_on")
             _check_still_the_same(change, needed, reference, book.told)
             others[needed.id] = None
         for other in others:
@@ -219,17 +219,17 @@ class Registry:
                 raise Conflict(f"{task.id} cannot depend on {other}: that would be a cycle, {steps}")
         new = [other for other in others if other not in state.needs.get(task.id, ())]
 
-        def work(table: Table) -> None:
+        def work(table: TaskTable) -> None:
             for other in new:
                 table.add_need(self._row(table, task.id), self._row(table, other))
 
         return (await self._change_needs(book, state, [task.id, *new], work) if new else Plan()), new
 
     async def _remove_needs(
-        self, book: Book, state: State, task: Task, references: Sequence[Reference]
+        self, book: FolderState, state: State, task: Task, references: Sequence[Reference]
     ) -> tuple[Plan | None, Sequence[TaskId]]:
         # What is no longer there can be removed as well.
-        places = (each.place or self._meant(state, each, "depends_on")[0].id for each in references)
+        places = (each.place or self._resolve(state, each, "depends_on")[0].id for each in references)
         others = list(dict.fromkeys(places))
         needed = state.needs.get(task.id, ())
         for other in others:
@@ -241,21 +241,21 @@ class Registry:
                 raise not_found(f"{task.id} does not depend on {other}; it depends on {some(needed) or 'nothing'}")
         kept = [state.kept[task.id][other] for other in others]
 
-        def work(table: Table) -> None:
+        def work(table: TaskTable) -> None:
             for need in kept:
                 table.remove_need(need)
 
         return await self._change_needs(book, state, [task.id], work), others
 
     async def _change_needs(
-        self, book: Book, state: State, touched: Sequence[TaskId], work: Callable[[Table], None]
+        self, book: FolderState, state: State, touched: Sequence[TaskId], work: Callable[[TaskTable], None]
     ) -> Plan | None:
         """Do it, if the registry still is what it was when it was found to be right."""
         files = {task.change: state.changes[task.change].file for task in touched}
         rules = Rules(self._clock())
 
-        def write(connection: Connection) -> Plan | None:
-            table = Table(connection, book.root)
+        def write(connection: DatabaseConnection) -> Plan | None:
+            table = TaskTable(connection, book.root)
             if table.version != state.version:
                 return None
             table.make(rules.now)
@@ -268,12 +268,14 @@ class Registry:
 
         return await self._database.write(write)
 
-    async def _record(self, book: Book, task: TaskId, file: TaskFile, change: Callable[[Known], Known]) -> Plan:
+    async def _record(
+        self, book: FolderState, task: TaskId, file: TaskFile, change: Callable[[TaskRow], TaskRow]
+    ) -> Plan:
         """Bring what is known of a change in line with its file, and change what is known of one task."""
         rules = Rules(self._clock(), number=task.number, change=change)
 
-        def work(connection: Connection) -> Plan:
-            table = Table(connection, book.root)
+        def work(connection: DatabaseConnection) -> Plan:
+            table = TaskTable(connection, book.root)
             table.make(rules.now)
             plan = Plan()
             plan_change(plan, task.change, table.of_change(task.change), file.items, rules)
@@ -283,30 +285,30 @@ class Registry:
         return await self._database.write(work)
 
     @staticmethod
-    def _row(table: Table, task: TaskId) -> int:
+    def _row(table: TaskTable, task: TaskId) -> int:
         """The row of a task, which is in line with its file by now."""
         rows = table.of_change(task.change)
         return next(row.id for row in rows if not row.gone and row.number == task.number)
 
-    async def _book(self, path: str | None) -> Book:
+    async def _book(self, path: str | None) -> FolderState:
         root = await self.project.folder(path)
         book = self._books.get(root)
         if book is None:
-            book = self._books[root] = Book(Folder(root))
+            book = self._books[root] = FolderState(Folder(root))
             while len(self._books) > _MOST_FOLDERS:
                 self._books.popitem(last=False)
         self._books.move_to_end(root)
         return book
 
-    async def _seen(self, path: str | None) -> tuple[Book, State]:
+    async def _report_state(self, path: str | None) -> tuple[FolderState, State]:
         """The state, for somebody who is going to be told of it."""
         book = await self._book(path)
         state = book.told = await self._state(book)
         return book, state
 
-    async def _state(self, book: Book) -> State:
+    async def _state(self, book: FolderState) -> State:
         version = book.rows.version
-        delta = await self._database.read(lambda connection: Table(connection, book.root).since(version))
+        delta = await self._database.read(lambda connection: TaskTable(connection, book.root).since(version))
         return await asyncio.to_thread(book.take, delta)
 
     @staticmethod
@@ -315,7 +317,7 @@ class Registry:
             raise unknown_change(change, state.changes, state.unread)
         return state.changes[change]
 
-    def _meant(self, state: State, reference: Reference, parameter: str) -> tuple[Task, ChangeTasks]:
+    def _resolve(self, state: State, reference: Reference, parameter: str) -> tuple[Task, ChangeTasks]:
         """The one task that a reference fits."""
         if reference.place is not None:
             return self._existing(state, reference.place, parameter)

@@ -67,7 +67,7 @@ class Section:
         yield from ((requirement.key, requirement.line) for requirement in self.requirements)
         for line in self.lines:
             bullet = _BULLET.match(line.text)
-            name = _named(line.text[bullet.end() :]) if bullet else None
+            name = _parse_name(line.text[bullet.end() :]) if bullet else None
             if name is not None:
                 yield name, line.number
 
@@ -78,7 +78,7 @@ class Section:
             match = _RENAMED.match(line.text)
             if match is None:
                 continue
-            name = _named(match[2]) or ""
+            name = _parse_name(match[2]) or ""
             if match[1].upper() == "FROM":
                 if waiting is not None:
                     yield waiting[0], "", waiting[1]
@@ -115,7 +115,7 @@ def duplicates(names: Sequence[tuple[str, int]]) -> Iterator[tuple[str, int]]:
         seen.add(name)
 
 
-def _named(text: str) -> str | None:
+def _parse_name(text: str) -> str | None:
     """The requirement that a text names; it may stand between backquotes."""
     named = _NAMED.match(text.strip())
     return None if named is None else named[1].removesuffix("`").strip() or named[1]

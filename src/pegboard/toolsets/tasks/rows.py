@@ -8,7 +8,7 @@ from typing import Any
 
 from pegboard.toolsets.tasks import budget
 from pegboard.toolsets.tasks.check import MAX_LIMIT
-from pegboard.toolsets.tasks.outcomes import Dependencies, Listed, Synced
+from pegboard.toolsets.tasks.outcomes import Dependencies, Synced, TaskPage
 from pegboard.toolsets.tasks.state import ChangeTasks, State
 from pegboard.toolsets.tasks.sync import Disagreement, Plan
 from pegboard.toolsets.tasks.task import PRIORITIES, STATUSES, Task, TaskId
@@ -24,44 +24,44 @@ _FEW, _MANY = 1_000, 12_000
 
 def task_row(task: Task, state: State) -> dict[str, Any]:
     """A task among others: what is long is cut, and registry_deps shows more of it."""
-    return _fitted(state.shown(task), _FEW)
+    return _fit(state.display(task), _FEW)
 
 
 def whole_task(task: Task, state: State) -> dict[str, Any]:
     """A task by itself."""
-    return _fitted(state.shown(task), _MANY)
+    return _fit(state.display(task), _MANY)
 
 
-def _fitted(row: dict[str, Any], room: int) -> dict[str, Any]:
+def _fit(row: dict[str, Any], room: int) -> dict[str, Any]:
     """A row in which no text takes more than a share of the room."""
     for name in ("content", "notes", "why_blocked"):
         if row.get(name):
-            row[name] = budget.shortened(row[name], room if name == "notes" else room // 2)
+            row[name] = budget.truncate(row[name], room if name == "notes" else room // 2)
     for name in ("depends_on", "blocked_by"):
-        row[name] = _first([budget.shortened(each, _LONGEST_ID) for each in row[name]], room // 100)
+        row[name] = _first([budget.truncate(each, _LONGEST_ID) for each in row[name]], room // 100)
     return row
 
 
-def listed_tasks(listed: Listed) -> dict[str, Any]:
+def format_tasks(listed: TaskPage) -> dict[str, Any]:
     """A list of tasks with its summary, as far as it fits."""
     summary = _summary(listed)
     fit = budget.first_that_fit([task_row(task, listed.state) for task in listed.tasks], budget.size(summary))
     end = listed.offset + len(fit)
     answer: dict[str, Any] = {
         "total": listed.total,
-        "filtered": listed.filtered,
+        "filtered": listed.match_count,
         "tasks": fit,
         "summary": summary,
-        "hasMore": end < listed.filtered,
+        "hasMore": end < listed.match_count,
     }
-    if end < listed.filtered:
-        answer["message"] = f"{len(fit)} of {listed.filtered} tasks: go on with offset {end}."
+    if end < listed.match_count:
+        answer["message"] = f"{len(fit)} of {listed.match_count} tasks: go on with offset {end}."
     if listed.problems:
         answer["problems"] = problem_rows(listed.problems)
     return answer
 
 
-def _summary(listed: Listed) -> dict[str, Any]:
+def _summary(listed: TaskPage) -> dict[str, Any]:
     by_status = Counter(task.status for task in listed.found)
     by_priority = Counter(task.priority for task in listed.found)
     by_change = Counter(task.id.change for task in listed.found)
@@ -86,12 +86,12 @@ def _change(state: State, name: str, change: ChangeTasks) -> dict[str, Any]:
     }
 
 
-def synced_tasks(synced: Synced) -> dict[str, Any]:
+def format_sync(synced: Synced) -> dict[str, Any]:
     """What a sync found, as far as it fits; every conflict goes before what merely changed."""
     conflicts = budget.first_that_fit(list(map(_conflict, synced.conflicts[:MAX_LIMIT])))
     kinds = Counter(difference.kind for difference in synced.differences)
     told = [
-        {**each.to_dict(), "content": budget.shortened(each.content, 200)} for each in synced.differences[:MAX_LIMIT]
+        {**each.to_dict(), "content": budget.truncate(each.content, 200)} for each in synced.differences[:MAX_LIMIT]
     ]
     taken = budget.size(conflicts)
     answer: dict[str, Any] = {
@@ -110,7 +110,7 @@ def synced_tasks(synced: Synced) -> dict[str, Any]:
     return answer
 
 
-def noticed(plan: Plan, task: TaskId) -> dict[str, Any]:
+def other_changes(plan: Plan, task: TaskId) -> dict[str, Any]:
     """What else was found in a file that changed since the last sync; a sync will not tell it again."""
     others = [each for each in plan.differences if each.id != str(task) or each.kind == "removed"]
     if not others and not plan.conflicts:
@@ -123,10 +123,10 @@ def noticed(plan: Plan, task: TaskId) -> dict[str, Any]:
 
 
 def _conflict(each: Disagreement) -> dict[str, Any]:
-    return {**each.to_dict(), "content": budget.shortened(each.content, 200)}
+    return {**each.to_dict(), "content": budget.truncate(each.content, 200)}
 
 
-def needed_rows(found: Dependencies) -> list[dict[str, Any]]:
+def dependency_rows(found: Dependencies) -> list[dict[str, Any]]:
     """What a task depends on, and who says so."""
     state, task = found.state, found.task
     rows: list[dict[str, Any]] = []
@@ -136,15 +136,15 @@ def needed_rows(found: Dependencies) -> list[dict[str, Any]]:
         if other is None:
             row["status"] = "missing"
         else:
-            row |= {"status": other.status, "content": budget.shortened(other.content, 200)}
+            row |= {"status": other.status, "content": budget.truncate(other.content, 200)}
         rows.append(row)
     rows += [
-        {"id": budget.shortened(part, _LONGEST_ID), "from": "file", "status": "unreadable"} for part in task.unreadable
+        {"id": budget.truncate(part, _LONGEST_ID), "from": "file", "status": "unreadable"} for part in task.unreadable
     ]
     return rows
 
 
-def named(tasks: Sequence[TaskId]) -> list[str]:
+def task_ids(tasks: Sequence[TaskId]) -> list[str]:
     """The ids of tasks; of very many only the first."""
     return _first(list(map(str, tasks)), _MOST_NAMED)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pegboard.result import invalid
-from pegboard.toolsets.checked import checked_choice, checked_text
+from pegboard.toolsets.checked import validate_choice, validate_text
 from pegboard.toolsets.tasks.check import MAX_ASSIGNEE, MAX_NOTES
-from pegboard.toolsets.tasks.table import Known
+from pegboard.toolsets.tasks.table import TaskRow
 from pegboard.toolsets.tasks.task import PRIORITIES, STATUSES, Priority, Status
 
 
@@ -22,21 +22,21 @@ class Setting:
     now: float
 
     @classmethod
-    def checked(
+    def validate(
         cls, status: str | None, priority: str | None, assignee: str | None, notes: str | None, now: float
     ) -> Setting:
         """A setting that can be kept, or a clear refusal."""
         if status is priority is assignee is notes is None:
             raise invalid("nothing to change: give status, priority, assignee or notes")
         return cls(
-            None if status is None else checked_choice(status, "status", STATUSES),
-            None if priority is None else checked_choice(priority, "priority", PRIORITIES),
-            None if assignee is None else checked_text(assignee, "assignee", MAX_ASSIGNEE).strip(),
-            None if notes is None else checked_text(notes, "notes", MAX_NOTES),
+            None if status is None else validate_choice(status, "status", STATUSES),
+            None if priority is None else validate_choice(priority, "priority", PRIORITIES),
+            None if assignee is None else validate_text(assignee, "assignee", MAX_ASSIGNEE).strip(),
+            None if notes is None else validate_text(notes, "notes", MAX_NOTES),
             now,
         )
 
-    def applied(self, known: Known) -> Known:
+    def apply(self, known: TaskRow) -> TaskRow:
         """What is known of a task then; an empty text takes a value away."""
         if self.status is not None:
             known = self._with_status(known, self.status)
@@ -48,7 +48,7 @@ class Setting:
             known = replace(known, notes=self.notes or None)
         return known
 
-    def _with_status(self, known: Known, status: Status) -> Known:
+    def _with_status(self, known: TaskRow, status: Status) -> TaskRow:
         if status == "pending":
             return replace(known, status=None, started_at=None, completed_at=None)
         if status == "completed":

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pegboard.tool import MAX_VALUES, ResultTool, answers, takes
-from pegboard.toolsets.checked import checked_number
+from pegboard.toolsets.checked import validate_number
 from pegboard.toolsets.tasks import budget
 from pegboard.toolsets.tasks import schemas as say
 from pegboard.toolsets.tasks.check import MAX_LIMIT, MAX_OFFSET
@@ -48,8 +48,8 @@ class SpecList(SpecTool):
     annotations = say.hints("List specs and changes", reads=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
-        limit = checked_number(arguments.get("limit", 100), "limit", 1, MAX_LIMIT)
-        offset = checked_number(arguments.get("offset", 0), "offset", 0, MAX_OFFSET)
+        limit = validate_number(arguments.get("limit", 100), "limit", 1, MAX_LIMIT)
+        offset = validate_number(arguments.get("offset", 0), "offset", 0, MAX_OFFSET)
         kind = arguments.get("kind")
         folder, _, state = await self._registry.contents(arguments.get("path"))
         specs = [] if kind == "change" else await asyncio.to_thread(spec_rows, folder)
@@ -90,7 +90,7 @@ class SpecShow(SpecTool):
     annotations = say.hints("Read a spec or a change", reads=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
-        offset = checked_number(arguments.get("offset", 0), "offset", 0, MAX_OFFSET)
+        offset = validate_number(arguments.get("offset", 0), "offset", 0, MAX_OFFSET)
         folder, _, _ = await self._registry.contents(arguments.get("path"))
         found = await asyncio.to_thread(show, folder, arguments["name"], arguments.get("kind"), arguments.get("file"))
         files = [{"file": name, "bytes": size} for name, size in found.files[:_MOST_FILES]]
@@ -136,7 +136,7 @@ class SpecValidate(SpecTool):
     annotations = say.hints("Check specs and changes", reads=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
-        offset = checked_number(arguments.get("offset", 0), "offset", 0, MAX_OFFSET)
+        offset = validate_number(arguments.get("offset", 0), "offset", 0, MAX_OFFSET)
         folder, contents, state = await self._registry.contents(arguments.get("path"))
         validation = Validation(folder, contents, state)
         found = await asyncio.to_thread(validation.findings, arguments.get("name"))

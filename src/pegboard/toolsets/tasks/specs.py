@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pegboard.names import nearest
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
-from pegboard.toolsets.checked import shown
+from pegboard.toolsets.checked import quote
 from pegboard.toolsets.tasks.check import not_found, some
 from pegboard.toolsets.tasks.folder import ARCHIVE, PROPOSAL, SPEC, TASKS, Folder, Unreadable
 from pegboard.toolsets.tasks.markdown import headings, one_ending, plain_lines
@@ -64,7 +64,7 @@ def show(folder: Folder, name: str, kind: Kind | None = None, file: str | None =
     found = _place(folder, name, kind)
     path = folder.root / _FOLDERS[found] / name
     files = folder.files(path)
-    chosen = _chosen(found, [each for each, _ in files], file, name)
+    chosen = _choose_file(found, [each for each, _ in files], file, name)
     try:
         text = folder.text(path / chosen)
     except Unreadable as exc:
@@ -78,12 +78,12 @@ def _place(folder: Folder, name: str, kind: Kind | None) -> Kind:
     """Whether it is a spec or a change that is meant."""
     found: list[Kind] = [each for each in KINDS if kind in {None, each} and name in _names(folder, each)]
     if len(found) > 1:
-        raise invalid(f"there are a spec and a change named {shown(name)}: say which with kind")
+        raise invalid(f"there are a spec and a change named {quote(name)}: say which with kind")
     if not found:
         known = [each for wanted in KINDS if kind in {None, wanted} for each in _names(folder, wanted)]
         close = nearest(name[:100], known)
         hint = f": did you mean {', '.join(close)}?" if close else "; spec_list shows those there are"
-        raise not_found(f"there is no {kind or 'spec or change'} {shown(name)}{hint}")
+        raise not_found(f"there is no {kind or 'spec or change'} {quote(name)}{hint}")
     return found[0]
 
 
@@ -91,12 +91,12 @@ def _names(folder: Folder, kind: Kind) -> list[str]:
     return [name for name in folder.names(_FOLDERS[kind]) if (kind, name) != ("change", ARCHIVE)]
 
 
-def _chosen(kind: Kind, files: list[str], file: str | None, name: str) -> str:
+def _choose_file(kind: Kind, files: list[str], file: str | None, name: str) -> str:
     if file is not None:
         # Only what is listed can be read: no path leads out of it.
         if Path(file).as_posix() in files:
             return Path(file).as_posix()
-        raise not_found(f"{name} has no file {shown(file)}; it has {some(files) or 'none'}")
+        raise not_found(f"{name} has no file {quote(file)}; it has {some(files) or 'none'}")
     usual = [SPEC] if kind == "spec" else [PROPOSAL, TASKS]
     for each in (*usual, *files):
         if each in files:

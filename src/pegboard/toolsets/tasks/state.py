@@ -13,23 +13,23 @@ from typing import Any
 
 from pegboard.toolsets.tasks.cycles import on_cycles
 from pegboard.toolsets.tasks.folder import Change, Contents
-from pegboard.toolsets.tasks.matching import matched
-from pegboard.toolsets.tasks.table import Delta, Known, Needs
+from pegboard.toolsets.tasks.matching import match_tasks
+from pegboard.toolsets.tasks.table import Delta, Needs, TaskRow
 from pegboard.toolsets.tasks.task import RANK, UNWRITTEN, Block, Status, Task, TaskId
 from pegboard.toolsets.tasks.taskfile import Item, TaskFile
 
-_NOTHING: Sequence[Known] = ()
+_NOTHING: Sequence[TaskRow] = ()
 
 
 @dataclass(slots=True)
-class Rows:
+class TaskRows:
     """What is kept of a folder's tasks, as far as it was read."""
 
     version: int = -1
     synced_at: float | None = None
-    by_id: dict[int, Known] = field(default_factory=dict[int, Known])
+    by_id: dict[int, TaskRow] = field(default_factory=dict[int, TaskRow])
     # A list is another object once something in it changed.
-    by_change: dict[str, list[Known]] = field(default_factory=dict[str, list[Known]])
+    by_change: dict[str, list[TaskRow]] = field(default_factory=dict[str, list[TaskRow]])
     needs: Sequence[Needs] = ()
 
     def take(self, delta: Delta) -> None:
@@ -55,7 +55,7 @@ class ChangeTasks:
     """The tasks of one change."""
 
     file: TaskFile
-    known: Sequence[Known]
+    known: Sequence[TaskRow]
     tasks: list[Task]
     # Which task belongs to which row.
     of_row: dict[int, Task]
@@ -79,7 +79,7 @@ class ChangeTasks:
 class State:
     """Everything there is to know of a folder's tasks."""
 
-    def __init__(self, contents: Contents, rows: Rows, before: State | None = None) -> None:
+    def __init__(self, contents: Contents, rows: TaskRows, before: State | None = None) -> None:
         self.version = rows.version
         self.synced_at = rows.synced_at
         self.folders: Mapping[str, Change] = contents.changes
@@ -89,15 +89,15 @@ class State:
         for name, change in self.folders.items():
             if change.tasks is not None:
                 last = before.changes.get(name) if before is not None else None
-                self.changes[name] = _joined(change.tasks, name, rows, last)
+                self.changes[name] = _join(change.tasks, name, rows, last)
         # What was added here, by the task and what it needs.
-        self.kept = self._kept(rows)
+        self.kept = self._registry_needs(rows)
         if before is not None and self._needs_the_same(before):
             self.needs, self.needed_by, self.cyclic = before.needs, before.needed_by, before.cyclic
             self.blocks = self._blocks_since(before)
         else:
             self.needs = self._needs()
-            self.needed_by = _turned(self.needs)
+            self.needed_by = _invert(self.needs)
             self.cyclic = on_cycles(self.needs)
             self.blocks = self._blocks({*self.needs, *self._unreadable()}, {})
 
@@ -113,7 +113,7 @@ class State:
         for change in self.changes.values():
             yield from change.tasks
 
-    def shown(self, task: Task) -> dict[str, Any]:
+    def display(self, task: Task) -> dict[str, Any]:
         """A task as it is shown everywhere."""
         return task.to_dict(self.needs.get(task.id, ()), self.blocks.get(task.id, ()), self.synced_at)
 
@@ -186,7 +186,7 @@ class State:
             found[task] = tuple(dict.fromkeys([*found.get(task, ()), *kept]))
         return found
 
-    def _kept(self, rows: Rows) -> dict[TaskId, dict[TaskId, Needs]]:
+    def _registry_needs(self, rows: TaskRows) -> dict[TaskId, dict[TaskId, Needs]]:
         found: dict[TaskId, dict[TaskId, Needs]] = {}
         for need in rows.needs:
             task, known = self._of_row(rows.by_id[need.task]), rows.by_id[need.needed]
@@ -196,7 +196,7 @@ class State:
                 found.setdefault(task.id, {})[other.id if other is not None else self._former(known)] = need
         return found
 
-    def _former(self, known: Known) -> TaskId:
+    def _former(self, known: TaskRow) -> TaskId:
         """The id of a task that is gone; marked, since another task may have its number by now."""
         change = f"{known.change} (gone)"
         while change in self.folders:
@@ -204,7 +204,7 @@ class State:
             change += "*"
         return TaskId(change, known.number)
 
-    def _of_row(self, known: Known) -> Task | None:
+    def _of_row(self, known: TaskRow) -> Task | None:
         change = self.changes.get(known.change)
         return None if change is None else change.of_row.get(known.id)
 
@@ -223,7 +223,7 @@ class State:
         return tuple(blocks)
 
 
-def _turned(needs: Mapping[TaskId, Sequence[TaskId]]) -> dict[TaskId, list[TaskId]]:
+def _invert(needs: Mapping[TaskId, Sequence[TaskId]]) -> dict[TaskId, list[TaskId]]:
     """Who waits for each."""
     found: dict[TaskId, list[TaskId]] = {}
     for task, needed in needs.items():
@@ -232,11 +232,11 @@ def _turned(needs: Mapping[TaskId, Sequence[TaskId]]) -> dict[TaskId, list[TaskI
     return found
 
 
-def _joined(file: TaskFile, change: str, rows: Rows, last: ChangeTasks | None) -> ChangeTasks:
+def _join(file: TaskFile, change: str, rows: TaskRows, last: ChangeTasks | None) -> ChangeTasks:
     known = rows.by_change.get(change, _NOTHING)
     if last is not None and last.file is file and last.known is known:
         return last
-    found = matched(known, file.items)
+    found = match_tasks(known, file.items)
     tasks = [_task(change, item, each) for item, each in zip(file.items, found, strict=True)]
     return ChangeTasks(
         file=file,
@@ -248,7 +248,7 @@ def _joined(file: TaskFile, change: str, rows: Rows, last: ChangeTasks | None) -
     )
 
 
-def _task(change: str, item: Item, known: Known | None) -> Task:
+def _task(change: str, item: Item, known: TaskRow | None) -> Task:
     task = TaskId(change, item.number)
     if known is None:
         return Task(

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
-from pegboard.toolsets.tasks.matching import matched
-from pegboard.toolsets.tasks.table import Known, Table
+from pegboard.toolsets.tasks.matching import match_tasks
+from pegboard.toolsets.tasks.table import TaskRow, TaskTable
 from pegboard.toolsets.tasks.task import TaskId
 from pegboard.toolsets.tasks.taskfile import Item
 
@@ -55,8 +55,8 @@ class Disagreement(NamedTuple):
 class Plan:
     """What is to be written, and what there is to tell."""
 
-    new: list[Known] = field(default_factory=list[Known])
-    changed: list[Known] = field(default_factory=list[Known])
+    new: list[TaskRow] = field(default_factory=list[TaskRow])
+    changed: list[TaskRow] = field(default_factory=list[TaskRow])
     forgotten: list[int] = field(default_factory=list[int])
     differences: list[Difference] = field(default_factory=list[Difference])
     conflicts: list[Disagreement] = field(default_factory=list[Disagreement])
@@ -71,7 +71,7 @@ class Plan:
         """How many tasks were added, updated or removed."""
         return sum(difference.kind == kind for difference in self.differences)
 
-    def write(self, table: Table) -> None:
+    def write(self, table: TaskTable) -> None:
         """Do it."""
         table.update(self.changed)
         table.insert(self.new)
@@ -86,10 +86,10 @@ class Rules(NamedTuple):
     force: bool = False
     # Changes what is known of the task of this number, before it is compared with its file.
     number: int = 0
-    change: Callable[[Known], Known] | None = None
+    change: Callable[[TaskRow], TaskRow] | None = None
 
 
-def plan_all(known: Mapping[str, Sequence[Known]], files: Mapping[str, Sequence[Item]], rules: Rules) -> Plan:
+def plan_all(known: Mapping[str, Sequence[TaskRow]], files: Mapping[str, Sequence[Item]], rules: Rules) -> Plan:
     """For every change that is there, and those that were."""
     plan = Plan(changes=len(files))
     for change in sorted({*known, *files}):
@@ -97,9 +97,9 @@ def plan_all(known: Mapping[str, Sequence[Known]], files: Mapping[str, Sequence[
     return plan
 
 
-def plan_change(plan: Plan, change: str, known: Sequence[Known], items: Sequence[Item], rules: Rules) -> None:
+def plan_change(plan: Plan, change: str, known: Sequence[TaskRow], items: Sequence[Item], rules: Rules) -> None:
     """For one change."""
-    found = matched(known, items)
+    found = match_tasks(known, items)
     for item, each in zip(items, found, strict=True):
         if each is None:
             _add(plan, change, item, rules)
@@ -112,17 +112,17 @@ def plan_change(plan: Plan, change: str, known: Sequence[Known], items: Sequence
 
 
 def _add(plan: Plan, change: str, item: Item, rules: Rules) -> None:
-    fresh = Known(0, change, item.number, item.digest, item.content, int(item.ticked), depends_of(item))
+    fresh = TaskRow(0, change, item.number, item.digest, item.content, int(item.ticked), depends_of(item))
     plan.new.append(_set(fresh, item, rules))
     plan.differences.append(Difference("added", str(TaskId(change, item.number)), item.content, ""))
 
 
-def _compare(plan: Plan, each: Known, item: Item, rules: Rules) -> None:
+def _compare(plan: Plan, each: TaskRow, item: Item, rules: Rules) -> None:
     known = _set(each, item, rules)
     ticked, depends = int(item.ticked), depends_of(item)
     there = (item.number, item.digest, item.content, ticked, depends, 0)
     seen = known
-    if known.seen != there:
+    if known.snapshot != there:
         seen = replace(
             known,
             number=item.number,
@@ -132,14 +132,14 @@ def _compare(plan: Plan, each: Known, item: Item, rules: Rules) -> None:
             depends=depends,
             gone=0,
         )
-    now = _settled(plan, known, seen, rules)
+    now = _reconcile(plan, known, seen, rules)
     if what := _what(each, seen):
         plan.differences.append(Difference("updated", str(TaskId(each.change, item.number)), item.content, what))
     if now != each:
         plan.changed.append(now)
 
 
-def _remove(plan: Plan, each: Known, rules: Rules) -> None:
+def _remove(plan: Plan, each: TaskRow, rules: Rules) -> None:
     """A task that its file does not hold any more may come back with another branch: what is known of it is kept."""
     if not each.gone:
         plan.differences.append(Difference("removed", str(TaskId(each.change, each.number)), each.content, ""))
@@ -149,11 +149,11 @@ def _remove(plan: Plan, each: Known, rules: Rules) -> None:
         plan.changed.append(replace(each, gone=1))
 
 
-def _set(known: Known, item: Item, rules: Rules) -> Known:
+def _set(known: TaskRow, item: Item, rules: Rules) -> TaskRow:
     return rules.change(known) if rules.change is not None and item.number == rules.number else known
 
 
-def _settled(plan: Plan, known: Known, seen: Known, rules: Rules) -> Known:
+def _reconcile(plan: Plan, known: TaskRow, seen: TaskRow, rules: Rules) -> TaskRow:
     """What is known after the box was looked at."""
     here = str(TaskId(seen.change, seen.number)), seen.content, known.status or ""
     if seen.ticked and known.status not in {None, "completed"}:
@@ -171,7 +171,7 @@ def _settled(plan: Plan, known: Known, seen: Known, rules: Rules) -> Known:
     return seen
 
 
-def _what(before: Known, now: Known) -> str:
+def _what(before: TaskRow, now: TaskRow) -> str:
     """What is another way with a task, in words."""
     said = (
         (before.gone, "it is back"),

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pegboard.storage.database import Connection, Value
+from pegboard.storage.database import DatabaseConnection, Value
 from pegboard.storage.many import marks, parts
 from pegboard.toolsets.tasks.task import Priority, Status
 
@@ -21,7 +21,7 @@ _COLUMNS = ", ".join(("id", *_SEEN, *_OWN, "gone"))
 
 
 @dataclass(slots=True)
-class Known:
+class TaskRow:
     """What is known of a task; `id` is 0 before it is written."""
 
     id: int
@@ -42,7 +42,7 @@ class Known:
     gone: int = 0
 
     @property
-    def seen(self) -> tuple[int, str, str, int, str, int]:
+    def snapshot(self) -> tuple[int, str, str, int, str, int]:
         """What the last sync saw of it."""
         return self.number, self.digest, self.content, self.ticked, self.depends, self.gone
 
@@ -66,14 +66,14 @@ class Delta(NamedTuple):
     version: int
     synced_at: float | None
     whole: bool
-    rows: Sequence[Known]
+    rows: Sequence[TaskRow]
     needs: Sequence[Needs]
 
 
-class Table:
+class TaskTable:
     """The tasks of one folder, within one transaction."""
 
-    def __init__(self, connection: Connection, root: str) -> None:
+    def __init__(self, connection: DatabaseConnection, root: str) -> None:
         self._connection = connection
         self._root = root
         row = connection.row("SELECT id, version, forgot, synced_at FROM task_registries WHERE root = ?", root)
@@ -99,7 +99,7 @@ class Table:
         assert row is not None
         self.registry, self.version = row
 
-    def synced(self, now: float) -> None:
+    def mark_synced(self, now: float) -> None:
         """Everything was looked at."""
         self._connection.execute("UPDATE task_registries SET synced_at = ? WHERE id = ?", now, self.registry)
 
@@ -110,25 +110,25 @@ class Table:
         whole = version < self._forgot
         sql = f"SELECT {_COLUMNS} FROM tasks WHERE registry = ?" + ("" if whole else " AND version > ?")
         rows = self._connection.rows(sql, self.registry, *(() if whole else (version,)))
-        return Delta(self.version, self.synced_at, whole, [Known(*row) for row in rows], self.needs())
+        return Delta(self.version, self.synced_at, whole, [TaskRow(*row) for row in rows], self.needs())
 
     def needs(self) -> list[Needs]:
         """Who needs whom."""
         sql = "SELECT task, needed FROM task_needs WHERE registry = ? ORDER BY task, needed"
         return [Needs(*row) for row in self._connection.rows(sql, self.registry)]
 
-    def of_change(self, change: str) -> list[Known]:
+    def of_change(self, change: str) -> list[TaskRow]:
         """What is known of a change's tasks, those that are gone included."""
         sql = f"SELECT {_COLUMNS} FROM tasks WHERE registry = ? AND change_id = ? ORDER BY number, id"
-        return [Known(*row) for row in self._connection.rows(sql, self.registry, change)]
+        return [TaskRow(*row) for row in self._connection.rows(sql, self.registry, change)]
 
-    def by_change(self) -> dict[str, list[Known]]:
+    def by_change(self) -> dict[str, list[TaskRow]]:
         """The same of all changes."""
         sql = f"SELECT {_COLUMNS} FROM tasks WHERE registry = ? ORDER BY change_id, number, id"
-        rows = (Known(*row) for row in self._connection.rows(sql, self.registry))
+        rows = (TaskRow(*row) for row in self._connection.rows(sql, self.registry))
         return {change: list(own) for change, own in itertools.groupby(rows, key=lambda known: known.change)}
 
-    def insert(self, tasks: Iterable[Known]) -> None:
+    def insert(self, tasks: Iterable[TaskRow]) -> None:
         """Write tasks that are new."""
         columns = ("registry", "version", *_SEEN, *_OWN, "gone")
         self._connection.execute_many(
@@ -136,7 +136,7 @@ class Table:
             [(self.registry, self.version, *known.values) for known in tasks],
         )
 
-    def update(self, tasks: Iterable[Known]) -> None:
+    def update(self, tasks: Iterable[TaskRow]) -> None:
         """Write tasks anew."""
         columns = (*_SEEN, *_OWN, "gone", "version")
         self._connection.execute_many(

@@ -61,10 +61,10 @@ class Reference(NamedTuple):
 
     def fits(self, place: int, content: str) -> bool:
         """Whether the task at this place, which says this, is meant."""
-        return printed_number(content) == self.number if "." in self.number else place == int(self.number)
+        return parse_printed_number(content) == self.number if "." in self.number else place == int(self.number)
 
 
-def printed_number(content: str) -> str | None:
+def parse_printed_number(content: str) -> str | None:
     """The number before a task's text, without the dot or bracket behind it."""
     printed = PRINTED.match(content)
     return None if printed is None else printed[1]
@@ -114,7 +114,7 @@ class Task:
             "source_line": self.line,
             "synced_at": moment(synced_at if self.known is not None else None),
         }
-        if (printed := printed_number(self.content)) is not None:
+        if (printed := parse_printed_number(self.content)) is not None:
             shown["printed_number"] = printed
         if blocks:
             shown["why_blocked"] = reasons(blocks)

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from pegboard.toolsets.tasks.markdown import Line, Lines, one_ending, plain_lines
-from pegboard.toolsets.tasks.task import PRINTED, TaskId, printed_number
+from pegboard.toolsets.tasks.task import PRINTED, TaskId, parse_printed_number
 
 _BOX = re.compile(r"[ \t]*[-*][ \t]+\[([ xX])\](?:[ \t]+(.*))?$")
 # Also what only resembles it: a dependency that cannot be read must not be lost.
@@ -78,7 +78,7 @@ class _Text(NamedTuple):
 
 def parse(data: bytes, change: str) -> TaskFile:
     """Every task of a change's file."""
-    text = _decoded(data)
+    text = _decode(data)
     lines = plain_lines(one_ending(text.characters))
     file = TaskFile([], [], text.codec)
     if text.codec == "latin-1" and b"\0" in data:
@@ -128,13 +128,13 @@ def digest(content: str) -> str:
     return hashlib.blake2b((key or words).encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 
-def decoded(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
     """A file's text for readers, whatever it was written in."""
-    text = _decoded(data)
+    text = _decode(data)
     return _words(text.characters, text)
 
 
-def _decoded(data: bytes) -> _Text:
+def _decode(data: bytes) -> _Text:
     for mark, codec in _MARKS:
         if data.startswith(mark):
             rest = data[len(mark) :]
@@ -213,7 +213,7 @@ def _places(items: Iterable[Item]) -> dict[str, list[int]]:
     """Which tasks have a number with a dot before their text."""
     found: dict[str, list[int]] = {}
     for item in items:
-        if (printed := printed_number(item.content)) is not None and "." in printed:
+        if (printed := parse_printed_number(item.content)) is not None and "." in printed:
             found.setdefault(printed, []).append(item.number)
     return found
 

@@ -10,15 +10,15 @@ from pegboard.exactjson import as_list
 from pegboard.tool import MAX_VALUES, ResultTool, answers, takes
 from pegboard.toolsets.tasks import budget
 from pegboard.toolsets.tasks import schemas as say
-from pegboard.toolsets.tasks.outcomes import Filter
+from pegboard.toolsets.tasks.outcomes import TaskFilter
 from pegboard.toolsets.tasks.registry import OPERATIONS, Registry
 from pegboard.toolsets.tasks.rows import (
-    listed_tasks,
-    named,
-    needed_rows,
-    noticed,
+    dependency_rows,
+    format_sync,
+    format_tasks,
+    other_changes,
     problem_rows,
-    synced_tasks,
+    task_ids,
     task_row,
     whole_task,
 )
@@ -56,7 +56,7 @@ class RegistryInit(TaskTool):
         made = await self._registry.init(arguments.get("path"))
         there = "an empty registry now: registry_sync fills it" if made.created else "a registry already"
         return {
-            "folder": self._registry.project.shown(made.folder),
+            "folder": self._registry.project.display(made.folder),
             "created": made.created,
             "changes": made.changes,
             "tasks": made.tasks,
@@ -96,7 +96,7 @@ class RegistrySync(TaskTool):
         synced = await self._registry.sync(
             arguments.get("path"), dry_run=arguments.get("dry_run", False), force=arguments.get("force", False)
         )
-        return await asyncio.to_thread(synced_tasks, synced)
+        return await asyncio.to_thread(format_sync, synced)
 
 
 class RegistryList(TaskTool):
@@ -130,7 +130,7 @@ class RegistryList(TaskTool):
     annotations = say.hints("List tasks", reads=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
-        wanted = Filter(
+        wanted = TaskFilter(
             change=arguments.get("change_id"),
             status=arguments.get("status"),
             priority=arguments.get("priority"),
@@ -140,7 +140,7 @@ class RegistryList(TaskTool):
         listed = await self._registry.list(
             wanted, arguments.get("limit", 50), arguments.get("offset", 0), path=arguments.get("path")
         )
-        return await asyncio.to_thread(listed_tasks, listed)
+        return await asyncio.to_thread(format_tasks, listed)
 
 
 class RegistryNext(TaskTool):
@@ -211,8 +211,8 @@ class RegistryUpdate(TaskTool):
         )
         answer: dict[str, Any] = {
             "task": whole_task(updated.task, updated.state),
-            "unblocked": named(updated.unblocked),
-            **noticed(updated.synced, updated.task.id),
+            "unblocked": task_ids(updated.unblocked),
+            **other_changes(updated.synced, updated.task.id),
         }
         return {**answer, "message": updated.remark} if updated.remark else answer
 
@@ -249,11 +249,11 @@ class RegistryDeps(TaskTool):
         task = whole_task(found.task, found.state)
         return {
             "task": task,
-            "depends_on": budget.first_that_fit(needed_rows(found), budget.size(task)),
-            "dependants": named(found.dependants),
-            "added": named(found.added),
-            "removed": named(found.removed),
-            **noticed(found.synced, found.task.id),
+            "depends_on": budget.first_that_fit(dependency_rows(found), budget.size(task)),
+            "dependants": task_ids(found.dependants),
+            "added": task_ids(found.added),
+            "removed": task_ids(found.removed),
+            **other_changes(found.synced, found.task.id),
         }
 
 

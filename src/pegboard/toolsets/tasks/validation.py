@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pegboard.toolsets.checked import shown
+from pegboard.toolsets.checked import quote
 from pegboard.toolsets.tasks import budget
 from pegboard.toolsets.tasks.check import circle, not_found
 from pegboard.toolsets.tasks.cycles import round_trip
@@ -39,7 +39,7 @@ class Finding:
             "severity": self.severity,
             "file": self.file,
             "line": self.line,
-            "message": budget.shortened(self.message, _LONGEST_MESSAGE),
+            "message": budget.truncate(self.message, _LONGEST_MESSAGE),
             "advice": self.advice,
         }
 
@@ -61,7 +61,7 @@ class Validation:
     def _all(self, name: str | None) -> Iterator[Finding]:
         specs, changes = self._folder.names("specs"), list(self._contents.changes)
         if name is not None and name not in {*specs, *changes, *self._contents.unread}:
-            raise not_found(f"there is no spec or change {shown(name)}; spec_list shows those there are")
+            raise not_found(f"there is no spec or change {quote(name)}; spec_list shows those there are")
         for path, reason in self._contents.problems:
             if name is None or path == f"changes/{name}":
                 yield Finding("error", path, 0, reason, "so nothing of this change is read: put it right")
