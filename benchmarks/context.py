@@ -15,12 +15,12 @@ from typing import Any
 
 from pegboard.board import Board
 from pegboard.config import Settings
-from pegboard.loaded import session_board_key
+from pegboard.listing.loaded import session_board_key
+from pegboard.listing.view import ListKey
 from pegboard.log import configure
 from pegboard.names import fold_server_name
 from pegboard.relay.caller import Caller
 from pegboard.storage import SqliteDatabase, Storage
-from pegboard.view import ListKey
 
 QUERIES = (
     "create a pull request",

@@ -18,14 +18,14 @@ import uvicorn
 
 from pegboard.board import Board
 from pegboard.config import ServerSpec, read_settings
-from pegboard.front.http import HttpFront, uvicorn_config
-from pegboard.front.listen import listen_on
+from pegboard.gateway.http import HttpFront, uvicorn_config
+from pegboard.gateway.listen import listen_on
 from pegboard.protocol.eras import MODERN_VERSIONS, modern_params
 from pegboard.protocol.headers import request_headers
-from pegboard.servers.keeper import OrphanReaper
-from pegboard.servers.link import JsonRpcPeer, RpcError, Transport
-from pegboard.servers.wires.http import StreamableHttpTransport
-from pegboard.servers.wires.stdio import StdioTransport
+from pegboard.servers.jsonrpc import JsonRpcPeer, RpcError, Transport
+from pegboard.servers.orphan_reaper import OrphanReaper
+from pegboard.servers.transports.stdio import StdioTransport
+from pegboard.servers.transports.streamable_http import StreamableHttpTransport
 from servers.toy import Settings
 from servers.toy_http import Manners, http_toy
 

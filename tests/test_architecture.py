@@ -12,19 +12,19 @@ SOURCE = Path(__file__).parent.parent / "src" / "pegboard"
 # From the ground up: a room may use rooms of the rows before its own, and its own.
 LAYERS: tuple[tuple[str, ...], ...] = (
     (
-        *("version", "result", "names", "jsonc", "exactjson", "docstrings", "log", "metrics", "pace"),
+        *("version", "result", "names", "exactjson", "docstrings", "log", "metrics", "pace"),
         *("telemetry", "terminal", "normalization", "faircache"),
     ),
-    ("config", "tool", "function_tool", "protocol", "retries"),
-    ("view", "storage", "formats"),
+    ("config", "tool", "function_tool", "protocol"),
+    ("storage", "formats"),
     ("search",),
-    ("notices", "catalog", "servers"),
+    ("catalog", "servers"),
+    ("listing",),
     ("relay",),
-    ("toolsets", "loaded"),
-    ("lists", "gate"),
+    ("toolsets", "gate"),
     ("board",),
-    ("pegboard", "blocking"),
-    ("front",),
+    ("library",),
+    ("gateway",),
     ("cli",),
 )
 ROW = {room: row for row, rooms in enumerate(LAYERS) for room in rooms}
@@ -71,9 +71,9 @@ def test_imports_point_one_way(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
-def test_the_sdk_is_known_to_the_protocol_package_and_its_front_alone(file: Path) -> None:
-    """`mcp` is imported by `protocol/`, and by `front/` for its public parts."""
-    if room_of(file) in {"protocol", "front"}:
+def test_the_sdk_is_known_to_the_protocol_package_and_the_gateway_alone(file: Path) -> None:
+    """`mcp` is imported by `protocol/`, and by `gateway/` for its public parts."""
+    if room_of(file) in {"protocol", "gateway"}:
         return
     assert not {module for module in imported(file) if module == "mcp" or module.startswith("mcp.")}
 

@@ -14,8 +14,8 @@ import pytest
 
 from harness import HERE, Entry, eventually, http_client, open_gateway, toy
 from loopwatch import LoopWatch, loopwatch, served_during
-from pegboard.catalog.template import MAX_TEMPLATES
-from pegboard.servers.wires.http import StreamableHttpTransport
+from pegboard.catalog.uri_template import MAX_TEMPLATES
+from pegboard.servers.transports.streamable_http import StreamableHttpTransport
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pegboard.pegboard import Pegboard
+    from pegboard.library.pegboard import Pegboard
     from pegboard.result import ToolErrorCode, ToolResult
     from pegboard.tool import Tool
 

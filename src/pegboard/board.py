@@ -13,13 +13,14 @@ from typing import Any, cast
 from pegboard import exactjson
 from pegboard.catalog.discovery import Discovery
 from pegboard.catalog.finder import Finder, ToolHit, category
-from pegboard.catalog.library import CatalogEntry, ResourceCatalog
 from pegboard.catalog.registry import ToolRegistry
+from pegboard.catalog.resources import CatalogEntry, ResourceCatalog
 from pegboard.config import ServerSpec, Settings, locate, read_settings
 from pegboard.exactjson import as_object
 from pegboard.gate import Gate, refusal_of_remote
-from pegboard.lists import SHORT, Lists
-from pegboard.loaded import LoadedTools
+from pegboard.listing.lists import SHORT, Lists
+from pegboard.listing.loaded import LoadedTools
+from pegboard.listing.view import EVERYTHING, Filter, ListKey, View
 from pegboard.log import logger, new_trace_id, trace_id, trace_scope
 from pegboard.metrics import Metrics
 from pegboard.names import FORMER_NAMES, SEPARATOR, nearest, parse
@@ -28,9 +29,9 @@ from pegboard.relay.caller import Caller, OnProgress, current
 from pegboard.relay.parked import ParkedCalls
 from pegboard.relay.relay import Relay
 from pegboard.result import ToolError, ToolErrorCode, ToolFailure, ToolResult, as_result, invalid, unavailable
-from pegboard.servers.keeper import OrphanReaper
-from pegboard.servers.link import Message, Params, RpcError, failure_of
-from pegboard.servers.party import Requester
+from pegboard.servers.jsonrpc import Message, Params, RpcError, failure_of
+from pegboard.servers.orphan_reaper import OrphanReaper
+from pegboard.servers.requester import Requester
 from pegboard.servers.server import Server, ServerState
 from pegboard.storage import Storage, StorageError, open_storage
 from pegboard.telemetry import span
@@ -41,7 +42,6 @@ from pegboard.toolsets.hooks import Hooks
 from pegboard.toolsets.memory import Memories, memory_tools
 from pegboard.toolsets.tasks import Project, Registry, draw_graph, task_tools
 from pegboard.toolsets.workspace import Workspace
-from pegboard.view import EVERYTHING, Filter, ListKey, View
 
 NEW_SERVER_WAIT = 0.4
 # Up to so many names an unknown one is compared with each; among more, with those that the index finds likely.
@@ -471,8 +471,8 @@ class Board:
         if not tool.asks or caller.ask is not None or caller.era == "handshake":
             return await _call_static(tool, params, caller)
 
-        async def start(party: Requester, _: OnProgress | None) -> Message:
-            return await _call_static(tool, params, replace(caller, ask=party.on_request))
+        async def start(requester: Requester, _: OnProgress | None) -> Message:
+            return await _call_static(tool, params, replace(caller, ask=requester.on_request))
 
         return await self.parked.call("tools/call", params or {}, caller, start)
 
@@ -578,7 +578,7 @@ class Board:
 
     def _add(self, spec: ServerSpec) -> None:
         self._removed.pop(spec.name, None)
-        self.servers[spec.name] = Server(spec, keeper=self._reaper, watcher=self)
+        self.servers[spec.name] = Server(spec, reaper=self._reaper, watcher=self)
         if spec.problem:
             logger().error("config.server.invalid", server=spec.name, reason=spec.problem)
 

@@ -13,9 +13,9 @@ from typing import cast
 from pegboard.catalog.finder import is_discovery_tool
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.config import Settings
+from pegboard.listing.view import Filter
 from pegboard.result import Forbidden, ToolErrorCode, ToolFailure, unavailable
 from pegboard.tool import RegisteredTool, Tool
-from pegboard.view import Filter
 
 
 class Gate:

@@ -10,8 +10,8 @@ from typing import Any
 import anyio
 
 from pegboard.catalog.discovery import Discovery
-from pegboard.catalog.library import ResourceCatalog
 from pegboard.catalog.registry import ToolRegistry
+from pegboard.catalog.resources import ResourceCatalog
 from pegboard.config import ServerSpec
 from pegboard.storage import Storage
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pegboard.catalog.patterns import Patterns
-from pegboard.catalog.template import Template, Uri
+from pegboard.catalog.uri_template import Template, Uri
 
 
 def patterns(*texts: str) -> Patterns[str]:

@@ -16,7 +16,7 @@ from chats.makers import OLD, START, Home, log, session, whole
 from chats.test_claude_code import DIALOG
 from harness import http_client, open_gateway
 from pegboard.relay.caller import Caller, current
-from pegboard.servers.link import RpcError
+from pegboard.servers.jsonrpc import RpcError
 from pegboard.storage import Database
 from pegboard.toolsets.chats import Chats, CurrentDialog
 from pegboard.toolsets.chats.chats import NotThere

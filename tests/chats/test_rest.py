@@ -13,7 +13,7 @@ import pytest
 
 from chats.makers import Home, session
 from harness import http_client, open_gateway
-from pegboard.front.openapi import document
+from pegboard.gateway.rest.openapi import document
 
 pytestmark = pytest.mark.anyio
 

@@ -22,7 +22,7 @@ from harness import (
     toy,
     write_config,
 )
-from pegboard.servers.link import RpcError
+from pegboard.servers.jsonrpc import RpcError
 from servers.toy import Settings
 from servers.toy_http import http_toy
 

@@ -15,7 +15,7 @@ from openai.types.responses.response_input_item_param import FunctionCallOutput
 
 from formats.test_pictures import png
 from formats.toolbox import PNG, fits
-from pegboard.formats import anthropic, openai, openai_chat, plain
+from pegboard.formats import anthropic, openai_chat, openai_responses, plain_json
 from pegboard.formats.content import Media, Text, answer, fit_media
 from pegboard.formats.pictures import PICTURES
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
@@ -97,7 +97,7 @@ def test_a_picture_that_is_too_high_is_told_in_words() -> None:
     [block] = anthropic.tool_result("t1", content)["content"]
     assert block["type"] == "text"
     assert "1,200 by 8,001 pixels" in block["text"]
-    assert openai.function_output("c1", content)["output"][0]["type"] == "input_image"
+    assert openai_responses.function_output("c1", content)["output"][0]["type"] == "input_image"
 
 
 def test_an_address_with_the_data_in_it_is_taken_for_the_data() -> None:
@@ -151,14 +151,14 @@ def test_line_breaks_in_base64_are_taken_out() -> None:
 def test_plain_results() -> None:
     """Words for a person, data for a program."""
     result = {"content": [{"type": "text", "text": "hi"}], "structuredContent": {"a": 1}}
-    assert plain.result("1", ToolResult[Any].ok(result)) == {
+    assert plain_json.result("1", ToolResult[Any].ok(result)) == {
         "id": "1",
         "isError": False,
         "text": "hi",
         "data": {"a": 1},
     }
     picture = {"content": [{"type": "image", "data": PNG, "mimeType": "image/png"}]}
-    assert plain.result("1", picture)["text"].startswith("[image/png, ")
+    assert plain_json.result("1", picture)["text"].startswith("[image/png, ")
 
 
 json_values = st.recursive(
@@ -196,8 +196,8 @@ def test_whatever_a_tool_answers_is_well_formed_for_everybody(result: Any) -> No
     fits(block, ToolResultBlockParam)
     assert block["content"]
     assert all(each["text"].strip() for each in block["content"] if each["type"] == "text")
-    output = openai.function_output("call_1", result)
+    output = openai_responses.function_output("call_1", result)
     fits(output, FunctionCallOutput)
     assert output["output"]
     fits(openai_chat.results_messages([("call_1", result)])[0], ChatCompletionToolMessageParam)
-    assert plain.result("1", result)["text"].strip()
+    assert plain_json.result("1", result)["text"].strip()

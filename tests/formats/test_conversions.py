@@ -9,7 +9,7 @@ import pytest
 
 from formats.toolbox import fits, registered
 from pegboard.catalog.registry import ToolRegistry
-from pegboard.formats import FORMATS, Conversions, NameBook, definitions, plain
+from pegboard.formats import FORMATS, Conversions, NameBook, definitions, plain_json
 from pegboard.formats import conversions as module
 from pegboard.tool import RegisteredTool
 
@@ -82,7 +82,7 @@ def test_plain_json_is_what_the_server_said() -> None:
     """The schema as it came, and what a framework may want to know."""
     schema = {"$schema": "x", "type": "object", "anyOf": [{"required": ["a"]}]}
     tool = registered("log", "git", schema, annotations={"readOnlyHint": True})
-    assert plain.definitions([tool], NameBook([tool])) == [
+    assert plain_json.definitions([tool], NameBook([tool])) == [
         {
             "name": "git__log",
             "description": "Does log",
@@ -99,7 +99,7 @@ def test_plain_json_is_what_the_server_said() -> None:
 )
 def test_plain_calls(value: Any, count: int) -> None:
     """One, several, none."""
-    assert len(plain.parse_calls(value)) == count
+    assert len(plain_json.parse_calls(value)) == count
 
 
 def test_the_check_against_the_sdk_sees_unknown_keys() -> None:

@@ -16,7 +16,7 @@ from openai.types.responses import (
 from openai.types.responses.response_input_item_param import FunctionCallOutput
 
 from formats.toolbox import PNG, fits, registered
-from pegboard.formats import Conversions, NameBook, RequestedCall, openai, openai_chat
+from pegboard.formats import Conversions, NameBook, RequestedCall, openai_chat, openai_responses
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
 
 FAILED = ToolResult[Any].failed(ToolError(ToolErrorCode.UNAVAILABLE, "server git is gone", retryable=True))
@@ -33,7 +33,7 @@ FOUND = {"structuredContent": {"data": {"tools": [{"name": "git__push"}, {"name"
 
 def test_functions_for_responses() -> None:
     """Strict where the schema is; where it is not, that is said too, or the API would try by itself."""
-    made = openai.definitions(TOOLS, BOOK, Conversions(), deferred={"docs__search"})
+    made = openai_responses.definitions(TOOLS, BOOK, Conversions(), deferred={"docs__search"})
     for each in made:
         fits(each, FunctionToolParam)
     assert [each["name"] for each in made] == ["git__log", "git__push", "docs__search", "tool_find"]
@@ -56,7 +56,7 @@ def test_functions_for_chat_completions() -> None:
 
 def test_a_namespace_a_server() -> None:
     """Tools under the names that their servers give them; ours beside them, and never deferred."""
-    function, *groups = openai.namespaces(TOOLS, BOOK, Conversions(), about={"git": "Repositories"})
+    function, *groups = openai_responses.namespaces(TOOLS, BOOK, Conversions(), about={"git": "Repositories"})
     fits(function, FunctionToolParam)
     assert "defer_loading" not in function
     for each in groups:
@@ -67,13 +67,13 @@ def test_a_namespace_a_server() -> None:
     ]
     assert [tool["name"] for tool in groups[0]["tools"]] == ["log", "push"]
     assert all(tool["defer_loading"] for tool in groups[0]["tools"])
-    (_, *eager) = openai.namespaces(TOOLS, BOOK, Conversions(), deferred=False)
+    (_, *eager) = openai_responses.namespaces(TOOLS, BOOK, Conversions(), deferred=False)
     assert "defer_loading" not in eager[0]["tools"][0]
 
 
 def test_a_tool_search_that_we_run() -> None:
     """With the parameters of `tool_find`."""
-    made = openai.tool_search(TOOLS[3], Conversions())
+    made = openai_responses.tool_search(TOOLS[3], Conversions())
     fits(made, ToolSearchToolParam)
     assert made["execution"] == "client"
     assert made["parameters"] == CLOSED
@@ -105,7 +105,7 @@ RESPONSE = {
 )
 def test_calls_of_a_response(reply: Any) -> None:
     """Calls, and searches that the client has to run; arguments that are no JSON are the call's problem."""
-    search, push, log, broken = openai.parse_calls(reply)
+    search, push, log, broken = openai_responses.parse_calls(reply)
     assert (search.id, search.name, search.is_search, dict(search.arguments)) == (
         "call_0", "tool_find", True, {"query": "push"},
     )  # fmt: skip
@@ -137,17 +137,19 @@ def test_results_for_responses() -> None:
         ),
     ]
     for result, output in cases:
-        made = openai.function_output("call_1", ToolResult[Any].ok(result))
+        made = openai_responses.function_output("call_1", ToolResult[Any].ok(result))
         fits(made, FunctionCallOutput)
         assert made["output"] == output
-    assert '"code":"TOOL_UNAVAILABLE"' in openai.function_output("call_1", FAILED)["output"]
+    assert '"code":"TOOL_UNAVAILABLE"' in openai_responses.function_output("call_1", FAILED)["output"]
 
 
 def test_found_tools_are_loaded_in_the_namespaces_of_their_servers() -> None:
     """Only those that are there; and each result belongs to its call."""
     by_name = {tool.name: tool for tool in TOOLS}
     search, call = RequestedCall("call_0", "tool_find", is_search=True), RequestedCall("call_1", "git__log")
-    first, second = openai.outputs([(search, ToolResult[Any].ok(FOUND)), (call, FAILED)], by_name, BOOK, Conversions())
+    first, second = openai_responses.outputs(
+        [(search, ToolResult[Any].ok(FOUND)), (call, FAILED)], by_name, BOOK, Conversions()
+    )
     fits(first, ResponseToolSearchOutputItemParamParam)
     fits(second, FunctionCallOutput)
     assert (first["call_id"], second["call_id"]) == ("call_0", "call_1")
@@ -155,7 +157,7 @@ def test_found_tools_are_loaded_in_the_namespaces_of_their_servers() -> None:
         ("git", ["push"]),
         ("docs", ["search"]),
     ]
-    (empty,) = openai.outputs([(search, FAILED)], by_name, BOOK, Conversions())
+    (empty,) = openai_responses.outputs([(search, FAILED)], by_name, BOOK, Conversions())
     fits(empty, ResponseToolSearchOutputItemParamParam)
     assert empty["tools"] == []
 
@@ -225,7 +227,7 @@ def test_a_long_description_fits_chat_completions() -> None:
     assert first["parameters"]["description"] == f"{long}\n\nArguments"
     assert second["description"] == "x" * 1024
     assert "description" not in second["parameters"]
-    assert openai.definitions(tools, book, conversions)[0]["description"] == long
+    assert openai_responses.definitions(tools, book, conversions)[0]["description"] == long
 
 
 def test_no_pattern_that_openai_refuses_is_sent() -> None:
@@ -233,7 +235,7 @@ def test_no_pattern_that_openai_refuses_is_sent() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(?!x)"}}}
     tools = [registered("t", "git", schema)]
     book, conversions = NameBook(tools), Conversions()
-    [function] = openai.definitions(tools, book, conversions)
+    [function] = openai_responses.definitions(tools, book, conversions)
     [chat] = openai_chat.definitions(tools, book, conversions)
     assert "pattern" not in function["parameters"]["properties"]["a"]
     assert chat["function"]["parameters"] == function["parameters"]
@@ -243,5 +245,5 @@ def test_no_pattern_that_openai_refuses_is_sent() -> None:
 def test_no_arguments_at_all(nothing: str | None) -> None:
     """However a model writes that."""
     call = {"type": "function_call", "call_id": "c", "name": "git__log", "arguments": nothing}
-    [found] = openai.parse_calls([call])
+    [found] = openai_responses.parse_calls([call])
     assert (found.arguments, found.problem) == ({}, None)

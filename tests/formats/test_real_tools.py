@@ -13,7 +13,7 @@ from openai.types.responses import FunctionToolParam, NamespaceToolParam
 
 from formats.toolbox import fits
 from harness import Entry, open_board
-from pegboard.formats import Conversions, NameBook, anthropic, openai, openai_chat, plain
+from pegboard.formats import Conversions, NameBook, anthropic, openai_chat, openai_responses, plain_json
 from pegboard.formats.strict import is_strict
 from real_servers.test_real_servers import npm, real_servers
 
@@ -28,7 +28,7 @@ def more_servers() -> dict[str, Entry]:
     return {
         "brave": with_env(npm(f"{official}brave-search"), BRAVE_API_KEY="x"),
         "chart": npm("@antv/mcp-server-chart", "build/index.js"),
-        "chrome": npm("chrome-devtools-mcp", "build/src/bin/chrome-devtools-mcp.js"),
+        "chrome": npm("chrome-devtools-mcp", "build/src/bin/chrome-devtools-plain_json.js"),
         "context7": npm("@upstash/context7-mcp"),
         "eslint": npm("@eslint/mcp", "src/mcp-cli.js"),
         "firecrawl": with_env(npm("firecrawl-mcp"), FIRECRAWL_API_KEY="x"),
@@ -68,13 +68,13 @@ async def test_all_tools_of_twenty_one_real_servers(tmp_path: Path) -> None:
     assert {tool.server_name for tool in tools} == {None, *servers}
     assert len(tools) > 280
     names, conversions = NameBook(tools), Conversions()
-    functions = openai.definitions(tools, names, conversions)
+    functions = openai_responses.definitions(tools, names, conversions)
     for tool, claude, function, chat, simple in zip(
         tools,
         anthropic.definitions(tools, names, conversions, deferred={tool.name for tool in tools if tool.server_name}),
         functions,
         openai_chat.definitions(tools, names, conversions),
-        plain.definitions(tools, names),
+        plain_json.definitions(tools, names),
         strict=True,
     ):
         fits(claude, ToolParam)
@@ -87,7 +87,7 @@ async def test_all_tools_of_twenty_one_real_servers(tmp_path: Path) -> None:
         assert {claude["name"], function["name"], chat["function"]["name"], simple["name"]} == {names.name(tool.name)}
         assert names.tool(claude["name"]) == tool.name
         assert function["strict"] is chat["function"]["strict"] is is_strict(function["parameters"])
-    groups = [each for each in openai.namespaces(tools, names, conversions) if each["type"] == "namespace"]
+    groups = [each for each in openai_responses.namespaces(tools, names, conversions) if each["type"] == "namespace"]
     for group in groups:
         fits(group, NamespaceToolParam)
         for function in group["tools"]:

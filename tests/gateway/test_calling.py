@@ -25,7 +25,7 @@ from harness import (
     write_config,
 )
 from pegboard.exactjson import parse
-from pegboard.servers.link import RpcError
+from pegboard.servers.jsonrpc import RpcError
 from servers.toy import RICH_RESULT, Settings
 from servers.toy_http import Manners, http_toy
 

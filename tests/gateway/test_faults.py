@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harness import LIMIT, RawClient, eventually, http_client, open_board, open_gateway, toy
-from pegboard.servers.link import RpcError
+from pegboard.servers.jsonrpc import RpcError
 from pegboard.servers.server import ServerState
 from servers.toy import BUILT_IN, Settings
 from servers.toy_http import Manners, http_toy

@@ -24,7 +24,7 @@ from harness import (
     write_config,
 )
 from pegboard import Pegboard
-from pegboard.servers.link import RpcError
+from pegboard.servers.jsonrpc import RpcError
 
 pytestmark = pytest.mark.anyio
 

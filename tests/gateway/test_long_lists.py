@@ -13,11 +13,11 @@ from harness import HERE, Entry, eventually, open_board, toy
 from loopwatch import loopwatch, served_during
 from pegboard.catalog import discovery
 from pegboard.catalog.registry import Exposure
-from pegboard.catalog.template import MAX_TEMPLATES
-from pegboard.front.answers import server_row
+from pegboard.catalog.uri_template import MAX_TEMPLATES
+from pegboard.gateway.rest.rows import server_row
+from pegboard.listing.view import ListKey
 from pegboard.pace import Pace
 from pegboard.servers import pages
-from pegboard.view import ListKey
 
 pytestmark = pytest.mark.anyio
 HOARD, HOSTILE = HERE / "servers" / "hoard.py", HERE / "servers" / "hostile.py"

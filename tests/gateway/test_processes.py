@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from harness import LIMIT, TOY, alive, eventually, http_client, open_board, serving, stdio_client, toy, write_config
-from pegboard.servers.keeper import MARKER, find_marked_processes
+from pegboard.servers.orphan_reaper import MARKER, find_marked_processes
 
 pytestmark = pytest.mark.anyio
 

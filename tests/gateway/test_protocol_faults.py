@@ -12,7 +12,7 @@ import pytest
 
 from harness import Entry, Gateway, eventually, http_client, open_gateway, seen, toy, until_seen
 from pegboard.pace import Pace
-from pegboard.servers.link import RpcError
+from pegboard.servers.jsonrpc import RpcError
 from servers.toy import FEATURES
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]

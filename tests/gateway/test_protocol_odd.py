@@ -9,7 +9,7 @@ import pytest
 
 from harness import http_client, open_gateway, seen, toy, unstamped, until_seen
 from pegboard.protocol.eras import RELATED_TASK_KEY
-from pegboard.servers.link import RpcError
+from pegboard.servers.jsonrpc import RpcError
 from servers.toy import FEATURES
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]

@@ -14,10 +14,10 @@ import httpx2
 import pytest
 
 from harness import Gateway, eventually, open_gateway
+from pegboard.listing.view import EVERYTHING
 from pegboard.protocol.eras import LOG_LEVELS, severity
 from pegboard.protocol.sessions import IDLE_LIMIT, OPENING_LIMIT
 from pegboard.relay.guests import ClientSession, ClientSessions
-from pegboard.view import EVERYTHING
 
 pytestmark = pytest.mark.anyio
 

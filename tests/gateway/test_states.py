@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from harness import LIMIT, Entry, eventually, http_client, open_board, open_gateway, toy, write_config
 from pegboard.board import Board
 from pegboard.config import read_settings
-from pegboard.front.answers import server_row
+from pegboard.gateway.rest.rows import server_row
 from pegboard.relay.caller import Caller
 from pegboard.servers import connection
 from pegboard.servers.server import ServerState

@@ -21,10 +21,10 @@ from harness import LIMIT, alive, eventually, http_client, open_board, open_gate
 from pegboard.board import Board
 from pegboard.config import read_settings, run_file
 from pegboard.protocol.eras import Era
-from pegboard.protocol.lines import PipeClient
+from pegboard.protocol.pipe_client import PipeClient
 from pegboard.protocol.streams import SdkStream
 from pegboard.result import ToolErrorCode
-from pegboard.servers.link import RpcError
+from pegboard.servers.jsonrpc import RpcError
 from pegboard.servers.server import ServerState
 from pegboard.storage import CatalogStore, SqliteDatabase, Storage, StorageError
 from servers.toy import BUILT_IN, Settings

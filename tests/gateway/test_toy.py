@@ -13,9 +13,9 @@ import pytest
 
 from harness import LIMIT, TOY, Answer, RawClient, connect, process_client
 from pegboard.config import ServerSpec
-from pegboard.servers.link import RpcError
-from pegboard.servers.wires.http import StreamableHttpTransport
-from pegboard.servers.wires.sse import SseTransport
+from pegboard.servers.jsonrpc import RpcError
+from pegboard.servers.transports.sse import SseTransport
+from pegboard.servers.transports.streamable_http import StreamableHttpTransport
 from servers.toy import FEATURES, RICH_RESULT, Settings, form, model, prompt, resource, template, url
 from servers.toy_http import Manners, http_toy
 

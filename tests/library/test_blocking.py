@@ -17,8 +17,8 @@ import pytest
 
 from harness import toy, write_config
 from pegboard import Pegboard, ToolErrorCode
-from pegboard.blocking import BlockingPegboard
 from pegboard.config import ConfigError
+from pegboard.library.blocking import BlockingPegboard
 from pegboard.storage import StorageError
 
 QUIET: dict[str, Any] = {"toolsets": ["discovery"]}

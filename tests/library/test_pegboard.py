@@ -15,7 +15,7 @@ from harness import toy, write_config
 from pegboard import Pegboard, Tool, ToolErrorCode, ToolResult
 from pegboard.config import ConfigError
 from pegboard.function_tool import tool
-from pegboard.retries import MOST_TRIES, with_retries
+from pegboard.library.retries import MOST_TRIES, with_retries
 
 pytestmark = pytest.mark.anyio
 
@@ -59,7 +59,7 @@ async def test_nothing_connects_before_it_is_needed() -> None:
 
 async def test_a_server_that_never_answers_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not in every turn of a conversation; one that is switched on again gets another chance."""
-    from pegboard import pegboard as module
+    from pegboard.library import pegboard as module
 
     now = 100.0
     limits: list[float] = []
@@ -350,7 +350,7 @@ async def test_a_server_that_asks_for_a_pause_gets_it(monkeypatch: pytest.Monkey
 
 async def test_every_try_ends_within_the_limit_of_the_whole_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first has all of it, each later one what is left: three tries do not take three limits."""
-    from pegboard import retries
+    from pegboard.library import retries
     from pegboard.result import unavailable
 
     now = 100.0

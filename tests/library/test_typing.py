@@ -8,7 +8,7 @@ from typing import Any, assert_type
 import pytest
 
 from pegboard import Pegboard, Tool, ToolErrorCode, ToolResult
-from pegboard.blocking import BlockingPegboard
+from pegboard.library.blocking import BlockingPegboard
 from pegboard.tool import Disposable
 
 pytestmark = pytest.mark.anyio

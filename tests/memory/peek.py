@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pegboard.toolsets.memory import Memories, Memory
-from pegboard.toolsets.memory.desk import MemoryTransaction
+from pegboard.toolsets.memory.transaction import MemoryTransaction
 
 
 async def peek(memories: Memories, key: str, namespace: str | None = None) -> Memory:

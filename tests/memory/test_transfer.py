@@ -24,7 +24,7 @@ from pegboard.storage.database import Database, DatabaseConnection
 from pegboard.toolsets.memory import Link, Memories
 from pegboard.toolsets.memory.check import MAX_KEY, MAX_LINKS
 from pegboard.toolsets.memory.memory import moment
-from pegboard.toolsets.memory.moments import exact, seconds_of
+from pegboard.toolsets.memory.timestamps import exact, seconds_of
 from pegboard.toolsets.memory.transfer import Format, Imported, export_memories, import_memories
 
 pytestmark = pytest.mark.anyio

@@ -352,7 +352,7 @@ async def test_an_error_of_the_middleware_is_written_as_it_is() -> None:
     async with served(refuse) as peer:
         await peer.handshake()
         answer = await peer.request("custom/thing")
-    assert answer["error"] == {"code": -32099, "message": "no", "data": {"n": BIG, "x": None}}, "front/mcp.py"
+    assert answer["error"] == {"code": -32099, "message": "no", "data": {"n": BIG, "x": None}}, "gateway/mcp.py"
 
 
 async def test_initialize_comes_back_as_a_dict_that_can_be_added_to() -> None:
@@ -818,8 +818,8 @@ async def test_the_manager_calls_its_inner_parts_as_we_override_them() -> None:
         # A stream is named by its request's id as a text, and begins with a place that can be read on from.
         (transport,) = manager.transports
         assert isinstance(transport._event_store, Memory)
-        assert transport._event_store.streams[0][0] == "1", "protocol/replay.py"
-        assert ("2", True) in transport._event_store.streams, "protocol/replay.py: store_event without a message"
+        assert transport._event_store.streams[0][0] == "1", "protocol/event_store.py"
+        assert ("2", True) in transport._event_store.streams, "protocol/event_store.py: store_event without a message"
         await transport.terminate()
         assert transport.is_terminated
     assert manager._server_instances == {}, SESSIONS
@@ -863,4 +863,4 @@ def test_the_names_of_streams_and_headers_are_as_they_were() -> None:
         "last_event_id",
         "send_callback",
     ]
-    assert {"message", "event_id"} == set(inspect.signature(EventMessage).parameters), "protocol/replay.py"
+    assert {"message", "event_id"} == set(inspect.signature(EventMessage).parameters), "protocol/event_store.py"

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pegboard.result import ToolFailure
-from pegboard.servers.link import METHOD_NOT_FOUND, JsonRpcPeer, Params, RpcError, Transport
-from pegboard.servers.wires.http import StreamableHttpTransport
+from pegboard.servers.jsonrpc import METHOD_NOT_FOUND, JsonRpcPeer, Params, RpcError, Transport
+from pegboard.servers.transports.streamable_http import StreamableHttpTransport
 
 VERSION = "2025-11-25"
 # How long a message that must come is waited for; one that never comes is missing in the recording.

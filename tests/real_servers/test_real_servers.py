@@ -102,9 +102,9 @@ async def test_real_tools_are_listed_exactly_as_their_servers_list_them(tmp_path
     direct: dict[str, Any] = {}
     from harness import connect
     from pegboard.config import ServerSpec
-    from pegboard.servers.keeper import OrphanReaper
+    from pegboard.servers.orphan_reaper import OrphanReaper
     from pegboard.servers.server import EVERYTHING_ASKABLE
-    from pegboard.servers.wires.stdio import StdioTransport
+    from pegboard.servers.transports.stdio import StdioTransport
 
     keeper = OrphanReaper()
     spec = ServerSpec(name="x", given_name="x", command=entry["command"], args=tuple(entry["args"]))

@@ -16,8 +16,8 @@ from pegboard.protocol.eras import (
     Era,
 )
 from pegboard.relay.caller import Caller, OnProgress, question_for
-from pegboard.servers.link import Message, Params, RpcError
-from pegboard.servers.party import NoRequester, inability
+from pegboard.servers.jsonrpc import Message, Params, RpcError
+from pegboard.servers.requester import NoRequester, inability
 
 pytestmark = pytest.mark.anyio
 

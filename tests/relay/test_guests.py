@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from pegboard.listing.view import EVERYTHING, Filter
 from pegboard.protocol.eras import LOG_LEVELS
 from pegboard.relay.caller import OnProgress
 from pegboard.relay.guests import ClientSession, ClientSessions
-from pegboard.servers.link import Message, Params, RpcError
-from pegboard.view import EVERYTHING, Filter
+from pegboard.servers.jsonrpc import Message, Params, RpcError
 
 pytestmark = pytest.mark.anyio
 

@@ -14,8 +14,8 @@ from pegboard.relay import parked as module
 from pegboard.relay.caller import Caller, OnProgress
 from pegboard.relay.parked import ParkedCalls
 from pegboard.result import ToolFailure, unavailable
-from pegboard.servers.link import Message, Params, RpcError
-from pegboard.servers.party import Requester
+from pegboard.servers.jsonrpc import Message, Params, RpcError
+from pegboard.servers.requester import Requester
 
 pytestmark = pytest.mark.anyio
 

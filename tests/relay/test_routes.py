@@ -14,7 +14,7 @@ from pegboard.protocol.eras import RELATED_TASK_KEY
 from pegboard.protocol.methods import TASK_METHODS
 from pegboard.relay import routes as module
 from pegboard.relay.routes import SERVER_KEY, Routes
-from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
+from pegboard.servers.jsonrpc import METHOD_NOT_FOUND, Message, Params, RpcError
 
 SEEN = ("git", "docs", "db")
 NONE: Mapping[str, Mapping[str, Any]] = {}

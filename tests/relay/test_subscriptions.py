@@ -14,7 +14,7 @@ from pegboard.config import ServerSpec
 from pegboard.relay.caller import Caller
 from pegboard.relay.subscriptions import Subscriptions
 from pegboard.result import unavailable
-from pegboard.servers.link import RpcError
+from pegboard.servers.jsonrpc import RpcError
 from pegboard.servers.server import Server
 
 pytestmark = pytest.mark.anyio

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pegboard.servers.wires.cookies import Cookies
+from pegboard.servers.http.cookies import Cookies
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 
 from pegboard.config import ServerSpec
 from pegboard.result import ToolFailure
-from pegboard.servers.link import JsonRpcPeer
-from pegboard.servers.wires.sse import SseTransport
+from pegboard.servers.jsonrpc import JsonRpcPeer
+from pegboard.servers.transports.sse import SseTransport
 from servers.listening import Asked, Listener, listening, ok, until
 
 pytestmark = pytest.mark.anyio

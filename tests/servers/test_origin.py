@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pegboard.result import ToolFailure
-from pegboard.servers.wires.client import within_origin
-from pegboard.servers.wires.origin import Origin
+from pegboard.servers.http.client import within_origin
+from pegboard.servers.http.origin import Origin
 
 
 def sent(url: str, headers: dict[str, str] | None = None) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness import Entry, open_board
-from pegboard.servers.wires.stdio import _last_lines
+from pegboard.servers.transports.stdio import _last_lines
 
 pytestmark = pytest.mark.anyio
 

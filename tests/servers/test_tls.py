@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from pegboard.config import ServerSpec
-from pegboard.servers.wires import client
-from pegboard.servers.wires.client import DirectClient, make_client, read_body
-from pegboard.servers.wires.http1 import ConnectionFailed
+from pegboard.servers.http import client
+from pegboard.servers.http.client import DirectClient, make_client, read_body
+from pegboard.servers.http.pool import ConnectionFailed
 from servers.certificates import Authority
 from servers.listening import Asked, listening, ok, until
 

@@ -12,7 +12,7 @@ import jsonschema_rs
 import pytest
 
 from harness import open_gateway
-from pegboard.front.openapi import document
+from pegboard.gateway.rest.openapi import document
 from tasks.project import tasks_md, whole, write_tasks
 
 pytestmark = pytest.mark.anyio

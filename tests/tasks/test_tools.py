@@ -13,7 +13,7 @@ import pytest
 
 from harness import RawClient, connect, http_client, open_gateway, stdio_client, toy, write_config
 from pegboard.config import ServerSpec
-from pegboard.servers.wires.http import StreamableHttpTransport
+from pegboard.servers.transports.streamable_http import StreamableHttpTransport
 from tasks.project import tasks_md, whole, write, write_tasks
 
 pytestmark = pytest.mark.anyio
@@ -322,7 +322,7 @@ async def test_answers_stay_small(tmp_path: Path) -> None:
 
 async def test_old_names_lead_to_the_new_ones(tmp_path: Path) -> None:
     """A call by the name of a former release says what it is called now."""
-    from pegboard.servers.link import RpcError
+    from pegboard.servers.jsonrpc import RpcError
 
     async with client_of(tmp_path) as (client, _):
         with pytest.raises(RpcError, match='it is called "registry_next" now') as failed:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from pegboard import exactjson
-from pegboard.catalog.library import ResourceCatalog, ServerOffer
 from pegboard.catalog.registry import Exposure, ToolRegistry
+from pegboard.catalog.resources import ResourceCatalog, ServerOffer
 from pegboard.config import ServerSpec
 from pegboard.log import logger, trace_scope
 from pegboard.pace import Pace

@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from pegboard.catalog.patterns import Patterns
 from pegboard.catalog.stock import CatalogEntry, Stock
-from pegboard.catalog.template import Uri, fold_host, scheme_of
+from pegboard.catalog.uri_template import Uri, fold_host, scheme_of
 from pegboard.names import foreign_prefix
 
 # With how many templates of earlier servers a listed resource is compared: with more that begin as it does, it counts

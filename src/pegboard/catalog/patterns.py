@@ -6,7 +6,7 @@ from bisect import bisect_right, insort
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
-from pegboard.catalog.template import Template, Uri
+from pegboard.catalog.uri_template import Template, Uri
 
 T = TypeVar("T")
 

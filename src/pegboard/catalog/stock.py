@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pegboard import exactjson
-from pegboard.catalog.template import MAX_TEMPLATES, Template, Uri, fold_host, origin_of, scheme_of
+from pegboard.catalog.uri_template import MAX_TEMPLATES, Template, Uri, fold_host, origin_of, scheme_of
 from pegboard.log import logger
 from pegboard.names import compose, public_name
 

@@ -124,29 +124,29 @@ class Alone:
 
     def servers(self) -> Answer:
         """Every server."""
-        from pegboard.front import answers
+        from pegboard.gateway.rest import rows
 
-        return self._with_board(lambda board: _value({"servers": answers.server_rows(board)}))
+        return self._with_board(lambda board: _value({"servers": rows.server_rows(board)}))
 
     def tools(self, server: str | None, prefix: str | None, status: str | None) -> Answer:
         """Every tool that passes; servers never seen before are met first, however long that takes."""
-        from pegboard.front import answers
-        from pegboard.view import Filter
+        from pegboard.gateway.rest import rows
+        from pegboard.listing.view import Filter
 
         async def work(board: Board) -> object:
             await board.discovery.discover_new(limit=90)
-            rows = answers.tool_rows(board, Filter.of(server, prefix), status)
-            return {"tools": rows, "total": len(rows)}
+            tools = rows.tool_rows(board, Filter.of(server, prefix), status)
+            return {"tools": tools, "total": len(tools)}
 
         return self._with_board(work)
 
     def find(self, query: str, limit: int) -> Answer:
         """The tools that fit best; servers never seen before are met first, however long that takes."""
-        from pegboard.front import answers
+        from pegboard.gateway.rest import rows
 
         async def work(board: Board) -> object:
             await board.discovery.discover_new(limit=90)
-            return await answers.search_rows(board, query, limit)
+            return await rows.search_rows(board, query, limit)
 
         return self._with_board(work)
 
@@ -162,7 +162,7 @@ class Alone:
         """Call a tool."""
 
         from pegboard.board import FailedResult
-        from pegboard.front.reply import Failed
+        from pegboard.gateway.rest.responses import Failed
 
         async def work(board: Board) -> object:
             return (await board.call(name, arguments)).unwrap()
@@ -235,7 +235,7 @@ def _exchange(gateway: RunningGateway, method: str, path: str, body: object) -> 
 @contextlib.contextmanager
 def _connect(gateway: RunningGateway) -> Generator[http.client.HTTPConnection]:
     """A connection whose other end has proven to be that gateway; nothing else is sent before."""
-    from pegboard.front.proof import CHALLENGE_HEADER, http_purpose, prove
+    from pegboard.gateway.proof import CHALLENGE_HEADER, http_purpose, prove
 
     parts = urlsplit(gateway.url)
     host, port = parts.hostname or "127.0.0.1", parts.port or 80

@@ -157,7 +157,7 @@ def _changing(config: Path | None) -> Location:
 
 def _edit(change: Any) -> None:
     from pegboard.config import ConfigError, ConfigWriteError, UnknownServerError
-    from pegboard.jsonc import JsoncError
+    from pegboard.config.jsonc import JsoncError
 
     try:
         change()

@@ -29,7 +29,7 @@ from pegboard.terminal import plain
 
 if TYPE_CHECKING:
     from pegboard.toolsets.chats import Chats, ChatSession
-    from pegboard.toolsets.chats.shelf import OnProgress
+    from pegboard.toolsets.chats.store import OnProgress
 
 _SHORT_ID, _WHOLE_ID = 8, 36
 _MOST_SHOWN = 20

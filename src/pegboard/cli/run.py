@@ -55,7 +55,7 @@ def serve(
     settings = load_settings(location)
     listener = _listen(host, port, location.path)
     from pegboard.board import Board
-    from pegboard.front.http import serve as serve_http
+    from pegboard.gateway.http import serve as serve_http
     from pegboard.log import configure
     from pegboard.storage import StorageError
 
@@ -87,7 +87,7 @@ def stdio(
 
     if board is not None and not is_board_name(board):
         stop(f"a board's name has letters, digits, '_', '-' and '.', 64 at most: found {board!r}", WRONG_CALL)
-    from pegboard.front.bridge import cross
+    from pegboard.gateway.bridge import cross
 
     folder = str(workspace.resolve()) if workspace is not None else None
     # A gateway that runs already has every server; a second one would start them all again.
@@ -98,7 +98,7 @@ def stdio(
         os._exit(0 if client_left else FAILED)
     settings = load_settings(location)
     from pegboard.board import Board
-    from pegboard.front.stdio import serve_stdio
+    from pegboard.gateway.stdio import serve_stdio
     from pegboard.log import configure
     from pegboard.protocol.client import Address
     from pegboard.storage import StorageError
@@ -121,7 +121,7 @@ def stdio(
 def _listen(host: str, port: int, config: Path) -> socket.socket:
     """The port, before anything else is begun."""
     from pegboard.config import identity
-    from pegboard.front.listen import listen_on
+    from pegboard.gateway.listen import listen_on
 
     try:
         return listen_on(host, port, identity(config))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from pegboard import jsonc
+from pegboard.config import jsonc
 from pegboard.config.file import read_file
 from pegboard.config.locate import identity, trust_store
 from pegboard.config.read import check_trust, decode, parse_settings

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from pegboard import jsonc
+from pegboard.config import jsonc
 from pegboard.config.address import url_problem, with_bearer
 from pegboard.config.environment import apply_environment
 from pegboard.config.file import read_file

@@ -14,7 +14,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pegboard import exactjson, jsonc
+from pegboard import exactjson
+from pegboard.config import jsonc
 from pegboard.config.own import SETTINGS
 from pegboard.config.read import KEYS
 from pegboard.config.variables import names_in

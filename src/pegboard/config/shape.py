@@ -8,8 +8,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
 
+from pegboard.config.jsonc import JsoncDocument
 from pegboard.config.settings import ConfigError
-from pegboard.jsonc import JsoncDocument
 
 # What stands there, or below, may be secret: it is not repeated.
 _SECRET_PLACES = frozenset({"args", "env", "headers", "url", "serverUrl", "storage"})

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, get_args
 
-from pegboard.formats import anthropic, openai, openai_chat, plain
+from pegboard.formats import anthropic, openai_chat, openai_responses, plain_json
 from pegboard.formats.calls import RequestedCall
 from pegboard.formats.conversions import Conversions
 from pegboard.formats.namebook import NameBook
 from pegboard.tool import RegisteredTool
 
 __all__ = [
-    "FORMATS", "Conversions", "Format", "NameBook", "RequestedCall", "anthropic", "definitions", "openai",
-    "openai_chat", "plain",
+    "FORMATS", "Conversions", "Format", "NameBook", "RequestedCall", "anthropic", "definitions",
+    "openai_chat", "openai_responses", "plain_json",
 ]  # fmt: skip
 
 Format = Literal["anthropic", "openai", "openai-chat", "json"]
@@ -25,9 +25,9 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 
 _MAKERS: dict[str, Callable[[Iterable[RegisteredTool], NameBook, Conversions], list[dict[str, Any]]]] = {
     "anthropic": anthropic.definitions,
-    "openai": openai.definitions,
+    "openai": openai_responses.definitions,
     "openai-chat": openai_chat.definitions,
-    "json": lambda tools, names, _: plain.definitions(tools, names),
+    "json": lambda tools, names, _: plain_json.definitions(tools, names),
 }
 
 

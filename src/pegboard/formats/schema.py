@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pegboard.exactjson import as_list, as_object, dump
+from pegboard.formats.patterns import with_plain_patterns
 from pegboard.formats.references import MISSING, SchemaDocument
-from pegboard.formats.regexes import with_plain_patterns
 from pegboard.formats.shape import ANYTHING, Shape, all_of, both, close, either, exactly, own_shape
 from pegboard.formats.walk import Schema, is_document, rebuilt, schemas
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pegboard import exactjson
-from pegboard.protocol import envelope
+from pegboard.protocol import raw_json
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -20,14 +20,14 @@ def is_batch(text: bytes) -> bool:
 
 def is_greeting(text: bytes) -> bool:
     """Whether a text asks for a session to be opened."""
-    method = (envelope.members(text) or {}).get("method", b"")
-    return envelope.is_text(method) and exactjson.parse(method) == "initialize"
+    method = (raw_json.members(text) or {}).get("method", b"")
+    return raw_json.is_text(method) and exactjson.parse(method) == "initialize"
 
 
 def fault(text: bytes) -> str | None:
     """What is wrong with a text as one message; `None` where nothing is, or where it is not JSON at all."""
     try:
-        parts = envelope.members(text) or _odd_members(text)
+        parts = raw_json.members(text) or _odd_members(text)
     except exactjson.NotJson:
         return None
     if parts is None:
@@ -38,10 +38,10 @@ def fault(text: bytes) -> str | None:
         'jsonrpc must be "2.0"': parts.get("jsonrpc") != b'"2.0"',
         "a message must have a method, a result or an error": not parts.keys() & {"method", "result", "error"},
         "method must be a string": not method.startswith(b'"'),
-        "method must be valid Unicode, not half of a surrogate pair": not envelope.is_text(method),
+        "method must be valid Unicode, not half of a surrogate pair": not raw_json.is_text(method),
         # It is no notification either: whoever sent it waits for an answer.
         "id must be a string of valid Unicode or a whole number of 4,300 digits at most": "method" in parts
-        and not envelope.is_request_id(number),
+        and not raw_json.is_request_id(number),
         "params must be an object": not parts.get("params", b"{").startswith((b"{", b"null")),
     }
     return next((reason for reason, holds in faults.items() if holds), None)

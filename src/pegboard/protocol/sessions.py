@@ -53,11 +53,11 @@ from pegboard.exactjson import NotJson, dump
 from pegboard.log import logger
 from pegboard.protocol.batch import Batch, BatchRefused, join_answers
 from pegboard.protocol.client import EXACT
+from pegboard.protocol.event_store import TOTAL_BYTES, EventBuffer, SessionEventStore, size
 from pegboard.protocol.exactmessage import ExactMessage, write_message
 from pegboard.protocol.message import NotAMessage, fault, is_batch, is_greeting, refusal
 from pegboard.protocol.nearness import is_remote, share_holder
 from pegboard.protocol.portions import LARGE
-from pegboard.protocol.replay import TOTAL_BYTES, EventBuffer, SessionEventStore, size
 
 IDLE_LIMIT = 30 * 60.0
 # How long a session is kept that was opened and never used.

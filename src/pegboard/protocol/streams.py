@@ -16,7 +16,7 @@ from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
 from pegboard.protocol.client import Handover, PipeRequest
 from pegboard.protocol.exactmessage import ExactMessage, write_message
-from pegboard.protocol.lines import LAST_ANSWERS
+from pegboard.protocol.pipe_client import LAST_ANSWERS
 
 
 class SdkStream:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pegboard.exactjson import as_object
+from pegboard.listing.view import EVERYTHING, Filter, ListKey
 from pegboard.protocol.eras import Era, forward_params, severity
 from pegboard.servers.attribution import SERVER_KEY
-from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
-from pegboard.servers.party import inability
-from pegboard.servers.plaincall import RawCall
-from pegboard.view import EVERYTHING, Filter, ListKey
+from pegboard.servers.jsonrpc import METHOD_NOT_FOUND, Message, Params, RpcError
+from pegboard.servers.raw_call import RawCall
+from pegboard.servers.requester import inability
 
 OnProgress = Callable[[Params], None]
 Ask = Callable[[str, Params, "OnProgress | None"], Awaitable[Message]]

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pegboard.listing.view import Filter
 from pegboard.protocol.eras import LOG_LEVELS, severity
 from pegboard.relay.caller import Ask, Caller
-from pegboard.servers.link import Params
-from pegboard.view import Filter
+from pegboard.servers.jsonrpc import Params
 
 
 @dataclass(slots=True, eq=False)

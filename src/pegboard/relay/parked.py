@@ -20,8 +20,8 @@ from typing import Any
 
 from pegboard import exactjson
 from pegboard.relay.caller import Caller, OnProgress, question_for
-from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
-from pegboard.servers.party import Requester, inability
+from pegboard.servers.jsonrpc import METHOD_NOT_FOUND, Message, Params, RpcError
+from pegboard.servers.requester import Requester, inability
 
 MAX_PARKED = 4096
 # How long the outcome of a call is kept that came to its end while it was parked.

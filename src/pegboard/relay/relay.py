@@ -7,8 +7,9 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from pegboard.catalog.discovery import Discovery
-from pegboard.catalog.library import CatalogEntry, ResourceCatalog
+from pegboard.catalog.resources import CatalogEntry, ResourceCatalog
 from pegboard.exactjson import as_list, as_object
+from pegboard.listing.view import Filter
 from pegboard.log import logger
 from pegboard.names import nearest, parse
 from pegboard.pace import Pace
@@ -16,19 +17,18 @@ from pegboard.protocol.eras import forward_params
 from pegboard.protocol.methods import TASK_METHODS, notification_problem, request_problem
 from pegboard.relay.caller import Caller, OnProgress
 from pegboard.relay.guests import ClientSessions
-from pegboard.relay.links import Links
+from pegboard.relay.input_requests import fulfil, retry_after_url_elicitation, wants_input
 from pegboard.relay.parked import ROUND_KEYS, ParkedCalls
-from pegboard.relay.rounds import fulfil, retry_after_url_elicitation, wants_input
+from pegboard.relay.resource_links import Links
 from pegboard.relay.routes import Routes
 from pegboard.relay.subscriptions import Listener, Subscriptions
 from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.attribution import attribute, attribute_result
-from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
-from pegboard.servers.party import Requester
-from pegboard.servers.plaincall import RawCall
+from pegboard.servers.http.client import is_unacted
+from pegboard.servers.jsonrpc import METHOD_NOT_FOUND, Message, Params, RpcError
+from pegboard.servers.raw_call import RawCall
+from pegboard.servers.requester import Requester
 from pegboard.servers.server import Server
-from pegboard.servers.wires.client import is_unacted
-from pegboard.view import Filter
 
 INVALID_PARAMS = -32602
 RESOURCE_NOT_FOUND = -32002
@@ -78,15 +78,15 @@ class Relay:
     ) -> Message:
         """Send a request whose params are already the server's own, and give its result."""
 
-        async def exchange(party: Requester, on_progress: OnProgress | None, more: Mapping[str, Any]) -> Message:
+        async def exchange(requester: Requester, on_progress: OnProgress | None, more: Mapping[str, Any]) -> Message:
             nonlocal begun
             call, begun = begun, None
-            result = await _resume_call(server, call, party) if call is not None else None
+            result = await _resume_call(server, call, requester) if call is not None else None
             if result is None:
                 result = await server.request(
                     method,
                     {**asked, **more},
-                    party=party,
+                    requester=requester,
                     subject=subject,
                     key=caller.session,
                     on_progress=on_progress,
@@ -111,7 +111,9 @@ class Relay:
                 method,
                 params,
                 caller,
-                lambda party, told: retry_after_url_elicitation(lambda: exchange(party, told, {}), party, server.name),
+                lambda requester, told: retry_after_url_elicitation(
+                    lambda: exchange(requester, told, {}), requester, server.name
+                ),
             )
         result = await exchange(caller, caller.on_progress, {})
         if wants_input(result) and caller.era == "handshake":
@@ -369,10 +371,10 @@ class Relay:
         task.add_done_callback(self._tasks.discard)
 
 
-async def _resume_call(server: Server, call: RawCall, party: Requester) -> Message | None:
+async def _resume_call(server: Server, call: RawCall, requester: Requester) -> Message | None:
     """The result of a call that is under way; `None` if its server turned it away without acting on it."""
     try:
-        return await server.resume_call(call, party)
+        return await server.resume_call(call, requester)
     except ToolFailure as exc:
         if is_unacted(exc):
             return None

@@ -13,7 +13,7 @@ from pegboard.protocol.client import INVALID_PARAMS
 from pegboard.protocol.eras import RELATED_TASK_KEY
 from pegboard.protocol.members import LONGEST_NAME, fold
 from pegboard.protocol.methods import is_about_task
-from pegboard.servers.link import METHOD_NOT_FOUND, Message, Params, RpcError
+from pegboard.servers.jsonrpc import METHOD_NOT_FOUND, Message, Params, RpcError
 
 _MAX_TASKS = 10_000
 _SHOWN = 100

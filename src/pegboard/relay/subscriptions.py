@@ -11,7 +11,7 @@ from typing import Any
 from pegboard.log import logger
 from pegboard.relay.caller import Caller
 from pegboard.result import ToolFailure
-from pegboard.servers.link import Params, RpcError
+from pegboard.servers.jsonrpc import Params, RpcError
 from pegboard.servers.server import Server
 
 Listener = Callable[[Params], None]

@@ -1,4 +1,4 @@
-"""A connection: a link to a server whose era is known, with the standing streams that belong to it."""
+"""A connection: a JSON-RPC peer whose era is known, with the standing streams that belong to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 from pegboard import exactjson
 from pegboard.exactjson import as_object
 from pegboard.log import logger
-from pegboard.protocol import envelope
+from pegboard.protocol import raw_json
 from pegboard.protocol.eras import (
     CLIENT_CAPABILITIES_KEY,
     CLIENT_INFO_KEY,
@@ -22,16 +22,16 @@ from pegboard.protocol.eras import (
 from pegboard.protocol.headers import parameter_headers, request_headers
 from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.attribution import attribute
-from pegboard.servers.greeting import ServerHello
+from pegboard.servers.handshake import ServerHello
+from pegboard.servers.http.client import NeedsAuth, Unreachable, WrongStatus
+from pegboard.servers.jsonrpc import METHOD_NOT_FOUND, AnswerTooLarge, JsonRpcPeer, Message, Params, Pending, RpcError
 from pegboard.servers.limit import Limit
-from pegboard.servers.link import METHOD_NOT_FOUND, AnswerTooLarge, JsonRpcPeer, Message, Params, Pending, RpcError
 from pegboard.servers.pages import MAX_BYTES, Pages
-from pegboard.servers.parties import InFlight, QuestionOwners
-from pegboard.servers.party import NoRequester, Requester
-from pegboard.servers.plaincall import RawCall, RawRequest
-from pegboard.servers.wires.client import NeedsAuth, Unreachable, WrongStatus
-from pegboard.servers.wires.http import StreamableHttpTransport
-from pegboard.servers.wires.sse import SseTransport
+from pegboard.servers.question_owners import InFlight, QuestionOwners
+from pegboard.servers.raw_call import RawCall, RawRequest
+from pegboard.servers.requester import NoRequester, Requester
+from pegboard.servers.transports.sse import SseTransport
+from pegboard.servers.transports.streamable_http import StreamableHttpTransport
 from pegboard.version import CLIENT_INFO
 
 HEARTBEAT = 15.0
@@ -84,8 +84,8 @@ _LIST_CHANGES = frozenset(f"notifications/{kind}/list_changed" for kind in ("too
 class Connection:
     """One live connection to a server."""
 
-    def __init__(self, link: JsonRpcPeer, greeting: ServerHello, listener: ConnectionListener) -> None:
-        self.peer = link
+    def __init__(self, peer: JsonRpcPeer, greeting: ServerHello, listener: ConnectionListener) -> None:
+        self.peer = peer
         self.hello = greeting
         self._listener = listener
         self._tasks: set[asyncio.Task[None]] = set()
@@ -94,23 +94,23 @@ class Connection:
         # Tools that say or ask something while they are at it: their calls are not plain.
         self._talkative: set[str] = set()
         self._stamp = {
-            VERSION_KEY: envelope.quote(greeting.version),
+            VERSION_KEY: raw_json.quote(greeting.version),
             CLIENT_INFO_KEY: exactjson.dump(dict(CLIENT_INFO)),
         }
-        wire = link.transport
+        transport = peer.transport
         # A modern server asks nothing; over HTTP it is told which request a question belongs to.
-        streams = isinstance(wire, StreamableHttpTransport)
+        streams = isinstance(transport, StreamableHttpTransport)
         self._question_owners = QuestionOwners(
             origins=streams or greeting.era == "modern",
             streams=streams,
-            drained=lambda: wire.is_drained or link.lost.done(),
+            drained=lambda: transport.is_drained or peer.lost.done(),
         )
-        link.on_notification, link.on_request = self._on_notification, self._on_request
-        if isinstance(wire, StreamableHttpTransport):
-            wire.modern = greeting.era == "modern"
-            wire.version = None if wire.modern else greeting.version
-        elif isinstance(wire, SseTransport):
-            wire.version = greeting.version
+        peer.on_notification, peer.on_request = self._on_notification, self._on_request
+        if isinstance(transport, StreamableHttpTransport):
+            transport.modern = greeting.era == "modern"
+            transport.version = None if transport.modern else greeting.version
+        elif isinstance(transport, SseTransport):
+            transport.version = greeting.version
 
     async def begin(self) -> None:
         """Finish the greeting and open the standing streams."""
@@ -133,27 +133,27 @@ class Connection:
         return bool(cast("dict[str, Any]", declared).get(feature))
 
     async def request_for(
-        self, party: Requester, subject: str, method: str, params: Params | None, *, timeout: float, **options: Any
+        self, requester: Requester, subject: str, method: str, params: Params | None, *, timeout: float, **options: Any
     ) -> Message:
         """Send a request on a client's behalf, which hears and answers what the server says and asks meanwhile."""
         busy = unavailable(f"{self.peer.label} timed out: another client's question held it up for {timeout:g} s")
         async with contextlib.AsyncExitStack() as stack:
             try:
                 async with Limit(timeout):
-                    presence = await stack.enter_async_context(self._question_owners.admit(party, subject))
+                    in_flight = await stack.enter_async_context(self._question_owners.admit(requester, subject))
             except TimeoutError:
                 raise busy from None
 
             def present(pending: Pending) -> InFlight:
-                presence.extend = pending.extend
-                return presence
+                in_flight.extend = pending.extend
+                return in_flight
 
             try:
                 result = await self.request(method, params, timeout=timeout, present=present, **options)
             except RpcError:
-                presence.answered = True
+                in_flight.answered = True
                 raise
-            presence.answered = True
+            in_flight.answered = True
             return result
 
     async def request(
@@ -195,25 +195,25 @@ class Connection:
 
     def start(self, call: RawCall, asked: RawRequest, timeout: float) -> bool:
         """Send a plain call at once, as the server's era wants it; false where it has to take the full way."""
-        wire, subject = self.peer.transport, f"tools/call {asked.tool}"
-        if not wire.is_ready or subject in self._talkative:
+        transport, subject = self.peer.transport, f"tools/call {asked.tool}"
+        if not transport.is_ready or subject in self._talkative:
             return False
-        presence = self._question_owners.admit_now(call, subject)
-        if presence is None:
+        in_flight = self._question_owners.admit_now(call, subject)
+        if in_flight is None:
             return False
         era = self.hello.era
         number = call.begin(
-            self.peer, self._question_owners, presence, timeout, era, lambda: self._mark_talkative(subject)
+            self.peer, self._question_owners, in_flight, timeout, era, lambda: self._mark_talkative(subject)
         )
         modern = era == "modern"
         meta = self._modern_meta(asked) if modern else asked.meta
         text = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%b%b%b}}' % (
             number,
-            envelope.quote(asked.tool),
+            raw_json.quote(asked.tool),
             b"" if asked.arguments is None else b',"arguments":' + asked.arguments,
             b"" if meta is None else b',"_meta":' + meta,
         )
-        wire.send_raw(number, text, asked.tool if modern else None)
+        transport.send_raw(number, text, asked.tool if modern else None)
         return True
 
     def _mark_talkative(self, subject: str) -> None:
@@ -225,8 +225,8 @@ class Connection:
         """The `_meta` that every request of the modern era carries."""
         own = {**self._stamp, CLIENT_CAPABILITIES_KEY: asked.capabilities}
         if asked.log_level is not None:
-            own[LOG_LEVEL_KEY] = envelope.quote(asked.log_level)
-        return envelope.join({**(envelope.members(asked.meta) or {}), **own} if asked.meta is not None else own)
+            own[LOG_LEVEL_KEY] = raw_json.quote(asked.log_level)
+        return raw_json.join({**(raw_json.members(asked.meta) or {}), **own} if asked.meta is not None else own)
 
     async def notify(self, method: str, params: Params | None, capabilities: Mapping[str, Any] | None = None) -> None:
         """Send a notification as the server's era wants it."""
@@ -292,7 +292,7 @@ class Connection:
         return Listing(pages.items, pages.ttl, latency, pages.cut)
 
     async def close(self) -> None:
-        """End the standing streams and the link."""
+        """End the standing streams and the conversation."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -309,8 +309,8 @@ class Connection:
         if method == "notifications/resources/updated":
             self._listener.on_resource_updated(params)
             return
-        presence: InFlight | None = self.peer.in_flight(origin)
-        if presence is None and origin is not None:
+        in_flight: InFlight | None = self.peer.in_flight(origin)
+        if in_flight is None and origin is not None:
             # With a request of our own, or with one that is over: it concerns no client's request.
             if self.peer.waits_for(origin):
                 if method != _ACKNOWLEDGED:
@@ -318,7 +318,7 @@ class Connection:
             else:
                 logger().debug("server.said.unattributed", server=self.peer.label, method=method)
             return
-        hearer = self._question_owners.listener_of(presence)
+        hearer = self._question_owners.listener_of(in_flight)
         if hearer is not None:
             hearer.on_notification(method, params)
         else:
@@ -328,18 +328,18 @@ class Connection:
     async def _on_request(self, method: str, params: Params, origin: int | None) -> Message:
         question = asyncio.current_task()
         assert question is not None
-        presence: InFlight | None = self.peer.in_flight(origin)
-        if presence is None and origin is not None:
+        in_flight: InFlight | None = self.peer.in_flight(origin)
+        if in_flight is None and origin is not None:
             raise RpcError(METHOD_NOT_FOUND, f"{method}: no client's request is under way that this could belong to")
-        presence = await self._question_owners.owner(presence, question)
-        if presence is None:
+        in_flight = await self._question_owners.owner(in_flight, question)
+        if in_flight is None:
             return await self._listener.on_request(method, params)
         # Whoever answers has the call's whole time limit for it, and the server has it again afterwards.
         self._question_owners.extend(question)
         token = (as_object(params.get("_meta")) or {}).get("progressToken")
         try:
             asked = attribute(method, params, self.peer.label)
-            return await presence.requester.on_request(method, asked, self._progress_of(token))
+            return await in_flight.requester.on_request(method, asked, self._progress_of(token))
         finally:
             self._question_owners.extend(question)
             self._question_owners.close_question(question)
@@ -412,11 +412,11 @@ class Connection:
         wanted = {"notifications": {"resourceSubscriptions": uris}}
         pause = _RELISTEN_PAUSE
         loop = asyncio.get_running_loop()
-        presence = InFlight(acknowledged, "subscriptions/listen")
+        in_flight = InFlight(acknowledged, "subscriptions/listen")
         while not self.peer.lost.done():
             opened = loop.time()
             try:
-                await self.request("subscriptions/listen", wanted, timeout=None, present=lambda _, who=presence: who)
+                await self.request("subscriptions/listen", wanted, timeout=None, present=lambda _, who=in_flight: who)
             except (RpcError, ToolFailure) as exc:
                 if not acknowledged.event.is_set():
                     raise

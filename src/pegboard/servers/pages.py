@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 
 from pegboard import exactjson
-from pegboard.catalog.template import MAX_TEMPLATES
+from pegboard.catalog.uri_template import MAX_TEMPLATES
 from pegboard.log import logger
 from pegboard.pace import Pace
-from pegboard.protocol import envelope
-from pegboard.protocol.envelope import Part
+from pegboard.protocol import raw_json
+from pegboard.protocol.raw_json import Part
 from pegboard.result import ToolFailure
-from pegboard.servers.link import unusable_answer
+from pegboard.servers.jsonrpc import unusable_answer
 
 # Limits of one list of one server, over all of its pages.
 MAX_ITEMS = 10_000
@@ -48,7 +48,7 @@ class Pages:
 
     async def add(self, result: Part | dict[str, Any]) -> str | None:
         """Read one more page; the cursor of the next one, or `None` at the end."""
-        members = _encode(result) if isinstance(result, dict) else envelope.members(bytes(result))
+        members = _encode(result) if isinstance(result, dict) else raw_json.members(bytes(result))
         if members is None:
             raise unusable_answer(self._label, f"a {self._method} that is not readable")
         page = members.get(self._key, b"")

@@ -18,8 +18,8 @@ from typing import cast
 from pegboard.result import ToolFailure, invalid, unavailable
 from pegboard.servers.backlog import Backlog
 from pegboard.servers.environment import base_environment
-from pegboard.servers.keeper import MARKER, OrphanReaper, find_marked_processes
 from pegboard.servers.limit import Limit
+from pegboard.servers.orphan_reaper import MARKER, OrphanReaper, find_marked_processes
 
 GRACE = 2.0
 
@@ -29,13 +29,13 @@ class Process(asyncio.SubprocessProtocol):
 
     def __init__(
         self,
-        keeper: OrphanReaper,
+        reaper: OrphanReaper,
         *,
         out: Callable[[bytes], Iterator[object]],
         err: Callable[[bytes], Iterator[object]],
         ended: Callable[[str], None],
     ) -> None:
-        self._keeper = keeper
+        self._keeper = reaper
         # What to do about its output, by the number of the pipe, and what is still to be done.
         self._readers = {1: out, 2: err}
         self._backlogs = {fd: Backlog(partial(self._read, fd, False), partial(self._read, fd, True)) for fd in (1, 2)}

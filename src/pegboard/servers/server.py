@@ -15,16 +15,16 @@ from pegboard.protocol.eras import Era, severity
 from pegboard.result import ToolErrorCode, ToolFailure, error_of, invalid, unavailable
 from pegboard.servers.breaker import Breaker
 from pegboard.servers.connection import Connection, Listing
-from pegboard.servers.greeting import ServerHello, negotiate
-from pegboard.servers.keeper import OrphanReaper
+from pegboard.servers.handshake import ServerHello, negotiate
+from pegboard.servers.http.client import NeedsAuth, SessionExpired, Unreachable, WrongStatus
+from pegboard.servers.jsonrpc import ConnectionLost, JsonRpcPeer, Message, Params, RpcError, TimedOut
 from pegboard.servers.limit import Limit
-from pegboard.servers.link import ConnectionLost, JsonRpcPeer, Message, Params, RpcError, TimedOut
-from pegboard.servers.party import NoRequester, Requester
-from pegboard.servers.plaincall import RawCall, RawRequest
-from pegboard.servers.wires.client import NeedsAuth, SessionExpired, Unreachable, WrongStatus
-from pegboard.servers.wires.http import StreamableHttpTransport
-from pegboard.servers.wires.sse import SseTransport
-from pegboard.servers.wires.stdio import StdioTransport
+from pegboard.servers.orphan_reaper import OrphanReaper
+from pegboard.servers.raw_call import RawCall, RawRequest
+from pegboard.servers.requester import NoRequester, Requester
+from pegboard.servers.transports.sse import SseTransport
+from pegboard.servers.transports.stdio import StdioTransport
+from pegboard.servers.transports.streamable_http import StreamableHttpTransport
 
 _STEADY = 30.0
 _LEVEL_PATIENCE = 1.0
@@ -110,7 +110,7 @@ class _ConnectionEvents:
 
 
 @dataclass(slots=True)
-class _OpenConnection:
+class _ConnectionSlot:
     """A connection in use for one key: the shared one (`None`), or a client session's own."""
 
     connection: Connection
@@ -124,7 +124,7 @@ class Server:
     """One configured server and all connections to it."""
 
     def __init__(
-        self, spec: ServerSpec, *, keeper: OrphanReaper, watcher: ServerListener, era: Era | None = None
+        self, spec: ServerSpec, *, reaper: OrphanReaper, watcher: ServerListener, era: Era | None = None
     ) -> None:
         self.spec = spec
         self.era: Era | None = era
@@ -132,11 +132,11 @@ class Server:
         self.last_seen: float | None = None
         self.latency: float | None = None
         self.last_error: str | None = None
-        self._reaper = keeper
+        self._reaper = reaper
         self._listener = watcher
         self._loop = asyncio.get_running_loop()
         self.breaker = Breaker(self._loop.time)
-        self._connections: dict[str | None, _OpenConnection] = {}
+        self._connections: dict[str | None, _ConnectionSlot] = {}
         self._opening: dict[str | None, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._supervisor: asyncio.Task[None] | None = None
@@ -190,7 +190,7 @@ class Server:
         method: str,
         params: Params | None,
         *,
-        party: Requester | None = None,
+        requester: Requester | None = None,
         subject: str | None = None,
         key: str | None = None,
         on_progress: Callable[[Params], None] | None = None,
@@ -201,13 +201,13 @@ class Server:
         """Send a request, connecting first if need be; an expired session is opened anew, once."""
         key = self.key_for(key)
         for attempt in (1, 2):
-            held = await self._connection_for(key, capabilities)
+            slot = await self._connection_for(key, capabilities)
             if log_level is not None:
-                await self._heed_level(held.connection, log_level)
+                await self._heed_level(slot.connection, log_level)
             try:
                 return await self._send(
-                    held,
-                    party or NoRequester(),
+                    slot,
+                    requester or NoRequester(),
                     subject or method,
                     method,
                     params,
@@ -218,29 +218,29 @@ class Server:
                 )
             except SessionExpired:
                 # The server has not acted on it: asking again in a new session is safe.
-                await self._release(key, held)
+                await self._release(key, slot)
                 if attempt == 2:
                     raise
             except Unreachable as exc:
                 if exc.refused:
-                    held.connection.peer.close_with(str(exc))
+                    slot.connection.peer.close_with(str(exc))
                 raise
         raise AssertionError("unreachable")
 
     def start_call(self, key: str | None, call: RawCall, asked: RawRequest, log_level: str | None) -> bool:
         """Send a plain call, if a connection is open for it; false where it has to take the full way."""
-        held = self._connections.get(self.key_for(key))
-        if held is None or held.connection.peer.lost.done() or self._must_be_told(held.connection, log_level):
+        slot = self._connections.get(self.key_for(key))
+        if slot is None or slot.connection.peer.lost.done() or self._must_be_told(slot.connection, log_level):
             return False
-        if not held.connection.start(call, asked, self.spec.timeout):
+        if not slot.connection.start(call, asked, self.spec.timeout):
             return False
-        held.active += 1
+        slot.active += 1
         started = self._loop.time()
 
         def on_end() -> None:
-            held.active -= 1
-            held.last_used = self._loop.time()
-            self.latency = held.last_used - started
+            slot.active -= 1
+            slot.last_used = self._loop.time()
+            self.latency = slot.last_used - started
             self.last_seen = time.time()
             if call.is_answered:
                 self.breaker.record_answer()
@@ -248,10 +248,10 @@ class Server:
         call.on_end(on_end)
         return True
 
-    async def resume_call(self, call: RawCall, party: Requester) -> Message:
+    async def resume_call(self, call: RawCall, requester: Requester) -> Message:
         """Go on with a call that was begun as a plain one."""
         try:
-            return await call.resume_as(party)
+            return await call.resume_as(requester)
         except TimedOut as exc:
             self._note_timeout(exc, call.peer, call.began)
             raise self._redact_failure(exc) from None
@@ -264,31 +264,31 @@ class Server:
 
     async def notify(self, key: str | None, method: str, params: Params | None) -> None:
         """Tell the server something, if a connection is open; nothing is opened for it."""
-        held = self._connections.get(self.key_for(key))
-        if held is not None and not held.connection.peer.lost.done():
-            await held.connection.notify(method, params)
+        slot = self._connections.get(self.key_for(key))
+        if slot is not None and not slot.connection.peer.lost.done():
+            await slot.connection.notify(method, params)
 
     async def list_kind(self, method: str, field: str) -> Listing | None:
         """Everything of another kind than tools that the server offers; `None` if it has nothing of that kind."""
-        held = await self._connection_for(None, for_call=False)
-        if not held.connection.offers(method.partition("/")[0]):
+        slot = await self._connection_for(None, for_call=False)
+        if not slot.connection.offers(method.partition("/")[0]):
             return None
-        return await self._list(held, method, field)
+        return await self._list(slot, method, field)
 
     async def want_level(self, level: str) -> None:
         """Have the server log from this level on, now and whenever it is connected again."""
         self._level = level
-        held = list(self._connections.values())
-        await asyncio.gather(*(each.connection.want_level(level, self.spec.timeout) for each in held))
+        slot = list(self._connections.values())
+        await asyncio.gather(*(each.connection.want_level(level, self.spec.timeout) for each in slot))
 
     async def subscribe(self, key: str | None, uri: str, capabilities: Mapping[str, Any] | None = None) -> None:
         """Hear of changes of a resource until `unsubscribe`, also after the server had to be connected again."""
         key = self.key_for(key)
-        held = await self._connection_for(key, capabilities)
+        slot = await self._connection_for(key, capabilities)
         wanted = self._subscribed.setdefault(key, {})
         wanted[uri] = None
         try:
-            await held.connection.subscribe(uri, list(wanted), self.spec.timeout)
+            await slot.connection.subscribe(uri, list(wanted), self.spec.timeout)
         except BaseException:
             wanted.pop(uri, None)
             raise
@@ -297,21 +297,21 @@ class Server:
         """Hear no more of it."""
         key = self.key_for(key)
         wanted = self._subscribed.get(key, {})
-        if wanted.pop(uri, uri) is None and (held := self._connections.get(key)) is not None:
-            await held.connection.unsubscribe(uri, list(wanted), self.spec.timeout)
+        if wanted.pop(uri, uri) is None and (slot := self._connections.get(key)) is not None:
+            await slot.connection.unsubscribe(uri, list(wanted), self.spec.timeout)
 
     async def list_tools(self, *, for_call: bool = False) -> Listing:
         """Every tool the server offers now; `for_call`: a call waits for it, so a failure counts for the breaker."""
-        held = await self._connection_for(None, for_call=for_call)
-        if not held.connection.offers("tools") and any(map(held.connection.offers, ("prompts", "resources"))):
+        slot = await self._connection_for(None, for_call=for_call)
+        if not slot.connection.offers("tools") and any(map(slot.connection.offers, ("prompts", "resources"))):
             # It has something else to offer, and said so.
             return Listing([])
-        return await self._list(held, "tools/list", "tools")
+        return await self._list(slot, "tools/list", "tools")
 
-    async def _list(self, held: _OpenConnection, method: str, field: str) -> Listing:
-        held.active += 1
+    async def _list(self, slot: _ConnectionSlot, method: str, field: str) -> Listing:
+        slot.active += 1
         try:
-            listing = await held.connection.list_all(method, field)
+            listing = await slot.connection.list_all(method, field)
         except RpcError as exc:
             failure = exc.refusal or unavailable(f"{self.name} answered {method} with error {exc.code}: {exc}")
             failure = self._redact_failure(failure)
@@ -323,7 +323,7 @@ class Server:
             raise failure from None
         finally:
             # A look at the list is no use: it must not keep a server from idling.
-            held.active -= 1
+            slot.active -= 1
         self.last_seen, self.latency, self.last_error = time.time(), listing.latency, None
         return listing
 
@@ -332,8 +332,8 @@ class Server:
         self._subscribed.pop(key, None)
         if opening := self._opening.pop(key, None):
             opening.cancel()
-        if held := self._connections.get(key):
-            await self._release(key, held)
+        if slot := self._connections.get(key):
+            await self._release(key, slot)
 
     async def replace_spec(self, spec: ServerSpec) -> None:
         """Take over a changed config; only a new address needs a new connection."""
@@ -390,11 +390,11 @@ class Server:
 
     async def _connection_for(
         self, key: str | None, capabilities: Mapping[str, Any] | None = None, *, for_call: bool = True
-    ) -> _OpenConnection:
+    ) -> _ConnectionSlot:
         """The connection for this key: the one that is there, or a new one, however many ask for it."""
-        held = self._connections.get(key)
-        if held is not None and not held.connection.peer.lost.done():
-            return held
+        slot = self._connections.get(key)
+        if slot is not None and not slot.connection.peer.lost.done():
+            return slot
         opening = self._opening.get(key)
         if opening is None:
             if failure := self.failure():
@@ -412,10 +412,10 @@ class Server:
         if opening.cancelled():
             raise unavailable(f"server {self.name} was stopped")
         opening.result()
-        held = self._connections.get(key)
-        if held is None:
+        slot = self._connections.get(key)
+        if slot is None:
             raise unavailable(f"server {self.name} went away as soon as it was connected: {self.last_error}")
-        return held
+        return slot
 
     def _check_room(self) -> None:
         """Each session has a process of its own here, and whoever opens sessions must not fill the machine."""
@@ -447,7 +447,7 @@ class Server:
             await connection.close()
             raise unavailable(f"server {self.name} was stopped")
         now = self._loop.time()
-        self._connections[key] = held = _OpenConnection(connection, opened=now, last_used=now)
+        self._connections[key] = slot = _ConnectionSlot(connection, opened=now, last_used=now)
         self.greeting, self.era = connection.hello, connection.hello.era
         self.last_seen, self.last_error = time.time(), None
         self.breaker.record_success()
@@ -455,8 +455,8 @@ class Server:
             # It sleeps until a time that no longer counts, and would sleep through the next loss.
             self._supervisor.cancel()
             self._supervisor = None
-        connection.peer.lost.add_done_callback(lambda _: self._on_lost(key, held))
-        self._watch_idle(key, held)
+        connection.peer.lost.add_done_callback(lambda _: self._on_lost(key, slot))
+        self._watch_idle(key, slot)
         self._become(ServerState.CONNECTED)
         logger().info("server.connected", server=self.name, era=self.era, version=connection.hello.version)
         if before is ServerState.LOST:
@@ -516,24 +516,24 @@ class Server:
         announced = EVERYTHING_ASKABLE if key is None else capabilities or {}
         is_process = self.spec.transport == "stdio"
         limit = self.spec.start_timeout if is_process else self.spec.connect_timeout
-        ear = _ConnectionEvents(self, self._listener, key)
+        events = _ConnectionEvents(self, self._listener, key)
         try:
             async with Limit(limit):
-                return await self._reach(ear, announced)
+                return await self._reach(events, announced)
         except TimeoutError:
             setting = "startTimeout" if is_process else "connectTimeout"
             reason = f'timed out: no answer within {limit:g} s (its "{setting}")'
-            raise unavailable("; ".join([reason, *ear.hints()])) from None
+            raise unavailable("; ".join([reason, *events.hints()])) from None
 
-    async def _reach(self, ear: _ConnectionEvents, announced: Mapping[str, Any]) -> Connection:
+    async def _reach(self, events: _ConnectionEvents, announced: Mapping[str, Any]) -> Connection:
         """One try; two where the first shows that this server must be spoken to differently."""
         try:
-            return await self._connect(self.spec, self.era, ear, announced)
+            return await self._connect(self.spec, self.era, events, announced)
         except ConnectionLost:
             # Some older servers end at a question they do not know, the one for the era included.
             if self.era is not None or self.spec.transport != "stdio":
                 raise
-            return await self._connect(self.spec, "handshake", ear, announced)
+            return await self._connect(self.spec, "handshake", events, announced)
         except WrongStatus as exc:
             if (
                 not self.spec.transport_guessed
@@ -541,36 +541,42 @@ class Server:
                 or exc.status not in {400, 404, 405, 406}
             ):
                 raise
-            return await self._connect(replace(self.spec, transport="sse"), "handshake", ear, announced)
+            return await self._connect(replace(self.spec, transport="sse"), "handshake", events, announced)
 
     async def _connect(
-        self, spec: ServerSpec, era: Era | None, ear: _ConnectionEvents, announced: Mapping[str, Any]
+        self, spec: ServerSpec, era: Era | None, events: _ConnectionEvents, announced: Mapping[str, Any]
     ) -> Connection:
-        wire = _make_transport(spec, self._reaper)
-        if isinstance(wire, StdioTransport):
-            ear.hints = wire.hints
-        link = JsonRpcPeer(wire, label=self.name, redactor=spec.redactor)
+        transport = _make_transport(spec, self._reaper)
+        if isinstance(transport, StdioTransport):
+            events.hints = transport.hints
+        peer = JsonRpcPeer(transport, label=self.name, redactor=spec.redactor)
         try:
-            await wire.start(link)
-            hello = await negotiate(link, era, duplex=spec.transport != "http", capabilities=announced)
-            connection = Connection(link, hello, ear)
+            await transport.start(peer)
+            hello = await negotiate(peer, era, duplex=spec.transport != "http", capabilities=announced)
+            connection = Connection(peer, hello, events)
             await connection.begin()
         except BaseException:
-            await asyncio.shield(self._spawn(link.close()))
+            await asyncio.shield(self._spawn(peer.close()))
             raise
         return connection
 
     async def _send(
-        self, held: _OpenConnection, party: Requester, subject: str, method: str, params: Params | None, **options: Any
+        self,
+        slot: _ConnectionSlot,
+        requester: Requester,
+        subject: str,
+        method: str,
+        params: Params | None,
+        **options: Any,
     ) -> Message:
         started = self._loop.time()
-        held.active += 1
+        slot.active += 1
         try:
-            answer = await held.connection.request_for(
-                party, subject, method, params, timeout=self.spec.timeout, **options
+            answer = await slot.connection.request_for(
+                requester, subject, method, params, timeout=self.spec.timeout, **options
             )
         except TimedOut as exc:
-            self._note_timeout(exc, held.connection.peer, started)
+            self._note_timeout(exc, slot.connection.peer, started)
             raise self._redact_failure(exc) from None
         except ToolFailure as exc:
             raise self._redact_failure(exc) from None
@@ -578,55 +584,55 @@ class Server:
             self.breaker.record_answer()
             raise
         finally:
-            held.active -= 1
-            held.last_used = self._loop.time()
+            slot.active -= 1
+            slot.last_used = self._loop.time()
         self.latency = self._loop.time() - started
         self.last_seen = time.time()
         self.breaker.record_answer()
         return answer
 
-    def _note_timeout(self, failure: TimedOut, link: JsonRpcPeer, since: float) -> None:
+    def _note_timeout(self, failure: TimedOut, peer: JsonRpcPeer, since: float) -> None:
         """A server that hangs must not cost every caller the whole limit; one that shows that it works is none."""
-        if not failure.silent or not link.is_silent:
+        if not failure.silent or not peer.is_silent:
             return
         if self.breaker.record_timeout("calls are not answered in time", since):
-            link.close_with(f"{self.breaker.timeouts} calls in a row had no answer in time")
+            peer.close_with(f"{self.breaker.timeouts} calls in a row had no answer in time")
 
-    def _watch_idle(self, key: str | None, held: _OpenConnection) -> None:
+    def _watch_idle(self, key: str | None, slot: _ConnectionSlot) -> None:
         if self.spec.idle_timeout <= 0:
             return
-        due = held.last_used + self.spec.idle_timeout
-        held.timer = self._loop.call_at(due, self._idle_due, key, held)
+        due = slot.last_used + self.spec.idle_timeout
+        slot.timer = self._loop.call_at(due, self._idle_due, key, slot)
 
-    def _idle_due(self, key: str | None, held: _OpenConnection) -> None:
-        if self._connections.get(key) is not held:
+    def _idle_due(self, key: str | None, slot: _ConnectionSlot) -> None:
+        if self._connections.get(key) is not slot:
             return
         # Whoever subscribed to something wants to hear of it: that is a use.
-        active = held.active or bool(self._subscribed.get(key))
-        if active or self._loop.time() < held.last_used + self.spec.idle_timeout:
+        active = slot.active or bool(self._subscribed.get(key))
+        if active or self._loop.time() < slot.last_used + self.spec.idle_timeout:
             if active:
-                held.last_used = self._loop.time()
-            self._watch_idle(key, held)
+                slot.last_used = self._loop.time()
+            self._watch_idle(key, slot)
             return
         logger().info("server.idle", server=self.name)
-        self._spawn(self._release(key, held))
+        self._spawn(self._release(key, slot))
 
-    async def _release(self, key: str | None, held: _OpenConnection) -> None:
+    async def _release(self, key: str | None, slot: _ConnectionSlot) -> None:
         """Close a connection on purpose; that is no loss."""
-        if self._connections.get(key) is held:
+        if self._connections.get(key) is slot:
             del self._connections[key]
             if not self._connections and self._state is ServerState.CONNECTED:
                 self._become(ServerState.IDLE)
-        if held.timer is not None:
-            held.timer.cancel()
-        await held.connection.close()
+        if slot.timer is not None:
+            slot.timer.cancel()
+        await slot.connection.close()
 
-    def _on_lost(self, key: str | None, held: _OpenConnection) -> None:
-        if self._connections.get(key) is not held:
+    def _on_lost(self, key: str | None, slot: _ConnectionSlot) -> None:
+        if self._connections.get(key) is not slot:
             return
         del self._connections[key]
-        reason = self._redact(held.connection.peer.lost.result())
-        self._spawn(self._release(key, held))
+        reason = self._redact(slot.connection.peer.lost.result())
+        self._spawn(self._release(key, slot))
         if not self._is_wanted():
             return
         self.last_error = reason
@@ -638,7 +644,7 @@ class Server:
             if self._subscribed.get(key):
                 self._reopen(key)
             return
-        lived = self._loop.time() - held.opened
+        lived = self._loop.time() - slot.opened
         self._flaps = 0 if lived >= _STEADY else self._flaps + 1
         self.breaker.record_loss(reason, self._flaps)
         self._become(ServerState.LOST)
@@ -673,9 +679,9 @@ class Server:
         tasks: list[asyncio.Task[Any]] = [*self._opening.values(), *([self._supervisor] if self._supervisor else [])]
         for task in tasks:
             task.cancel()
-        held, self._connections = dict(self._connections), {}
+        slot, self._connections = dict(self._connections), {}
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.gather(*(self._release(key, each) for key, each in held.items()))
+        await asyncio.gather(*(self._release(key, each) for key, each in slot.items()))
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _is_wanted(self) -> bool:
@@ -724,7 +730,7 @@ def _address(spec: ServerSpec) -> tuple[object, ...]:
     )
 
 
-def _make_transport(spec: ServerSpec, keeper: OrphanReaper) -> StdioTransport | StreamableHttpTransport | SseTransport:
+def _make_transport(spec: ServerSpec, reaper: OrphanReaper) -> StdioTransport | StreamableHttpTransport | SseTransport:
     if spec.transport == "stdio":
-        return StdioTransport(spec, keeper)
+        return StdioTransport(spec, reaper)
     return StreamableHttpTransport(spec) if spec.transport == "http" else SseTransport(spec)

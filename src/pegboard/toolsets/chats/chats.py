@@ -18,8 +18,8 @@ from pegboard.storage.database import Database
 from pegboard.toolsets.chats.claude_code import ClaudeCode
 from pegboard.toolsets.chats.folders import Anywhere, Around, Where, Within, belongs
 from pegboard.toolsets.chats.session import ChatRequest, ChatSession
-from pegboard.toolsets.chats.shelf import ChatStore, OnProgress
 from pegboard.toolsets.chats.source import ChatFile, ChatSource
+from pegboard.toolsets.chats.store import ChatStore, OnProgress
 from pegboard.toolsets.chats.vscode import ExportedChats, find_editors
 from pegboard.toolsets.chats.words import Wanted, parse_query
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from pegboard import exactjson, jsonc
+from pegboard import exactjson
+from pegboard.config import jsonc
 from pegboard.exactjson import as_object
 from pegboard.toolsets.chats.dialog import DialogLog, chat_of, chat_of_export
 from pegboard.toolsets.chats.fields import a_list, a_moment, a_name, an_object, parse_json

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from pegboard.listing.view import Filter, ListKey
 from pegboard.tool import RegisteredTool
-from pegboard.view import Filter, ListKey
 
 
 class Available(Protocol):

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pegboard.names import MAX_NAMESPACE, key_problem
 from pegboard.normalization import normalize
 from pegboard.result import invalid
-from pegboard.toolsets.checked import validate_text
 from pegboard.toolsets.memory.memory import Link
+from pegboard.toolsets.validation import validate_text
 
 MAX_KEY, MAX_SUMMARY, MAX_TEXT = 512, 4_000, 200_000
 MAX_LINKS, MAX_TYPE, MAX_TERM = 500, 64, 200

@@ -14,7 +14,7 @@ from functools import cached_property
 from pegboard.result import invalid
 from pegboard.search.tokens import terms_by_word
 from pegboard.storage.database import DatabaseConnection, Value
-from pegboard.storage.many import marks, parts
+from pegboard.storage.sql import marks, parts
 from pegboard.toolsets.memory.spellings import Spellings, as_json, pairs
 from pegboard.toolsets.memory.words import BREAK, distinct, index_text, spellings
 

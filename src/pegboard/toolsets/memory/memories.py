@@ -14,7 +14,6 @@ from pegboard.log import logger
 from pegboard.normalization import normalize
 from pegboard.result import Conflict, invalid
 from pegboard.storage.database import Database, DatabaseConnection, StorageError
-from pegboard.toolsets.checked import validate_choice, validate_number, validate_text
 from pegboard.toolsets.memory.check import (
     MAX_KEY,
     MAX_KEYWORDS,
@@ -26,16 +25,17 @@ from pegboard.toolsets.memory.check import (
     validate_links,
     validate_namespace,
 )
-from pegboard.toolsets.memory.desk import LinkedMemory, MemoryTransaction, Outcome
 from pegboard.toolsets.memory.excerpt import excerpt
 from pegboard.toolsets.memory.fulltext import Fields, FullText
+from pegboard.toolsets.memory.importance import START
 from pegboard.toolsets.memory.memory import Brief, Link, Memory, order_links
 from pegboard.toolsets.memory.query import OPERATORS, Operator, Query, keywords, natural
-from pegboard.toolsets.memory.ranking import Ranking
+from pegboard.toolsets.memory.relevance import Ranking
 from pegboard.toolsets.memory.saved import Saved
-from pegboard.toolsets.memory.score import START
 from pegboard.toolsets.memory.search import search
 from pegboard.toolsets.memory.table import namespaces
+from pegboard.toolsets.memory.transaction import LinkedMemory, MemoryTransaction, Outcome
+from pegboard.toolsets.validation import validate_choice, validate_number, validate_text
 
 T = TypeVar("T")
 ORDERS = ("key", "recent")

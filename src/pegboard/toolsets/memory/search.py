@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pegboard.toolsets.memory.fulltext import Fields, FullText
 from pegboard.toolsets.memory.query import Query
-from pegboard.toolsets.memory.ranking import Ranking
+from pegboard.toolsets.memory.relevance import Ranking
 
 WINDOW = 64
 # Those that cover as much as the last one are ranked too, up to so many: which of them is best only the ranking tells.

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from pegboard import exactjson
 from pegboard.storage.database import DatabaseConnection
-from pegboard.storage.many import marks, parts
+from pegboard.storage.sql import marks, parts
 from pegboard.toolsets.memory.words import can_be_misspelt, can_be_spelt, spellings
 
 # Every spelling of a word begins as its term does, but for three: dying, lying and tying.

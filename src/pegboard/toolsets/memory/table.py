@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from pegboard.storage.database import DatabaseConnection
-from pegboard.storage.many import marks, parts
+from pegboard.storage.sql import marks, parts
 from pegboard.toolsets.memory.memory import Link
 
 _ENTRY = "id, key, summary, version, base, access_count, traverse_count, created_at, updated_at, last_accessed_at"

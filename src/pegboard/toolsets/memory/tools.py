@@ -9,7 +9,6 @@ from pegboard.exactjson import as_list
 from pegboard.names import MAX_NAMESPACE
 from pegboard.result import invalid
 from pegboard.tool import MAX_VALUES, ResultTool, answers, takes
-from pegboard.toolsets.checked import validate_number
 from pegboard.toolsets.memory import budget
 from pegboard.toolsets.memory.check import (
     MAX_KEY,
@@ -25,6 +24,7 @@ from pegboard.toolsets.memory.check import (
 from pegboard.toolsets.memory.memories import Memories, MemoryHit, Page
 from pegboard.toolsets.memory.memory import Brief, Link, Memory, round_score
 from pegboard.toolsets.memory.query import split
+from pegboard.toolsets.validation import validate_number
 
 Schema = Mapping[str, Any]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pegboard.names import nearest
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
-from pegboard.toolsets.checked import quote
 from pegboard.toolsets.tasks.task import Reference, Task, TaskId
+from pegboard.toolsets.validation import quote
 
 MAX_ASSIGNEE, MAX_NOTES = 200, 20_000
 MAX_LIMIT, MAX_COUNT = 500, 50

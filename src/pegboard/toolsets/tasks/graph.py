@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pegboard.toolsets.checked import validate_choice
 from pegboard.toolsets.tasks.check import unknown_change
 from pegboard.toolsets.tasks.registry import Registry
 from pegboard.toolsets.tasks.state import State
 from pegboard.toolsets.tasks.task import TaskId
+from pegboard.toolsets.validation import validate_choice
 
 FORMATS = ("mermaid", "text", "rows")
 MARKS = {"pending": "☐", "in_progress": "▶", "completed": "☑", "blocked": "✋", "skipped": "⤼", "missing": "✗"}

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from pegboard.result import ToolFailure, invalid
-from pegboard.toolsets.checked import quote, validate_text
 from pegboard.toolsets.tasks.check import not_found
+from pegboard.toolsets.validation import quote, validate_text
 
 # The folders that the client names, as paths or `file:` addresses; `None` for a client that names none. It may fail.
 Named = Callable[[], Awaitable[Sequence[str] | None]]

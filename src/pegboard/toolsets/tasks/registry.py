@@ -14,9 +14,6 @@ from pathlib import Path
 
 from pegboard.result import Conflict, invalid
 from pegboard.storage.database import Database, DatabaseConnection
-from pegboard.toolsets.checked import validate_choice, validate_number
-from pegboard.toolsets.tasks.book import FolderState
-from pegboard.toolsets.tasks.boxes import set_box
 from pegboard.toolsets.tasks.check import (
     MAX_COUNT,
     MAX_LIMIT,
@@ -28,8 +25,10 @@ from pegboard.toolsets.tasks.check import (
     some,
     unknown_change,
 )
+from pegboard.toolsets.tasks.checkbox import set_box
 from pegboard.toolsets.tasks.cycles import way
 from pegboard.toolsets.tasks.folder import TASKS, Contents, Folder
+from pegboard.toolsets.tasks.folder_state import FolderState
 from pegboard.toolsets.tasks.outcomes import Dependencies, Initialised, Next, Synced, TaskFilter, TaskPage, Updated
 from pegboard.toolsets.tasks.project import Project
 from pegboard.toolsets.tasks.reasons import find_blocked, remark_on, why_nothing, why_now
@@ -39,6 +38,7 @@ from pegboard.toolsets.tasks.sync import Plan, Rules, plan_all, plan_change
 from pegboard.toolsets.tasks.table import TaskRow, TaskTable
 from pegboard.toolsets.tasks.task import Reference, Task, TaskId
 from pegboard.toolsets.tasks.taskfile import TaskFile, digest
+from pegboard.toolsets.validation import validate_choice, validate_number
 
 OPERATIONS = ("list", "add", "remove")
 _MOST_FOLDERS = 16

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pegboard.result import invalid
-from pegboard.toolsets.checked import validate_choice, validate_text
 from pegboard.toolsets.tasks.check import MAX_ASSIGNEE, MAX_NOTES
 from pegboard.toolsets.tasks.table import TaskRow
 from pegboard.toolsets.tasks.task import PRIORITIES, STATUSES, Priority, Status
+from pegboard.toolsets.validation import validate_choice, validate_text
 
 
 @dataclass(frozen=True, slots=True)

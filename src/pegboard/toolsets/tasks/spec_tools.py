@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from pegboard.tool import MAX_VALUES, ResultTool, answers, takes
-from pegboard.toolsets.checked import validate_number
 from pegboard.toolsets.tasks import budget
 from pegboard.toolsets.tasks import schemas as say
 from pegboard.toolsets.tasks.check import MAX_LIMIT, MAX_OFFSET
 from pegboard.toolsets.tasks.registry import Registry
 from pegboard.toolsets.tasks.specs import KINDS, change_rows, show, spec_rows
 from pegboard.toolsets.tasks.validation import Validation
+from pegboard.toolsets.validation import validate_number
 
 _MOST_FILES = 100
 

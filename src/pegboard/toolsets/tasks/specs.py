@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 from pegboard.names import nearest
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
-from pegboard.toolsets.checked import quote
 from pegboard.toolsets.tasks.check import not_found, some
 from pegboard.toolsets.tasks.folder import ARCHIVE, PROPOSAL, SPEC, TASKS, Folder, Unreadable
 from pegboard.toolsets.tasks.markdown import headings, one_ending, plain_lines
 from pegboard.toolsets.tasks.requirements import REQUIREMENT
 from pegboard.toolsets.tasks.state import State
+from pegboard.toolsets.validation import quote
 
 Kind = Literal["spec", "change"]
 KINDS: tuple[Kind, ...] = ("spec", "change")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pegboard.storage.database import DatabaseConnection, Value
-from pegboard.storage.many import marks, parts
+from pegboard.storage.sql import marks, parts
 from pegboard.toolsets.tasks.task import Priority, Status
 
 _SEEN = ("change_id", "number", "digest", "content", "ticked", "depends")

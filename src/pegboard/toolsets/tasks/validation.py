@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pegboard.toolsets.checked import quote
 from pegboard.toolsets.tasks import budget
 from pegboard.toolsets.tasks.check import circle, not_found
 from pegboard.toolsets.tasks.cycles import round_trip
@@ -14,6 +13,7 @@ from pegboard.toolsets.tasks.folder import PROPOSAL, SPEC, TASKS, Contents, Fold
 from pegboard.toolsets.tasks.requirements import Requirement, Section, duplicates, sections
 from pegboard.toolsets.tasks.state import State
 from pegboard.toolsets.tasks.task import TaskId
+from pegboard.toolsets.validation import quote
 
 Severity = Literal["error", "warning", "info"]
 _SHORTEST, _LONGEST_WHY, _LONGEST_REQUIREMENT, _MOST_DELTAS = 50, 1000, 500, 10

@@ -1,0 +1,1 @@
+"""The fast path: plain requests of known clients, answered from bytes to bytes."""

@@ -1,0 +1,202 @@
+"""The fast lane: plain requests over HTTP are answered where their bytes come in; all others are uvicorn's.
+
+A request that may be plain is read to its end without an application being started for it. If it is plain, its
+answer is written at once. If it is not, or turns out not to be, uvicorn goes on with it as if nothing had been.
+Built on inner parts of uvicorn's `HttpToolsProtocol` and its `RequestResponseCycle`, which `tests/front` watches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from starlette.types import Message, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
+from pegboard.gateway.body import replay
+from pegboard.gateway.bounds import BoundedProtocol
+from pegboard.gateway.fastpath.http import MAX_PLAIN_BODY, Begun, HeaderVerdict, HttpFastPath
+from pegboard.gateway.fastpath.rules import Answer
+from pegboard.protocol.portions import LARGE, portions_of
+from pegboard.protocol.raw_json import Request
+
+# Up to this size it is quicker to copy an answer's pieces into one than to have each of them written.
+_SMALL = 64 * 1024
+
+
+class _BufferedRequest:
+    """One plain request, in the place of uvicorn's cycle: as far as uvicorn looks at that, it is one."""
+
+    __slots__ = ("admitted", "disconnected", "keep_alive", "parts", "response_complete", "scope", "size")
+
+    def __init__(self, admitted: HeaderVerdict, scope: Scope, *, keep_alive: bool) -> None:
+        self.admitted = admitted
+        self.scope = scope
+        self.keep_alive = keep_alive
+        self.parts: list[bytes] = []
+        self.size = 0
+        self.disconnected = self.response_complete = False
+
+    @property
+    def message_event(self) -> _BufferedRequest:
+        """Whom to tell of a message: nobody waits for one here."""
+        return self
+
+    def set(self) -> None:
+        """Nobody waits."""
+
+    @property
+    def body(self) -> bytes:
+        """All of the request's body that was read."""
+        return self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
+
+
+class FastPathProtocol(BoundedProtocol):
+    """uvicorn's protocol with its bounds, and a lane of its own for plain requests."""
+
+    shortcut: HttpFastPath
+    _lane: _BufferedRequest | None = None
+
+    def on_headers_complete(self) -> None:
+        """A request's head is there: it is read on in the lane if it may be plain and nothing is before it."""
+        self.end_head()
+        admitted = self._admission() if self._is_free() else None
+        if admitted is None:
+            super().on_headers_complete()
+        else:
+            self._lane = _BufferedRequest(
+                admitted, cast("Scope", self.scope), keep_alive=self._head().should_keep_alive()
+            )
+
+    def on_body(self, body: bytes) -> None:
+        """A part of a request's body; one that is too large leaves the lane."""
+        lane = self._lane
+        if lane is None:
+            super().on_body(body)
+            return
+        lane.parts.append(body)
+        lane.size += len(body)
+        if lane.size > MAX_PLAIN_BODY:
+            self._leave(lane)
+
+    def on_message_complete(self) -> None:
+        """A request is there."""
+        lane = self._lane
+        if lane is None:
+            super().on_message_complete()
+            return
+        self.end_body()
+        begun = self.shortcut.begin(lane.scope, lane.admitted, lane.body)
+        if begun is None:
+            self._leave(lane)
+            super().on_message_complete()
+            return
+        self._lane = None
+        # Whatever comes behind it on this connection waits for its turn.
+        self.cycle = cast("RequestResponseCycle", lane)
+        task = self.loop.create_task(self._answer(lane, *begun))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    def _is_free(self) -> bool:
+        """Whether a request may use the lane: none is before it, and the client reads what it is sent."""
+        busy = cast("Any", self.cycle)
+        return (busy is None or busy.response_complete) and not self.flow.write_paused and not self.expect_100_continue
+
+    def _admission(self) -> HeaderVerdict | None:
+        parser, url = self._head(), self.url
+        if parser.get_method() != b"POST" or not url.startswith(b"/mcp") or b"%" in url or b"#" in url:
+            return None
+        if parser.get_http_version() != "1.1" or parser.should_upgrade() or self.root_path:
+            return None
+        path, _, query = url.partition(b"?")
+        scope = cast("Scope", self.scope)
+        scope["method"], scope["path"], scope["raw_path"], scope["query_string"] = (
+            "POST",
+            path.decode("latin-1"),
+            path,
+            query,
+        )
+        return self.shortcut.admission(scope)
+
+    def _head(self) -> Any:
+        """The parser, which knows the head of the request that is being read; it goes with the connection."""
+        return self.parser
+
+    def _leave(self, lane: _BufferedRequest) -> None:
+        """Give a request to uvicorn, with what was read of it so far."""
+        self._lane = None
+        super().on_headers_complete()
+        # In one piece: a client may have sent it in a million.
+        super().on_body(lane.body)
+
+    async def _answer(self, lane: _BufferedRequest, request: Request, begun: Begun) -> None:
+        answer = await self.shortcut.outcome(lane.admitted, request, begun)
+        if isinstance(answer, list):
+            size = sum(map(len, answer))
+            pieces = [*self._answer_head(lane, size), *answer]
+            if size > LARGE:
+                await self._write_large(lane, pieces)
+            else:
+                self._write(lane, pieces, size)
+            return
+        cycle = self._cycle(lane)
+        if cast("object", self.cycle) is lane:
+            self.cycle = cycle
+
+        async def go_on(scope: Scope, receive: Receive, send: Send) -> None:
+            # The body comes first, also if the client has gone away by now: not every client's leaving ends its call.
+            read: Message = {"type": "http.request", "body": lane.body, "more_body": False}
+            await self.shortcut.go_on(answer, scope, replay([read], receive), send)
+
+        await cycle.run_asgi(cast("Any", go_on))
+
+    def _write(self, lane: _BufferedRequest, pieces: Answer, size: int) -> None:
+        lane.response_complete = True
+        if lane.disconnected or self.transport.is_closing():
+            return
+        if size > _SMALL:
+            self.transport.writelines(pieces)
+        else:
+            self.transport.write(b"".join(pieces))
+        if not lane.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
+
+    async def _write_large(self, lane: _BufferedRequest, pieces: Answer) -> None:
+        """Write no faster than the client reads: what waits in the transport may be a copy."""
+        for portion in portions_of(pieces):
+            if lane.disconnected or self.transport.is_closing():
+                return
+            self.transport.writelines(portion)
+            await self.flow.drain()
+            # Everybody else has a turn, also if the client reads at once.
+            await asyncio.sleep(0)
+        lane.response_complete = True
+        if not lane.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
+
+    def _answer_head(self, lane: _BufferedRequest, size: int) -> list[bytes]:
+        own = [b"%b: %b\r\n" % header for header in self.server_state.default_headers]
+        closing = b"" if lane.keep_alive else b"connection: close\r\n"
+        length = b"content-length: %d\r\n\r\n" % size
+        return [b"HTTP/1.1 200 OK\r\n", *own, lane.admitted.head, closing, length]
+
+    def _cycle(self, lane: _BufferedRequest) -> RequestResponseCycle:
+        """uvicorn's own idea of a request that has been read."""
+        cycle = RequestResponseCycle(
+            scope=cast("Any", lane.scope),
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=False,
+            keep_alive=lane.keep_alive,
+            on_response=self.on_response_complete,
+        )
+        cycle.more_body, cycle.disconnected = False, lane.disconnected
+        return cycle

@@ -1,0 +1,280 @@
+"""The gateway over HTTP: MCP at `/mcp`, REST at `/api`, and everything that has to run meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.datastructures import QueryParams
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Match, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+from pegboard.board import Board
+from pegboard.config import RunningGateway, announcement, identity
+from pegboard.gateway.bounds import KEEP_ALIVE, BoundedProtocol, Connections, protocol_for
+from pegboard.gateway.bridge import bridgehead
+from pegboard.gateway.config_watcher import ConfigFile
+from pegboard.gateway.fastpath.http import HttpFastPath
+from pegboard.gateway.fastpath.known import KnownClients
+from pegboard.gateway.fastpath.pipe import PipeFastPath
+from pegboard.gateway.fastpath.rules import FastPath, is_open
+from pegboard.gateway.fastpath.uvicorn_protocol import FastPathProtocol
+from pegboard.gateway.garbage import short_collections
+from pegboard.gateway.guard import Guard, refusal_response
+from pegboard.gateway.hosts import AllowedHosts
+from pegboard.gateway.listen import bracket, reachable
+from pegboard.gateway.mcp import McpFront
+from pegboard.gateway.rest.app import Rest
+from pegboard.gateway.rest.pages import page
+from pegboard.gateway.rest.responses import error_response
+from pegboard.gateway.shutdown import Shutdown, stopping_response
+from pegboard.log import logger
+from pegboard.names import is_board_name
+from pegboard.protocol.client import Address, query_problem
+from pegboard.protocol.exactbody import ExactBody
+from pegboard.protocol.gateway import GatewayServer
+from pegboard.protocol.pipe_client import PipeClient
+from pegboard.protocol.sessions import HttpSessions
+
+_GRACE = 2
+# How many seconds calls have that are under way when we are told to stop.
+_FINISH = 5.0
+
+
+class HttpFront:
+    """One board on one address."""
+
+    def __init__(self, board: Board, config_path: Path, host: str, allowed: Sequence[str] = ()) -> None:
+        self.board = board
+        self.config = ConfigFile(board, config_path)
+        self.identity = identity(config_path)
+        self.token = secrets.token_hex(16)
+        self.bridge = 0
+        self._sessions = 0
+        self._front = front = McpFront(board)
+        self.server = GatewayServer(front, on_sessions=self._count)
+        # Host, Origin and size are the guard's business: one rule for MCP and REST.
+        self._manager = HttpSessions(self.server, version_of=self.server.version_of)
+        self._clients, self._way = KnownClients(front), FastPath(board, front)
+        hosts = AllowedHosts(host, (*board.settings.hosts, *allowed))
+        self.shutdown = Shutdown(_behind_proxies(self._make_app(hosts)))
+        self.full_way: ASGIApp = self.shutdown
+        self._lines: set[PipeClient] = set()
+        self.connections = Connections()
+        self.app, self.protocol = self.full_way, protocol_for(BoundedProtocol, all_connections=self.connections)
+        if is_open():
+            self.app = shortcut = self._shortcut(hosts)
+            self.protocol = protocol_for(FastPathProtocol, all_connections=self.connections, shortcut=shortcut)
+
+    def _shortcut(self, hosts: AllowedHosts) -> HttpFastPath:
+        return HttpFastPath(
+            self.full_way,
+            guard=Guard(self.full_way, hosts=hosts),
+            sessions=self._manager,
+            server=self.server,
+            clients=self._clients,
+            way=self._way,
+            shutdown=self.shutdown,
+        )
+
+    def _count(self, sessions: int) -> None:
+        self._sessions = sessions
+
+    def _make_app(self, hosts: AllowedHosts) -> Starlette:
+        rest = Rest(self.board, self.config, self.identity, self.token, lambda: self._sessions)
+        mcp = _Mcp(self._manager)
+        return Starlette(
+            routes=[
+                Route("/mcp", endpoint=mcp),
+                Route("/mcp/{board}", endpoint=mcp),
+                Route("/", self._welcome),
+                *rest.routes(),
+            ],
+            middleware=[Middleware(Guard, hosts=hosts)],
+            exception_handlers={Exception: self._internal_error, 404: _route_error, 405: _route_error},
+        )
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Everything that has to run while requests come in; it is no ASGI lifespan, which a hurried exit skips."""
+        async with self._manager.run(), self._bridgehead() as self.bridge:
+            watching = [asyncio.create_task(self.config.watch()), asyncio.create_task(self.connections.watch())]
+            try:
+                yield
+            finally:
+                self.shutdown.has_begun = True
+                for task in watching:
+                    task.cancel()
+
+    def _bridgehead(self) -> contextlib.AbstractAsyncContextManager[int]:
+        return bridgehead(self.server, self._line_way, self.token, self._lines)
+
+    async def finish(self) -> None:
+        """Take no more requests, and let the calls under way finish, if that does not take too long."""
+        await asyncio.gather(self.shutdown.finish(_FINISH), *(client.settle(_FINISH) for client in self._lines))
+
+    def _line_way(self, address: Address) -> PipeFastPath | None:
+        """The short way of a client that comes over the bridge."""
+        return PipeFastPath(self._front, self._clients, self._way, address) if is_open() else None
+
+    async def _internal_error(self, _: Request, exc: Exception) -> Response:
+        if self.shutdown.has_begun:
+            return stopping_response()
+        logger().error("http.failed", error=type(exc).__name__)
+        return error_response(exc)
+
+    async def _welcome(self, request: Request) -> Response:
+        return HTMLResponse(page("welcome").replace("{url}", f"{request.url.scheme}://{request.url.netloc}/mcp"))
+
+
+class _Mcp:
+    """The SDK's session manager as an ASGI app of any method."""
+
+    def __init__(self, manager: HttpSessions) -> None:
+        self._app = ExactBody(manager.asgi_app)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        board = scope["path_params"].get("board")
+        if board is not None and not is_board_name(board):
+            reason = f"a board's name has letters, digits, '_', '-' and '.', 64 at most: found {board[:80]!r}"
+            await refusal_response(404, reason)(scope, receive, send)
+            return
+        if (problem := query_problem(QueryParams(scope["query_string"]))) is not None:
+            await refusal_response(400, problem)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn without its own signal handling, which would end us by the signal instead of by a clean exit."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+async def serve(
+    board: Board,
+    config_path: Path,
+    host: str,
+    listener: socket.socket,
+    ready: Callable[[str], None],
+    allowed: Sequence[str] = (),
+) -> None:
+    """Serve until a signal says stop."""
+    front = HttpFront(board, config_path, host, allowed)
+    stopping, hurrying = asyncio.Event(), asyncio.Event()
+
+    def stop() -> None:
+        # A second signal waits for nothing.
+        (hurrying if stopping.is_set() else stopping).set()
+
+    with _signals(stop, front.config.reload_soon):
+        async with board, short_collections():
+            server = _Uvicorn(uvicorn_config(front))
+            async with front.running():
+                serving = asyncio.get_running_loop().create_task(server.serve(sockets=[listener]))
+                url = f"http://{bracket(reachable(host))}:{listener.getsockname()[1]}"
+                with _announce(config_path, RunningGateway(os.getpid(), url, front.bridge, front.token)):
+                    ready(url)
+                    await _first(stopping.wait(), serving)
+                finishing = asyncio.get_running_loop().create_task(front.finish())
+                await _first(hurrying.wait(), finishing)
+                finishing.cancel()
+            # Clients' streams have ended with their sessions: nothing is left to wait for.
+            server.should_exit = True
+            await serving
+
+
+def uvicorn_config(front: HttpFront) -> uvicorn.Config:
+    """How uvicorn is to serve us."""
+    return uvicorn.Config(
+        front.app,
+        http=front.protocol,
+        ws="none",
+        timeout_keep_alive=KEEP_ALIVE,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        timeout_graceful_shutdown=_GRACE,
+        server_header=False,
+        # What a proxy says of its client matters to the full way alone, which asks for it.
+        proxy_headers=False,
+    )
+
+
+def _behind_proxies(app: ASGIApp) -> ASGIApp:
+    """The app as it is told of the clients of a proxy on this machine."""
+    return cast("ASGIApp", ProxyHeadersMiddleware(cast("Any", app), os.environ.get("FORWARDED_ALLOW_IPS", "127.0.0.1")))
+
+
+async def _first(waiting: Coroutine[Any, Any, object], serving: asyncio.Task[None]) -> None:
+    task = asyncio.get_running_loop().create_task(waiting)
+    await asyncio.wait({task, serving}, return_when=asyncio.FIRST_COMPLETED)
+    task.cancel()
+
+
+@contextlib.contextmanager
+def _announce(config_path: Path, gateway: RunningGateway) -> Generator[None]:
+    """Let the other commands find this gateway; where that cannot be written down, it goes on without."""
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(announcement(config_path, gateway))
+        except OSError as exc:
+            reason = f"{exc.filename or 'the run file'}: {exc.strerror or exc}"
+            logger().warning("run.file.failed", reason=reason, remark="other commands cannot find this gateway")
+        yield
+
+
+@contextlib.contextmanager
+def _signals(stop: Callable[[], None], reload: Callable[[], None]) -> Generator[None]:
+    loop = asyncio.get_running_loop()
+    if sys.platform == "win32":
+        signal.signal(signal.SIGINT, lambda _number, _frame: loop.call_soon_threadsafe(stop))
+        yield
+        return
+    handlers = {signal.SIGTERM: stop, signal.SIGHUP: reload}
+    # A shell starts background jobs with SIGINT ignored: Ctrl-C is meant for what runs in the foreground.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        handlers[signal.SIGINT] = stop
+    for number, action in handlers.items():
+        loop.add_signal_handler(number, action)
+    try:
+        yield
+    finally:
+        for number in handlers:
+            loop.remove_signal_handler(number)
+
+
+async def _route_error(request: Request, exc: Exception) -> Response:
+    status = getattr(exc, "status_code", 404)
+    if status == 404:
+        return refusal_response(404, f"{request.url.path}: there is nothing here; /docs lists what there is")
+    allowed = ", ".join(_methods_of(request))
+    return refusal_response(
+        405, f"{request.url.path}: {request.method} is not possible here, but {allowed}", {"allow": allowed}
+    )
+
+
+def _methods_of(request: Request) -> list[str]:
+    """Every method that some route takes at this address."""
+    fitting = [
+        route
+        for route in request.app.routes
+        if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE
+    ]
+    return sorted({method for route in fitting for method in route.methods or ()})

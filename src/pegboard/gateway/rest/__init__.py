@@ -1,0 +1,1 @@
+"""REST: the same answers as JSON, described by OpenAPI."""

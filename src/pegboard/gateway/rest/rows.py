@@ -1,0 +1,81 @@
+"""What the board knows, as rows for people and programs: the same for REST and for the commands."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+from pegboard.board import Board
+from pegboard.listing.view import EVERYTHING, Filter
+from pegboard.relay.caller import Caller
+from pegboard.servers.server import Server
+from pegboard.tool import RegisteredTool
+
+# A server may have thousands of tools that cannot be registered.
+_MOST_LEFT_OUT = 100
+
+
+def server_rows(board: Board) -> list[dict[str, Any]]:
+    """Every configured server, by name."""
+    return [server_row(board, server) for _, server in sorted(board.servers.items())]
+
+
+def server_row(board: Board, server: Server) -> dict[str, Any]:
+    """One server: how it is, and what there is to say about it."""
+    known = board.registry.server(server.name)
+    count = board.tool_count(server.name)
+    stale = board.discovery.stale_since.get(server.name)
+    next_try = server.next_try_in if server.next_try_in is not None else board.discovery.next_try_in(server.name)
+    row: dict[str, Any] = {
+        "name": server.name,
+        "state": server.state.value,
+        "enabled": server.spec.enabled,
+        "transport": server.spec.transport,
+        "tools": count,
+        "seen": known is not None or count > 0,
+        "lastSeen": moment(server.last_seen or (known.discovered_at if known else None)),
+        "latencyMs": None if server.latency is None else round(server.latency * 1000, 1),
+        "lastError": server.last_error,
+        "era": server.era,
+        "protocolVersion": server.greeting.version if server.greeting else None,
+        "staleSince": moment(stale),
+        "nextTryInSeconds": None if next_try is None else round(next_try, 1),
+    }
+    if known is not None and known.conflicts:
+        row["conflicts"] = list(known.conflicts[:_MOST_LEFT_OUT])
+    if known is not None and known.rejected:
+        row["rejected"] = dict(islice(known.rejected.items(), _MOST_LEFT_OUT))
+    if cuts := board.discovery.cuts.get(server.name):
+        row["cut"] = list(cuts.values())
+    return row
+
+
+def tool_rows(board: Board, wanted: Filter = EVERYTHING, status: str | None = None) -> list[dict[str, Any]]:
+    """Every tool that passes the filter, by name, with whether it can be used."""
+    rows = [tool_row(board, tool) for tool in board.all_tools() if wanted.admits(tool)]
+    if status is None:
+        return rows
+    if status == "unavailable":
+        return [row for row in rows if row["status"] != "available"]
+    return [row for row in rows if row["status"] == status]
+
+
+def tool_row(board: Board, tool: RegisteredTool) -> dict[str, Any]:
+    """One tool in brief."""
+    return {
+        "name": tool.name,
+        "server": tool.server_name,
+        "description": tool.definition.get("description", ""),
+        **board.availability(tool).to_dict(),
+    }
+
+
+async def search_rows(board: Board, query: str, limit: int, wanted: Filter = EVERYTHING) -> dict[str, Any]:
+    """What `tool_find` answers, for whoever is no model."""
+    return await board.search(query, limit, Caller(filter=wanted))
+
+
+def moment(when: float | None) -> str | None:
+    """A time as programs write it."""
+    return None if when is None else datetime.fromtimestamp(when, UTC).isoformat(timespec="seconds")

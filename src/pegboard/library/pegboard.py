@@ -1,0 +1,456 @@
+"""Pegboard for Python programs: every tool in a provider's form, and calls that give results."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
+from uuid import uuid4
+
+from pegboard.board import Board, UnknownTool
+from pegboard.catalog.finder import is_discovery_tool
+from pegboard.catalog.schema import tool_problem
+from pegboard.config import ConfigError, Settings, parse_settings
+from pegboard.exactjson import as_object
+from pegboard.formats import (
+    FORMATS,
+    Conversions,
+    Format,
+    NameBook,
+    RequestedCall,
+    anthropic,
+    definitions,
+    openai_chat,
+    openai_responses,
+    plain_json,
+)
+from pegboard.formats.found import FIND, hit_names
+from pegboard.function_tool import FunctionTool, Said
+from pegboard.function_tool import tool as tool_of
+from pegboard.library.retries import with_retries
+from pegboard.listing.loaded import session_board_key
+from pegboard.log import new_trace_id
+from pegboard.log import trace_id as current_trace
+from pegboard.relay.caller import Caller
+from pegboard.result import ToolError, ToolResult, as_result, invalid, unavailable
+from pegboard.servers.jsonrpc import Message
+from pegboard.tool import Disposable, RegisteredTool, ResultTool, Tool
+
+if TYPE_CHECKING:
+    from pegboard.library.blocking import BlockingPegboard
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# How long the first list waits for servers that nobody has ever seen; whoever takes longer is in a later one.
+NEW_SERVER_WAIT = 10.0
+_ABOUT = 200
+
+
+class Pegboard:
+    """The tools of many servers and of this program. Whatever goes wrong is in a result; nothing is raised but for
+    mistakes of the program itself, and nothing is connected before it is needed."""
+
+    def __init__(
+        self,
+        servers: Mapping[str, Mapping[str, Any]] | None = None,
+        *,
+        settings: Mapping[str, Any] | Settings | None = None,
+        workspace: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """With servers, and settings of Pegboard's own, as a config file has them; `ConfigError` if they are wrong."""
+        if not isinstance(settings, Settings):
+            read = {"mcpServers": dict(servers or {}), "pegboard": dict(settings or {})}
+            settings = parse_settings(json.dumps(read, default=os.fspath), Path("Pegboard"), os.environ)
+            for spec in settings.servers.values():
+                if spec.malformed:
+                    raise ConfigError(spec.problem or "")
+        elif servers is not None:
+            raise TypeError("either servers or settings that have been read already, which have servers of their own")
+        self._board = Board(settings, workspace=None if workspace is None else str(Path(workspace).resolve()))
+        self._caller = Caller(board=session_board_key(f"python-{uuid4().hex}"))
+        self._conversions = Conversions()
+        self._book: tuple[int, NameBook] | None = None
+        self._was_opened = False
+        # Servers that were never seen, and since when somebody waits for them.
+        self._awaited: dict[str, float] = {}
+        # Tools that this program brought itself: a model has them always.
+        self._brought: set[str] = set()
+        # What Claude was last offered as deferred, and what it was referred to since: as long as a conversation refers
+        # to a tool, each of its requests has to define that, whatever became of the server.
+        self._deferred: frozenset[str] = frozenset()
+        self._referred: dict[str, RegisteredTool] = {}
+
+    @classmethod
+    def from_config(
+        cls, path: str | os.PathLike[str] | None = None, *, workspace: str | os.PathLike[str] | None = None
+    ) -> Pegboard:
+        """With the settings of a config file, found as the commands find it; `ConfigError` if it cannot be used."""
+        return cls(settings=Board.settings_of(path), workspace=workspace)
+
+    @classmethod
+    def sync(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        servers: Mapping[str, Mapping[str, Any]] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        workspace: str | os.PathLike[str] | None = None,
+    ) -> BlockingPegboard:
+        """The same for programs without an event loop, and for notebooks: with a config file, or with servers."""
+        from pegboard.library.blocking import BlockingPegboard
+
+        if servers is None and settings is None:
+            return BlockingPegboard(lambda: cls.from_config(path, workspace=workspace))
+        if path is not None:
+            raise TypeError("either a config file or servers and settings, not both")
+        return BlockingPegboard(lambda: cls(servers, settings=settings, workspace=workspace))
+
+    async def __aenter__(self) -> Pegboard:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def open(self) -> None:
+        """Be ready; `StorageError` if there is nowhere to keep things."""
+        await self._board.open()
+        self._was_opened = True
+
+    async def close(self) -> None:
+        """Stop everything and leave nothing behind."""
+        await self._board.close()
+
+    async def get_tool_definitions(
+        self, *, format: Format = "anthropic", deferred: bool = False, patience: float = NEW_SERVER_WAIT
+    ) -> list[dict[str, Any]]:
+        """Every tool in a provider's form, by name.
+
+        With `deferred`, a model first sees those that find others, pinned ones, and this program's own; the rest joins
+        when it is found (anthropic, openai) or loaded. Without `tool_find` nothing could be found, and nothing is
+        deferred. Servers never seen before are waited for that many seconds, each of them once.
+        """
+        _check_format(format)
+        self._check_opened()
+        self._board.discovery.refresh_stale()
+        await self._board.discovery.discover_new(self._patience(patience))
+        tools, names = self._tools(), self._names()
+        find = self._board.registry.static().get(FIND)
+        if not deferred or find is None:
+            self._deferred = frozenset() if format == "anthropic" else self._deferred
+            return definitions(format, tools, names, self._conversions)
+        if format == "anthropic":
+            return self._defer_for_claude(tools)
+        shown = self._select_visible(tools)
+        if format == "openai":
+            offered = [tool for tool in shown if not is_discovery_tool(tool)]
+            search = openai_responses.tool_search(find, self._conversions)
+            return [*openai_responses.definitions(offered, names, self._conversions), search]
+        return definitions(format, shown, names, self._conversions)
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        trace_id: str | None = None,
+    ) -> ToolResult[Message]:
+        """Call a tool by the name that it has here or at a provider; the data is its result as MCP has it.
+
+        What failed by chance is tried again, up to three times in the time limit, if the tool says that this is safe.
+        """
+        self._check_opened()
+        if problem := _text_problem("the name of a tool", name) or _time_problem(timeout) or _trace_problem(trace_id):
+            return _refusal(problem)
+        token = current_trace.set(trace_id or current_trace.get() or new_trace_id())
+        try:
+            meant = self._names().resolve(name)
+            limit = timeout if timeout is not None else self._limit(meant)
+            return await with_retries(
+                lambda left: self._call_once(meant, arguments, left, limit),
+                limit=limit,
+                first_limit=timeout,
+                repeatable=self._is_repeatable(meant),
+                subject=meant,
+            )
+        finally:
+            current_trace.reset(token)
+
+    async def answer(
+        self,
+        reply: object,
+        *,
+        format: Format = "anthropic",
+        deferred: bool | None = None,
+        timeout: float | None = None,
+    ) -> list[dict[str, Any]]:
+        """Make every call that a model's reply asks for, all at once, and give what to append to the conversation.
+
+        The reply is the SDK's object or plain JSON. Without calls there is nothing to append: the model is done.
+        `deferred` is whether the model was offered deferred tools; unless it is said, as in the last definitions.
+        """
+        _check_format(format)
+        calls = _CALLS[format](reply)
+        answered = await asyncio.gather(*(self._answer_call(call, timeout) for call in calls))
+        if not answered:
+            return []
+        match format:
+            case "anthropic":
+                hidden = self._referable_tools(deferred)
+                self._remember_references(answered, hidden)
+                return [anthropic.results_message(answered, names=self._names(), deferred=hidden)]
+            case "openai":
+                loadable = {tool.name: tool for tool in self._tools()}
+                return openai_responses.outputs(
+                    answered, loadable, self._names(), self._conversions, about=self._about()
+                )
+            case "openai-chat":
+                return openai_chat.results_messages(answered)
+            case "json":
+                return [plain_json.result(call, result) for call, result in answered]
+
+    async def find(self, query: str, limit: int = 10) -> ToolResult[dict[str, Any]]:
+        """The tools that fit a query best, as `tool_find` gives them."""
+        self._check_opened()
+        return await as_result(self._find(query, limit))
+
+    async def load(self, *names: str, format: Format = "anthropic") -> ToolResult[list[dict[str, Any]]]:
+        """Have these tools shown from now on, also where others are deferred; gives their definitions. All or none."""
+        self._check_opened()
+        if format not in FORMATS:
+            return _refusal(_no_format(format))
+        if problem := next(filter(None, (_text_problem("the name of a tool", name) for name in names)), None):
+            return _refusal(problem)
+        return await as_result(self._load(names, format))
+
+    async def refresh(self, server: str | None = None) -> ToolResult[dict[str, int]]:
+        """Ask a server, or all of them, for its tools now."""
+        self._check_opened()
+        if server is None:
+            return await self._board.refresh()
+        if problem := _text_problem("the name of a server", server):
+            return _refusal(problem)
+        return await self._board.refresh([server]) if server in self._board.servers else _no_server(server)
+
+    async def discover_all_tools(self, trace_id: str | None = None) -> ToolResult[dict[str, int]]:
+        """Ask every server whose tools are not fresh."""
+        self._check_opened()
+        return await self._board.discover_all_tools(trace_id)
+
+    async def enable(self, server: str) -> ToolResult[None]:
+        """Switch a server on, for this program; no file changes."""
+        return await self._switch(server, enabled=True)
+
+    async def disable(self, server: str) -> ToolResult[None]:
+        """Switch a server off, for this program: its tools are gone at once."""
+        return await self._switch(server, enabled=False)
+
+    def register(self, tool: Tool) -> Disposable:
+        """Add a tool of this program's own; `ValueError` if its name or its schema cannot be used."""
+        if problem := tool_problem(tool.definition()):
+            raise ValueError(f"{tool.name} cannot be registered: {problem}")
+        registered = self._board.register(tool)
+        self._brought.add(tool.name)
+
+        def undo() -> None:
+            self._brought.discard(tool.name)
+            registered.dispose()
+
+        return Disposable(undo)
+
+    def register_static_tool(
+        self, name: str, handler: Callable[[dict[str, Any]], Any], definition: Mapping[str, Any]
+    ) -> ToolResult[str]:
+        """Add a function that takes the arguments as one object, with its definition in MCP's or Anthropic's words."""
+        result = self._board.registry.register_static_tool(name, handler, definition)
+        if result.success:
+            self._brought.add(name)
+        return result
+
+    def get_mcp_tool(self, name: str) -> RegisteredTool | None:
+        """The server's tool of that name."""
+        return self._board.registry.get_mcp_tool(name)
+
+    def is_discovery_stale(self, server: str) -> bool:
+        """Whether a server was never asked for its tools, or longer ago than they hold."""
+        return self._board.registry.is_discovery_stale(server)
+
+    @overload
+    def tool(self, function: Callable[P, R], /) -> FunctionTool[P, R]: ...
+
+    @overload
+    def tool(self, /, **said: Unpack[Said]) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+
+    def tool(self, function: Callable[..., Any] | None = None, /, **said: Unpack[Said]) -> Any:
+        """Make a tool of a typed function, and add it; a decorator, with arguments or without."""
+
+        def add(function: Callable[..., Any]) -> FunctionTool[..., Any]:
+            made = tool_of(**said)(function)
+            self.register(made)
+            return made
+
+        return add if function is None else add(function)
+
+    def _check_opened(self) -> None:
+        if not self._was_opened:
+            raise RuntimeError("the board is not open: use it inside of `async with`, or after `await board.open()`")
+
+    def _patience(self, limit: float) -> float:
+        """How long a list still waits: a server that never answers costs a conversation one wait, not one a turn."""
+        now = time.monotonic()
+        unseen = [name for name, server in self._board.servers.items() if server.spec.enabled]
+        unseen = [name for name in unseen if self._board.registry.server(name) is None]
+        return max([0.0, *(limit - now + self._awaited.setdefault(name, now) for name in unseen)])
+
+    def _tools(self) -> Collection[RegisteredTool]:
+        hidden = self._board.unavailable_servers()
+        return self._by_name(tool for tool in self._board.registry.all() if tool.server_name not in hidden)
+
+    def _by_name(self, tools: Iterable[RegisteredTool]) -> list[RegisteredTool]:
+        """By the names that a provider sees, which may be longer than those of the registry."""
+        names = self._names()
+        return sorted(tools, key=lambda tool: names.name(tool.name))
+
+    def _names(self) -> NameBook:
+        generation = self._board.registry.generation
+        if self._book is None or self._book[0] != generation:
+            # With tools of servers that are switched off: a model that still calls them is to be told so.
+            self._book = (generation, NameBook(self._board.all_tools()))
+        return self._book[1]
+
+    def _defer_for_claude(self, tools: Iterable[RegisteredTool]) -> list[dict[str, Any]]:
+        there = {tool.name: tool for tool in tools if not is_discovery_tool(tool) or tool.name == FIND}
+        offered = {**self._referred, **there}
+        shown = {tool.name for tool in self._select_visible(there.values())} - self._referred.keys()
+        self._deferred = frozenset(offered.keys() - shown)
+        return anthropic.definitions(
+            self._by_name(offered.values()), self._names(), self._conversions, deferred=self._deferred
+        )
+
+    def _referable_tools(self, said: bool | None) -> frozenset[str]:
+        """What a model that was offered deferred tools, or not, can be referred to."""
+        if said is None:
+            return self._deferred
+        if not said:
+            return frozenset()
+        tools = self._tools()
+        return frozenset({tool.name for tool in tools} - {tool.name for tool in self._select_visible(tools)})
+
+    def _remember_references(
+        self, answered: Iterable[tuple[RequestedCall, ToolResult[Message]]], deferred: Collection[str]
+    ) -> None:
+        for call, result in answered:
+            if self._names().tool(call.name) != FIND:
+                continue
+            for name in hit_names(result):
+                if name in deferred and (tool := self._board.registry.get(name)) is not None:
+                    self._referred[name] = tool
+
+    def _about(self) -> dict[str, str]:
+        return {name: said[:_ABOUT] for name, said in self._board.discovery.instructions.items() if said}
+
+    def _select_visible(self, tools: Iterable[RegisteredTool]) -> list[RegisteredTool]:
+        chosen = {*self._brought, *self._board.settings.pinned, *self._board.loaded_on(self._caller.board)}
+        return [tool for tool in tools if tool.name in chosen or is_discovery_tool(tool)]
+
+    def _limit(self, name: str) -> float:
+        tool = self._board.registry.get(name)
+        server = self._board.servers.get(tool.server_name or "") if tool is not None else None
+        return server.spec.timeout if server is not None else NEW_SERVER_WAIT
+
+    def _is_repeatable(self, name: str) -> bool:
+        tool = self._board.registry.get(name)
+        said = as_object(tool.definition.get("annotations")) if tool is not None else None
+        return said is not None and (said.get("readOnlyHint") is True or said.get("idempotentHint") is True)
+
+    async def _call_once(
+        self, name: str, arguments: Mapping[str, Any] | None, left: float | None, limit: float
+    ) -> ToolResult[Message]:
+        try:
+            async with asyncio.timeout(left):
+                return self._with_own_failure(name, await self._board.call(name, arguments, self._caller))
+        except TimeoutError:
+            return ToolResult[Message].failed(unavailable(f"{name} did not answer within {limit:g} s").error)
+
+    def _with_own_failure(self, name: str, result: ToolResult[Message]) -> ToolResult[Message]:
+        """The error of a static tool as the result's own: what a server's tool reports is data, and means anything."""
+        message = result.data
+        tool = self._board.registry.get(name)
+        if message is None or message.get("isError") is not True or tool is None:
+            return result
+        if not isinstance(tool.tool, ResultTool):
+            return result
+        error = ToolError.read((as_object(message.get("structuredContent")) or {}).get("error"))
+        return result if error is None else ToolResult[Message].failed(error)
+
+    async def _answer_call(
+        self, call: RequestedCall, timeout: float | None
+    ) -> tuple[RequestedCall, ToolResult[Message]]:
+        meant = self._names().resolve(call.name, call.namespace)
+        return call, call.refusal or await self.call(meant, call.arguments, timeout=timeout)
+
+    async def _find(self, query: str, limit: int) -> dict[str, Any]:
+        return await self._board.search(query, limit, self._caller)
+
+    async def _load(self, names: Iterable[str], format: Format) -> list[dict[str, Any]]:
+        tools = [await self._board.find_tool(self._names().resolve(name)) for name in names]
+        assert self._caller.board is not None
+        await self._board.load_on(self._caller.board, [tool.name for tool in tools])
+        return definitions(format, tools, self._names(), self._conversions)
+
+    async def _switch(self, server: str, *, enabled: bool) -> ToolResult[None]:
+        self._check_opened()
+        if problem := _text_problem("the name of a server", server):
+            return _refusal(problem)
+        settings = self._board.settings
+        spec = settings.servers.get(server)
+        if spec is None:
+            return _no_server(server)
+        servers = {**settings.servers, server: replace(spec, enabled=enabled)}
+        self._awaited.pop(server, None)
+        return await as_result(self._board.apply(replace(settings, servers=servers)))
+
+
+def _check_format(form: str) -> None:
+    if form not in FORMATS:
+        raise ValueError(_no_format(form))
+
+
+def _no_format(form: object) -> str:
+    return f"there is no format {form!r}; there are {', '.join(FORMATS)}"
+
+
+def _refusal(problem: str) -> ToolResult[Any]:
+    return ToolResult[Any].failed(invalid(problem).error)
+
+
+def _text_problem(what: str, value: object) -> str | None:
+    return None if isinstance(value, str) else f"{what} must be a text, found {type(value).__name__}"
+
+
+def _trace_problem(trace_id: object) -> str | None:
+    return None if trace_id is None else _text_problem("trace_id", trace_id)
+
+
+def _time_problem(timeout: object) -> str | None:
+    is_number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool) and timeout == timeout  # noqa: PLR0124  NaN
+    return None if timeout is None or is_number else "timeout must be a number of seconds"
+
+
+def _no_server(name: str) -> ToolResult[Any]:
+    return ToolResult[Any].failed(UnknownTool(f"there is no server {name!r}").error)
+
+
+_CALLS: Mapping[Format, Callable[[object], list[RequestedCall]]] = {
+    "anthropic": anthropic.parse_calls,
+    "openai": openai_responses.parse_calls,
+    "openai-chat": openai_chat.parse_calls,
+    "json": plain_json.parse_calls,
+}

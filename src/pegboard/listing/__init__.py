@@ -1,0 +1,1 @@
+"""What one client sees: its filter, its lists, what it has loaded, and notices when a list changes."""

@@ -1,0 +1,215 @@
+"""The lists that clients see: made once for each change, and told about when they changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator, Iterable
+from typing import Any, TypeVar
+
+from pegboard.catalog.finder import is_discovery_tool
+from pegboard.catalog.registry import ToolRegistry
+from pegboard.catalog.resources import CatalogEntry, Entries, ResourceCatalog
+from pegboard.config import Settings
+from pegboard.listing.list_changed import ListChangedNotifier
+from pegboard.listing.loaded import LoadedTools
+from pegboard.listing.view import Draft, Filter, ListItem, ListKey, View
+from pegboard.pace import Pace
+from pegboard.tool import RegisteredTool
+
+# Up to this many tools of servers, `auto` lists them all.
+FEW = 30
+# Up to this many a list is made at once.
+SHORT = 1000
+_MAX_VIEWS = 1024
+# Views have the texts of all that they list: a hundred filters over ten thousand tools would be a gigabyte.
+_MAX_BYTES = 64 * 2**20
+
+T = TypeVar("T", bound=ListItem)
+Sorting = Generator[None, None, tuple[RegisteredTool, ...]]
+
+
+class Lists:
+    """Everything that can be listed, by whose list it is."""
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        library: ResourceCatalog,
+        loaded: LoadedTools,
+        *,
+        hidden: Callable[[], set[str]],
+        settings: Callable[[], Settings],
+    ) -> None:
+        self._registry = registry
+        self._library = library
+        self._loaded = loaded
+        # Servers whose things are not to be listed now.
+        self._hidden = hidden
+        self._settings = settings
+        # What each view was made of, and the view.
+        self._views: dict[tuple[str, Filter | ListKey], tuple[object, View[Any]]] = {}
+        self._weight = 0
+        self._epoch = 0
+        self._seen = (-1, -1)
+        self._making: dict[tuple[Filter, object], asyncio.Task[View[RegisteredTool]]] = {}
+        self.tools: ListChangedNotifier[ListKey] = ListChangedNotifier(self._list_now)
+        self.prompts: ListChangedNotifier[Filter] = ListChangedNotifier(lambda wanted: self.entries("prompts", wanted))
+        self.resources: ListChangedNotifier[Filter] = ListChangedNotifier(self.resources_and_templates)
+
+    def invalidate(self) -> None:
+        """Something is another way now that no registry knows of: a server's state, a setting."""
+        self._epoch += 1
+        self.tell()
+
+    def tell(self) -> None:
+        """Look, in a moment, who has to be told of a change."""
+        for notices in (self.tools, self.prompts, self.resources):
+            notices.schedule_check()
+
+    def close(self) -> None:
+        """No more notices."""
+        for notices in (self.tools, self.prompts, self.resources):
+            notices.close()
+        for task in self._making.values():
+            task.cancel()
+
+    def view(self, wanted: Filter) -> View[RegisteredTool]:
+        """Every tool that passes a filter."""
+
+        def choose(shown: Callable[[ListItem], bool]) -> Iterable[RegisteredTool]:
+            return (tool for tool in self._registry.all() if shown(tool) and wanted.admits(tool))
+
+        return self._view("tools", wanted, choose)
+
+    def list_for(self, sight: ListKey) -> View[RegisteredTool]:
+        """The tools that a client has in its list: a filter's matches, all, or those that were chosen."""
+        if sight.filter.narrows or not self.searching():
+            return self.view(sight.filter)
+        loaded = self._loaded.on(sight.board)
+
+        def choose(shown: Callable[[ListItem], bool]) -> Iterable[RegisteredTool]:
+            # Name by name: a few among thousands, and every session has its own.
+            names = (*self._settings().pinned, *loaded)
+            found = {tool.name: tool for name in names if (tool := self._registry.full_name(name)) is not None}
+            found.update({name: tool for name, tool in self._registry.static().items() if is_discovery_tool(tool)})
+            return (tool for _, tool in sorted(found.items()) if shown(tool) and sight.filter.admits(tool))
+
+        return self._view("listed", sight, choose, loaded)
+
+    def is_listed(self, name: str, sight: ListKey) -> bool:
+        """Whether a client has this tool in its list."""
+        if not sight.filter.narrows and self.searching():
+            return name in self.list_for(sight).names
+        # A long list is not made for one name.
+        _, view = self._look_up("tools", sight.filter, ())
+        if view is not None or self._registry.server_tools <= SHORT:
+            return name in self.view(sight.filter).names
+        tool = self._registry.get(name)
+        return tool is not None and tool.server_name not in self._hidden() and sight.filter.admits(tool)
+
+    async def list_in_slices(self, sight: ListKey) -> View[RegisteredTool]:
+        """The list as it is now. Where it is long it is made in slices: others on the loop have their turns."""
+        view = self._list_now(sight)
+        # Whoever gives up must not take it from the others.
+        return view if isinstance(view, View) else await asyncio.shield(view)
+
+    async def view_in_slices(self, wanted: Filter) -> View[RegisteredTool]:
+        """Every tool that passes a filter, likewise."""
+        view = self._view_now(wanted)
+        return view if isinstance(view, View) else await asyncio.shield(view)
+
+    def _list_now(self, sight: ListKey) -> View[RegisteredTool] | asyncio.Task[View[RegisteredTool]]:
+        is_whole = sight.filter.narrows or not self.searching()
+        return self._view_now(sight.filter) if is_whole else self.list_for(sight)
+
+    def _view_now(self, wanted: Filter) -> View[RegisteredTool] | asyncio.Task[View[RegisteredTool]]:
+        """Every tool that passes a filter now: the view, or what makes it of the tools of this moment."""
+        if self._registry.server_tools <= SHORT:
+            return self.view(wanted)
+        made_of, view = self._look_up("tools", wanted, ())
+        if view is not None:
+            return view
+        making = self._making.get((wanted, made_of))
+        if making is None:
+            work = self._make(wanted, made_of, self._registry.sorting(), self._hidden())
+            making = self._making[wanted, made_of] = asyncio.get_running_loop().create_task(work)
+            making.add_done_callback(lambda _: self._making.pop((wanted, made_of)))
+        return making
+
+    async def _make(self, wanted: Filter, made_of: object, sorting: Sorting, hidden: set[str]) -> View[RegisteredTool]:
+        """The view of the tools that there were at one moment, whatever changes meanwhile."""
+        draft, pace = Draft[RegisteredTool](), Pace()
+        await pace.rest()
+        for tool in await pace.outcome(sorting):
+            if tool.server_name not in hidden and wanted.admits(tool):
+                draft.add(tool)
+            if pace.is_over:
+                await pace.rest()
+        view = draft.view()
+        if not wanted.is_long and self._look_up("tools", wanted, ())[0] == made_of:
+            self._keep(("tools", wanted), made_of, view)
+        return view
+
+    def searching(self) -> bool:
+        """Whether clients find tools instead of having them all in their list."""
+        settings = self._settings()
+        if settings.expose != "auto":
+            return settings.expose == "search"
+        # Without the tools to find others with, a short list would be a dead end. What is known counts, be it there
+        # or lost at the moment: a list that turns from short to long because a server went away helps nobody.
+        return "tool_find" in self._registry.static() and self._registry.server_tools > FEW
+
+    def entries(self, kind: str, wanted: Filter) -> View[CatalogEntry]:
+        """The prompts, resources or templates of a filter."""
+        shelf: Entries = getattr(self._library, kind)
+
+        def choose(shown: Callable[[ListItem], bool]) -> Iterable[CatalogEntry]:
+            return (entry for entry in shelf.entries.values() if shown(entry) and _admits(wanted, kind, entry))
+
+        return self._view(kind, wanted, choose)
+
+    def resources_and_templates(self, wanted: Filter) -> View[CatalogEntry]:
+        """Both, since one notice tells of both."""
+        resources, templates = self.entries("resources", wanted), self.entries("templates", wanted)
+        return View(resources.items + templates.items, hash((resources.digest, templates.digest)))
+
+    def _view(
+        self,
+        kind: str,
+        key: Filter | ListKey,
+        choose: Callable[[Callable[[ListItem], bool]], Iterable[T]],
+        loaded: tuple[str, ...] = (),
+    ) -> View[T]:
+        made_of, cached = self._look_up(kind, key, loaded)
+        if cached is not None:
+            return cached
+        hidden = self._hidden()
+        view = View[T].of(choose(lambda entry: entry.server_name not in hidden))
+        if not (key.filter if isinstance(key, ListKey) else key).is_long:
+            self._keep((kind, key), made_of, view)
+        return view
+
+    def _look_up(
+        self, kind: str, key: Filter | ListKey, loaded: tuple[str, ...]
+    ) -> tuple[tuple[int, tuple[str, ...]], View[Any] | None]:
+        """What a view of now is made of, and the view if it is there."""
+        generation = (self._registry.generation, self._library.generation)
+        if self._seen != generation:
+            self._seen = generation
+            self._epoch += 1
+        made_of = (self._epoch, loaded)
+        cached = self._views.get((kind, key))
+        return made_of, cached[1] if cached is not None and cached[0] == made_of else None
+
+    def _keep(self, key: tuple[str, Filter | ListKey], made_of: object, view: View[Any]) -> None:
+        """Keep a view for whoever has the same, and as many of those before as there is room for, the newest first."""
+        if (before := self._views.pop(key, None)) is not None:
+            self._weight -= before[1].weight
+        self._weight += view.weight
+        while self._views and (len(self._views) >= _MAX_VIEWS or self._weight > _MAX_BYTES):
+            self._weight -= self._views.pop(next(iter(self._views)))[1].weight
+        self._views[key] = (made_of, view)
+
+
+def _admits(wanted: Filter, kind: str, entry: CatalogEntry) -> bool:
+    return wanted.admits(entry) if kind == "prompts" else wanted.admits_server(entry.server_name)

@@ -1,1 +1,0 @@
-"""Tests of links: one server, its conversation, and whoever takes part in it."""
