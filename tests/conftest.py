@@ -33,9 +33,9 @@ def pytest_configure() -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """What is said to hold on both ways is tested on both."""
-    if metafunc.definition.get_closest_marker("both_ways") is not None:
-        metafunc.parametrize("way", ["short", "full"], indirect=True)
+    """What is said to hold on both paths is tested on both."""
+    if metafunc.definition.get_closest_marker("both_paths") is not None:
+        metafunc.parametrize("protocol_path", ["fast", "full"], indirect=True)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -48,11 +48,11 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 # For every test: pytest sets up no fixture that only a hook has named.
 @pytest.fixture(autouse=True)
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str | None:
-    """The way that plain requests take in a gateway of this test, be it in this process or in one of its own."""
+def protocol_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str | None:
+    """The path that plain requests take in a gateway of this test, be it in this process or in one of its own."""
     chosen: str | None = getattr(request, "param", None)
     if chosen is not None:
-        monkeypatch.setenv("PEGBOARD_SHORT_WAY", "on" if chosen == "short" else "off")
+        monkeypatch.setenv("PEGBOARD_FAST_PATH", "on" if chosen == "fast" else "off")
     return chosen
 
 

@@ -195,7 +195,7 @@ class RawClient:
     name: str = "raw"
     notifications: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list[tuple[str, Mapping[str, Any]]])
     heard: asyncio.Event = field(default_factory=asyncio.Event)
-    greeting: dict[str, Any] = field(default_factory=dict[str, Any])
+    hello: dict[str, Any] = field(default_factory=dict[str, Any])
     streams: list[asyncio.Task[Any]] = field(default_factory=list[asyncio.Task[Any]])
 
     @property
@@ -397,7 +397,7 @@ async def connect(
         if client.modern:
             if isinstance(wire, StreamableHttpTransport):
                 wire.modern = True
-            client.greeting = await client.request("server/discover")
+            client.hello = await client.request("server/discover")
             if listen:
                 await client.listen(None if listen is True else listen)
         else:
@@ -406,9 +406,9 @@ async def connect(
                 "capabilities": dict(client.capabilities),
                 "clientInfo": {"name": "raw", "version": "0"},
             }
-            client.greeting = await client.request("initialize", params)
+            client.hello = await client.request("initialize", params)
             if isinstance(wire, StreamableHttpTransport):
-                wire.version = client.greeting["protocolVersion"]
+                wire.version = client.hello["protocolVersion"]
             await link.notify("notifications/initialized")
             if isinstance(wire, StreamableHttpTransport) and listen:
                 wire.listen()

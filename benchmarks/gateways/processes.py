@@ -21,7 +21,7 @@ SERVER = "echo.py"
 _GRACE = 5.0
 _READY = 30.0
 # Nothing of the user's own setup may reach what is measured, but these.
-_KEPT = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR", "PEGBOARD_SHORT_WAY")
+_KEPT = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR", "PEGBOARD_FAST_PATH")
 
 
 class NotStarted(Exception):  # noqa: N818  it says what the process is

@@ -60,7 +60,7 @@ class Source:
         self.ttl: float | None = None
         self.error: Exception | None = None
         self.is_connected = False
-        self.greeting: Hello | None = Hello()
+        self.hello: Hello | None = Hello()
         self.asked = 0
         self.gate = asyncio.Event()
         self.gate.set()

@@ -358,7 +358,7 @@ async def test_an_answer_that_comes_too_late_does_not_count(house: Build, sqlite
 async def test_forgetting_a_server_leaves_nothing_of_it(house: Build, sqlite_storage: Storage) -> None:
     """A server taken out of the config is gone from registry, storage and everything that was said of it."""
     git, docs = Source("git", "log"), Source("docs", "search")
-    git.greeting = Hello(instructions="Use git.")
+    git.hello = Hello(instructions="Use git.")
     here = house(git, docs)
     await here.discovery.discover_all_tools()
     git.error = unavailable("x")
@@ -562,7 +562,7 @@ async def test_a_restart_has_everything_without_asking(house: Build, sqlite_stor
     source = Source("git", "log", deny=("secret",))
     source.tools += [tool("secret"), tool("rich", _meta={"n": 2**70, "z": None}, title="\u2028😀"), {"name": "bad"}]
     source.ttl = 900.0
-    source.greeting = Hello("modern", "2026-07-28", {"tools": {}}, {"name": "git", "n": 2**70}, "Be gentle.")
+    source.hello = Hello("modern", "2026-07-28", {"tools": {}}, {"name": "git", "n": 2**70}, "Be gentle.")
     before = house(source)
     await before.discovery.discover_all_tools()
 
@@ -617,11 +617,11 @@ async def test_restoring_touches_one_server(house: Build) -> None:
 async def test_instructions_follow_the_server(house: Build) -> None:
     """When a server no longer has instructions, the old ones are not shown as its own."""
     source = Source("git", "log")
-    source.greeting = Hello(instructions="Old advice.")
+    source.hello = Hello(instructions="Old advice.")
     here = house(source)
     await here.discovery.discover("git")
     assert here.discovery.instructions == {"git": "Old advice."}
-    source.greeting = Hello()
+    source.hello = Hello()
     await here.discovery.discover("git")
     assert here.discovery.instructions == {}
 

@@ -1,4 +1,4 @@
-"""The smallest honest image and sound, and short ways to build content blocks."""
+"""The smallest honest image and sound, and fast paths to build content blocks."""
 
 import base64
 import io

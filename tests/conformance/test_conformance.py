@@ -9,7 +9,7 @@ from conformance.gateway_runs import RUNS, Run, run
 from conformance.suite import failures
 
 
-@pytest.mark.both_ways
+@pytest.mark.both_paths
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("chosen", RUNS, ids=lambda chosen: chosen.name)
 def test_the_suite_passes_through_the_gateway(chosen: Run) -> None:

@@ -15,7 +15,7 @@ ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "appl
 PING = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
 
 
-@pytest.mark.parametrize("short_way", ["on", "off"])
+@pytest.mark.parametrize("fast_path", ["on", "off"])
 @pytest.mark.parametrize(
     ("query", "words"),
     [
@@ -28,10 +28,10 @@ PING = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
     ],
 )
 async def test_a_parameter_that_cannot_be_meant_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str, words: list[str], short_way: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str, words: list[str], fast_path: str
 ) -> None:
     """A filter that is misspelt would let everything through; the refusal names it and what is like it."""
-    monkeypatch.setenv("PEGBOARD_SHORT_WAY", short_way)
+    monkeypatch.setenv("PEGBOARD_FAST_PATH", fast_path)
     async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient() as http:
         for headers in (ACCEPT, {**ACCEPT, "mcp-protocol-version": "2026-07-28", "mcp-method": "ping"}):
             answer = await http.post(gateway.mcp + query, json=PING, headers=headers)

@@ -16,7 +16,7 @@ from pegboard.servers.attribution import attribute
 from servers.late import QUESTIONS
 from servers.toy import FEATURES
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
+pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]
 
 ABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 LINE, OTHER = "notifications/message", "notifications/late"

@@ -1,4 +1,4 @@
-"""What a connection may send and how long it may keep the gateway waiting, on both ways."""
+"""What a connection may send and how long it may keep the gateway waiting, on both paths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pegboard.gateway.shares import Shares
 from pegboard.protocol.client import MAX_BODY
 from pegboard.protocol.nearness import share_holder
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
+pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]
 SWEEPS = 20
 
 

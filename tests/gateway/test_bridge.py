@@ -17,7 +17,7 @@ import pytest
 from harness import eventually, open_gateway, serving, toy, write_config
 from pegboard.gateway.proof import prove
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
+pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]
 HELLO: dict[str, Any] = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},

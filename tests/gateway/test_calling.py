@@ -29,7 +29,7 @@ from pegboard.servers.jsonrpc import RpcError
 from servers.toy import RICH_RESULT, Settings
 from servers.toy_http import Manners, http_toy
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
+pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]
 
 SERVERS = ("stdio_handshake", "stdio_modern", "http_handshake", "http_stream", "http_modern", "sse_handshake")
 Feature = Callable[[RawClient, str], Awaitable[None]]
@@ -164,9 +164,9 @@ async def test_every_protocol_version_on_either_side(tmp_path: Path, version: st
     async with open_gateway(tmp_path, {"one": entry}) as gateway, http_client(gateway.mcp, version) as client:
         await client.until_listed(lambda names: "one__a" in names)
         assert await client.text("one__a") == "toy:a"
-        greeting = gateway.board.servers["one"].greeting
-        assert greeting is not None
-        assert (greeting.era, greeting.version) == (era, server_version)
+        hello = gateway.board.servers["one"].hello
+        assert hello is not None
+        assert (hello.era, hello.version) == (era, server_version)
         if not client.modern:
             assert client.greeting["protocolVersion"] == version
             assert client.greeting["capabilities"]["tools"]["listChanged"] is True

@@ -14,7 +14,7 @@ from pegboard.servers.server import ServerState
 from servers.toy import BUILT_IN, Settings
 from servers.toy_http import http_toy
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
+pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]
 
 both_eras = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 

@@ -17,7 +17,7 @@ from pegboard.servers.server import ServerState
 from servers.toy import BUILT_IN, Settings
 from servers.toy_http import Manners, http_toy
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
+pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]
 
 
 def error_of(result: dict[str, Any]) -> dict[str, Any]:

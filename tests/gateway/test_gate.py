@@ -283,15 +283,15 @@ ENTRANCES: dict[str, Opening] = {
 }
 
 
-@pytest.mark.parametrize("short_way", ["on", "off"])
+@pytest.mark.parametrize("fast_path", ["on", "off"])
 @pytest.mark.parametrize("entrance", ENTRANCES)
 async def test_what_a_rule_forbids_is_out_of_reach(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entrance: str, short_way: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entrance: str, fast_path: str
 ) -> None:
     """Whoever comes in by whichever entrance: the same rules hold, and what they leave can be used."""
-    if short_way == "off" and entrance in {"REST", "Python"}:
+    if fast_path == "off" and entrance in {"REST", "Python"}:
         pytest.skip("there is one way only")
-    monkeypatch.setenv("PEGBOARD_SHORT_WAY", short_way)
+    monkeypatch.setenv("PEGBOARD_FAST_PATH", fast_path)
     async with ENTRANCES[entrance](tmp_path) as way:
         listed = await way.listed()
         found = await way.found("erase all keep add memory update registry")
@@ -320,7 +320,7 @@ async def test_a_tool_that_is_denied_while_its_server_is_off_is_not_told_of(tmp_
         assert "one__erase_all" not in tools
 
 
-@pytest.mark.both_ways
+@pytest.mark.both_paths
 async def test_a_denied_tool_is_refused_as_soon_as_the_config_is_taken_over(tmp_path: Path) -> None:
     """Not only once the old process has ended, which may take as long as it likes."""
     one = toy(tools=TOOLS, ignore_eof=True)

@@ -39,7 +39,7 @@ async def test_a_call_under_way_finishes_and_new_requests_are_turned_away(tmp_pa
                 http.stream("GET", "/mcp", headers=headers) as standing,
                 http.stream("POST", "/mcp", json=call, headers=headers) as answer,
             ):
-                # Its head is there, so the call goes on the full way by now.
+                # Its head is there, so the call goes on the full path by now.
                 process.send_signal(signal.SIGTERM)
                 async with asyncio.timeout(10):
                     while (turned_away := await http.get("/health")).status_code == 200:

@@ -167,7 +167,7 @@ def test_a_header_that_decides_may_come_once(name: str) -> None:
     assert refusal("localhost" if name != "host" else "", (name, value), (name, value)) == 400
 
 
-@pytest.mark.both_ways
+@pytest.mark.both_paths
 async def test_a_body_must_be_json_by_its_content_type(tmp_path: Path) -> None:
     """What a form or a beacon can send is refused in the one error shape, and nothing is done."""
     async with rest(tmp_path) as (http, gateway):
@@ -189,9 +189,9 @@ async def test_a_body_must_be_json_by_its_content_type(tmp_path: Path) -> None:
         assert (await http.post(CALL, content=pieces(), headers={"content-type": "text/plain"})).status_code == 415
 
 
-@pytest.mark.both_ways
+@pytest.mark.both_paths
 async def test_trailers_are_no_headers(tmp_path: Path) -> None:
-    """What follows a body in pieces cannot say whose the request is, on neither way."""
+    """What follows a body in pieces cannot say whose the request is, on neither path."""
     async with rest(tmp_path) as (_, gateway):
         own = urlsplit(gateway.url).netloc
         for path, body in ((CALL, b"{}"), ("/mcp", json.dumps(INITIALIZE).encode())):

@@ -76,13 +76,13 @@ async def refusal(client: RawClient, method: str, params: dict[str, Any]) -> Rpc
     return caught.value
 
 
-@pytest.mark.both_ways
+@pytest.mark.both_paths
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("over", ["http", "pipe"])
 async def test_an_error_of_a_server_arrives_whole_and_what_comes_next_is_answered(
     tmp_path: Path, version: str, over: str
 ) -> None:
-    """Code, message and data; the client is written to as before, on the full way as well."""
+    """Code, message and data; the client is written to as before, on the full path as well."""
     async with a_client(tmp_path, over, version) as client:
         for meta in ({}, {"_meta": {"progressToken": 1}}):
             error = await refusal(client, "tools/call", {"name": "h__fail", **meta})
@@ -110,7 +110,7 @@ async def test_a_list_goes_on_without_what_nobody_could_ask_for(tmp_path: Path, 
         assert not any("\ud83d" in uri for uri in templates)
 
 
-@pytest.mark.both_ways
+@pytest.mark.both_paths
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("over", ["http", "pipe"])
 async def test_a_link_of_a_server_is_carried(tmp_path: Path, version: str, over: str) -> None:
@@ -127,7 +127,7 @@ async def test_a_link_of_a_server_is_carried_over_rest(tmp_path: Path) -> None:
         assert rb'"uri":"pegboard://h/pegboard://z/\ud83d"' in answer.content
 
 
-@pytest.mark.both_ways
+@pytest.mark.both_paths
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_large_answer_is_carried(tmp_path: Path, version: str) -> None:
     """Its size is judged as that of any other answer."""
@@ -144,7 +144,7 @@ async def test_a_large_error_is_not_read_because_of_it(tmp_path: Path) -> None:
         assert "the limit is" in result["content"][0]["text"]
 
 
-@pytest.mark.both_ways
+@pytest.mark.both_paths
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_tools_title_and_description_are_carried(tmp_path: Path, version: str) -> None:
     """The tool is listed, found, described and called; one whose name is not valid Unicode is left out."""
@@ -167,7 +167,7 @@ async def test_instructions_of_a_server_keep_no_client_out(tmp_path: Path) -> No
                 async with http_client(gateway.mcp, version) as client:
                     assert "h: cut \ufffd" in client.greeting["instructions"]
     async with stdio_client(tmp_path / "pegboard.json") as client:
-        assert "h: cut \ufffd" in client.greeting["instructions"]
+        assert "h: cut \ufffd" in client.hello["instructions"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -15,7 +15,7 @@ from pegboard.servers.jsonrpc import RpcError
 from servers.toy import BUILT_IN
 from servers.toy_http import http_toy
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
+pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]
 
 
 @pytest.mark.scenario("gateway: Tools listed from single backend")

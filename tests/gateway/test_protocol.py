@@ -28,7 +28,7 @@ from harness import (
 from pegboard.servers.jsonrpc import RpcError
 from servers.toy import FEATURES, RICH_RESULT, Settings, Toy, form, model, prompt, prompted, resource, template, url
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
+pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]
 
 Feature = Callable[[RawClient, str], Awaitable[None]]
 VERSIONS = ("2025-11-25", "2026-07-28")

@@ -15,7 +15,7 @@ from pegboard.pace import Pace
 from pegboard.servers.jsonrpc import RpcError
 from servers.toy import FEATURES
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
+pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]
 
 VERSIONS = ("2025-11-25", "2026-07-28")
 ABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}

@@ -27,7 +27,7 @@ from pegboard.protocol.gateway import MAX_FOLLOWED
 from pegboard.servers.jsonrpc import RpcError
 from servers.toy import FEATURES, prompt, resource, template
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
+pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]
 
 ERAS = ("handshake", "modern")
 VERSIONS = ("2025-11-25", "2026-07-28")

@@ -12,7 +12,7 @@ from pegboard.protocol.eras import RELATED_TASK_KEY
 from pegboard.servers.jsonrpc import RpcError
 from servers.toy import FEATURES
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
+pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]
 
 ERAS = ("handshake", "modern")
 VERSIONS = ("2025-11-25", "2026-07-28")

@@ -28,7 +28,7 @@ from pegboard.servers.jsonrpc import RpcError
 from servers.toy import FEATURES, Settings, form
 from servers.toy_http import Manners, http_toy
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
+pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]
 
 ERAS = ("handshake", "modern")
 VERSIONS = ("2025-11-25", "2026-07-28")

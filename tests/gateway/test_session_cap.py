@@ -17,7 +17,7 @@ from harness import Gateway, eventually, open_gateway
 from pegboard.listing.view import EVERYTHING
 from pegboard.protocol.eras import LOG_LEVELS, severity
 from pegboard.protocol.sessions import IDLE_LIMIT, OPENING_LIMIT
-from pegboard.relay.guests import ClientSession, ClientSessions
+from pegboard.relay.client_sessions import ClientSession, ClientSessions
 
 pytestmark = pytest.mark.anyio
 

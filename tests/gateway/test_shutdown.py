@@ -17,7 +17,7 @@ from pegboard.config import read_settings
 from pegboard.gateway.http import HttpFront
 from pegboard.tool import Tool
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
+pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]
 
 
 async def test_requests_end_in_words_while_the_gateway_stops(tmp_path: Path) -> None:

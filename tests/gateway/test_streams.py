@@ -20,7 +20,7 @@ from harness import LIMIT, Gateway, eventually, open_gateway, toy
 from pegboard.gateway.fastpath.http import HttpFastPath
 from pegboard.protocol.sessions import IDLE_LIMIT, RETRY, HttpSessions
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_ways]
+pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]
 
 VERSION = "2025-11-25"
 OLDER = "2025-06-18"
@@ -530,9 +530,9 @@ async def test_an_ended_session_is_not_held_by_anything(tmp_path: Path) -> None:
         async with client.get(start.id) as reader:
             await reader.rest()
         await client.text("a__echo", {})
-        shortcut = here.gateway.front.app
-        remembered = shortcut._admitted if isinstance(shortcut, HttpFastPath) else {}
-        assert bool(remembered) == isinstance(shortcut, HttpFastPath)
+        fast_path = here.gateway.front.app
+        remembered = fast_path._admitted if isinstance(fast_path, HttpFastPath) else {}
+        assert bool(remembered) == isinstance(fast_path, HttpFastPath)
         assert (await client.send("DELETE")).status_code == 200
 
         def collected() -> bool:

@@ -207,8 +207,8 @@ async def test_two_lines_to_a_client_never_end_up_inside_each_other() -> None:
             written.append(byte)
             await asyncio.sleep(0)
 
-    async def enter(write: Any, shortcut: object) -> SdkStream:
-        del shortcut
+    async def enter(write: Any, fast_path: object) -> SdkStream:
+        del fast_path
         return SdkStream(Server("nobody"), write)
 
     client = PipeClient(slowly, enter)
@@ -288,15 +288,15 @@ async def test_what_changes_only_with_the_next_start_is_said(tmp_path: Path) -> 
         assert any("next start" in str(entry.get("remark")) for entry in logs)
 
 
-@pytest.mark.parametrize("way", ["short", "full"])
-async def test_calls_that_hang_open_the_breaker(tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize("path", ["fast", "full"])
+async def test_calls_that_hang_open_the_breaker(tmp_path: Path, path: str) -> None:
     """Three in a row that time out: the next one fails at once, instead of costing its caller the whole limit."""
     entry = toy({"timeout": 0.3}, hang_on=["tools/call"])
     async with open_gateway(tmp_path, {"hung": entry}) as gateway, http_client(gateway.mcp) as client:
         await client.names()
 
         async def message() -> str:
-            if way == "short":
+            if path == "fast":
                 return (await client.call("hung__echo", {}))["content"][0]["text"]
             result = await gateway.board.call("hung__echo", {})
             assert result.error is not None
@@ -310,15 +310,15 @@ async def test_calls_that_hang_open_the_breaker(tmp_path: Path, way: str) -> Non
         assert "next try in" in await message()
 
 
-@pytest.mark.parametrize("way", ["short", "full"])
-async def test_a_slow_tool_does_not_take_the_server_away(tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize("path", ["fast", "full"])
+async def test_a_slow_tool_does_not_take_the_server_away(tmp_path: Path, path: str) -> None:
     """However many calls of it time out at once: others were answered while it had its time."""
     entry = toy({"timeout": 1})
     async with open_gateway(tmp_path, {"one": entry}) as gateway, http_client(gateway.mcp) as client:
         await client.names()
 
         async def call(tool: str, **arguments: Any) -> object:
-            if way == "short":
+            if path == "fast":
                 return await client.call(tool, arguments)
             return await gateway.board.call(tool, arguments)
 

@@ -139,7 +139,7 @@ async def test_news(kind: str) -> None:
 async def test_odd_things(kind: str) -> None:
     """Unknown methods and notices, tasks, links, and a question whose call is given up."""
     async with direct(kind, capabilities={"toy": {"loud": True}}) as client:
-        assert client.greeting["capabilities"]["toy"] == {"loud": True}
+        assert client.hello["capabilities"]["toy"] == {"loud": True}
         assert (await client.request("toy/shout", {"a": None}))["shouted"]["a"] is None
         await client.notify("notifications/toy/whisper", {"b": 1})
         task = (await client.call("start_task"))["task"]["taskId"]

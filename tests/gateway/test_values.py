@@ -64,7 +64,7 @@ async def a_gateway(tmp_path: Path) -> AsyncGenerator[Gateway]:
         yield gateway
 
 
-@pytest.mark.both_ways
+@pytest.mark.both_paths
 async def test_a_value_is_exact_on_every_way_of_one_gateway(tmp_path: Path) -> None:
     """Over HTTP in both eras, over the bridge, over REST and through `tool_call`: the same digits, the same escapes."""
     async with a_gateway(tmp_path) as gateway:
@@ -75,14 +75,14 @@ async def test_a_value_is_exact_on_every_way_of_one_gateway(tmp_path: Path) -> N
                 assert await echo(client, VALUES, through=True) == VALUES
                 listed = {tool["name"]: tool for tool in await client.tools()}
                 assert dump(listed["v__echo"]["inputSchema"]["properties"]["x"]["default"]).decode() == ODD
-                # Something else in the params takes a call the full way.
+                # Something else in the params takes a call the full path.
                 result = await client.request(
                     "tools/call", {"name": "v__echo", "arguments": parse(VALUES), "unheardOf": parse(VALUES)}
                 )
                 assert dump(result["structuredContent"]["echo"]).decode() == VALUES
 
 
-@pytest.mark.both_ways
+@pytest.mark.both_paths
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 async def test_a_value_is_exact_over_a_pipe(tmp_path: Path, version: str) -> None:
     """Also where the SDK reads the lines."""
@@ -92,7 +92,7 @@ async def test_a_value_is_exact_over_a_pipe(tmp_path: Path, version: str) -> Non
         assert await echo(client, VALUES, through=True) == VALUES
 
 
-@pytest.mark.both_ways
+@pytest.mark.both_paths
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 @pytest.mark.parametrize("over", ["http", "pipe"])
 async def test_a_value_is_exact_in_what_is_said_meanwhile(tmp_path: Path, version: str, over: str) -> None:
@@ -163,7 +163,7 @@ def test_a_value_is_exact_on_the_command_line(tmp_path: Path) -> None:
         assert "set_int_max_str_digits" not in refused.stderr
 
 
-@pytest.mark.both_ways
+@pytest.mark.both_paths
 async def test_what_is_no_json_is_refused_on_every_way(tmp_path: Path) -> None:
     """NaN, a name that is half of a surrogate pair, and what is nested too deep; from a client and from a server."""
     deep = '{"a":' * MAX_DEPTH + "1" + "}" * MAX_DEPTH
@@ -192,7 +192,7 @@ async def test_what_is_no_json_is_refused_on_every_way(tmp_path: Path) -> None:
         assert "NaN and Infinity are not JSON" in result["content"][0]["text"]
 
 
-@pytest.mark.both_ways
+@pytest.mark.both_paths
 async def test_an_answer_that_is_nested_too_deep_fails_on_every_way(tmp_path: Path) -> None:
     """The server wraps what it is given, so the deepest arguments that may pass make an answer that may not."""
     deepest = MAX_DEPTH - 2

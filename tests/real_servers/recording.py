@@ -61,10 +61,10 @@ class RecordingClient:
         await wire.start(self.link)
         client = {"name": "recorder", "version": "0"}
         params = {"protocolVersion": VERSION, "capabilities": dict(self._capabilities), "clientInfo": client}
-        greeting = await self.link.request("initialize", params, timeout=10)
-        self.step.answer = {"capabilities": greeting["capabilities"]}
+        hello = await self.link.request("initialize", params, timeout=10)
+        self.step.answer = {"capabilities": hello["capabilities"]}
         if isinstance(wire, StreamableHttpTransport):
-            wire.version = greeting["protocolVersion"]
+            wire.version = hello["protocolVersion"]
         await self.link.notify("notifications/initialized")
         if isinstance(wire, StreamableHttpTransport):
             wire.listen()

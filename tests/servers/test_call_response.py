@@ -55,7 +55,7 @@ class Stage:
         return await self.link.outcome(number, pending, "tools/call", timeout)
 
     async def fully(self) -> Any:
-        """A call on the full way."""
+        """A call on the full path."""
         return await self.link.request("tools/call", {}, timeout=20)
 
 
@@ -233,7 +233,7 @@ RPC_ERROR = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"not toda
         (503, b'{"error":"no code"}', WrongStatus, True),
     ],
 )
-async def test_a_refusal_is_told_alike_on_both_ways(
+async def test_a_refusal_is_told_alike_on_both_paths(
     way: str, status: int, body: bytes, kind: type[Exception], *, retryable: bool | None
 ) -> None:
     """The server's own error if it has one, else what the status means; the connection stays."""
@@ -381,7 +381,7 @@ async def test_a_connection_that_breaks_or_is_none_is_told() -> None:
         assert is_unacted(caught.value)
 
 
-async def test_closing_ends_calls_on_both_ways_at_once() -> None:
+async def test_closing_ends_calls_on_both_paths_at_once() -> None:
     """Nobody waits for its time limit to hear that Pegboard itself has gone."""
 
     async def script(asked: Asked, writer: asyncio.StreamWriter) -> None:
@@ -413,8 +413,8 @@ def moving(status: str, location: str) -> Script:
 
 @pytest.mark.parametrize("status", ["307 Temporary", "308 Permanent"])
 @pytest.mark.parametrize("location", ["/mcp/", "mcp/", "http://127.0.0.1:{port}/mcp/"])
-async def test_a_redirect_within_the_origin_is_followed_on_the_full_way(status: str, location: str) -> None:
-    """A plain call that meets one has not been acted on, and the next ones take the full way at once."""
+async def test_a_redirect_within_the_origin_is_followed_on_the_full_path(status: str, location: str) -> None:
+    """A plain call that meets one has not been acted on, and the next ones take the full path at once."""
 
     async def script(asked: Asked, writer: asyncio.StreamWriter) -> None:
         await moving(status, location.format(port=stage.listener.port))(asked, writer)
@@ -449,7 +449,7 @@ async def test_any_other_redirect_is_refused(status: str, location: str) -> None
         assert {each.line for each in stage.listener.asked} == {"POST /mcp HTTP/1.1"}
 
 
-async def test_cookies_keep_a_session_on_its_machine_on_both_ways() -> None:
+async def test_cookies_keep_a_session_on_its_machine_on_both_paths() -> None:
     """Whichever call it was that set them, and changed them later."""
 
     async def script(asked: Asked, writer: asyncio.StreamWriter) -> None:

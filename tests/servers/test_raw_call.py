@@ -235,7 +235,7 @@ async def test_a_client_that_goes_away_withdraws_its_call() -> None:
 
 
 async def test_a_time_limit_counts_from_the_beginning() -> None:
-    """What was spent on the short way is not given again on the full one."""
+    """What was spent on the fast path is not given again on the full one."""
     async with staged(timeout=5.0) as stage:
         began = asyncio.get_running_loop().time()
         with pytest.raises(NotPlain):

@@ -66,7 +66,7 @@ class ToolSource(Protocol):
     @property
     def is_connected(self) -> bool: ...
     @property
-    def greeting(self) -> Introduction | None: ...
+    def hello(self) -> Introduction | None: ...
     async def list_tools(self, *, for_call: bool = False) -> Offered: ...
     async def list_kind(self, method: str, field: str) -> Offered | None: ...
 
@@ -369,15 +369,15 @@ class Discovery:
         count = await self._take_in(source, asked, offered)
         if count is None:
             return 0
-        greeting = source.greeting
-        if greeting is not None:
-            self._record_introduction(spec.name, greeting)
+        hello = source.hello
+        if hello is not None:
+            self._record_introduction(spec.name, hello)
             # Most servers answer all at once; one that is slow with its prompts has its tools all the same.
             await asyncio.wait({others}, timeout=_OTHERS)
             if not self._counts(source, asked):
                 return count
             self._own_ttl[spec.name] = offered.ttl
-            await self._save(spec, greeting)
+            await self._save(spec, hello)
         return count
 
     async def _take_in(self, source: ToolSource, asked: str, offered: Offered) -> int | None:
@@ -415,7 +415,7 @@ class Discovery:
             ("resources/templates/list", "resourceTemplates", known.templates),
         )
         offer = ServerOffer(*await asyncio.gather(*(self._ask_kind(source, *kind) for kind in kinds)))
-        if not self._counts(source, asked) or source.greeting is None:
+        if not self._counts(source, asked) or source.hello is None:
             return
         if asyncio.current_task() is not self._latest.get(source.spec.name):
             # It was asked again since, and that answer is the newer one.
@@ -426,7 +426,7 @@ class Discovery:
         self._unasked.discard(source.spec.name)
         if self._registry.server(source.spec.name) is not None and source.spec.name not in self._running:
             # Otherwise whoever waits for this saves all of it at once.
-            await self._save(source.spec, source.greeting)
+            await self._save(source.spec, source.hello)
 
     async def _ask_kind(self, source: ToolSource, method: str, field: str, known: Sequence[Any]) -> Sequence[Any]:
         result = await as_result(source.list_kind(method, field))
@@ -486,16 +486,16 @@ class Discovery:
             offer = ServerOffer(record.prompts, record.resources, record.templates)
             await self._library.put(spec.name, offer, prefix=spec.prefix, pace=pace)
 
-    async def _save(self, spec: ServerSpec, greeting: Introduction) -> None:
+    async def _save(self, spec: ServerSpec, hello: Introduction) -> None:
         known, others = self._registry.server(spec.name), self._library.offer(spec.name)
         record = CatalogRecord(
             server=spec.name,
             fingerprint=spec.fingerprint,
-            era=greeting.era,
-            version=greeting.version,
-            capabilities=dict(greeting.capabilities),
-            server_info=dict(greeting.server_info),
-            instructions=greeting.instructions,
+            era=hello.era,
+            version=hello.version,
+            capabilities=dict(hello.capabilities),
+            server_info=dict(hello.server_info),
+            instructions=hello.instructions,
             tools=known.raw if known else cast("list[dict[str, Any]]", []),
             discovered_at=known.discovered_at if known else time.time(),
             ttl=self._own_ttl.get(spec.name),

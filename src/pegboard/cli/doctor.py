@@ -115,9 +115,7 @@ async def _look_at_server(board: Board, server: Server) -> list[DoctorFinding]:
         said = without_name(result.error.message, server.name)
         return [DoctorFinding(about, "error", said, _advice(server))]
     findings = [
-        DoctorFinding(
-            about, "ok", f"{result.data} tools, protocol {server.greeting.version if server.greeting else '?'}"
-        )
+        DoctorFinding(about, "ok", f"{result.data} tools, protocol {server.hello.version if server.hello else '?'}")
     ]
     cuts = board.discovery.cuts.get(server.name, {}).values()
     findings += [DoctorFinding(about, "warning", cut, "docs/protocol.md names the limits") for cut in cuts]

@@ -43,13 +43,13 @@ _MAX_GREETING = 32 * 1024
 
 @contextlib.asynccontextmanager
 async def bridgehead(
-    server: GatewayServer, shortcut: Callable[[Address], PipeFastPath | None], token: str, lines: set[PipeClient]
+    server: GatewayServer, fast_path: Callable[[Address], PipeFastPath | None], token: str, lines: set[PipeClient]
 ) -> AsyncGenerator[int]:
     """The gateway's side, which takes whoever knows the token: gives its port; who is connected is among the lines."""
     clients: set[asyncio.Task[None]] = set()
 
     def on_connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(_serve(server, shortcut, lines, token, reader, writer))
+        task = asyncio.get_running_loop().create_task(_serve(server, fast_path, lines, token, reader, writer))
         clients.add(task)
         task.add_done_callback(clients.discard)
 
@@ -65,7 +65,7 @@ async def bridgehead(
 
 async def _serve(
     server: GatewayServer,
-    shortcut: Callable[[Address], PipeFastPath | None],
+    fast_path: Callable[[Address], PipeFastPath | None],
     lines: set[PipeClient],
     token: str,
     reader: asyncio.StreamReader,
@@ -88,7 +88,7 @@ async def _serve(
         name, workspace = said.get("board"), said.get("workspace")
         query = {"workspace": workspace} if isinstance(workspace, str) else {}
         address = Address(query, name if isinstance(name, str) and is_board_name(name) else None)
-        client = PipeClient(write, entrance(server, address), shortcut(address))
+        client = PipeClient(write, entrance(server, address), fast_path(address))
         reading = asyncio.get_running_loop().create_task(_read(client, reader))
         lines.add(client)
         try:

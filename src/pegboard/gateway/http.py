@@ -72,18 +72,18 @@ class HttpFront:
         self._clients, self._way = KnownClients(front), FastPath(board, front)
         hosts = AllowedHosts(host, (*board.settings.hosts, *allowed))
         self.shutdown = Shutdown(_behind_proxies(self._make_app(hosts)))
-        self.full_way: ASGIApp = self.shutdown
+        self.full_path: ASGIApp = self.shutdown
         self._lines: set[PipeClient] = set()
         self.connections = Connections()
-        self.app, self.protocol = self.full_way, protocol_for(BoundedProtocol, all_connections=self.connections)
+        self.app, self.protocol = self.full_path, protocol_for(BoundedProtocol, all_connections=self.connections)
         if is_open():
-            self.app = shortcut = self._shortcut(hosts)
-            self.protocol = protocol_for(FastPathProtocol, all_connections=self.connections, shortcut=shortcut)
+            self.app = fast_path = self._fast_path(hosts)
+            self.protocol = protocol_for(FastPathProtocol, all_connections=self.connections, fast_path=fast_path)
 
-    def _shortcut(self, hosts: AllowedHosts) -> HttpFastPath:
+    def _fast_path(self, hosts: AllowedHosts) -> HttpFastPath:
         return HttpFastPath(
-            self.full_way,
-            guard=Guard(self.full_way, hosts=hosts),
+            self.full_path,
+            guard=Guard(self.full_path, hosts=hosts),
             sessions=self._manager,
             server=self.server,
             clients=self._clients,
@@ -128,7 +128,7 @@ class HttpFront:
         await asyncio.gather(self.shutdown.finish(_FINISH), *(client.settle(_FINISH) for client in self._lines))
 
     def _line_way(self, address: Address) -> PipeFastPath | None:
-        """The short way of a client that comes over the bridge."""
+        """The fast path of a client that comes over the bridge."""
         return PipeFastPath(self._front, self._clients, self._way, address) if is_open() else None
 
     async def _internal_error(self, _: Request, exc: Exception) -> Response:
@@ -212,7 +212,7 @@ def uvicorn_config(front: HttpFront) -> uvicorn.Config:
         lifespan="off",
         timeout_graceful_shutdown=_GRACE,
         server_header=False,
-        # What a proxy says of its client matters to the full way alone, which asks for it.
+        # What a proxy says of its client matters to the full path alone, which asks for it.
         proxy_headers=False,
     )
 

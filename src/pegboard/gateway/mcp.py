@@ -18,7 +18,7 @@ from pegboard.names import nearest
 from pegboard.protocol.client import INVALID_PARAMS, Address, Client, Refused
 from pegboard.protocol.eras import LOG_LEVELS, Era
 from pegboard.relay.caller import Caller, OnProgress
-from pegboard.relay.guests import ClientSession
+from pegboard.relay.client_sessions import ClientSession
 from pegboard.result import ToolError, ToolFailure, ToolResult
 from pegboard.servers.jsonrpc import RpcError
 
@@ -235,10 +235,10 @@ class McpFront:
 
     def caller(self, client: Client) -> Caller:
         """The client as the relay knows it."""
-        guest = self._relay.sessions.get(client.session)
+        client_session = self._relay.sessions.get(client.session)
         return replace(
             self.silent_caller(client.era, client.session, client.address, client.capabilities, client.principal),
-            log_level=self.level(guest) if guest is not None else client.log_level,
+            log_level=self.level(client_session) if client_session is not None else client.log_level,
             on_progress=client.channel.on_progress,
             notify=client.channel.notify,
             ask=_asking(client) if client.era == "handshake" else None,
@@ -271,9 +271,9 @@ class McpFront:
     def _sight(self, client: Client) -> ListKey:
         return ListKey(self._filter(client.address), _board(client.address, client.session))
 
-    def level(self, guest: ClientSession) -> str | None:
+    def level(self, client_session: ClientSession) -> str | None:
         """From which level on a session hears; one that said nothing hears no more because another one wants it."""
-        return guest.log_level or ("info" if self._relay.server_log_level is not None else None)
+        return client_session.log_level or ("info" if self._relay.server_log_level is not None else None)
 
 
 def error_result(error: ToolError) -> dict[str, Any]:

@@ -15,7 +15,7 @@ _LISTEN = b"subscriptions/listen"
 
 
 class Shutdown:
-    """Stands before the full way and counts the requests under way, which may finish before sessions and servers end.
+    """Stands before the full path and counts the requests under way, which may finish before sessions and servers end.
     Streams that stand open until somebody closes them do not count."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -29,8 +29,8 @@ async def serve_stdio(board: Board, config_path: Path, address: Address) -> None
     config = ConfigFile(board, config_path)
     async with board, short_collections():
         front = McpFront(board)
-        shortcut = PipeFastPath(front, KnownClients(front), FastPath(board, front), address) if is_open() else None
-        client = PipeClient(_Writer(out).write, late_entrance(front, address), shortcut, doorstep=True)
+        fast_path = PipeFastPath(front, KnownClients(front), FastPath(board, front), address) if is_open() else None
+        client = PipeClient(_Writer(out).write, late_entrance(front, address), fast_path, before_sdk=True)
         serving = asyncio.get_running_loop().create_task(client.serve())
         watching = asyncio.get_running_loop().create_task(config.watch())
         reading = asyncio.get_running_loop().create_task(_read_input(client))

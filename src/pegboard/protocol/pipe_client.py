@@ -1,7 +1,7 @@
 """A client at the other end of a byte stream, one JSON text a line.
 
-What is plain is answered by a shortcut. The rest goes to the SDK, which takes a second to load: whoever comes to a
-process that has just started is greeted on the doorstep, and the SDK hears of it once it is there.
+What is plain is answered by a fast_path. The rest goes to the SDK, which takes a second to load: whoever comes to a
+process that has just started gets its handshake answered before the SDK is there, which hears of it later.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class PipeAnswerer(Protocol):
         ...
 
     def begin(self, text: bytes) -> tuple[bytes, Awaitable[Any]] | None:
-        """A request's id, and what comes of it: its answer (empty if it gets none), a call that goes on the full way,
-        or `None` to begin there; `None` at once if a line has to take the full way."""
+        """A request's id, and what comes of it: its answer (empty if it gets none), a call that goes on the full path,
+        or `None` to begin there; `None` at once if a line has to take the full path."""
         ...
 
     def is_cancel(self, text: bytes) -> bool:
-        """Whether a line takes back a call that is under way."""
+        """Whether a line cancels a call that is under way."""
         ...
 
 
@@ -109,21 +109,21 @@ class PipeClient:
         self,
         write: Callable[[bytes], Awaitable[None]],
         enter: Open,
-        shortcut: PipeAnswerer | None = None,
+        fast_path: PipeAnswerer | None = None,
         *,
-        doorstep: bool = False,
+        before_sdk: bool = False,
     ) -> None:
         self._write_line = write
         # Two lines at once would end up inside each other.
         self._writing = asyncio.Lock()
         self._enter_sdk = enter
-        self._shortcut = shortcut
+        self._fast_path = fast_path
         # Whether the SDK is not there yet.
-        self._before_sdk = doorstep
+        self._before_sdk = before_sdk
         self._stream: Stream | None = None
         self._entering = asyncio.Lock()
         self._running: asyncio.Task[None] | None = None
-        # What was said on the doorstep, and answered there.
+        # What was said and answered before the SDK was there.
         self._said: list[bytes] = []
         self._hushed: set[object] = set()
         # The batches that requests under way belong to, by their ids.
@@ -138,16 +138,16 @@ class PipeClient:
 
     async def line(self, text: bytes) -> None:
         """Take one line from the client."""
-        shortcut = self._shortcut
-        if shortcut is not None:
-            if self._before_sdk and (greeting := shortcut.greet(text)) is not None:
+        fast_path = self._fast_path
+        if fast_path is not None:
+            if self._before_sdk and (greeting := fast_path.greet(text)) is not None:
                 await self._answer_greeting(text, greeting)
                 return
-            if (begun := shortcut.begin(text)) is not None:
+            if (begun := fast_path.begin(text)) is not None:
                 self._expect(begun[0])
                 self._spawn(self._write_answer(text, *begun))
                 return
-            if shortcut.is_cancel(text):
+            if fast_path.is_cancel(text):
                 return
         await self._pass_on(text)
 
@@ -252,11 +252,11 @@ class PipeClient:
         async with self._entering:
             if self._stream is not None:
                 return self._stream
-            stream = await self._enter_sdk(self._write_for_sdk, self._shortcut)
+            stream = await self._enter_sdk(self._write_for_sdk, self._fast_path)
             self._running = asyncio.get_running_loop().create_task(stream.run())
             self._running.add_done_callback(lambda _: self._over.set())
             for text in self._said:
-                # What was taken on the doorstep was looked at closely; should the SDK see it otherwise, so be it.
+                # What was taken before that was looked at closely; should the SDK see it otherwise, so be it.
                 with contextlib.suppress(NotAMessage, NotJson):
                     self._hushed.add(await stream.take(text, None))
             self._said.clear()
@@ -266,7 +266,7 @@ class PipeClient:
             return stream
 
     async def _write_for_sdk(self, text: bytes, answers: object) -> None:
-        """Write what the SDK says; what it answers was expected, unless it was answered on the doorstep."""
+        """Write what the SDK says; what it answers was expected, unless it was answered before the SDK was there."""
         if answers is not None and answers in self._hushed:
             self._hushed.discard(answers)
             return

@@ -219,7 +219,7 @@ def with_server_info(meta: bytes | None, info: bytes) -> bytes | None:
 
 
 def _is_read_by_all(text: bytes) -> bool:
-    """Whether the full way could read a request too: it may have to go on there."""
+    """Whether the full path could read a request too: it may have to go on there."""
     if not exactjson.may_be_deep(text) and (b"\\" not in text or (b"\\ud" not in text and b"\\uD" not in text)):
         return True
     try:

@@ -16,7 +16,7 @@ from pegboard.pace import Pace
 from pegboard.protocol.eras import forward_params
 from pegboard.protocol.methods import TASK_METHODS, notification_problem, request_problem
 from pegboard.relay.caller import Caller, OnProgress
-from pegboard.relay.guests import ClientSessions
+from pegboard.relay.client_sessions import ClientSessions
 from pegboard.relay.input_requests import fulfil, retry_after_url_elicitation, wants_input
 from pegboard.relay.parked import ROUND_KEYS, ParkedCalls
 from pegboard.relay.resource_links import Links
@@ -218,13 +218,17 @@ class Relay:
 
     async def subscribe_session(self, uri: object, caller: Caller) -> None:
         """The same for as long as a session lasts, or until it unsubscribes."""
-        guest = self.sessions.get(caller.session)
-        if guest is None or str(uri) in self._subscribed.get(guest.session, {}):
+        client_session = self.sessions.get(caller.session)
+        if client_session is None or str(uri) in self._subscribed.get(client_session.session, {}):
             return
         release = await self.subscribe(
-            uri, caller, lambda params: guest.notify("notifications/resources/updated", forward_params(params))
+            uri, caller, lambda params: client_session.notify("notifications/resources/updated", forward_params(params))
         )
-        own = self._subscribed.setdefault(guest.session, {}) if self.sessions.get(guest.session) is guest else None
+        own = (
+            self._subscribed.setdefault(client_session.session, {})
+            if self.sessions.get(client_session.session) is client_session
+            else None
+        )
         if own is None or str(uri) in own:
             release()
             return
@@ -237,10 +241,10 @@ class Relay:
 
     async def set_level(self, session: str | None, level: str) -> None:
         """A session wants log lines from this level on; servers are told the lowest that anybody wants."""
-        guest = self.sessions.get(session)
-        if guest is None:
+        client_session = self.sessions.get(session)
+        if client_session is None:
             return
-        self.sessions.set_level(guest, level)
+        self.sessions.set_level(client_session, level)
         self._tell_level()
 
     def leave(self, session: str) -> None:
@@ -261,18 +265,18 @@ class Relay:
     ) -> None:
         """What a server says outside of any request may be about a client's call that is over, so that it goes to the
         session whose own server it is, or to the only client that this connection ever had; else to nobody."""
-        guest = self.sessions.get(key if key is not None else only)
-        if guest is None or not guest.filter.admits_server(server.name):
+        client_session = self.sessions.get(key if key is not None else only)
+        if client_session is None or not client_session.filter.admits_server(server.name):
             logger().debug("server.said.unattributed", server=server.name, method=method)
             return
-        guest.caller().on_notification(method, params)
+        client_session.caller().on_notification(method, params)
 
     async def forward_request(self, server: Server, key: str | None, method: str, params: Params) -> Message:
         """What a server asks outside of any request is put to the session whose own server it is, else to nobody."""
-        guest = self.sessions.get(key)
-        if guest is None:
+        client_session = self.sessions.get(key)
+        if client_session is None:
             raise RpcError(METHOD_NOT_FOUND, f"{method}: no client's request is under way that this could belong to")
-        return await guest.caller().on_request(method, attribute(method, params, server.name), None)
+        return await client_session.caller().on_request(method, attribute(method, params, server.name), None)
 
     def capabilities(self, wanted: Filter) -> dict[str, Any]:
         """What servers can do that Pegboard knows nothing of: announced, since it is passed on."""
@@ -284,8 +288,8 @@ class Relay:
         return merged
 
     async def _era(self, server: Server, caller: Caller) -> str:
-        greeting = server.greeting if server.is_connected else None
-        return (greeting or await server.connect(caller.session, caller.capabilities)).era
+        hello = server.hello if server.is_connected else None
+        return (hello or await server.connect(caller.session, caller.capabilities)).era
 
     def _server(self, name: str) -> Server:
         server = self._servers().get(name)

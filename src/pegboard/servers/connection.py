@@ -84,9 +84,9 @@ _LIST_CHANGES = frozenset(f"notifications/{kind}/list_changed" for kind in ("too
 class Connection:
     """One live connection to a server."""
 
-    def __init__(self, peer: JsonRpcPeer, greeting: ServerHello, listener: ConnectionListener) -> None:
+    def __init__(self, peer: JsonRpcPeer, hello: ServerHello, listener: ConnectionListener) -> None:
         self.peer = peer
-        self.hello = greeting
+        self.hello = hello
         self._listener = listener
         self._tasks: set[asyncio.Task[None]] = set()
         self._updates: asyncio.Task[None] | None = None
@@ -94,26 +94,26 @@ class Connection:
         # Tools that say or ask something while they are at it: their calls are not plain.
         self._talkative: set[str] = set()
         self._stamp = {
-            VERSION_KEY: raw_json.quote(greeting.version),
+            VERSION_KEY: raw_json.quote(hello.version),
             CLIENT_INFO_KEY: exactjson.dump(dict(CLIENT_INFO)),
         }
         transport = peer.transport
         # A modern server asks nothing; over HTTP it is told which request a question belongs to.
         streams = isinstance(transport, StreamableHttpTransport)
         self._question_owners = QuestionOwners(
-            origins=streams or greeting.era == "modern",
+            origins=streams or hello.era == "modern",
             streams=streams,
             drained=lambda: transport.is_drained or peer.lost.done(),
         )
         peer.on_notification, peer.on_request = self._on_notification, self._on_request
         if isinstance(transport, StreamableHttpTransport):
-            transport.modern = greeting.era == "modern"
-            transport.version = None if transport.modern else greeting.version
+            transport.modern = hello.era == "modern"
+            transport.version = None if transport.modern else hello.version
         elif isinstance(transport, SseTransport):
-            transport.version = greeting.version
+            transport.version = hello.version
 
     async def begin(self) -> None:
-        """Finish the greeting and open the standing streams."""
+        """Finish the handshake and open the standing streams."""
         on_gap = self._listener.on_list_changed
         if self.hello.era == "modern":
             if wanted := self._list_changes():
@@ -169,7 +169,7 @@ class Connection:
         present: Callable[[Pending], object] | None = None,
         most: int | None = None,
     ) -> Any:
-        """Send a request as the server's era wants it; `most` is said in `Link.request`."""
+        """Send a request as the server's era wants it; `most` is said in `JsonRpcPeer.request`."""
         if self.hello.era == "handshake":
             return await self.peer.request(
                 method, params, timeout=timeout, on_progress=on_progress, present=present, most=most
@@ -194,7 +194,7 @@ class Connection:
         )
 
     def start(self, call: RawCall, asked: RawRequest, timeout: float) -> bool:
-        """Send a plain call at once, as the server's era wants it; false where it has to take the full way."""
+        """Send a plain call at once, as the server's era wants it; false where it has to take the full path."""
         transport, subject = self.peer.transport, f"tools/call {asked.tool}"
         if not transport.is_ready or subject in self._talkative:
             return False
@@ -217,7 +217,7 @@ class Connection:
         return True
 
     def _mark_talkative(self, subject: str) -> None:
-        """A call was not plain after all: the next ones of its kind take the full way at once."""
+        """A call was not plain after all: the next ones of its kind take the full path at once."""
         if len(self._talkative) < _MAX_TALKATIVE:
             self._talkative.add(subject)
 

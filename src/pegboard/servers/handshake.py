@@ -1,4 +1,4 @@
-"""Getting acquainted: finds out a server's era by its answers, never by a timeout, and greets it accordingly."""
+"""The handshake: finds out a server's era by its answers, never by a timeout, and opens the conversation in it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A plain call: a request that is expected to be answered soon, and with nothing but a result.
 
 It goes to its server as bytes and its result comes back as bytes. Should it turn out otherwise (the server says or
-asks something meanwhile, or takes its time), whoever can deal with that adopts it, and it goes on as any other call:
+asks something meanwhile, or takes its time), a requester that can deal with that takes it over, and it goes on as any other call:
 what was said so far is told, what was asked is put, and nothing is sent twice.
 """
 
@@ -23,7 +23,7 @@ from pegboard.servers.question_owners import InFlight, QuestionOwners
 from pegboard.servers.requester import Requester
 
 _LOG_LINE = "notifications/message"
-# How long a call that is handed over may take to be adopted: the SDK may have to be loaded for it.
+# How long a call that is released may take to be resumed: the SDK may have to be loaded for it.
 _ORPHANED = 30.0
 _MAX_SAID = 1024
 
@@ -50,13 +50,13 @@ class RawRequest:
 
 
 class RawCall:
-    """One such call, and the requester it is made for until it is adopted by another."""
+    """One such call, and the requester it is made for until another one resumes it."""
 
     peer: JsonRpcPeer
     _question_owners: QuestionOwners
     _in_flight: InFlight
     _pending: Pending
-    # What the short way waits for: the result, or that the call has turned.
+    # What the fast path waits for: the result, or that the call has turned.
     _soon: asyncio.Future[Any]
     _number: int
     _on_talk: Callable[[], None]
@@ -106,7 +106,7 @@ class RawCall:
         self._on_end = told
 
     async def result(self) -> Part | Message:
-        """The result, if it comes soon and alone; raises `Turned`, `GivenUp`, or what went wrong."""
+        """The result, if it comes soon and alone; raises `NotPlain`, `CallCancelled`, or what went wrong."""
         try:
             return await self._soon
         except asyncio.CancelledError:
@@ -114,7 +114,7 @@ class RawCall:
             raise
 
     def release(self) -> None:
-        """Somebody is to adopt it; should nobody come, it is taken back."""
+        """Somebody is to resume it; should nobody come, it is cancelled."""
         self._timer.cancel()
         if self._requester is None and not self._over:
             self._timer = self._loop.call_later(_ORPHANED, self.cancel_upstream, "cancelled by the client")
@@ -141,7 +141,7 @@ class RawCall:
             self._leave(answered=answered)
 
     def cancel(self) -> None:
-        """The client takes it back; if it has just turned, whoever waited for it finds that out next."""
+        """The client cancels it; if it has just proved not to be plain, whoever waited for it finds that out next."""
         self.is_cancelled = True
         if not self._is_not_plain and not self._pending.future.done():
             self._pending.future.set_exception(CallCancelled())
@@ -190,7 +190,7 @@ class RawCall:
             self._stop_waiting()
 
     async def on_request(self, method: str, params: Params, on_progress: Callable[[Params], None] | None) -> Message:
-        """The server asks something: it is put to whoever adopts the call."""
+        """The server asks something: it is put to whoever resumes the call."""
         if self._requester is None:
             self._on_talk()
             self._resumed = self._resumed or self._loop.create_future()

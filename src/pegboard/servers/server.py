@@ -128,7 +128,7 @@ class Server:
     ) -> None:
         self.spec = spec
         self.era: Era | None = era
-        self.greeting: ServerHello | None = None
+        self.hello: ServerHello | None = None
         self.last_seen: float | None = None
         self.latency: float | None = None
         self.last_error: str | None = None
@@ -228,7 +228,7 @@ class Server:
         raise AssertionError("unreachable")
 
     def start_call(self, key: str | None, call: RawCall, asked: RawRequest, log_level: str | None) -> bool:
-        """Send a plain call, if a connection is open for it; false where it has to take the full way."""
+        """Send a plain call, if a connection is open for it; false where it has to take the full path."""
         slot = self._connections.get(self.key_for(key))
         if slot is None or slot.connection.peer.lost.done() or self._must_be_told(slot.connection, log_level):
             return False
@@ -341,7 +341,7 @@ class Server:
         same = before == after
         if before[0] != after[0]:
             # Another address is another server, and nobody has seen that one.
-            self.greeting = self.last_seen = self.latency = None
+            self.hello = self.last_seen = self.latency = None
         self.spec = spec
         if same:
             return
@@ -448,7 +448,7 @@ class Server:
             raise unavailable(f"server {self.name} was stopped")
         now = self._loop.time()
         self._connections[key] = slot = _ConnectionSlot(connection, opened=now, last_used=now)
-        self.greeting, self.era = connection.hello, connection.hello.era
+        self.hello, self.era = connection.hello, connection.hello.era
         self.last_seen, self.last_error = time.time(), None
         self.breaker.record_success()
         if self._supervisor is not None:

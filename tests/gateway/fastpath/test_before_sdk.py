@@ -35,7 +35,7 @@ class Visit:
     """A client at the door, the lines it was answered with, and the SDK, which comes when it is let in."""
 
     board: Board
-    doorstep: bool
+    before_sdk: bool
     answers: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     sdk_may_come: asyncio.Event = field(default_factory=asyncio.Event)
     entered: bool = False
@@ -48,14 +48,14 @@ class Visit:
         async def write(text: bytes) -> None:
             self.answers.append(json.loads(text))
 
-        async def late(written: Any, shortcut: PipeAnswerer | None) -> Stream:
+        async def late(written: Any, fast_path: PipeAnswerer | None) -> Stream:
             await self.sdk_may_come.wait()
             self.entered = True
-            return await enter(written, shortcut)
+            return await enter(written, fast_path)
 
         self.way = FastPath(self.board, front)
-        shortcut = PipeFastPath(front, KnownClients(front), self.way, address)
-        self.client = PipeClient(write, late, shortcut, doorstep=self.doorstep)
+        fast_path = PipeFastPath(front, KnownClients(front), self.way, address)
+        self.client = PipeClient(write, late, fast_path, before_sdk=self.before_sdk)
 
     async def say(self, method: str, params: dict[str, Any] | None = None, number: int | None = None) -> None:
         message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
@@ -77,10 +77,10 @@ class Visit:
 
 @contextlib.asynccontextmanager
 async def visit(
-    tmp_path: Path, servers: dict[str, Entry], *, doorstep: bool = True, **own: Any
+    tmp_path: Path, servers: dict[str, Entry], *, before_sdk: bool = True, **own: Any
 ) -> AsyncGenerator[Visit]:
     async with open_board(tmp_path, servers, **own) as board:
-        here = Visit(board, doorstep)
+        here = Visit(board, before_sdk)
         serving = asyncio.create_task(here.client.serve())
         try:
             yield here
@@ -94,12 +94,12 @@ async def test_the_greeting_is_the_one_that_the_sdk_gives(tmp_path: Path) -> Non
     """Word for word, capabilities that are only passed on included."""
     greetings: list[dict[str, Any]] = []
     server = toy(features=["tools", "prompts"], capabilities={"experimental": {"x": {}}}, instructions="Be kind.")
-    for doorstep in (True, False):
-        async with visit(tmp_path / str(doorstep), {"one": server}, doorstep=doorstep) as here:
+    for before_sdk in (True, False):
+        async with visit(tmp_path / str(before_sdk), {"one": server}, before_sdk=before_sdk) as here:
             await here.board.discover_all_tools()
-            here.sdk_may_come.set() if not doorstep else None
+            here.sdk_may_come.set() if not before_sdk else None
             greetings.append(await here.greet())
-            assert here.entered is not doorstep
+            assert here.entered is not before_sdk
     assert greetings[0] == greetings[1]
 
 
@@ -114,7 +114,7 @@ async def test_whoever_speaks_another_version_is_greeted_by_the_sdk(tmp_path: Pa
 
 
 async def test_the_first_list_needs_no_sdk(tmp_path: Path) -> None:
-    """Greeted, listed and called, all on the doorstep; afterwards the SDK has not answered any of it again."""
+    """Greeted, listed and called, all on the before_sdk; afterwards the SDK has not answered any of it again."""
     async with visit(tmp_path, {"one": toy()}) as here:
         await here.board.discover_all_tools()
         await here.greet()
@@ -209,7 +209,7 @@ async def test_an_odd_word_on_the_doorstep_is_the_sdks_to_judge(tmp_path: Path, 
 
 @pytest.mark.parametrize("capabilities", [{"sampling": True}, {"roots": 5}])
 async def test_a_greeting_that_the_sdk_would_refuse_is_refused(tmp_path: Path, capabilities: dict[str, Any]) -> None:
-    """The doorstep says yes only to what nobody would say no to."""
+    """The before_sdk says yes only to what nobody would say no to."""
     async with visit(tmp_path, {}) as here:
         here.sdk_may_come.set()
         params = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": INFO}

@@ -1,4 +1,4 @@
-"""A call that goes on the full way leaves nothing behind in its session."""
+"""A call that goes on the full path leaves nothing behind in its session."""
 
 from __future__ import annotations
 

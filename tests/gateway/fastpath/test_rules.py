@@ -1,4 +1,4 @@
-"""The short way of plain requests: bytes to bytes, and over to the full way as soon as there is more to it."""
+"""The fast path of plain requests: bytes to bytes, and over to the full path as soon as there is more to it."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def dumped(value: object) -> bytes:
 
 
 def is_short(response: httpx2.Response) -> bool:
-    """In the handshake era the full way answers with a stream, the short one with JSON."""
+    """In the handshake era the full path answers with a stream, the short one with JSON."""
     return response.headers["content-type"] == "application/json"
 
 
@@ -203,7 +203,7 @@ async def test_arguments_and_results_are_carried_byte_for_byte(tmp_path: Path, v
 
 @pytest.mark.parametrize("version", [LATEST_HANDSHAKE, LATEST_MODERN])
 @pytest.mark.parametrize("patience", [60.0, 0.0])
-async def test_a_large_result_arrives_whole_on_both_ways(
+async def test_a_large_result_arrives_whole_on_both_paths(
     tmp_path: Path, version: str, patience: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is read, looked at and written in portions; a number in it keeps its digits, wherever a cut is."""
@@ -268,13 +268,13 @@ async def test_a_list_is_written_once_for_each_change(tmp_path: Path, version: s
                 await asyncio.sleep(0.05)
 
 
-async def test_both_ways_give_the_same_list_and_the_same_result(
+async def test_both_paths_give_the_same_list_and_the_same_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a client sees does not tell which way its request took."""
     seen: dict[str, list[Any]] = {}
     for way in ("on", "off"):
-        monkeypatch.setenv("PEGBOARD_SHORT_WAY", way)
+        monkeypatch.setenv("PEGBOARD_FAST_PATH", way)
         async with open_gateway(tmp_path / way, {"one": toy()}) as gateway:
             for version in (LATEST_HANDSHAKE, LATEST_MODERN):
                 async with caller(gateway, version) as client:
@@ -292,7 +292,7 @@ async def test_both_ways_give_the_same_list_and_the_same_result(
         assert short == full, version
 
 
-async def test_what_is_not_plain_takes_the_full_way(tmp_path: Path) -> None:
+async def test_what_is_not_plain_takes_the_full_path(tmp_path: Path) -> None:
     """Progress, a cursor, a filter in `_meta`: each has the outcome it always had."""
     async with open_gateway(tmp_path, {"one": toy()}) as gateway, caller(gateway) as client:
         assert is_short(await client.call("one__echo")) or is_short(await client.call("one__echo"))
@@ -381,7 +381,7 @@ async def test_another_session_cannot_take_it_back(tmp_path: Path, monkeypatch: 
 
 
 async def test_the_time_limit_holds(tmp_path: Path) -> None:
-    """A call that is not answered in time fails as it does on the full way, and its server is told."""
+    """A call that is not answered in time fails as it does on the full path, and its server is told."""
     async with open_gateway(tmp_path, {"one": toy({"timeout": 1.5})}) as gateway, caller(gateway) as client:
         await client.call("one__echo")
         failed = answer_in(await client.call("one__sleep", b'{"seconds":30}', number=b"7"))["result"]
@@ -391,7 +391,7 @@ async def test_the_time_limit_holds(tmp_path: Path) -> None:
         assert len(seen["cancelled"]) == 1
 
 
-async def test_calls_are_counted_on_both_ways(tmp_path: Path) -> None:
+async def test_calls_are_counted_on_both_paths(tmp_path: Path) -> None:
     """One call is one call, whatever became of it on its way."""
     async with open_gateway(tmp_path, {"one": toy()}) as gateway, caller(gateway) as client:
         calls = gateway.board.metrics.calls
@@ -495,7 +495,7 @@ async def test_stray_output_of_a_server_does_not_harm_its_calls(tmp_path: Path) 
 @pytest.mark.parametrize(
     "arguments", [b'{"a":' * 250 + b"1" + b"}" * 250, rb'{"\ud800":1}'], ids=["deep", "half a pair"]
 )
-async def test_what_the_full_way_cannot_read_is_not_begun(tmp_path: Path, arguments: bytes) -> None:
+async def test_what_the_full_path_cannot_read_is_not_begun(tmp_path: Path, arguments: bytes) -> None:
     """It could not go on there; so it is refused before anything is done, with its own words."""
     async with open_gateway(tmp_path, {"one": toy()}) as gateway, caller(gateway) as client:
         await client.call("one__echo")
@@ -539,7 +539,7 @@ async def test_a_server_that_dies_fails_its_calls_at_once(tmp_path: Path) -> Non
         assert not greeted
 
 
-async def test_calls_over_a_pipe_take_the_short_way_too(tmp_path: Path) -> None:
+async def test_calls_over_a_pipe_take_the_fast_path_too(tmp_path: Path) -> None:
     """A client over stdio has many calls answered at once, each with its own answer."""
     config = write_config(tmp_path / "pegboard.json", {"one": toy()})
     for version in (LATEST_HANDSHAKE, LATEST_MODERN):

@@ -1,4 +1,4 @@
-"""The fast lane over HTTP: what is plain is answered where it comes in, and nobody can tell from the wire."""
+"""The fast path over HTTP: what is plain is answered where it comes in, and nobody can tell from the wire."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ async def connected(gateway: Gateway, *, greeted: Wire | None = None) -> AsyncGe
 
 @pytest.fixture
 def lanes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Every request that took the short way."""
+    """Every request that took the fast path."""
     used: list[Any] = []
     before = rules.FastPath.begin
 
@@ -219,7 +219,7 @@ async def test_a_body_in_chunks_is_as_good(tmp_path: Path) -> None:
 
 
 async def test_a_body_that_is_too_large_is_refused(tmp_path: Path) -> None:
-    """The limit is the same on both ways."""
+    """The limit is the same on both paths."""
     async with open_gateway(tmp_path, {"one": toy()}) as gateway, connected(gateway) as wire:
         wire.writer.write(wire.post(b" " * (5 * 1024 * 1024)))
         assert (await wire.answer())[0] == 413

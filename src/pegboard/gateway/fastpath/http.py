@@ -1,4 +1,4 @@
-"""The door of the short way over HTTP: lets in what the guard and the sessions let in, and passes on all else.
+"""The door of the fast path over HTTP: lets in what the guard and the sessions let in, and passes on all else.
 
 What a client says in its headers is mostly the same from request to request, so what follows from it is found out
 once: whether the request may come in, and whose it is. Only what differs is looked at each time.
@@ -115,14 +115,14 @@ class HttpFastPath:
             await self.go_on(answer, scope, replay(messages, receive), send)
 
     def begin(self, scope: Scope, admitted: HeaderVerdict, body: bytes) -> tuple[Request, Begun] | None:
-        """Begin with a request; `None` if it has to take the full way."""
+        """Begin with a request; `None` if it has to take the full path."""
         request = raw_json.request(body) if not has_too_many_values(body) else None
         known = self._client(scope, admitted, request) if request is not None else None
         begun = self._way.begin(known, request) if request is not None and known is not None else None
         return (request, begun) if request is not None and begun is not None else None
 
     async def outcome(self, admitted: HeaderVerdict, request: Request, begun: Begun) -> Answer | RawCall | None:
-        """The answer to a request, or what has to go on the full way."""
+        """The answer to a request, or what has to go on the full path."""
         self._shutdown.begin()
         try:
             answer = await begun
@@ -135,11 +135,11 @@ class HttpFastPath:
         return answer
 
     async def go_on(self, call: RawCall | None, scope: Scope, receive: Receive, send: Send) -> None:
-        """Go on the full way, with the call that is under way, if one is."""
+        """Go on the full path, with the call that is under way, if one is."""
         await self._app(scope if call is None else {**scope, STARTED_CALL: Handover(call)}, receive, send)
 
     def admission(self, scope: Scope) -> HeaderVerdict | None:
-        """What is known from a request's headers; `None` where the full way has to look at them."""
+        """What is known from a request's headers; `None` where the full path has to look at them."""
         if not scope["path"].startswith("/mcp") or self._shutdown.has_begun:
             return None
         headers = scope["headers"]
@@ -194,7 +194,7 @@ class HttpFastPath:
         )
 
     def _client(self, scope: Scope, admitted: HeaderVerdict, request: Request) -> Known | None:
-        """Whose request this is; `None` where that takes the full way to tell."""
+        """Whose request this is; `None` where that takes the full path to tell."""
         if admitted.known is not None or admitted.door is None:
             return admitted.known
         if admitted.method != request.method.encode():
@@ -208,7 +208,7 @@ class HttpFastPath:
         return self._clients.of_request(admitted.door, meta)
 
     def _cancels(self, admitted: HeaderVerdict, body: bytes) -> bool:
-        """Whether a body takes back a call that is on the short way."""
+        """Whether a body cancels a call that is on the fast path."""
         if admitted.known is None or admitted.known.session is None:
             return False
         called = cancelled_id(body)

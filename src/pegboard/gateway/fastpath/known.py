@@ -1,4 +1,4 @@
-"""Known clients: what the short way has to know of a client, found out once and kept."""
+"""Known clients: what the fast path has to know of a client, found out once and kept."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from pegboard.tool import RegisteredTool
 _MAX_KEPT = 4096
 # Nobody says more of itself than this with every request.
 MAX_META = 4096
-# Members of `_meta` that the full way has to look at.
+# Members of `_meta` that the full path has to look at.
 _NO_PLAIN_META = frozenset({"progressToken", LOG_LEVEL_KEY, RELATED_TASK_KEY})
 
 
@@ -47,7 +47,7 @@ class Known:
     # Of a client of the modern era: what of its `_meta` goes on to servers, and whether it narrows its lists.
     meta: bytes | None = None
     narrows: bool = False
-    # What its requests are one conversation in, so that one of them can take back another.
+    # What its requests are one conversation in, so that one of them can cancel another.
     conversation: object = None
     # Of one that nobody can tell of changes yet: the list that it was given.
     is_new: bool = False
@@ -99,7 +99,7 @@ class KnownClients:
         )
 
     def of_request(self, door: Door, meta: bytes) -> Known | None:
-        """A client of the modern era, by the `_meta` of its request; `None` where the full way has to look at it."""
+        """A client of the modern era, by the `_meta` of its request; `None` where the full path has to look at it."""
         if len(meta) > MAX_META:
             return None
         key = (door, meta)

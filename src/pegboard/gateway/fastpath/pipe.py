@@ -1,4 +1,4 @@
-"""The short way of one client at the other end of a byte stream, line by line, from its greeting on."""
+"""The fast path of one client at the other end of a byte stream, line by line, from its greeting on."""
 
 from __future__ import annotations
 
@@ -68,20 +68,20 @@ class PipeFastPath:
         return b"".join(answer(request, exactjson.dump(result)))
 
     def on_initialized(self, client: Client) -> None:
-        """The client's handshake is complete; what it was given on the doorstep may be old by now."""
+        """The client's handshake is complete; what it was given before the SDK was there may be old by now."""
         before, self._greeted = self._greeted, self._clients.of_session(client)
         if before is not None:
             self._way.resend_list_changed(before)
 
     def begin(self, text: bytes) -> tuple[bytes, Awaitable[bytes | RawCall | None]] | None:
-        """A request's id, and what comes of it; `None` if a line has to take the full way."""
+        """A request's id, and what comes of it; `None` if a line has to take the full path."""
         request = raw_json.request(text)
         known = self._client(request, text) if request is not None else None
         begun = self._way.begin(known, request) if request is not None and known is not None else None
         return (bytes(request.id), _unless_cancelled(begun)) if request is not None and begun is not None else None
 
     def is_cancel(self, text: bytes) -> bool:
-        """Whether a line takes back a call that is on the short way."""
+        """Whether a line cancels a call that is on the fast path."""
         called = cancelled_id(text)
         conversation = self._door if self._greeted is None else self._greeted.conversation
         return called is not None and self._way.cancel(conversation, called)
@@ -130,7 +130,7 @@ def _is_initialized(text: bytes) -> bool:
 
 
 async def _unless_cancelled(begun: Awaitable[Answer | RawCall | None]) -> bytes | RawCall | None:
-    """What comes of a request; over a pipe, what was taken back is not answered."""
+    """What comes of a request; over a pipe, what was cancelled is not answered."""
     try:
         outcome = await begun
     except CallCancelled:

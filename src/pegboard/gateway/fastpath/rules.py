@@ -1,9 +1,9 @@
-"""The short way: plain requests of known clients, answered from bytes to bytes. This is where it is decided.
+"""The fast path: plain requests of known clients, answered from bytes to bytes. This is where it is decided.
 
 A request takes it if nothing about it needs the protocol's machinery: a `tools/call` without a progress token, a
 round or a header of its own, of a tool whose server is connected and does not talk while it works; a `tools/list`
-of one page; a `ping` of the handshake era. Everything else takes the full way, which has the same outcome and the
-right words for every fault. A call that turns out not to be plain is handed over to the full way as it is.
+of one page; a `ping` of the handshake era. Everything else takes the full path, which has the same outcome and the
+right words for every fault. A call that turns out not to be plain is handed over to the full path as it is.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from pegboard.telemetry import is_traced
 from pegboard.tool import RegisteredTool, RelayingTool, Tool
 from pegboard.version import SERVER_INFO
 
-# A call that takes longer than this is handed over: the full way notices a client that goes away, and keeps an
+# A call that takes longer than this is handed over: the full path notices a client that goes away, and keeps an
 # answer for one that comes back.
 PATIENCE = 0.5
 _SERVER_INFO = exactjson.dump(dict(SERVER_INFO))
@@ -53,8 +53,8 @@ _numbers = itertools.count(1)
 
 
 def is_open() -> bool:
-    """Whether there is a short way at all: to find out whether it is to blame, it can be closed."""
-    return os.environ.get("PEGBOARD_SHORT_WAY", "on") != "off"
+    """Whether there is a fast path at all: to find out whether it is to blame, it can be closed."""
+    return os.environ.get("PEGBOARD_FAST_PATH", "on") != "off"
 
 
 class FastPath:
@@ -63,15 +63,15 @@ class FastPath:
     def __init__(self, board: Board, front: McpFront) -> None:
         self._board = board
         self._front = front
-        # Calls by the conversation they are of and the id that they have there, for whoever takes one back; no call is
+        # Calls by the conversation they are of and the id that they have there, for whoever cancels one; no call is
         # kept for its sake.
         self._calls: WeakValueDictionary[tuple[object, bytes], RawCall] = WeakValueDictionary()
 
     def begin(self, known: Known, request: Request) -> Awaitable[Answer | RawCall | None] | None:
-        """Begin with a request; `None` if it has to take the full way.
+        """Begin with a request; `None` if it has to take the full path.
 
-        What comes of it is the whole answer, a call that has to go on the full way, or `None` to begin there after all;
-        it raises `GivenUp` if the client takes it back.
+        What comes of it is the whole answer, a call that has to go on the full path, or `None` to begin there after
+        all; it raises `CallCancelled` if the client cancels it.
         """
         begun: Awaitable[Answer | RawCall | None] | None = None
         match request.method:
@@ -86,7 +86,7 @@ class FastPath:
         return _safely(request, begun) if begun is not None else None
 
     def cancel(self, conversation: object, request_id: bytes) -> bool:
-        """A client takes a call back; false if none of that id is under way here."""
+        """Cancel a call for its client; false if none of that id is under way here."""
         call = self._calls.get((conversation, request_id))
         if call is not None:
             call.cancel()
@@ -126,13 +126,13 @@ class FastPath:
         if tool.tool is not None:
             caller = known.caller if known.caller.filter == wanted else replace(known.caller, filter=wanted)
             return self._answer_static(known, caller, request, params) if _is_quick(tool.tool) else None
-        # A span is a child of what the client says in `_meta`, and a call has one: the full way sees to that.
+        # A span is a child of what the client says in `_meta`, and a call has one: the full path sees to that.
         call = self._start_call(known, params, tool, meta) if not is_traced() else None
         if call is None:
             return None
         place = (known.conversation, bytes(request.id))
         if known.conversation is not None:
-            # At once: on a pipe, what takes it back may be the very next line.
+            # At once: on a pipe, its cancellation may be the very next line.
             self._calls[place] = call
         return self._answer_call(call, place, known, request, tool)
 
@@ -143,7 +143,7 @@ class FastPath:
                 asked["arguments"] = exactjson.parse(bytes(params.arguments))
             result = await self._front.call_tool(asked, caller)
         except (RpcError, exactjson.NotJson):
-            # Nothing was done yet: the full way has the words for what is wrong.
+            # Nothing was done yet: the full path has the words for what is wrong.
             return None
         return answer(request, exactjson.dump(result_for(known.era, result, server_info=SERVER_INFO)))
 
@@ -182,8 +182,8 @@ class FastPath:
         # Arguments that have to stand in headers, too, would have to be read.
         if server is None or tool.marked:
             return None
-        guest = self._board.relay.sessions.get(known.session)
-        level = self._front.level(guest) if guest is not None else None
+        client_session = self._board.relay.sessions.get(known.session)
+        level = self._front.level(client_session) if client_session is not None else None
         self._board.discovery.refresh_if_stale(server.name)
         caller = known.caller
         identity = known.session or f"plain-{next(_numbers)}"
@@ -218,7 +218,7 @@ class FastPath:
 
     async def _name_references(self, known: Known, server: str, result: bytes) -> bytes | None:
         """A result that refers to resources or tasks, with resources named as clients have to; `_SAME` if none has
-        another name, `None` if it cannot be read, which the full way has words for."""
+        another name, `None` if it cannot be read, which the full path has words for."""
         try:
             read = exactjson.parse_object(result)
         except exactjson.NotJson:
@@ -228,7 +228,7 @@ class FastPath:
 
 
 def _is_quick(tool: Tool) -> bool:
-    """Whether a tool of our own is plain: one that takes its time could not be taken back here, and one that stands for
+    """Whether a tool of our own is plain: one that takes its time could not be cancelled here, and one that stands for
     another is as plain as that."""
     return tool.quick and not isinstance(tool, RelayingTool)
 
@@ -291,7 +291,7 @@ def _shape(era: Era, result: Part) -> _Shaped | None:
 
 
 _NOT_PLAIN = b"not plain"
-# Members of `_meta` that the full way has to look at.
+# Members of `_meta` that the full path has to look at.
 _NO_PLAIN_META = frozenset({"progressToken", RELATED_TASK_KEY})
 
 
@@ -314,7 +314,7 @@ def _forward_meta(meta: object) -> bytes | None:
 
 
 def cancelled_id(text: bytes) -> bytes | None:
-    """The id of the call that a notification takes back, if that is what it is."""
+    """The id of the call that a notification cancels, if that is what it is."""
     if _CANCELLED not in text:
         return None
     message = raw_json.members(text) or {}

@@ -1,8 +1,8 @@
-"""The fast lane: plain requests over HTTP are answered where their bytes come in; all others are uvicorn's.
+"""The fast path: plain requests over HTTP are answered where their bytes come in; all others are uvicorn's.
 
 A request that may be plain is read to its end without an application being started for it. If it is plain, its
 answer is written at once. If it is not, or turns out not to be, uvicorn goes on with it as if nothing had been.
-Built on inner parts of uvicorn's `HttpToolsProtocol` and its `RequestResponseCycle`, which `tests/front` watches.
+Built on inner parts of uvicorn's `HttpToolsProtocol` and its `RequestResponseCycle`, which `tests/gateway/fastpath` watches.
 """
 
 from __future__ import annotations
@@ -52,54 +52,54 @@ class _BufferedRequest:
 
 
 class FastPathProtocol(BoundedProtocol):
-    """uvicorn's protocol with its bounds, and a lane of its own for plain requests."""
+    """uvicorn's protocol with its bounds, which answers plain requests itself."""
 
-    shortcut: HttpFastPath
-    _lane: _BufferedRequest | None = None
+    fast_path: HttpFastPath
+    _buffered: _BufferedRequest | None = None
 
     def on_headers_complete(self) -> None:
-        """A request's head is there: it is read on in the lane if it may be plain and nothing is before it."""
+        """A request's head is there: it is buffered if it may be plain and nothing is before it."""
         self.end_head()
         admitted = self._admission() if self._is_free() else None
         if admitted is None:
             super().on_headers_complete()
         else:
-            self._lane = _BufferedRequest(
+            self._buffered = _BufferedRequest(
                 admitted, cast("Scope", self.scope), keep_alive=self._head().should_keep_alive()
             )
 
     def on_body(self, body: bytes) -> None:
-        """A part of a request's body; one that is too large leaves the lane."""
-        lane = self._lane
-        if lane is None:
+        """A part of a request's body; one that is too large is left to uvicorn."""
+        buffered = self._buffered
+        if buffered is None:
             super().on_body(body)
             return
-        lane.parts.append(body)
-        lane.size += len(body)
-        if lane.size > MAX_PLAIN_BODY:
-            self._leave(lane)
+        buffered.parts.append(body)
+        buffered.size += len(body)
+        if buffered.size > MAX_PLAIN_BODY:
+            self._leave(buffered)
 
     def on_message_complete(self) -> None:
         """A request is there."""
-        lane = self._lane
-        if lane is None:
+        buffered = self._buffered
+        if buffered is None:
             super().on_message_complete()
             return
         self.end_body()
-        begun = self.shortcut.begin(lane.scope, lane.admitted, lane.body)
+        begun = self.fast_path.begin(buffered.scope, buffered.admitted, buffered.body)
         if begun is None:
-            self._leave(lane)
+            self._leave(buffered)
             super().on_message_complete()
             return
-        self._lane = None
+        self._buffered = None
         # Whatever comes behind it on this connection waits for its turn.
-        self.cycle = cast("RequestResponseCycle", lane)
-        task = self.loop.create_task(self._answer(lane, *begun))
+        self.cycle = cast("RequestResponseCycle", buffered)
+        task = self.loop.create_task(self._answer(buffered, *begun))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
     def _is_free(self) -> bool:
-        """Whether a request may use the lane: none is before it, and the client reads what it is sent."""
+        """Whether a request may be buffered: none is before it, and the client reads what it is sent."""
         busy = cast("Any", self.cycle)
         return (busy is None or busy.response_complete) and not self.flow.write_paused and not self.expect_100_continue
 
@@ -117,76 +117,76 @@ class FastPathProtocol(BoundedProtocol):
             path,
             query,
         )
-        return self.shortcut.admission(scope)
+        return self.fast_path.admission(scope)
 
     def _head(self) -> Any:
         """The parser, which knows the head of the request that is being read; it goes with the connection."""
         return self.parser
 
-    def _leave(self, lane: _BufferedRequest) -> None:
+    def _leave(self, buffered: _BufferedRequest) -> None:
         """Give a request to uvicorn, with what was read of it so far."""
-        self._lane = None
+        self._buffered = None
         super().on_headers_complete()
         # In one piece: a client may have sent it in a million.
-        super().on_body(lane.body)
+        super().on_body(buffered.body)
 
-    async def _answer(self, lane: _BufferedRequest, request: Request, begun: Begun) -> None:
-        answer = await self.shortcut.outcome(lane.admitted, request, begun)
+    async def _answer(self, buffered: _BufferedRequest, request: Request, begun: Begun) -> None:
+        answer = await self.fast_path.outcome(buffered.admitted, request, begun)
         if isinstance(answer, list):
             size = sum(map(len, answer))
-            pieces = [*self._answer_head(lane, size), *answer]
+            pieces = [*self._answer_head(buffered, size), *answer]
             if size > LARGE:
-                await self._write_large(lane, pieces)
+                await self._write_large(buffered, pieces)
             else:
-                self._write(lane, pieces, size)
+                self._write(buffered, pieces, size)
             return
-        cycle = self._cycle(lane)
-        if cast("object", self.cycle) is lane:
+        cycle = self._cycle(buffered)
+        if cast("object", self.cycle) is buffered:
             self.cycle = cycle
 
         async def go_on(scope: Scope, receive: Receive, send: Send) -> None:
             # The body comes first, also if the client has gone away by now: not every client's leaving ends its call.
-            read: Message = {"type": "http.request", "body": lane.body, "more_body": False}
-            await self.shortcut.go_on(answer, scope, replay([read], receive), send)
+            read: Message = {"type": "http.request", "body": buffered.body, "more_body": False}
+            await self.fast_path.go_on(answer, scope, replay([read], receive), send)
 
         await cycle.run_asgi(cast("Any", go_on))
 
-    def _write(self, lane: _BufferedRequest, pieces: Answer, size: int) -> None:
-        lane.response_complete = True
-        if lane.disconnected or self.transport.is_closing():
+    def _write(self, buffered: _BufferedRequest, pieces: Answer, size: int) -> None:
+        buffered.response_complete = True
+        if buffered.disconnected or self.transport.is_closing():
             return
         if size > _SMALL:
             self.transport.writelines(pieces)
         else:
             self.transport.write(b"".join(pieces))
-        if not lane.keep_alive:
+        if not buffered.keep_alive:
             self.transport.close()
         self.on_response_complete()
 
-    async def _write_large(self, lane: _BufferedRequest, pieces: Answer) -> None:
+    async def _write_large(self, buffered: _BufferedRequest, pieces: Answer) -> None:
         """Write no faster than the client reads: what waits in the transport may be a copy."""
         for portion in portions_of(pieces):
-            if lane.disconnected or self.transport.is_closing():
+            if buffered.disconnected or self.transport.is_closing():
                 return
             self.transport.writelines(portion)
             await self.flow.drain()
             # Everybody else has a turn, also if the client reads at once.
             await asyncio.sleep(0)
-        lane.response_complete = True
-        if not lane.keep_alive:
+        buffered.response_complete = True
+        if not buffered.keep_alive:
             self.transport.close()
         self.on_response_complete()
 
-    def _answer_head(self, lane: _BufferedRequest, size: int) -> list[bytes]:
+    def _answer_head(self, buffered: _BufferedRequest, size: int) -> list[bytes]:
         own = [b"%b: %b\r\n" % header for header in self.server_state.default_headers]
-        closing = b"" if lane.keep_alive else b"connection: close\r\n"
+        closing = b"" if buffered.keep_alive else b"connection: close\r\n"
         length = b"content-length: %d\r\n\r\n" % size
-        return [b"HTTP/1.1 200 OK\r\n", *own, lane.admitted.head, closing, length]
+        return [b"HTTP/1.1 200 OK\r\n", *own, buffered.admitted.head, closing, length]
 
-    def _cycle(self, lane: _BufferedRequest) -> RequestResponseCycle:
+    def _cycle(self, buffered: _BufferedRequest) -> RequestResponseCycle:
         """uvicorn's own idea of a request that has been read."""
         cycle = RequestResponseCycle(
-            scope=cast("Any", lane.scope),
+            scope=cast("Any", buffered.scope),
             transport=self.transport,
             flow=self.flow,
             logger=self.logger,
@@ -195,8 +195,8 @@ class FastPathProtocol(BoundedProtocol):
             default_headers=self.server_state.default_headers,
             message_event=asyncio.Event(),
             expect_100_continue=False,
-            keep_alive=lane.keep_alive,
+            keep_alive=buffered.keep_alive,
             on_response=self.on_response_complete,
         )
-        cycle.more_body, cycle.disconnected = False, lane.disconnected
+        cycle.more_body, cycle.disconnected = False, buffered.disconnected
         return cycle

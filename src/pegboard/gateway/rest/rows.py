@@ -38,7 +38,7 @@ def server_row(board: Board, server: Server) -> dict[str, Any]:
         "latencyMs": None if server.latency is None else round(server.latency * 1000, 1),
         "lastError": server.last_error,
         "era": server.era,
-        "protocolVersion": server.greeting.version if server.greeting else None,
+        "protocolVersion": server.hello.version if server.hello else None,
         "staleSince": moment(stale),
         "nextTryInSeconds": None if next_try is None else round(next_try, 1),
     }

@@ -107,7 +107,7 @@ class HttpClient(Protocol):
     def stream(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None
     ) -> AbstractAsyncContextManager[HttpResponse]:
-        """Send a request; its response, the body still to be read. Raises `Broken`."""
+        """Send a request; its response, the body still to be read. Raises `ConnectionFailed`."""
         ...
 
     async def close(self) -> None:

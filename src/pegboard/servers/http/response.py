@@ -51,14 +51,14 @@ class Response:
         self._wake()
 
     async def wait_for_head(self) -> None:
-        """Wait for the head; raises `Broken`."""
+        """Wait for the head; raises `ConnectionFailed`."""
         while not self.status_code:
             if self._error is not None:
                 raise self._error
             await self._change()
 
     async def aiter_bytes(self) -> AsyncGenerator[bytes]:
-        """The parts of the body as they come; raises `Broken` where it breaks off."""
+        """The parts of the body as they come; raises `ConnectionFailed` where it breaks off."""
         while True:
             while self._parts:
                 part = self._parts.popleft()

@@ -73,7 +73,7 @@ class StreamableHttpTransport:
         # What takes up a stream that broke off before the answer of a request that was put.
         self._resuming: dict[int, asyncio.Task[None]] = {}
         self._kept_head: tuple[object, bytes] | None = None
-        # Whether it answered with a redirect, which only the full way follows.
+        # Whether it answered with a redirect, which only the full path follows.
         self.is_redirected = False
         # Set once the era is known: the version every later request names, and how calls are cancelled.
         self.version: str | None = None

@@ -10,7 +10,7 @@ import pytest
 from pegboard.listing.view import EVERYTHING, Filter
 from pegboard.protocol.eras import LOG_LEVELS
 from pegboard.relay.caller import OnProgress
-from pegboard.relay.guests import ClientSession, ClientSessions
+from pegboard.relay.client_sessions import ClientSession, ClientSessions
 from pegboard.servers.jsonrpc import Message, Params, RpcError
 
 pytestmark = pytest.mark.anyio

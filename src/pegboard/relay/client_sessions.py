@@ -1,4 +1,4 @@
-"""Guests: the clients of the handshake era that are here now, and can be told things between their requests."""
+"""Client sessions of the handshake era: who is connected now, and can be notified between requests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ClientSession:
     log_level: str | None = None
 
     def caller(self) -> Caller:
-        """The guest as whoever a question is for that no request of anybody caused."""
+        """The session as a caller, for a question that no request of anybody caused."""
         return Caller(
             session=self.session,
             filter=self.filter,
@@ -44,30 +44,30 @@ class ClientSessions:
         # How many want to be told from each level on: nobody has to be asked again when one of thousands leaves.
         self._levels: Counter[str | None] = Counter()
 
-    def enter(self, guest: ClientSession) -> None:
+    def enter(self, client_session: ClientSession) -> None:
         """A client is ready to be told things."""
-        self.leave(guest.session)
-        self._sessions[guest.session] = guest
-        self._levels[guest.log_level] += 1
+        self.leave(client_session.session)
+        self._sessions[client_session.session] = client_session
+        self._levels[client_session.log_level] += 1
 
     def leave(self, session: str) -> None:
         """A client is gone."""
-        if (guest := self._sessions.pop(session, None)) is not None:
-            self._levels[guest.log_level] -= 1
+        if (client_session := self._sessions.pop(session, None)) is not None:
+            self._levels[client_session.log_level] -= 1
 
-    def set_level(self, guest: ClientSession, level: str) -> None:
+    def set_level(self, client_session: ClientSession, level: str) -> None:
         """A client wants to be told from this level on."""
-        if self._sessions.get(guest.session) is guest:
-            self._levels[guest.log_level] -= 1
+        if self._sessions.get(client_session.session) is client_session:
+            self._levels[client_session.log_level] -= 1
             self._levels[level] += 1
-        guest.log_level = level
+        client_session.log_level = level
 
     def get(self, session: str | None) -> ClientSession | None:
-        """The guest of this session."""
+        """The session of this id."""
         return self._sessions.get(session) if session is not None else None
 
     def lowest_level(self) -> str | None:
-        """The level from which on at least one guest wants to be told, if any of them said so."""
+        """The level from which on at least one session wants to be told, if any of them said so."""
         levels = [level for level, count in self._levels.items() if count]
         if all(level is None for level in levels):
             return None
