@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Pegboard", "Tool", "ToolErrorCode", "ToolResult"]
 
-_HOMES = {"Pegboard": "pegboard", "Tool": "tool", "ToolErrorCode": "result", "ToolResult": "result"}
+_HOMES = {"Pegboard": "library.pegboard", "Tool": "tool", "ToolErrorCode": "result", "ToolResult": "result"}
 
 
 def __getattr__(name: str) -> Any:

@@ -578,7 +578,7 @@ class Board:
 
     def _add(self, spec: ServerSpec) -> None:
         self._removed.pop(spec.name, None)
-        self.servers[spec.name] = Server(spec, reaper=self._reaper, watcher=self)
+        self.servers[spec.name] = Server(spec, reaper=self._reaper, listener=self)
         if spec.problem:
             logger().error("config.server.invalid", server=spec.name, reason=spec.problem)
 

@@ -151,3 +151,30 @@ async def test_a_search_never_begins_in_the_middle_of_a_change(monkeypatch: pyte
     assert await first is not None
     hits, total = await finder.find_in_slices("jump", 10, lambda tool: not tool.name.endswith("_0"))
     assert (len(hits), total) == (10, 19)
+
+
+def test_a_change_of_what_the_index_goes_by_loses_no_tool() -> None:
+    """By words or by meaning: every server is read anew."""
+    setting = [False]
+    registry = ToolRegistry()
+    finder = Finder(registry, semantic=lambda: setting[0])
+    registry.register_mcp_tools("alpha", [tool("run", "Jog around the park")])
+    assert found(finder, "jog") == ["alpha__run"]
+    for setting[0] in (True, False):
+        finder.invalidate()
+        assert found(finder, "jog") == ["alpha__run"]
+
+
+@pytest.mark.anyio
+async def test_whoever_has_just_come_goes_before_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a moment after the start nothing is read: clients that shake hands and list come first."""
+    monkeypatch.setattr("pegboard.catalog.finder._FIRST_THINGS_FIRST", LIMIT)
+    registry = ToolRegistry()
+    finder = Finder(registry)
+    registry.register_mcp_tools("alpha", [tool("run", "Jog around the park")])
+    warming = asyncio.create_task(finder.warm_up())
+    for _ in range(10):
+        await asyncio.sleep(0)
+        await asyncio.to_thread(lambda: None)
+    assert finder._made is None
+    warming.cancel()

@@ -157,6 +157,9 @@ def test_what_could_have_come_from_a_template(template: str, uri: str) -> None:
         ("plain://no", "plain://n"),
         ("file:///my%20docs/{name}", "file:///my docs/a"),
         ("x://{a}b{c}", "x://1/b"),
+        # Every character of a literal counts, not its first alone.
+        ("x://{a}/one/{b}", "x://1/two/2"),
+        ("x://{a}/one", "x://1/oxe"),
         # A literal is not counted twice.
         ("aXa{b}aXa", "aXa"),
         ("ab{x}b", "ab"),

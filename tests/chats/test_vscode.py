@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from chats.makers import ADA, START, Home, log, request, session, whole, write
+from pegboard.toolsets.chats.chats import local_sources
 from pegboard.toolsets.chats.folders import Around, Within, belongs, flatten, holds, path_of, same_form
 from pegboard.toolsets.chats.source import ChatSource
 from pegboard.toolsets.chats.vscode import PRODUCTS, VSCode, find_editors
@@ -41,6 +42,16 @@ def test_every_editor_is_found_on_every_system(tmp_path: Path, platform: str, en
         write(user / "globalStorage" / "emptyWindowChatSessions" / "b.jsonl", CHAT)
     expected = {(product, name) for product in PRODUCTS for name in "ab"}
     assert found(find_editors(given, tmp_path, platform)) == expected
+
+
+@pytest.mark.parametrize(("platform", "folder"), [("darwin", "Library/Application Support"), ("linux", ".config")])
+def test_chats_are_looked_for_where_this_system_keeps_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str, folder: str
+) -> None:
+    """Nobody has to say which system it is."""
+    monkeypatch.setattr("sys.platform", platform)
+    write(tmp_path / folder / "Code/User/workspaceStorage/w1/chatSessions/a.json", CHAT)
+    assert found(local_sources({}, tmp_path)) == {("Code", "a")}
 
 
 def test_remote_windows_and_portable_editors_are_found(tmp_path: Path) -> None:

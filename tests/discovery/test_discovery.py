@@ -429,15 +429,15 @@ async def test_answers_are_small_and_fit_their_schemas(tmp_path: Path) -> None:
 async def test_instructions_say_how_to_find_tools(tmp_path: Path) -> None:
     """In two sentences; where everything is listed the servers' own words follow, within bounds."""
     async with searching(tmp_path) as gateway, http_client(gateway.mcp) as client:
-        assert "tool_find" in client.greeting["instructions"]
-        assert client.greeting["instructions"].count(". ") == 1
+        assert "tool_find" in client.hello["instructions"]
+        assert client.hello["instructions"].count(". ") == 1
     entry = toy(raw_tools=TASKS, instructions="Only on weekdays. " * 1000)
     async with open_gateway(tmp_path, {"work": entry}, **OWN, expose="all") as gateway:
         await gateway.board.refresh()
         for version in VERSIONS:
             async with http_client(gateway.mcp, version) as client:
-                assert "Only on weekdays." in client.greeting["instructions"]
-                assert len(client.greeting["instructions"]) <= 4000
+                assert "Only on weekdays." in client.hello["instructions"]
+                assert len(client.hello["instructions"]) <= 4000
 
 
 async def test_a_switched_off_toolset_is_not_there(tmp_path: Path) -> None:
@@ -564,7 +564,7 @@ async def test_each_own_tool_can_be_switched_off_while_running(tmp_path: Path) -
         await gateway.board.refresh()
         async with http_client(gateway.mcp) as client:
             assert await client.names() == [name for name in DISCOVERY if name != "tool_call"]
-            assert "tool_call" not in client.greeting["instructions"]
+            assert "tool_call" not in client.hello["instructions"]
             with pytest.raises(RpcError):
                 await client.call("tool_call", {"name": "work__send_mail"})
             await gateway.configure(servers, **own)
@@ -733,7 +733,7 @@ async def test_instructions_name_only_tools_that_exist(tmp_path: Path) -> None:
     """Where discovery is switched off, nobody is sent to it."""
     for own in ({"expose": "search"}, {**OWN, "expose": "search", "tools": {"deny": ["tool_*"]}}):
         async with open_gateway(tmp_path, {"work": toy()}, **own) as gateway, http_client(gateway.mcp) as client:
-            assert "tool_" not in client.greeting["instructions"]
+            assert "tool_" not in client.hello["instructions"]
 
 
 async def test_errors_do_not_echo_whole_inputs(tmp_path: Path) -> None:

@@ -48,11 +48,11 @@ async def test_a_server_that_is_not_there_is_told_of(
     """It may be added later, so the client is let in; its instructions and the log say so."""
     async with open_gateway(tmp_path, {"one": toy()}) as gateway:
         async with http_client(f"{gateway.mcp}?server=ome", version, listen=False) as client:
-            told = client.greeting["instructions"]
+            told = client.hello["instructions"]
             assert 'no server "ome"' in told
             assert "did you mean one?" in told
             assert await client.names() == []
         assert "client.filter.unknown" in caplog.text
         async with http_client(f"{gateway.mcp}?server=one", version, listen=False) as client:
-            assert "no server" not in client.greeting["instructions"]
+            assert "no server" not in client.hello["instructions"]
             assert await client.names() != []

@@ -10,13 +10,21 @@ import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import pytest
 
 from harness import LIMIT, Gateway, eventually, open_gateway, toy
 from loopwatch import loopwatch
-from pegboard.gateway.bounds import LEAST_PROGRESS, MAX_CHUNKS, MAX_HEAD, MAX_HEADERS
+from pegboard.gateway.bounds import (
+    ANSWER_SWEEPS,
+    LEAST_PROGRESS,
+    MAX_CHUNKS,
+    MAX_HEAD,
+    MAX_HEADERS,
+    BoundedProtocol,
+)
 from pegboard.gateway.shares import Shares
 from pegboard.protocol.client import MAX_BODY
 from pegboard.protocol.nearness import share_holder
@@ -274,6 +282,32 @@ async def test_an_answer_that_nobody_reads_is_given_up(tmp_path: Path) -> None:
             await eventually(lambda: mine.transport.get_write_buffer_size() > 1_000_000)
             sweep(gateway)
             await eventually(lambda: not gateway.front.connections.open)
+
+
+class Unread:
+    """A transport whose client reads as much as it is told to."""
+
+    def __init__(self) -> None:
+        self.unsent, self.aborted = 1000, False
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+def test_a_client_that_reads_a_little_has_the_whole_time_again() -> None:
+    """It is aborted after so many sweeps without any progress, and not one earlier."""
+    connection = BoundedProtocol.__new__(BoundedProtocol)
+    connection.transport = unread = cast("Any", Unread())
+    for _ in range(2):
+        unread.unsent -= 1
+        for _ in range(ANSWER_SWEEPS + 1):
+            connection._sweep_writes()
+        assert not unread.aborted
+    connection._sweep_writes()
+    assert unread.aborted
 
 
 async def test_idle_connections_are_kept_longer_than_clients_keep_them(tmp_path: Path) -> None:

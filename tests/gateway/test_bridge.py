@@ -10,11 +10,12 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from harness import eventually, open_gateway, serving, toy, write_config
+from pegboard.gateway.bridge import bridgehead
 from pegboard.gateway.proof import prove
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]
@@ -139,3 +140,13 @@ async def test_a_client_that_leaves_is_no_failure(tmp_path: Path) -> None:
         assert process.returncode == 0
         assert process.stderr is not None
         assert process.stderr.read() == ""
+
+
+async def test_the_bridgehead_leaves_no_client_behind() -> None:
+    """When it closes, what it served has ended."""
+    before = asyncio.all_tasks()
+    async with bridgehead(cast("Any", None), lambda _: None, "token", set()) as port:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        await eventually(lambda: len(asyncio.all_tasks() - before) > 0)
+    assert asyncio.all_tasks() - before == set()
+    writer.close()

@@ -168,8 +168,8 @@ async def test_every_protocol_version_on_either_side(tmp_path: Path, version: st
         assert hello is not None
         assert (hello.era, hello.version) == (era, server_version)
         if not client.modern:
-            assert client.greeting["protocolVersion"] == version
-            assert client.greeting["capabilities"]["tools"]["listChanged"] is True
+            assert client.hello["protocolVersion"] == version
+            assert client.hello["capabilities"]["tools"]["listChanged"] is True
 
 
 async def test_meta_is_kept_except_for_keys_of_one_hop(tmp_path: Path) -> None:

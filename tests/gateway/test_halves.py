@@ -165,7 +165,7 @@ async def test_instructions_of_a_server_keep_no_client_out(tmp_path: Path) -> No
         async with a_gateway(tmp_path) as gateway:
             for version in ("2025-03-26", *VERSIONS):
                 async with http_client(gateway.mcp, version) as client:
-                    assert "h: cut \ufffd" in client.greeting["instructions"]
+                    assert "h: cut \ufffd" in client.hello["instructions"]
     async with stdio_client(tmp_path / "pegboard.json") as client:
         assert "h: cut \ufffd" in client.hello["instructions"]
 

@@ -177,7 +177,7 @@ async def test_what_servers_can_do_is_announced(tmp_path: Path, version: str) ->
             await first.until_in("tools", "one__seen")
             await first.until_in("tools", "two__seen")
         async with http_client(gateway.mcp, version) as client:
-            announced = client.greeting["capabilities"]
+            announced = client.hello["capabilities"]
             assert announced["toy/loud"] == one["toy/loud"]
             assert announced["extensions"]["com.example/one"] == {"a": [None]}
             assert announced["extensions"]["com.example/two"] == {}

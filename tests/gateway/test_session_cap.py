@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -12,11 +13,12 @@ from typing import Any
 
 import httpx2
 import pytest
+from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
 
 from harness import Gateway, eventually, open_gateway
 from pegboard.listing.view import EVERYTHING
 from pegboard.protocol.eras import LOG_LEVELS, severity
-from pegboard.protocol.sessions import IDLE_LIMIT, OPENING_LIMIT
+from pegboard.protocol.sessions import IDLE_LIMIT, OPENING_LIMIT, HttpSession
 from pegboard.relay.client_sessions import ClientSession, ClientSessions
 
 pytestmark = pytest.mark.anyio
@@ -158,3 +160,28 @@ def test_the_lowest_level_is_known_without_asking_everybody() -> None:
         levels = [guest.log_level for guest in here.values()]
         expected = min((severity(level or "info") for level in levels), default=0)
         assert guests.lowest_level() == (LOG_LEVELS[expected] if any(levels) else None)
+
+
+async def test_a_session_is_put_off_once_a_second_at_most(tmp_path: Path) -> None:
+    """Thousands of calls a second do not move its end each time."""
+    async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+        session = await Somebody(http, "me").open()
+        used = gateway.front._manager._server_instances[session]
+        assert isinstance(used, HttpSession)
+        await eventually(lambda: not used.is_busy)
+        used._touched = -math.inf
+        used.touch()
+        first = used.ends_at
+        used.touch()
+        assert used.ends_at == first
+
+
+async def test_a_session_belongs_to_whom_the_sdk_says(tmp_path: Path) -> None:
+    """Where somebody is authenticated, the SDK lets nobody else use the session; else there is nobody to compare."""
+    async with open_gateway(tmp_path, {}) as gateway:
+        manager = gateway.front._manager
+        owner = AuthorizationContext(client_id="me", issuer=None, subject=None)
+        owned, free = manager._admit_session(owner), manager._admit_session(None)
+        assert owned is not None
+        assert free is not None
+        assert manager._session_owners == {owned.mcp_session_id: owner}

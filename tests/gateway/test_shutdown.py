@@ -15,9 +15,22 @@ from harness import LIMIT, write_config
 from pegboard.board import Board
 from pegboard.config import read_settings
 from pegboard.gateway.http import HttpFront
+from pegboard.gateway.shutdown import Shutdown
 from pegboard.tool import Tool
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]
+
+
+async def test_nothing_new_is_taken_as_soon_as_it_is_told_to_finish() -> None:
+    """Also where nothing is under way that would have to be waited for."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        raise AssertionError("it was let through")
+
+    shutdown = Shutdown(app)
+    await shutdown.finish(LIMIT)
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(shutdown), base_url="http://localhost") as http:
+        assert (await http.get("/health")).status_code == 503
 
 
 async def test_requests_end_in_words_while_the_gateway_stops(tmp_path: Path) -> None:

@@ -394,3 +394,16 @@ async def test_a_call_that_is_refused_for_a_pause_says_so_in_python_and_is_relay
             assert answer.error.retry_after == 120
             with pytest.raises(RpcError, match=r"^not today$"):
                 await client.call("busy__echo", {})
+
+
+async def test_a_server_that_was_never_seen_is_not_asked_while_its_breaker_is_open(tmp_path: Path) -> None:
+    """The call fails at once, and nothing is begun for it."""
+    async with open_board(tmp_path, {"gone": toy({"command": "no-such-program"})}) as board:
+        for _ in range(3):
+            assert not (await board.call("gone__echo")).success
+        assert board.servers["gone"].breaker.is_open
+        with capture_logs() as logs:
+            result = await board.call("gone__echo")
+        assert result.error is not None
+        assert "next try in" in result.error.message
+        assert [entry for entry in logs if str(entry["event"]).startswith("tools.discovery")] == []

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from memory.clock import Clock
 from memory.consistency import assert_consistent
 from memory.corpus import CORPUS, write_corpus
-from pegboard.result import ToolErrorCode, as_result
+from pegboard.result import ToolErrorCode, ToolFailure, as_result
 from pegboard.storage import open_storage
 from pegboard.storage.database import Database, DatabaseConnection
 from pegboard.toolsets.memory import Memories
+from pegboard.toolsets.memory.fulltext import Fields
 from pegboard.toolsets.memory.memories import MemoryHit, Page
 from pegboard.toolsets.memory.query import Operator, split
 from pegboard.toolsets.memory.saved import Saved
@@ -533,3 +534,11 @@ async def test_words_of_key_and_summary_count_more(memories: Memories) -> None:
     assert found == ["place:harbour", "note:ships"]
     found = [hit.key for hit in (await memories.search("something harbour ships", 3)).items]
     assert {"place:harbour", "note:ships"} <= set(found)
+
+
+def test_a_text_may_have_as_many_words_as_the_index_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not one byte more."""
+    monkeypatch.setattr("pegboard.toolsets.memory.fulltext._MOST_BYTES", 12)
+    Fields.of("abcd", "efgh", "ijkl")
+    with pytest.raises(ToolFailure, match="different words"):
+        Fields.of("abcd", "efgh", "ijklm")

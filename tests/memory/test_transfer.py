@@ -330,6 +330,12 @@ def test_a_moment_that_is_taken_can_be_shown(day: datetime, zone: str, rest: int
     assert moment(seconds)
 
 
+@pytest.mark.parametrize("text", ["0001-01-02T00:00:00Z", "9999-12-31T00:00:00Z"])
+def test_the_first_and_the_last_moment_are_taken(text: str) -> None:
+    """A day less than the calendar has on each end."""
+    assert exact(seconds_of(text, "at")) == text
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "2026", "2026-13-01T00:00:00Z", "12:00:00", "9" * 50, "9999-12-31T23:59:59.9Z", "0001-01-01T00:00:00+14:00"],

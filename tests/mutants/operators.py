@@ -111,7 +111,7 @@ class _Finder:
         self._removal(node, constant if not inside else None, inside=inside)
         if not inside and (numbers := _only_numbers(node)) is not None:
             for number in numbers:
-                self._add(number, node, "constant", "0" if ast.unparse(number) != "0" else "1", constant)
+                self._add(number, node, "constant", "1" if ast.unparse(number) in {"0", "0.0"} else "0", constant)
             return
         for child in _expressions(node):
             self._expression(child, node, None if inside else constant)
@@ -246,6 +246,9 @@ def _changes(node: ast.expr) -> Generator[tuple[str, ast.expr]]:
         case ast.Constant(value=float() as value):
             # How long something is waited for is a matter of taste; that it is waited for is not.
             yield "constant", ast.Constant(0.0 if value else 1.0)
+        case ast.Call(func=ast.Name(id="min" | "max"), args=[_, _]):
+            # Which of two numbers comes first makes no difference.
+            pass
         case ast.Call() if len(node.args) > 1 and not any(isinstance(each, ast.Starred) for each in node.args[:2]):
             changed = copy.deepcopy(node)
             changed.args[0], changed.args[1] = changed.args[1], changed.args[0]

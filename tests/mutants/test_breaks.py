@@ -44,7 +44,7 @@ def first(items: list[int], more: bool = True) -> int | None:
     while items and len(items) < LIMIT:
         if not more:
             break
-        items.append(min(1, 2))
+        items.append(pow(1, 2))
     return items[0] if items else None
 
 

@@ -396,7 +396,7 @@ class Visitor(NoRequester):
         self.asked_for: list[Params] = []
         self._actions = list(actions)
 
-    async def asked(self, method: str, params: Params, on_progress: OnProgress | None) -> Message:
+    async def on_request(self, method: str, params: Params, on_progress: OnProgress | None) -> Message:
         assert (method, on_progress) == ("elicitation/create", None)
         self.asked_for.append(params)
         return {"action": self._actions.pop(0) if self._actions else "accept"}
@@ -432,7 +432,7 @@ async def test_no_question_about_a_page_is_left_behind() -> None:
     withdrawn: list[str] = []
 
     class Odd(Visitor):
-        async def asked(self, method: str, params: Params, on_progress: OnProgress | None) -> Message:
+        async def on_request(self, method: str, params: Params, on_progress: OnProgress | None) -> Message:
             if params["url"] == "https://b":
                 raise ValueError("odd")
             try:
@@ -452,7 +452,7 @@ async def test_whoever_goes_away_withdraws_the_questions_about_pages() -> None:
     withdrawn: list[str] = []
 
     class Thinking(Visitor):
-        async def asked(self, method: str, params: Params, on_progress: OnProgress | None) -> Message:
+        async def on_request(self, method: str, params: Params, on_progress: OnProgress | None) -> Message:
             try:
                 await asyncio.Event().wait()
             finally:

@@ -84,18 +84,18 @@ class Client(NoRequester):
     """A client that thinks about what it is asked until it is told to answer."""
 
     def __init__(self, name: str) -> None:
-        self.identity = self.kin = name
+        self.client_key = self.principal_key = name
         self.asked_for: list[str] = []
         self.heard_of: list[str] = []
         self.answer = asyncio.Event()
 
-    def heard(self, method: str, params: Params) -> None:
+    def on_notification(self, method: str, params: Params) -> None:
         self.heard_of.append(params["data"])
 
-    async def asked(self, method: str, params: Params, on_progress: object) -> Message:
+    async def on_request(self, method: str, params: Params, on_progress: object) -> Message:
         self.asked_for.append(params["message"])
         await self.answer.wait()
-        return {"by": self.identity}
+        return {"by": self.client_key}
 
 
 class Stage:

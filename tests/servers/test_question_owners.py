@@ -33,12 +33,12 @@ def anyio_backend() -> tuple[str, dict[str, Any]]:
 class Client(NoRequester):
     """A client with a name."""
 
-    def __init__(self, name: str, kin: str | None = None) -> None:
-        self.identity = name
-        self.kin = kin or name
+    def __init__(self, name: str, principal: str | None = None) -> None:
+        self.client_key = name
+        self.principal_key = principal or name
 
     def __repr__(self) -> str:
-        return self.identity
+        return self.client_key
 
 
 class Call:
@@ -124,9 +124,9 @@ class Stage:
     def _is_drained(self) -> bool:
         return self.drained()
 
-    async def call(self, client: str, subject: str, kin: str | None = None) -> Call:
+    async def call(self, client: str, subject: str, principal: str | None = None) -> Call:
         """A client's call, as far as it gets at once."""
-        who = self.clients.setdefault(client, Client(client, kin))
+        who = self.clients.setdefault(client, Client(client, principal))
         self._calls.append(Call(self.parties, who, subject))
         await settle()
         return self._calls[-1]
@@ -505,6 +505,17 @@ async def test_what_is_found_to_ask_on_settles_anew(stage: Stage) -> None:
     assert question.waits
 
 
+async def test_what_does_something_else_stays_settled_when_another_asks_on(stage: Stage) -> None:
+    """A call of another kind that waits for its answer has asked all it wanted: the next question is not its own."""
+    asking = await stage.call("a", "calm")
+    await stage.ask(asking.presence)
+    await asyncio.sleep(module.SETTLED * 2)
+    eager = await stage.call("b", "eager")
+    for _ in range(2):
+        await stage.ask(eager.presence)
+    assert (await stage.ask()).owner is eager.presence
+
+
 async def test_of_two_silent_clients_two_questions_cannot_both_wait(stage: Stage) -> None:
     """The newest is refused; the other is placed once its rival has left."""
     await stage.hush("x")
@@ -767,12 +778,12 @@ async def test_a_question_of_nothing_but_given_up_calls_is_refused(stage: Stage)
 
 
 async def test_a_stray_question_of_the_same_person_harms_nobody(stage: Stage) -> None:
-    """Where the given-up call is of the same kin as somebody present, its question can be put to that one."""
+    """Where the given-up call is of the same principal as somebody present, its question can be put to that one."""
     await stage.hush("quiet")
-    await (await stage.call("request-1", "x", kin="ada")).cancel()
-    second = await stage.call("request-2", "y", kin="ada")
+    await (await stage.call("request-1", "x", principal="ada")).cancel()
+    second = await stage.call("request-2", "y", principal="ada")
     assert (await stage.ask()).owner is second.presence
-    third = await stage.call("request-3", "quiet", kin="bob")
+    third = await stage.call("request-3", "quiet", principal="bob")
     await asyncio.sleep(module.SETTLED * 2)
     await third.cancel()
     assert (await stage.ask()).waits
@@ -886,14 +897,14 @@ async def test_what_is_said_is_heard_by_the_one_it_belongs_to(stage: Stage) -> N
 
 async def test_requests_of_one_person_are_one_clients(stage: Stage) -> None:
     """Where each request stands for itself, whose they are tells; of two at once nobody knows which one is meant."""
-    await (await stage.call("request-1", "x", kin="ada")).end()
-    await stage.call("request-2", "x", kin="ada")
+    await (await stage.call("request-1", "x", principal="ada")).end()
+    await stage.call("request-2", "x", principal="ada")
     assert stage.parties.listener_of(None) is stage.clients["request-2"]
-    third = await stage.call("request-3", "x", kin="ada")
+    third = await stage.call("request-3", "x", principal="ada")
     assert stage.parties.listener_of(None) is None
     await third.end()
     assert stage.parties.listener_of(None) is stage.clients["request-2"]
-    await (await stage.call("request-4", "x", kin="bob")).end()
+    await (await stage.call("request-4", "x", principal="bob")).end()
     assert stage.parties.listener_of(None) is None
 
 

@@ -62,10 +62,10 @@ class Adopter(NoRequester):
     def __init__(self) -> None:
         self.heard_of: list[str] = []
 
-    def heard(self, method: str, params: Params) -> None:
+    def on_notification(self, method: str, params: Params) -> None:
         self.heard_of.append(params["data"])
 
-    async def asked(self, method: str, params: Params, on_progress: Callable[[Params], None] | None) -> Message:
+    async def on_request(self, method: str, params: Params, on_progress: Callable[[Params], None] | None) -> Message:
         return {"answer to": params["message"]}
 
 

@@ -137,3 +137,12 @@ async def test_a_web_is_not_drawn_for_ever(registry: Registry, root: Path) -> No
     lines = (f"- [ ] n <!-- depends: {', '.join(map(str, range(1, n)))} -->\n" for n in range(2, 40))
     write_tasks(root, a="- [ ] first\n" + "".join(lines))
     assert (await draw_graph(registry, "text"))["graph"].count("\n") < 1000
+
+
+async def test_a_long_text_is_cut_to_the_width_of_its_column(registry: Registry, root: Path) -> None:
+    """What is cut is as long as the longest that is not, with the sign for it."""
+    write_tasks(root, a=f"- [ ] {'x' * 60}\n- [ ] {'y' * 61} <!-- depends: 1 -->\n")
+    tree = (await draw_graph(registry, "text"))["graph"]
+    assert "x" * 60 in tree
+    assert "y" * 59 + "…" in tree
+    assert "y" * 60 not in tree

@@ -92,6 +92,7 @@ async def test_a_day_of_work(tmp_path: Path, version: str) -> None:
         assert [task["id"] for task in found["alternatives"]] == ["add-users/1"]
         assert found["blocked_count"] == 1
         assert (await data(client, "registry_next", {"change_id": "add-users"}))["alternatives"] == []
+        assert (await data(client, "registry_next", {"count": 1}))["alternatives"] == []
         await data(client, "registry_deps", {"task_id": "add-login/2", "operation": "add", "depends_on": "add-users/1"})
         done = await data(
             client, "registry_update", {"task_id": "add-users/1", "status": "completed", "notes": "quick"}

@@ -30,7 +30,7 @@ _MAX_MESSAGE = 8 * MAX_BODY
 KEEP_ALIVE = 120
 SWEEP_EVERY = 5.0
 # How many sweeps a client may take: for a head; for the next bytes of a body; for the next bytes of an answer.
-_HEAD_SWEEPS, _BODY_SWEEPS, _ANSWER_SWEEPS = 6, 6, 12
+_HEAD_SWEEPS, _BODY_SWEEPS, ANSWER_SWEEPS = 6, 6, 12
 # Each of so many bytes of a body (with whatever is around it) makes its time longer by a sweep.
 LEAST_PROGRESS = 2500
 
@@ -237,7 +237,7 @@ class BoundedProtocol(HttpToolsProtocol):
         unsent = self.transport.get_write_buffer_size()
         self._stalled_writes = self._stalled_writes + 1 if unsent and unsent == self._unsent_before else 0
         self._unsent_before = unsent
-        if self._stalled_writes > _ANSWER_SWEEPS:
+        if self._stalled_writes > ANSWER_SWEEPS:
             # To close would be to wait for the client to read.
             self.transport.abort()
 

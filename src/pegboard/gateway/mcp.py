@@ -242,7 +242,7 @@ class McpFront:
             on_progress=client.channel.on_progress,
             notify=client.channel.notify,
             ask=_asking(client) if client.era == "handshake" else None,
-            under_way=client.started_call,
+            started_call=client.started_call,
         )
 
     def silent_caller(

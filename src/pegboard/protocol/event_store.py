@@ -1,6 +1,7 @@
 """What a session's streams said, kept for a while, so that a client whose connection broke can read on.
 
-One `SessionEventStore` belongs to one session: the SDK names a stream by its request's id alone, and every client counts from one.
+One `SessionEventStore` belongs to one session: the SDK names a stream by its request's id alone, and every client
+counts from one.
 Of a stream, what is kept is always its newest part without a gap. So whoever reads on from an event that is still kept
 misses nothing, and an event that was forgotten is as unknown as one that never was.
 """

@@ -346,7 +346,7 @@ class QuestionOwners:
 
 
 def _rivals(candidates: list[InFlight]) -> set[str]:
-    """The clients among whom it has to be told; a request that was given up counts only if nobody else of its principal is here."""
+    """The clients that it may be of; an abandoned request counts only if nobody else of its principal is here."""
     here = {each.requester.principal_key for each in candidates if not each.left}
     return {
         each.requester.client_key for each in candidates if not each.left or each.requester.principal_key not in here

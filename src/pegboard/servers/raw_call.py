@@ -1,8 +1,8 @@
 """A plain call: a request that is expected to be answered soon, and with nothing but a result.
 
 It goes to its server as bytes and its result comes back as bytes. Should it turn out otherwise (the server says or
-asks something meanwhile, or takes its time), a requester that can deal with that takes it over, and it goes on as any other call:
-what was said so far is told, what was asked is put, and nothing is sent twice.
+asks something meanwhile, or takes its time), a requester that can deal with that takes it over, and it goes on as any
+other call: what was said so far is passed on, what was asked is put, and nothing is sent twice.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class Server:
     """One configured server and all connections to it."""
 
     def __init__(
-        self, spec: ServerSpec, *, reaper: OrphanReaper, watcher: ServerListener, era: Era | None = None
+        self, spec: ServerSpec, *, reaper: OrphanReaper, listener: ServerListener, era: Era | None = None
     ) -> None:
         self.spec = spec
         self.era: Era | None = era
@@ -133,7 +133,7 @@ class Server:
         self.latency: float | None = None
         self.last_error: str | None = None
         self._reaper = reaper
-        self._listener = watcher
+        self._listener = listener
         self._loop = asyncio.get_running_loop()
         self.breaker = Breaker(self._loop.time)
         self._connections: dict[str | None, _ConnectionSlot] = {}

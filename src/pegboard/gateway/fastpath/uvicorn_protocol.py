@@ -2,7 +2,8 @@
 
 A request that may be plain is read to its end without an application being started for it. If it is plain, its
 answer is written at once. If it is not, or turns out not to be, uvicorn goes on with it as if nothing had been.
-Built on inner parts of uvicorn's `HttpToolsProtocol` and its `RequestResponseCycle`, which `tests/gateway/fastpath` watches.
+Built on inner parts of uvicorn's `HttpToolsProtocol` and its `RequestResponseCycle`, which tests/gateway/fastpath
+watches.
 """
 
 from __future__ import annotations
