@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import random
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -169,7 +168,7 @@ async def test_a_session_is_put_off_once_a_second_at_most(tmp_path: Path) -> Non
         used = gateway.front._manager._server_instances[session]
         assert isinstance(used, HttpSession)
         await eventually(lambda: not used.is_busy)
-        used._touched = -math.inf
+        used._touched = 0.0
         used.touch()
         first = used.ends_at
         used.touch()

@@ -122,8 +122,8 @@ class Finder:
         """The configured keywords may be others now, or what the index goes by."""
         if self._semantic() != self._by_meaning:
             self._by_meaning = self._semantic()
+            # An index with nothing in it has too few tools, so that every server is read anew.
             self._made = self._work = None
-            self._entered = {}
         self._generation = -1
 
     def _is_behind(self) -> bool:
