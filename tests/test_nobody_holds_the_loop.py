@@ -100,7 +100,7 @@ async def test_whose_a_resource_is_among_hundreds_of_templates(tmp_path: Path) -
         await eventually(lambda: len(gateway.board.library.templates.entries) == MAX_TEMPLATES)
         await other.call("good__echo", {})
         with loopwatch() as watch:
-            headers = cast("StreamableHttpTransport", other.link.wire)._session_headers()
+            headers = cast("StreamableHttpTransport", other.link.transport)._session_headers()
             linked = _call(gateway.mcp, headers, "lines:links")
             assert await served_during(linked, lambda: other.call("good__echo", {})) > 1
             read = other.request("resources/read", {"uri": "t" + "a" * 4000 + "0"})
@@ -122,7 +122,7 @@ async def _watched(transport: str, attack: str, hostile_url: str, tmp_path: Path
         await other.call("good__echo", {})
         await caller.call("hostile__attack", {"attack": "nothing special"})
         with loopwatch() as watch:
-            wire = cast("StreamableHttpTransport", caller.link.wire)
+            wire = cast("StreamableHttpTransport", caller.link.transport)
             under_way = _call(gateway.mcp, wire._session_headers(), attack)
             served = await served_during(under_way, lambda: other.call("good__echo", {}))
     assert served > 1
@@ -196,7 +196,7 @@ async def test_others_are_served_during_a_clients_attack(attack: str, tmp_path: 
         await other.call("memory_add", {"key": "known", "text": known})
         await other.call("memory_search", {"query": "known"})
         with loopwatch() as watch:
-            headers = cast("StreamableHttpTransport", caller.link.wire)._session_headers()
+            headers = cast("StreamableHttpTransport", caller.link.transport)._session_headers()
             served = await served_during(_post(gateway.mcp, headers, text), lambda: other.call("good__echo", {}))
     assert served > 1
     watch.check()

@@ -28,7 +28,7 @@ def more_servers() -> dict[str, Entry]:
     return {
         "brave": with_env(npm(f"{official}brave-search"), BRAVE_API_KEY="x"),
         "chart": npm("@antv/mcp-server-chart", "build/index.js"),
-        "chrome": npm("chrome-devtools-mcp", "build/src/bin/chrome-devtools-plain_json.js"),
+        "chrome": npm("chrome-devtools-mcp", "build/src/bin/chrome-devtools-mcp.js"),
         "context7": npm("@upstash/context7-mcp"),
         "eslint": npm("@eslint/mcp", "src/mcp-cli.js"),
         "firecrawl": with_env(npm("firecrawl-mcp"), FIRECRAWL_API_KEY="x"),

@@ -76,7 +76,7 @@ async def test_a_refused_subscription_leaves_the_others_alone(tmp_path: Path, er
 
 def refusing(gateway: Any, uri: str) -> Any:
     """A wire that loses what mentions this resource, as a server would that refuses it."""
-    wire = gateway.board.servers["one"]._held[None].connection.link.wire
+    wire = gateway.board.servers["one"]._connections[None].connection.peer.transport
     send = wire.send
 
     async def sent(message: dict[str, Any], headers: Any) -> None:

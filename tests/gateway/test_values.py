@@ -172,7 +172,7 @@ async def test_what_is_no_json_is_refused_on_every_way(tmp_path: Path) -> None:
         head = {
             "content-type": "application/json",
             "accept": "application/json, text/event-stream",
-            "mcp-session-id": client.link.wire._session,
+            "mcp-session-id": client.link.transport._session,
             "mcp-protocol-version": "2025-11-25",
         }
         async with httpx.AsyncClient(base_url=gateway.url, timeout=30) as http:
