@@ -288,7 +288,7 @@ def _ranking(scores: Scores, entries: list[_Entry], most: int) -> Generator[None
         chosen = slots.tolist()
     named = ((-float(scores[slot]), entries[slot], slot) for slot in chosen)
     ranked = [(score, entry.name, entry.server, slot) for score, entry, slot in named]
-    return [slot for *_, slot in sorted(ranked)[:most]]
+    return [slot for *_, slot in sorted(ranked)]
 
 
 def _first_by_name(slots: list[int], entries: list[_Entry], most: int) -> Generator[None, None, list[int]]:
