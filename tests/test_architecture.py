@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "pegboard"
 LAYERS: tuple[tuple[str, ...], ...] = (
     (
         *("version", "result", "names", "exactjson", "docstrings", "log", "metrics", "pace"),
-        *("telemetry", "terminal", "normalization", "faircache"),
+        *("telemetry", "terminal", "normalization", "faircache", "task_set", "lru_dict", "text"),
     ),
     ("config", "tool", "function_tool", "protocol"),
     ("storage", "formats"),
