@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from pegboard.board import Board
+from pegboard.clients.caller import Caller
+from pegboard.clients.client import Client
 from pegboard.config import Settings
 from pegboard.listing.loaded import session_board_key
 from pegboard.listing.view import ListKey
 from pegboard.log import configure
 from pegboard.names import fold_server_name
-from pegboard.relay.caller import Caller
 from pegboard.storage import SqliteDatabase, Storage
 
 QUERIES = (
@@ -43,17 +44,17 @@ async def measure(catalogue: dict[str, list[dict[str, Any]]]) -> dict[str, float
         async with Board(Settings(expose="search"), storage=storage) as board:
             for server, tools in catalogue.items():
                 board.registry.register_mcp_tools(fold_server_name(server), tools).unwrap()
-            caller = Caller(session="s", board=session_board_key("s"))
+            caller = Caller(Client(session="s", board=session_board_key("s")))
             every = [tool.definition for tool in board.registry.all() if tool.server_name is not None]
-            first = board.lists.list_for(ListKey(board=caller.board)).definitions
+            first = board.lists.list_for(ListKey(board=caller.client.board)).definitions
             finds, loads, calls = [], [], []
             for query in QUERIES:
-                found = await board.call_tool("tool_find", {"arguments": {"query": query}}, caller)
+                found = await board.calls.call("tool_find", {"arguments": {"query": query}}, caller)
                 finds.append(tokens(found))
                 names = [hit["name"] for hit in found["structuredContent"]["data"]["tools"][:1]]
-                loads.append(tokens(await board.call_tool("tool_load", {"arguments": {"names": names}}, caller)))
+                loads.append(tokens(await board.calls.call("tool_load", {"arguments": {"names": names}}, caller)))
                 calls.append(tokens({"name": names[0], "arguments": {}}))
-            again = board.lists.list_for(ListKey(board=caller.board)).definitions
+            again = board.lists.list_for(ListKey(board=caller.client.board)).definitions
             return {
                 "tools": len(every),
                 "all": tokens(every),

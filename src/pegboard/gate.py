@@ -14,8 +14,12 @@ from pegboard.catalog.finder import is_discovery_tool
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.config import Settings
 from pegboard.listing.view import Filter
+from pegboard.lru_dict import LruDict
 from pegboard.result import Forbidden, ToolErrorCode, ToolFailure, unavailable
 from pegboard.tool import RegisteredTool, Tool
+
+
+_DECISIONS = 4096
 
 
 class Gate:
@@ -24,11 +28,23 @@ class Gate:
     def __init__(self, registry: ToolRegistry, settings: Callable[[], Settings]) -> None:
         self._registry = registry
         self._settings = settings
+        # What was decided, for as long as neither the tools nor the settings change.
+        self._decided: LruDict[tuple[str, Filter], RegisteredTool] = LruDict(_DECISIONS)
+        self._decided_for: tuple[int, Settings | None] = (0, None)
 
     def tool(self, name: str, wanted: Filter) -> RegisteredTool | None:
         """The tool of this name, if it is known and this caller may use it."""
-        tool = self._registry.get(name)
-        return tool if tool is not None and self.admits(tool, wanted) else None
+        settings = self._settings()
+        if self._decided_for[1] is not settings or self._decided_for[0] != self._registry.generation:
+            self._decided.clear()
+            self._decided_for = self._registry.generation, settings
+        tool = self._decided.get((name, wanted))
+        if tool is None:
+            tool = self._registry.get(name)
+            if tool is None or not self.admits(tool, wanted):
+                return None
+            self._decided[name, wanted] = tool
+        return tool
 
     def admits(self, tool: RegisteredTool, wanted: Filter) -> bool:
         """Whether a caller may use a tool. A filter binds what the discovery tools find, not those themselves."""

@@ -15,6 +15,8 @@ class Metrics:
     seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict[str, float](float))
     lists: int = 0
     notices: int = 0
+    # Requests that did not take the fast path, by the reason.
+    declined: Counter[str] = field(default_factory=Counter[str])
 
     def record_call(self, server: str, outcome: str, seconds: float) -> None:
         """A call ended."""
@@ -35,6 +37,14 @@ class Metrics:
         lines += [
             f'pegboard_call_seconds_total{{server="{_label(server)}"}} {spent:.6f}'
             for server, spent in sorted(self.seconds.items())
+        ]
+        lines += [
+            "# HELP pegboard_fast_path_declined_total MCP requests that took the full path, by the reason.",
+            "# TYPE pegboard_fast_path_declined_total counter",
+        ]
+        lines += [
+            f'pegboard_fast_path_declined_total{{reason="{reason}"}} {count}'
+            for reason, count in sorted(self.declined.items())
         ]
         lines += ["# HELP pegboard_server_state The state of each server.", "# TYPE pegboard_server_state gauge"]
         lines += [

@@ -78,10 +78,14 @@ class Tool(ABC):
     # Whether it is for clients on this machine alone, and whether it may ask its client something before it answers.
     local_only: ClassVar[bool] = False
     asks: ClassVar[bool] = False
-    # Whether it answers at once, whatever it is given, so that nobody would ever take a call back.
+    # Whether it answers at once, whatever it is given, so that nobody would ever cancel a call.
     quick: ClassVar[bool] = False
     # How many values its arguments may have in all, where that is known; one more, and nobody looks at them.
     max_values: ClassVar[int | None] = None
+
+    def is_local_only(self) -> bool:
+        """Whether it is for clients on this machine alone, as things are now."""
+        return self.local_only
 
     @abstractmethod
     async def call(self, arguments: Mapping[str, Any]) -> Any:
@@ -244,7 +248,7 @@ class RegisteredTool:
     @property
     def local_only(self) -> bool:
         """Whether it is for clients on this machine alone."""
-        return self.tool is not None and self.tool.local_only
+        return self.tool is not None and self.tool.is_local_only()
 
     @property
     def claude_tool(self) -> dict[str, Any]:

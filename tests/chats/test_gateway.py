@@ -15,7 +15,9 @@ import structlog.testing
 from chats.makers import OLD, START, Home, log, session, whole
 from chats.test_claude_code import DIALOG
 from harness import http_client, open_gateway
-from pegboard.relay.caller import Caller, current
+from pegboard.clients.caller import Caller, current
+from pegboard.clients.client import Client
+from pegboard.clients.endpoint import Endpoint
 from pegboard.servers.jsonrpc import RpcError
 from pegboard.storage import Database
 from pegboard.toolsets.chats import Chats, CurrentDialog
@@ -146,11 +148,11 @@ async def test_a_client_that_tells_no_folder_has_the_newest_dialog(
 
         await asyncio.Event().wait()
 
-    for caller in (None, Caller(), Caller(era="modern", capabilities={"roots": {}}), Caller(ask=reply)):
+    for caller in (None, Caller(), Caller(Client(era="modern", capabilities={"roots": {}})), Caller(ask=reply)):
         assert await asked(dialog, caller) == "s2"
     for _ in range(6):
-        assert await asked(dialog, Caller(ask=reply, capabilities={"roots": {}})) == "s2"
-    assert await asked(dialog, Caller(ask=silence, capabilities={"roots": {}})) == "s2"
+        assert await asked(dialog, Caller(Client(capabilities={"roots": {}}), ask=reply)) == "s2"
+    assert await asked(dialog, Caller(Client(capabilities={"roots": {}}), ask=silence)) == "s2"
     assert next(replies, None) is None
 
 
@@ -162,7 +164,7 @@ async def test_a_folder_in_a_clients_address_goes_before_what_it_tells(projects:
         raise AssertionError("asked")
 
     for workspace, expected in (("/home/ada/shop", "s1"), ("file:///home/ada/shop/docs", "s0"), ("/nowhere", None)):
-        caller = Caller(ask=never, capabilities={"roots": {}}, workspace=workspace)
+        caller = Caller(Client(capabilities={"roots": {}}, endpoint=Endpoint({"workspace": workspace})), ask=never)
         assert await asked(CurrentDialog(chats), caller) == expected
 
 
@@ -175,7 +177,7 @@ async def test_the_gateways_own_folder_is_for_clients_that_tell_none(projects: H
 
     dialog = CurrentDialog(chats, Workspace(lambda: "/home/ada/shop"))
     assert await asked(dialog, None) == await asked(dialog, Caller()) == "s1"
-    assert await asked(dialog, Caller(ask=reply, capabilities={"roots": {}})) == "s2"
+    assert await asked(dialog, Caller(Client(capabilities={"roots": {}}), ask=reply)) == "s2"
 
 
 async def test_the_newest_dialog_is_the_one_with_the_newest_activity(home: Home, chats: Chats, now: Any) -> None:

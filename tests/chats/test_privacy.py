@@ -11,8 +11,8 @@ import pytest
 
 from chats.makers import OLD, START, Home, session, write
 from harness import connect, http_client, open_gateway, serving, stdio_client, write_config
+from pegboard.clients.locality import is_remote
 from pegboard.config import ServerSpec
-from pegboard.protocol.nearness import is_remote
 from pegboard.servers.jsonrpc import RpcError
 from pegboard.servers.transports.streamable_http import StreamableHttpTransport
 

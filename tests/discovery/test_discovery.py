@@ -481,7 +481,7 @@ async def test_a_score_is_term_frequency_times_inverse_document_frequency(tmp_pa
         # Built before anybody searches.
         await gateway.board.finder.warm_up()
         assert gateway.board.finder._made is not None
-        assert len(gateway.board.finder._made) == gateway.board.tool_count("work")
+        assert len(gateway.board.finder._made) == gateway.board.configured.tool_count("work")
         async with http_client(gateway.mcp) as client:
 
             async def scores(query: str) -> dict[str, float]:

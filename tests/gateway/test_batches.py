@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from harness import HANDSHAKE_VERSIONS, eventually, open_gateway, serving, toy, write_config
-from pegboard.protocol.sessions import HttpSession
+from pegboard.sdk.sessions import HttpSession
 
 pytestmark = pytest.mark.anyio
 

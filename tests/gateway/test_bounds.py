@@ -17,6 +17,7 @@ import pytest
 
 from harness import LIMIT, Gateway, eventually, open_gateway, toy
 from loopwatch import loopwatch
+from pegboard.clients.locality import share_holder
 from pegboard.gateway.bounds import (
     ANSWER_SWEEPS,
     LEAST_PROGRESS,
@@ -26,8 +27,7 @@ from pegboard.gateway.bounds import (
     BoundedProtocol,
 )
 from pegboard.gateway.shares import Shares
-from pegboard.protocol.client import MAX_BODY
-from pegboard.protocol.nearness import share_holder
+from pegboard.protocol.message import MAX_BODY
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]
 SWEEPS = 20

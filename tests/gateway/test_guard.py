@@ -18,7 +18,7 @@ from harness import LIMIT, Gateway, open_gateway, toy
 from pegboard.config import ConfigError, parse_settings
 from pegboard.gateway.guard import Guard
 from pegboard.gateway.hosts import AllowedHosts
-from pegboard.protocol.nearness import host_problem
+from pegboard.host_names import host_problem
 
 pytestmark = pytest.mark.anyio
 CALL = "/api/tools/one__echo/call"

@@ -23,7 +23,7 @@ from harness import (
     until_seen,
 )
 from loopwatch import loopwatch
-from pegboard.protocol.gateway import MAX_FOLLOWED
+from pegboard.sdk.server import MAX_FOLLOWED
 from pegboard.servers.jsonrpc import RpcError
 from servers.toy import FEATURES, prompt, resource, template
 
@@ -327,7 +327,7 @@ async def test_what_a_lost_server_offered_leaves_the_lists_and_comes_back(tmp_pa
 
 async def test_one_clients_streams_shut_nobody_else_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client has its share of the streams, and a stream that is closed makes room for another."""
-    monkeypatch.setattr("pegboard.protocol.gateway.STREAM_SHARE", 2)
+    monkeypatch.setattr("pegboard.sdk.server.STREAM_SHARE", 2)
     silent: dict[str, Any] = {"version": "2026-07-28", "listen": False}
     async with open_gateway(tmp_path, {"toy": toy()}) as gateway:
         async with http_client(gateway.mcp, **silent) as client, http_client(gateway.mcp, **silent) as other:

@@ -336,7 +336,7 @@ async def test_calls_that_nobody_comes_back_for_are_let_go(tmp_path: Path, kind:
                 async with few:
                     params = {"name": f"{kind}__ask_form", "arguments": {"who": number}}
                     result = await client.request("tools/call", params, timeout=60)
-                    most = max(most, gateway.board.parked.count)
+                    most = max(most, gateway.board.relay.parked.count)
                     return result
 
             async with asyncio.timeout(90):
@@ -345,7 +345,7 @@ async def test_calls_that_nobody_comes_back_for_are_let_go(tmp_path: Path, kind:
             # Over a pipe they wait for each other, and some for too long; over HTTP only the machine holds them up.
             assert len(waited) > (0 if kind == "stdio_handshake" else ABANDONED[kind] / 2)
             assert most > 10
-            await eventually(lambda: gateway.board.parked.count == 0, 3 * LIMIT)
+            await eventually(lambda: gateway.board.relay.parked.count == 0, 3 * LIMIT)
             now = await until_seen(client, kind, lambda now: now["open"] == 0)
             assert len(now["cancelled"]) >= len(waited)
             late = await client.answered(waited[0])

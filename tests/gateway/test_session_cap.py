@@ -15,10 +15,10 @@ import pytest
 from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
 
 from harness import Gateway, eventually, open_gateway
-from pegboard.listing.view import EVERYTHING
+from pegboard.clients.client import Client
+from pegboard.clients.sessions import ClientSessions
 from pegboard.protocol.eras import LOG_LEVELS, severity
-from pegboard.protocol.sessions import IDLE_LIMIT, OPENING_LIMIT, HttpSession
-from pegboard.relay.client_sessions import ClientSession, ClientSessions
+from pegboard.sdk.sessions import IDLE_LIMIT, OPENING_LIMIT, HttpSession
 
 pytestmark = pytest.mark.anyio
 
@@ -122,12 +122,12 @@ async def test_who_makes_room(
     async with open_gateway(tmp_path, {}) as gateway:
         manager, number = gateway.front._manager, count()
         held = {
-            (network, name.encode()): OrderedDict((str(key), Held(next(number))) for key in range(many))
+            (network, name): OrderedDict((str(key), Held(next(number))) for key in range(many))
             for (network, name), many in counts.items()
         }
         manager._held = held  # type: ignore[assignment]
-        chosen = manager._next_to_end((opener[0], opener[1].encode()), 6)
-        assert chosen is next(iter(held[giver[0], giver[1].encode()].values()))
+        chosen = manager._next_to_end(opener, 6)
+        assert chosen is next(iter(held[giver].values()))
         manager._held = {}
 
 
@@ -143,12 +143,12 @@ async def test_a_session_that_was_opened_and_never_used_ends_soon(tmp_path: Path
 
 def test_the_lowest_level_is_known_without_asking_everybody() -> None:
     """After any coming, going and changing of minds it is the one that asking each would give."""
-    guests, here, dice = ClientSessions(), dict[str, ClientSession](), random.Random(7)
+    guests, here, dice = ClientSessions(), dict[str, Client](), random.Random(7)
     for _ in range(2000):
         name = f"session-{dice.randrange(8)}"
         match dice.randrange(3):
             case 0:
-                here[name] = ClientSession(name, EVERYTHING, lambda *_: None, lambda *_: None)  # type: ignore[arg-type]
+                here[name] = Client(session=name)
                 guests.enter(here[name])
             case 1:
                 here.pop(name, None)

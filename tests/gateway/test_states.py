@@ -15,9 +15,10 @@ from structlog.testing import capture_logs
 
 from harness import LIMIT, Entry, eventually, http_client, open_board, open_gateway, toy, write_config
 from pegboard.board import Board
+from pegboard.clients.caller import Caller
+from pegboard.clients.client import Client
 from pegboard.config import read_settings
 from pegboard.gateway.rest.rows import server_row
-from pegboard.relay.caller import Caller
 from pegboard.servers import connection
 from pegboard.servers.server import ServerState
 from pegboard.storage import SqliteDatabase, Storage
@@ -116,15 +117,15 @@ async def test_a_half_open_breaker_lets_one_of_many_sessions_try(tmp_path: Path)
     async with open_board(tmp_path, {"one": {**at(port), "instance": "session"}}) as board:
         board.registry.register_mcp_tools("one", [{"name": "x", "inputSchema": {"type": "object"}}])
         for number in range(3):
-            assert not (await board.call("one__x", {}, Caller(session=f"s{number}"))).success
+            assert not (await board.call("one__x", {}, Caller(Client(session=f"s{number}")))).success
         assert board.servers["one"].breaker.is_open
         listener = await asyncio.start_server(greet, "127.0.0.1", port)
         board.servers["one"].try_now()
-        trial = asyncio.ensure_future(board.call("one__x", {}, Caller(session="s0")))
+        trial = asyncio.ensure_future(board.call("one__x", {}, Caller(Client(session="s0"))))
         async with asyncio.timeout(LIMIT):
             await greeted.wait()
         for number in range(1, 5):
-            failed = await board.call("one__x", {}, Caller(session=f"s{number}"))
+            failed = await board.call("one__x", {}, Caller(Client(session=f"s{number}")))
             assert failed.error is not None
             assert "it is being tried" in failed.error.message
         assert len(greetings) == 1

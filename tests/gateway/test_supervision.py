@@ -19,11 +19,12 @@ from structlog.testing import capture_logs
 
 from harness import LIMIT, alive, eventually, http_client, open_board, open_gateway, stdio_client, toy, write_config
 from pegboard.board import Board
+from pegboard.clients.request_context import PipeRequest
 from pegboard.config import read_settings, run_file
+from pegboard.gateway.pipe_client import PipeClient
 from pegboard.protocol.eras import Era
-from pegboard.protocol.pipe_client import PipeClient
-from pegboard.protocol.streams import SdkStream
 from pegboard.result import ToolErrorCode
+from pegboard.sdk.pipe_stream import SdkStream
 from pegboard.servers.jsonrpc import RpcError
 from pegboard.servers.server import ServerState
 from pegboard.storage import CatalogStore, SqliteDatabase, Storage, StorageError
@@ -209,7 +210,7 @@ async def test_two_lines_to_a_client_never_end_up_inside_each_other() -> None:
 
     async def enter(write: Any, fast_path: object) -> SdkStream:
         del fast_path
-        return SdkStream(Server("nobody"), write)
+        return SdkStream(Server("nobody"), write, PipeRequest())
 
     client = PipeClient(slowly, enter)
     await asyncio.gather(client.line(b"oops"), client.too_long(), client.line(b"{"))

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from pegboard.clients.caller import Caller, OnProgress
+from pegboard.clients.client import Client
 from pegboard.relay import input_requests as module
-from pegboard.relay.caller import Caller, OnProgress
 from pegboard.relay.input_requests import URL_ELICITATION_REQUIRED, fulfil, retry_after_url_elicitation, wants_input
 from pegboard.result import ToolErrorCode, ToolFailure
 from pegboard.servers.attribution import attribute
@@ -47,7 +48,7 @@ class Server:
         return self._results.pop(0)
 
 
-class Client:
+class AskedClient:
     """A handshake client that answers questions."""
 
     def __init__(self, answer: Callable[[Params], Any] | None = None) -> None:
@@ -55,7 +56,7 @@ class Client:
         self._answer = answer or (lambda params: {"said": params["message"].removeprefix("[toy] ")})
 
     def caller(self, capabilities: Mapping[str, Any] = CAPABILITIES) -> Caller:
-        return Caller(session="a", capabilities=capabilities, ask=self._ask)
+        return Caller(Client(session="a", capabilities=capabilities), ask=self._ask)
 
     async def _ask(self, method: str, params: Params, on_progress: OnProgress | None) -> Message:
         del on_progress
@@ -89,7 +90,7 @@ def test_only_the_result_type_says_that_input_is_wanted(result: Message, wants: 
 
 async def test_a_result_is_given_as_it_is() -> None:
     """Nobody is asked and nothing is sent."""
-    client, server = Client(), Server()
+    client, server = AskedClient(), Server()
     assert await fulfil(DONE, server.send, client.caller(), "toy", PATIENCE) is DONE
     assert (client.asked, server.received) == ([], [])
 
@@ -98,7 +99,7 @@ async def test_answers_go_back_with_the_state_under_their_keys() -> None:
     """Each round sends the answers to its own questions and the state it came with, untouched."""
     states = [{"deep": [1, None]}, "", None]
     server = Server(wish(states[1], b="2?"), wish(states[2], c="3?"), DONE)
-    client = Client()
+    client = AskedClient()
     assert await fulfil(wish(states[0], a="1?"), server.send, client.caller(), "toy", PATIENCE) is DONE
     assert server.received == [
         {"inputResponses": {"a": {"said": "1?"}}, "requestState": states[0]},
@@ -115,7 +116,7 @@ async def test_a_wish_without_state_is_answered_without_state() -> None:
     first = wish(a="1?")
     del first["requestState"]
     server = Server(DONE)
-    await fulfil(first, server.send, Client().caller(), "toy", PATIENCE)
+    await fulfil(first, server.send, AskedClient().caller(), "toy", PATIENCE)
     assert server.received == [{"inputResponses": {"a": {"said": "1?"}}}]
 
 
@@ -129,7 +130,7 @@ async def test_questions_of_one_round_are_asked_at_the_same_time() -> None:
 
     server = Server(DONE)
     async with asyncio.timeout(LIMIT):
-        await fulfil(wish(a="1?", b="2?", c="3?"), server.send, Client(answer).caller(), "toy", PATIENCE)
+        await fulfil(wish(a="1?", b="2?", c="3?"), server.send, AskedClient(answer).caller(), "toy", PATIENCE)
     assert list(server.received[0]["inputResponses"].items()) == [
         ("a", {"said": "1?"}),
         ("b", {"said": "2?"}),
@@ -141,7 +142,7 @@ async def test_questions_of_one_round_are_asked_at_the_same_time() -> None:
 async def test_a_wish_that_asks_nothing_is_asked_again(nothing: Any) -> None:
     """With its state and without answers: it only wants more time."""
     first = {**wish("one"), "inputRequests": nothing}
-    client, server = Client(), Server(wish("two"), DONE)
+    client, server = AskedClient(), Server(wish("two"), DONE)
     assert await fulfil(first, server.send, client.caller(), "toy", PATIENCE) is DONE
     assert server.received == [{"requestState": "one"}, {"requestState": "two"}]
     assert client.asked == []
@@ -150,7 +151,7 @@ async def test_a_wish_that_asks_nothing_is_asked_again(nothing: Any) -> None:
 @pytest.mark.parametrize("odd", [[], [1], "x", "", 5, True])
 async def test_a_wish_of_the_wrong_shape_is_a_broken_answer_at_once(odd: Any) -> None:
     """It asks something, but nobody can say what: the server is not asked again."""
-    client, server = Client(), Server(DONE)
+    client, server = AskedClient(), Server(DONE)
     with pytest.raises(ToolFailure) as failed:
         await fulfil({**wish(), "inputRequests": odd}, server.send, client.caller(), "toy", PATIENCE)
     assert failed.value.error.code is ToolErrorCode.EXECUTION_FAILED
@@ -161,14 +162,14 @@ async def test_a_server_may_ask_in_so_many_rounds() -> None:
     """The last of them is still answered; rounds that ask nothing do not count."""
     wishes = [wish(number, a="?") for number in range(module._MAX_ROUNDS - 1)]
     server = Server(wish(), *wishes, wish(), wish(), DONE)
-    assert await fulfil(wish(a="?"), server.send, Client().caller(), "toy", PATIENCE) is DONE
+    assert await fulfil(wish(a="?"), server.send, AskedClient().caller(), "toy", PATIENCE) is DONE
 
 
 async def test_a_server_that_never_has_enough_is_stopped() -> None:
     """After many rounds its answer counts as broken."""
     server = Server(*(wish(number, a="?") for number in range(100)))
     with pytest.raises(ToolFailure) as failed:
-        await fulfil(wish(a="?"), server.send, Client().caller(), "toy", PATIENCE)
+        await fulfil(wish(a="?"), server.send, AskedClient().caller(), "toy", PATIENCE)
     assert failed.value.error.code is ToolErrorCode.EXECUTION_FAILED
     assert len(server.received) == module._MAX_ROUNDS
 
@@ -225,7 +226,7 @@ def test_a_client_that_never_answers_has_the_calls_own_limit() -> None:
     async def story() -> None:
         server = Server()
         with pytest.raises(ToolFailure, match="nobody answered") as failed:
-            await fulfil(wish(a="?"), server.send, Client(never).caller(), "toy", PATIENCE)
+            await fulfil(wish(a="?"), server.send, AskedClient(never).caller(), "toy", PATIENCE)
         assert failed.value.error.code is ToolErrorCode.UNAVAILABLE
         assert (withdrawn, server.received) == ([True], [])
 
@@ -241,7 +242,7 @@ def test_each_round_has_the_whole_limit_for_its_answers() -> None:
 
     async def story() -> None:
         server = Server(wish(a="?"), wish(a="?"), DONE)
-        assert await fulfil(wish(a="?"), server.send, Client(thinks).caller(), "toy", PATIENCE) is DONE
+        assert await fulfil(wish(a="?"), server.send, AskedClient(thinks).caller(), "toy", PATIENCE) is DONE
 
     in_leaping_time(story)
 
@@ -257,7 +258,7 @@ def test_the_time_for_an_answer_is_not_taken_from_the_servers(monkeypatch: pytes
 
     async def story() -> None:
         server = Later(asyncio.get_running_loop().time() + PATIENCE + 5)
-        assert await fulfil(wish(a="?"), server.send, Client(thinks).caller(), "toy", PATIENCE) is DONE
+        assert await fulfil(wish(a="?"), server.send, AskedClient(thinks).caller(), "toy", PATIENCE) is DONE
 
     in_leaping_time(story)
 
@@ -278,7 +279,7 @@ async def test_the_first_refusal_is_the_outcome() -> None:
     server = Server()
     with pytest.raises(RpcError, match=r"toy.*elicitation/create.*user said no") as refused:
         async with asyncio.timeout(LIMIT):
-            await fulfil(wish(a="1?", b="no?"), server.send, Client(answer).caller(), "toy", PATIENCE)
+            await fulfil(wish(a="1?", b="no?"), server.send, AskedClient(answer).caller(), "toy", PATIENCE)
     assert (refused.value.code, refused.value.data) == (-1, {"x": 1})
     assert withdrawn.is_set()
     assert server.received == []
@@ -286,7 +287,7 @@ async def test_the_first_refusal_is_the_outcome() -> None:
 
 async def test_a_client_that_cannot_answer_is_not_asked() -> None:
     """What it did not declare is refused in its name."""
-    client = Client()
+    client = AskedClient()
     with pytest.raises(RpcError) as refused:
         await fulfil(wish(a="?"), Server().send, client.caller({}), "toy", PATIENCE)
     assert refused.value.code == -32601
@@ -311,7 +312,7 @@ async def test_a_question_without_a_method_is_a_broken_answer(question: Any) -> 
     """Nothing can be put to the client, and the call fails with a reason."""
     first = {"resultType": "input_required", "inputRequests": {"a": question}}
     with pytest.raises(ToolFailure) as failed:
-        await fulfil(first, Server().send, Client().caller(), "toy", PATIENCE)
+        await fulfil(first, Server().send, AskedClient().caller(), "toy", PATIENCE)
     assert failed.value.error.code is ToolErrorCode.EXECUTION_FAILED
 
 
@@ -319,7 +320,7 @@ async def test_a_question_without_a_method_is_a_broken_answer(question: Any) -> 
 async def test_a_question_without_usable_params_has_none(params: Any) -> None:
     """It is put all the same: `roots/list` needs none."""
     first = {"resultType": "input_required", "inputRequests": {"a": {"method": "roots/list", "params": params}}}
-    client, server = Client(lambda _: {"roots": []}), Server(DONE)
+    client, server = AskedClient(lambda _: {"roots": []}), Server(DONE)
     await fulfil(first, server.send, client.caller(), "toy", PATIENCE)
     assert client.asked == [("roots/list", {"_meta": {"pegboard/server": "toy"}})]
 
@@ -338,7 +339,7 @@ async def test_a_client_that_goes_away_withdraws_its_questions() -> None:
         return {}
 
     server = Server()
-    call = asyncio.create_task(fulfil(wish(a="?"), server.send, Client(answer).caller(), "toy", PATIENCE))
+    call = asyncio.create_task(fulfil(wish(a="?"), server.send, AskedClient(answer).caller(), "toy", PATIENCE))
     async with asyncio.timeout(LIMIT):
         await asked.wait()
         call.cancel()
@@ -359,7 +360,7 @@ async def test_a_page_to_visit_has_an_id_before_the_modern_era(given: dict[str, 
             for key, params in {"a": url, "b": url, "form": {"message": "?"}}.items()
         },
     }
-    client = Client(lambda _: {"action": "accept"})
+    client = AskedClient(lambda _: {"action": "accept"})
     await fulfil(first, Server(DONE).send, client.caller({"elicitation": {"form": {}, "url": {}}}), "toy", PATIENCE)
     ids = [params.get("elicitationId") for _, params in client.asked]
     assert all(isinstance(each, str) for each in ids[:2])

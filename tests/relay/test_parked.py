@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from pegboard.clients.caller import Caller, OnProgress
+from pegboard.clients.client import Client
 from pegboard.relay import parked as module
-from pegboard.relay.caller import Caller, OnProgress
 from pegboard.relay.parked import ParkedCalls
 from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.jsonrpc import Message, Params, RpcError
@@ -30,7 +31,7 @@ CALL = {"name": "ask", "arguments": {"a": 1, "b": [1, 2.5, None, 2**70]}}
 Server = Callable[[Requester, OnProgress | None], Awaitable[Message]]
 
 
-class Client:
+class ModernClient:
     """A client of the modern era: each of its requests stands for itself."""
 
     def __init__(
@@ -47,12 +48,10 @@ class Client:
     async def send(self, method: str = "tools/call", params: Params = CALL, **more: Any) -> Message:
         """One request."""
         caller = Caller(
-            era="modern",
-            capabilities=self._capabilities,
+            Client(era="modern", capabilities=self._capabilities, principal=self._principal),
             log_level="debug",
             notify=lambda method, params: self.heard.append((method, params)),
             on_progress=self.progress.append,
-            principal=self._principal,
         )
         async with asyncio.timeout(LIMIT):
             return await self._calls.call(method, {**params, **more}, caller, self._start)
@@ -142,14 +141,14 @@ async def calls() -> AsyncGenerator[ParkedCalls]:
 
 async def test_a_call_that_asks_nothing_is_just_a_call(calls: ParkedCalls) -> None:
     """Its result comes with the first request, and nothing is kept."""
-    client = Client(calls, asks_nothing)
+    client = ModernClient(calls, asks_nothing)
     assert await client.send() == {"content": []}
     assert calls.count == 0
 
 
 async def test_a_question_parks_the_call_and_the_retry_ends_it(calls: ParkedCalls) -> None:
     """The server's one call lasts over both requests of the client."""
-    client = Client(calls, asks_once)
+    client = ModernClient(calls, asks_once)
     asked = await client.send()
     assert asked["resultType"] == "input_required"
     assert list(asked["inputRequests"].values()) == [{"method": "elicitation/create", "params": FORM}]
@@ -169,13 +168,13 @@ async def test_a_failure_of_the_server_is_the_outcome(calls: ParkedCalls) -> Non
     async def fails(_: Requester, __: OnProgress | None) -> Message:
         raise unavailable("gone")
 
-    client = Client(calls, refuses)
+    client = ModernClient(calls, refuses)
     asked = await client.send()
     with pytest.raises(RpcError) as refused:
         await client.answer(asked, ANSWER)
     assert (refused.value.code, refused.value.data) == (-32007, {"x": 1})
     with pytest.raises(ToolFailure):
-        await Client(calls, fails).send()
+        await ModernClient(calls, fails).send()
     assert calls.count == 0
 
 
@@ -185,7 +184,7 @@ async def test_questions_asked_at_once_go_out_together(calls: ParkedCalls) -> No
     async def asks_three(party: Requester, _: OnProgress | None) -> Message:
         return {"content": await asyncio.gather(*(elicit(party, f"{number}?") for number in range(3)))}
 
-    client = Client(calls, asks_three)
+    client = ModernClient(calls, asks_three)
     asked = await client.send()
     assert [each["params"]["message"] for each in asked["inputRequests"].values()] == ["0?", "1?", "2?"]
     answers = [{"action": "accept", "content": {"number": number}} for number in range(3)]
@@ -198,7 +197,7 @@ async def test_what_is_not_answered_is_asked_again(calls: ParkedCalls) -> None:
     async def asks_two(party: Requester, _: OnProgress | None) -> Message:
         return {"content": await asyncio.gather(elicit(party, "1?"), elicit(party, "2?"))}
 
-    client = Client(calls, asks_two)
+    client = ModernClient(calls, asks_two)
     first = await client.send()
     second = await client.send(requestState=first["requestState"])
     third = await client.send(requestState=second["requestState"], inputResponses={"question-99": ANSWER, "": ANSWER})
@@ -216,7 +215,7 @@ async def test_an_answer_cannot_be_given_twice(calls: ParkedCalls) -> None:
     async def asks_two(party: Requester, _: OnProgress | None) -> Message:
         return {"content": await asyncio.gather(elicit(party, "1?"), elicit(party, "2?"))}
 
-    client = Client(calls, asks_two)
+    client = ModernClient(calls, asks_two)
     first = await client.send()
     one, two = first["inputRequests"]
     second = await client.send(requestState=first["requestState"], inputResponses={one: ANSWER})
@@ -232,7 +231,7 @@ async def test_several_rounds_each_have_a_token_of_their_own(calls: ParkedCalls)
     async def asks_five(party: Requester, _: OnProgress | None) -> Message:
         return {"content": [await elicit(party, f"{number}?") for number in range(5)]}
 
-    client = Client(calls, asks_five)
+    client = ModernClient(calls, asks_five)
     result = await client.send()
     tokens: set[str] = set()
     keys: set[str] = set()
@@ -257,7 +256,7 @@ async def test_a_client_is_asked_only_what_it_can_answer(calls: ParkedCalls) -> 
                 refusals.append(exc)
         return {}
 
-    assert await Client(calls, asks_anything, {}).send() == {}
+    assert await ModernClient(calls, asks_anything, {}).send() == {}
     assert [exc.code for exc in refusals] == [METHOD_NOT_FOUND] * 4
 
 
@@ -268,7 +267,7 @@ async def test_a_question_is_put_as_the_client_understands_it(calls: ParkedCalls
         meta = {"progressToken": 7, "x": 1}
         return await party.on_request("elicitation/create", {**FORM, "task": {"ttl": 1}, "_meta": meta}, None)
 
-    asked = await Client(calls, asks_with_more).send()
+    asked = await ModernClient(calls, asks_with_more).send()
     assert [each["params"] for each in asked["inputRequests"].values()] == [{**FORM, "_meta": {"x": 1}}]
 
 
@@ -286,7 +285,7 @@ async def test_what_is_said_while_parked_is_delivered_on_resume(calls: ParkedCal
         party.on_notification("notifications/message", {"level": "info", "data": 4})
         return {}
 
-    client = Client(calls, talks)
+    client = ModernClient(calls, talks)
     asked = await client.send()
     for number in (2, 3):
         parties[0].on_notification("notifications/message", {"level": "info", "data": number})
@@ -299,7 +298,7 @@ async def test_what_is_said_while_parked_is_bounded(calls: ParkedCalls, monkeypa
     """Of a server that does not stop talking the newest is kept."""
     monkeypatch.setattr(module, "_MAX_BACKLOG", 5)
     server = Gated({})
-    client = Client(calls, server)
+    client = ModernClient(calls, server)
     asked = await client.send()
     assert server.party is not None
     for number in range(1000):
@@ -321,7 +320,7 @@ async def test_progress_reaches_the_request_that_is_there(calls: ParkedCalls) ->
         on_progress({"progress": 3})
         return {}
 
-    client = Client(calls, counts)
+    client = ModernClient(calls, counts)
     asked = await client.send()
     reports[0]({"progress": 2})
     await client.answer(asked, ANSWER)
@@ -342,9 +341,9 @@ def tampered(token: str) -> list[Any]:
 
 async def test_a_token_that_was_not_given_out_here_is_refused(calls: ParkedCalls) -> None:
     """Whatever is bent, cut, of another shape or from another gateway; the real one is good afterwards."""
-    client, other = Client(calls, asks_once), ParkedCalls()
+    client, other = ModernClient(calls, asks_once), ParkedCalls()
     asked = await client.send()
-    foreign = await Client(other, asks_once).send()
+    foreign = await ModernClient(other, asks_once).send()
     for token in (*tampered(asked["requestState"]), foreign["requestState"]):
         with pytest.raises(RpcError) as refused:
             await client.send(requestState=token, inputResponses={"question-1": ANSWER})
@@ -360,7 +359,7 @@ async def test_a_token_is_good_once(calls: ParkedCalls) -> None:
     async def asks_two(party: Requester, _: OnProgress | None) -> Message:
         return {"content": [await elicit(party), await elicit(party)]}
 
-    client = Client(calls, asks_two)
+    client = ModernClient(calls, asks_two)
     first = await client.send()
     outcomes = await asyncio.gather(*(client.answer(first, ANSWER) for _ in range(3)), return_exceptions=True)
     second = next(outcome for outcome in outcomes if isinstance(outcome, dict))
@@ -386,7 +385,7 @@ async def test_a_token_is_good_once(calls: ParkedCalls) -> None:
 )
 async def test_a_token_belongs_to_one_request(calls: ParkedCalls, method: str, params: Params) -> None:
     """With another method, name or argument it is refused, and still good for its own."""
-    client = Client(calls, asks_once)
+    client = ModernClient(calls, asks_once)
     asked = await client.send()
     with pytest.raises(RpcError, match="another request") as refused:
         await client.send(method, params, requestState=asked["requestState"], inputResponses={"question-1": ANSWER})
@@ -396,7 +395,7 @@ async def test_a_token_belongs_to_one_request(calls: ParkedCalls, method: str, p
 
 async def test_the_order_of_keys_in_a_retry_may_differ(calls: ParkedCalls) -> None:
     """Not every client keeps it, at whatever depth; the order of a list counts."""
-    client = Client(calls, asks_once)
+    client = ModernClient(calls, asks_once)
     params = {"name": "ask", "arguments": {"a": 1, "b": {"c": 2, "d": [1, 2]}}}
     reordered = {"arguments": {"b": {"d": [1, 2], "c": 2}, "a": 1}, "name": "ask"}
     asked = await client.send("tools/call", params)
@@ -409,7 +408,7 @@ async def test_the_order_of_keys_in_a_retry_may_differ(calls: ParkedCalls) -> No
 
 async def test_a_token_belongs_to_whoever_was_given_it(calls: ParkedCalls) -> None:
     """With other credentials it is refused, and still good for its own."""
-    ada, bob = Client(calls, asks_once, principal="ada"), Client(calls, asks_once, principal="bob")
+    ada, bob = ModernClient(calls, asks_once, principal="ada"), ModernClient(calls, asks_once, principal="bob")
     asked = await ada.send()
     with pytest.raises(RpcError, match="another request") as refused:
         await bob.answer(asked, ANSWER)
@@ -419,7 +418,7 @@ async def test_a_token_belongs_to_whoever_was_given_it(calls: ParkedCalls) -> No
 
 async def test_the_envelope_of_a_retry_may_differ(calls: ParkedCalls) -> None:
     """A progress token, for instance, is another one in every request."""
-    client = Client(calls, asks_once)
+    client = ModernClient(calls, asks_once)
     asked = await client.send(_meta={"progressToken": 1})
     assert await client.answer(asked, ANSWER, _meta={"progressToken": 2, "x": 1}) == {"content": [ANSWER]}
 
@@ -427,7 +426,7 @@ async def test_the_envelope_of_a_retry_may_differ(calls: ParkedCalls) -> None:
 @pytest.mark.parametrize("responses", [[], "x", 1, True, [ANSWER], {"question-1": None}, {"question-1": [ANSWER]}])
 async def test_answers_of_the_wrong_shape_change_nothing(calls: ParkedCalls, responses: Any) -> None:
     """They are refused, and the same token is good for a retry that is right."""
-    client = Client(calls, asks_once)
+    client = ModernClient(calls, asks_once)
     asked = await client.send()
     with pytest.raises(RpcError) as refused:
         await client.send(requestState=asked["requestState"], inputResponses=responses)
@@ -442,7 +441,7 @@ async def test_answers_of_the_wrong_shape_change_nothing(calls: ParkedCalls, res
 async def test_a_call_that_ends_while_parked_keeps_its_result_for_the_retry(calls: ParkedCalls) -> None:
     """The server withdrew its question and finished: the retry, with whatever answer, gets the result."""
     server = Gated({"content": ["done"]})
-    client = Client(calls, server)
+    client = ModernClient(calls, server)
     asked = await client.send()
     await server.finish()
     assert calls.count == 1
@@ -456,7 +455,7 @@ async def test_a_result_that_nobody_fetches_is_not_kept_for_ever(
     """After a while the token is as good as unknown."""
     monkeypatch.setattr(module, "_KEPT", 0.0)
     server = Gated({})
-    client = Client(calls, server)
+    client = ModernClient(calls, server)
     asked = await client.send()
     await server.finish()
     async with asyncio.timeout(LIMIT):
@@ -473,7 +472,7 @@ async def test_a_result_that_is_fetched_is_not_forgotten_under_the_hand(
     """Fetching it takes back the limit that was set for it."""
     monkeypatch.setattr(module, "_KEPT", 3600.0)
     server = Gated({})
-    client = Client(calls, server)
+    client = ModernClient(calls, server)
     asked = await client.send()
     await server.finish()
     assert len(calls._ended) == 1
@@ -485,7 +484,7 @@ async def test_a_result_that_is_fetched_is_not_forgotten_under_the_hand(
 async def test_of_a_failure_while_parked_the_reason_is_kept(calls: ParkedCalls, failure: Exception) -> None:
     """The call is gone at once; the retry is told that it no longer waits, and why."""
     server = Gated(failure)
-    client = Client(calls, server)
+    client = ModernClient(calls, server)
     asked = await client.send()
     await server.finish()
     assert calls.count == 0
@@ -497,10 +496,10 @@ async def test_of_a_failure_while_parked_the_reason_is_kept(calls: ParkedCalls, 
 async def test_the_reasons_that_are_kept_are_bounded(calls: ParkedCalls, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of too many the oldest is forgotten: then the retry hears only that the call no longer waits."""
     monkeypatch.setattr(module, "_MAX_REASONS", 2)
-    asked: list[tuple[Client, Message]] = []
+    asked: list[tuple[ModernClient, Message]] = []
     for number in range(3):
         server = Gated(ValueError(f"reason {number}"))
-        client = Client(calls, server)
+        client = ModernClient(calls, server)
         asked.append((client, await client.send()))
         await server.finish()
     told: list[str] = []
@@ -525,7 +524,7 @@ async def test_a_call_that_fails_with_nobody_there_is_no_stray_error(calls: Park
 
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: stray.append(context))
-    client = Client(calls, fails_late)
+    client = ModernClient(calls, fails_late)
     request = asyncio.create_task(client.answer(await client.send(), ANSWER))
     await settle()
     request.cancel()
@@ -551,7 +550,7 @@ async def test_another_question_while_parked_is_asked_on_resume(calls: ParkedCal
         asking.set()
         return {"content": [await second]}
 
-    client = Client(calls, thinks_again)
+    client = ModernClient(calls, thinks_again)
     first = await client.send()
     more.set()
     await asking.wait()
@@ -577,7 +576,7 @@ async def test_a_client_that_goes_away_ends_the_call(calls: ParkedCalls, rounds:
             ended.set()
         return {}
 
-    client = Client(calls, works)
+    client = ModernClient(calls, works)
     request = asyncio.create_task(client.send())
     for _ in range(rounds):
         request = asyncio.create_task(client.answer(await request, ANSWER))
@@ -601,7 +600,7 @@ async def test_a_thousand_abandoned_calls_end_with_their_own_limit(calls: Parked
         raise unavailable("timed out")
 
     before = strangers()
-    client = Client(calls, gives_up)
+    client = ModernClient(calls, gives_up)
     for _ in range(1000):
         await client.send()
     assert (calls.count, client.starts) == (1000, 1000)
@@ -627,7 +626,7 @@ async def test_of_too_many_the_oldest_is_let_go(calls: ParkedCalls, monkeypatch:
 
         return asks_twice
 
-    clients = [Client(calls, numbered(number)) for number in range(5)]
+    clients = [ModernClient(calls, numbered(number)) for number in range(5)]
     asked = [await client.send() for client in clients[:3]]
     asked[0] = await clients[0].answer(asked[0], ANSWER)
     asked += [await client.send() for client in clients[3:]]
@@ -644,10 +643,10 @@ async def test_closing_leaves_no_task(calls: ParkedCalls, monkeypatch: pytest.Mo
     monkeypatch.setattr(module, "_KEPT", 3600.0)
     before = strangers()
     server = Gated({})
-    await Client(calls, server).send()
+    await ModernClient(calls, server).send()
     await server.finish()
     for _ in range(10):
-        await Client(calls, asks_once).send()
+        await ModernClient(calls, asks_once).send()
     handles = list(calls._ended.values())
     assert (calls.count, len(handles)) == (11, 1)
     await calls.close()
@@ -669,7 +668,7 @@ async def test_closing_ends_calls_that_are_waited_for(calls: ParkedCalls) -> Non
             ended.set()
         return {}
 
-    request = asyncio.create_task(Client(calls, works).send())
+    request = asyncio.create_task(ModernClient(calls, works).send())
     async with asyncio.timeout(LIMIT):
         await working.wait()
         await calls.close()
@@ -690,7 +689,7 @@ async def test_nothing_is_parked_after_closing(calls: ParkedCalls) -> None:
             await elicit(party)
         return {}
 
-    request = asyncio.create_task(Client(calls, holds_on).send())
+    request = asyncio.create_task(ModernClient(calls, holds_on).send())
     async with asyncio.timeout(LIMIT):
         await working.wait()
         await calls.close()
@@ -708,6 +707,6 @@ async def test_a_parked_call_is_of_its_clients_kin(calls: ParkedCalls) -> None:
         return {}
 
     for _ in range(2):
-        await Client(calls, shows, principal="ada").send()
+        await ModernClient(calls, shows, principal="ada").send()
     assert parties[0].principal_key == parties[1].principal_key
     assert parties[0].client_key != parties[1].client_key

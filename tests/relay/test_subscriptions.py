@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pegboard.clients.caller import Caller
+from pegboard.clients.client import Client
 from pegboard.config import ServerSpec
-from pegboard.relay.caller import Caller
 from pegboard.relay.subscriptions import Subscriptions
 from pegboard.result import unavailable
 from pegboard.servers.jsonrpc import RpcError
@@ -110,7 +111,7 @@ async def add(
     name: str | None = None,
     ear: Ear | None = None,
 ) -> Callable[[], None]:
-    return await subscriptions.add(real(server), Caller(session=session), uri, name or uri, ear or Ear())
+    return await subscriptions.add(real(server), Caller(Client(session=session)), uri, name or uri, ear or Ear())
 
 
 async def test_a_server_sees_one_subscription_however_many_want_it(
@@ -186,7 +187,7 @@ async def test_a_part_is_told_under_the_name_of_the_whole(
 async def test_a_sessions_own_process_is_told_what_its_client_can_do(subscriptions: Subscriptions) -> None:
     """A subscription may be the first thing that a session wants of it."""
     server = FakeServer(per_session=True)
-    caller = Caller(session="a", capabilities={"roots": {}})
+    caller = Caller(Client(session="a", capabilities={"roots": {}}))
     await subscriptions.add(real(server), caller, URI, URI, Ear())
     assert (server.told, server.log) == ([{"roots": {}}], [("subscribe", "a", URI)])
 
@@ -341,7 +342,7 @@ async def test_a_listener_may_leave_while_it_is_told(subscriptions: Subscription
     def leaves(_: object) -> None:
         releases[0]()
 
-    releases.append(await subscriptions.add(real(server), Caller(session="a"), URI, URI, leaves))
+    releases.append(await subscriptions.add(real(server), Caller(Client(session="a")), URI, URI, leaves))
     await add(subscriptions, server, ear=ear)
     subscriptions.publish(real(server), None, {"uri": URI})
     assert len(ear.heard) == 1

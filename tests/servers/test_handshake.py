@@ -12,8 +12,8 @@ from pegboard.protocol.eras import (
     UNSUPPORTED_VERSION,
     forward_params,
     modern_params,
-    result_for,
 )
+from pegboard.protocol.results import result_for
 from pegboard.servers import handshake
 from pegboard.servers.jsonrpc import RpcError
 

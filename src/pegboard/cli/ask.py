@@ -161,7 +161,7 @@ class Alone:
     def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         """Call a tool."""
 
-        from pegboard.board import FailedResult
+        from pegboard.calls import FailedResult
         from pegboard.gateway.rest.responses import Failed
 
         async def work(board: Board) -> object:

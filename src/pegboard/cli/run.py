@@ -46,7 +46,7 @@ def serve(
     ] = None,
 ) -> None:
     """Run the gateway over HTTP."""
-    from pegboard.protocol.nearness import host_problem
+    from pegboard.host_names import host_problem
 
     for name in allow_host or ():
         if problem := host_problem(name):
@@ -98,16 +98,16 @@ def stdio(
         os._exit(0 if client_left else FAILED)
     settings = load_settings(location)
     from pegboard.board import Board
+    from pegboard.clients.endpoint import Endpoint
     from pegboard.gateway.stdio import serve_stdio
     from pegboard.log import configure
-    from pegboard.protocol.client import Address
     from pegboard.storage import StorageError
 
     configure(log_level("warning"))
-    address = Address({"workspace": folder} if folder else {}, board)
+    endpoint = Endpoint({"workspace": folder} if folder else {}, board, private=True)
 
     async def run() -> None:
-        await serve_stdio(Board(settings), location.path, address)
+        await serve_stdio(Board(settings), location.path, endpoint)
 
     try:
         _run(run())
@@ -130,7 +130,7 @@ def _listen(host: str, port: int, config: Path) -> socket.socket:
 
 
 def _is_loopback(listener: socket.socket) -> bool:
-    from pegboard.protocol.nearness import is_loopback_name
+    from pegboard.host_names import is_loopback_name
 
     return is_loopback_name(str(listener.getsockname()[0]))
 

@@ -11,8 +11,8 @@ from typing import Any
 from pegboard.config.settings import TOOLSETS, Settings
 from pegboard.config.shape import ConfigNode
 from pegboard.config.variables import MissingVariable, Variables
+from pegboard.host_names import host_problem
 from pegboard.names import MAX_NAMESPACE, key_problem, nearest
-from pegboard.protocol.nearness import host_problem
 
 _Changes = Mapping[str, Any]
 

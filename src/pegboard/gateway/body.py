@@ -9,7 +9,7 @@ from __future__ import annotations
 from starlette.types import Message, Receive
 
 from pegboard.exactjson import ValueCounter
-from pegboard.protocol.client import MAX_BODY
+from pegboard.protocol.message import MAX_BODY
 
 MAX_VALUES = 100_000
 # A value has a comma, or the bracket around it: what is shorter than this cannot have too many.

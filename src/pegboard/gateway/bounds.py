@@ -14,9 +14,9 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from pegboard.clients.locality import share_holder
 from pegboard.gateway.shares import Shares, files_limit
-from pegboard.protocol.client import MAX_BODY
-from pegboard.protocol.nearness import share_holder
+from pegboard.protocol.message import MAX_BODY
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
 
 MAX_HEAD = 64 * 1024

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, cast
 from pegboard.gateway.proof import prove
 
 if TYPE_CHECKING:
+    from pegboard.clients.endpoint import Endpoint
     from pegboard.gateway.fastpath.pipe import PipeFastPath
-    from pegboard.protocol.client import Address
-    from pegboard.protocol.gateway import GatewayServer
-    from pegboard.protocol.pipe_client import PipeClient
+    from pegboard.gateway.pipe_client import PipeClient
+    from pegboard.sdk.server import GatewayServer
 
 _MAX_LINE = 4 * 1024 * 1024
 _MAX_WAITING = 10_000
@@ -43,7 +43,7 @@ _MAX_GREETING = 32 * 1024
 
 @contextlib.asynccontextmanager
 async def bridgehead(
-    server: GatewayServer, fast_path: Callable[[Address], PipeFastPath | None], token: str, lines: set[PipeClient]
+    server: GatewayServer, fast_path: Callable[[Endpoint], PipeFastPath | None], token: str, lines: set[PipeClient]
 ) -> AsyncGenerator[int]:
     """The gateway's side, which takes whoever knows the token: gives its port; who is connected is among the lines."""
     clients: set[asyncio.Task[None]] = set()
@@ -65,16 +65,16 @@ async def bridgehead(
 
 async def _serve(
     server: GatewayServer,
-    fast_path: Callable[[Address], PipeFastPath | None],
+    fast_path: Callable[[Endpoint], PipeFastPath | None],
     lines: set[PipeClient],
     token: str,
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
 ) -> None:
-    from pegboard.gateway.fastpath.entrance import entrance
+    from pegboard.clients.endpoint import Endpoint
+    from pegboard.gateway.entrance import entrance
+    from pegboard.gateway.pipe_client import PipeClient
     from pegboard.names import is_board_name
-    from pegboard.protocol.client import Address
-    from pegboard.protocol.pipe_client import PipeClient
 
     async def write(text: bytes) -> None:
         writer.write(text + b"\n")
@@ -87,8 +87,9 @@ async def _serve(
             said = json.loads(await _short_line(reader))
         name, workspace = said.get("board"), said.get("workspace")
         query = {"workspace": workspace} if isinstance(workspace, str) else {}
-        address = Address(query, name if isinstance(name, str) and is_board_name(name) else None)
-        client = PipeClient(write, entrance(server, address), fast_path(address))
+        board = name if isinstance(name, str) and is_board_name(name) else None
+        endpoint = Endpoint(query, board, private=True)
+        client = PipeClient(write, entrance(server, endpoint), fast_path(endpoint))
         reading = asyncio.get_running_loop().create_task(_read(client, reader))
         lines.add(client)
         try:

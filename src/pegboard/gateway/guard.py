@@ -14,8 +14,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pegboard.gateway.body import SURELY_FEW, TooLarge, read_body, replay
 from pegboard.gateway.hosts import AllowedHosts
-from pegboard.protocol.client import MAX_BODY
-from pegboard.protocol.nearness import split_host
+from pegboard.host_names import split_host
+from pegboard.protocol.message import MAX_BODY
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
 
 # A page of another site may lead here by a link, to be looked at and nothing else.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable
 
-from pegboard.protocol.nearness import host_name, is_loopback_name
+from pegboard.host_names import host_name, is_loopback_name
 
 
 class AllowedHosts:

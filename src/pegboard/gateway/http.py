@@ -15,7 +15,6 @@ from typing import Any, cast
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.datastructures import QueryParams
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -24,12 +23,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from pegboard.board import Board
+from pegboard.clients.cache import ClientCache
+from pegboard.clients.endpoint import Endpoint, endpoint_of, query_problem
 from pegboard.config import RunningGateway, announcement, identity
 from pegboard.gateway.bounds import KEEP_ALIVE, BoundedProtocol, Connections, protocol_for
 from pegboard.gateway.bridge import bridgehead
 from pegboard.gateway.config_watcher import ConfigFile
 from pegboard.gateway.fastpath.http import HttpFastPath
-from pegboard.gateway.fastpath.known import KnownClients
 from pegboard.gateway.fastpath.pipe import PipeFastPath
 from pegboard.gateway.fastpath.rules import FastPath, is_open
 from pegboard.gateway.fastpath.uvicorn_protocol import FastPathProtocol
@@ -38,17 +38,16 @@ from pegboard.gateway.guard import Guard, refusal_response
 from pegboard.gateway.hosts import AllowedHosts
 from pegboard.gateway.listen import bracket, reachable
 from pegboard.gateway.mcp import McpFront
+from pegboard.gateway.pipe_client import PipeClient
 from pegboard.gateway.rest.app import Rest
 from pegboard.gateway.rest.pages import page
 from pegboard.gateway.rest.responses import error_response
 from pegboard.gateway.shutdown import Shutdown, stopping_response
 from pegboard.log import logger
 from pegboard.names import is_board_name
-from pegboard.protocol.client import Address, query_problem
-from pegboard.protocol.exactbody import ExactBody
-from pegboard.protocol.gateway import GatewayServer
-from pegboard.protocol.pipe_client import PipeClient
-from pegboard.protocol.sessions import HttpSessions
+from pegboard.sdk.exact_body import ExactBody
+from pegboard.sdk.server import GatewayServer
+from pegboard.sdk.sessions import HttpSessions
 
 _GRACE = 2
 # How many seconds calls have that are under way when we are told to stop.
@@ -69,25 +68,26 @@ class HttpFront:
         self.server = GatewayServer(front, on_sessions=self._count)
         # Host, Origin and size are the guard's business: one rule for MCP and REST.
         self._manager = HttpSessions(self.server, version_of=self.server.version_of)
-        self._clients, self._way = KnownClients(front), FastPath(board, front)
+        self._clients, self._fast_path = ClientCache(), FastPath(board, front)
         hosts = AllowedHosts(host, (*board.settings.hosts, *allowed))
         self.shutdown = Shutdown(_behind_proxies(self._make_app(hosts)))
-        self.full_path: ASGIApp = self.shutdown
+        self.app: ASGIApp = self.shutdown
         self._lines: set[PipeClient] = set()
         self.connections = Connections()
-        self.app, self.protocol = self.full_path, protocol_for(BoundedProtocol, all_connections=self.connections)
+        self.protocol = protocol_for(BoundedProtocol, all_connections=self.connections)
         if is_open():
-            self.app = fast_path = self._fast_path(hosts)
-            self.protocol = protocol_for(FastPathProtocol, all_connections=self.connections, fast_path=fast_path)
+            self.protocol = protocol_for(
+                FastPathProtocol, all_connections=self.connections, fast_path=self._http_fast_path(hosts)
+            )
 
-    def _fast_path(self, hosts: AllowedHosts) -> HttpFastPath:
+    def _http_fast_path(self, hosts: AllowedHosts) -> HttpFastPath:
         return HttpFastPath(
-            self.full_path,
-            guard=Guard(self.full_path, hosts=hosts),
+            self.app,
+            guard=Guard(self.app, hosts=hosts),
             sessions=self._manager,
-            server=self.server,
+            ready=self.board.relay.sessions,
             clients=self._clients,
-            way=self._way,
+            rules=self._fast_path,
             shutdown=self.shutdown,
         )
 
@@ -121,15 +121,15 @@ class HttpFront:
                     task.cancel()
 
     def _bridgehead(self) -> contextlib.AbstractAsyncContextManager[int]:
-        return bridgehead(self.server, self._line_way, self.token, self._lines)
+        return bridgehead(self.server, self._pipe_fast_path, self.token, self._lines)
 
     async def finish(self) -> None:
         """Take no more requests, and let the calls under way finish, if that does not take too long."""
         await asyncio.gather(self.shutdown.finish(_FINISH), *(client.settle(_FINISH) for client in self._lines))
 
-    def _line_way(self, address: Address) -> PipeFastPath | None:
+    def _pipe_fast_path(self, endpoint: Endpoint) -> PipeFastPath | None:
         """The fast path of a client that comes over the bridge."""
-        return PipeFastPath(self._front, self._clients, self._way, address) if is_open() else None
+        return PipeFastPath(self._front, self._clients, self._fast_path, endpoint) if is_open() else None
 
     async def _internal_error(self, _: Request, exc: Exception) -> Response:
         if self.shutdown.has_begun:
@@ -153,7 +153,7 @@ class _Mcp:
             reason = f"a board's name has letters, digits, '_', '-' and '.', 64 at most: found {board[:80]!r}"
             await refusal_response(404, reason)(scope, receive, send)
             return
-        if (problem := query_problem(QueryParams(scope["query_string"]))) is not None:
+        if (problem := query_problem(endpoint_of(scope).query)) is not None:
             await refusal_response(400, problem)(scope, receive, send)
             return
         await self._app(scope, receive, send)

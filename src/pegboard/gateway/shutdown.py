@@ -8,7 +8,7 @@ import contextlib
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pegboard.protocol.client import STARTED_CALL
+from pegboard.clients.request_context import STARTED_CALL
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
 
 _LISTEN = b"subscriptions/listen"

@@ -12,25 +12,26 @@ import threading
 from pathlib import Path
 
 from pegboard.board import Board
+from pegboard.clients.cache import ClientCache
+from pegboard.clients.endpoint import Endpoint
 from pegboard.gateway.config_watcher import ConfigFile
-from pegboard.gateway.fastpath.entrance import late_entrance
-from pegboard.gateway.fastpath.known import KnownClients
+from pegboard.gateway.entrance import late_entrance
 from pegboard.gateway.fastpath.pipe import PipeFastPath
 from pegboard.gateway.fastpath.rules import FastPath, is_open
 from pegboard.gateway.garbage import short_collections
 from pegboard.gateway.mcp import McpFront
-from pegboard.protocol.client import MAX_BODY, Address
-from pegboard.protocol.pipe_client import PipeClient
+from pegboard.gateway.pipe_client import PipeClient
+from pegboard.protocol.message import MAX_BODY
 
 
-async def serve_stdio(board: Board, config_path: Path, address: Address) -> None:
+async def serve_stdio(board: Board, config_path: Path, endpoint: Endpoint) -> None:
     """Serve one client until it closes our input, or a signal says stop."""
     out = _claim_output()
     config = ConfigFile(board, config_path)
     async with board, short_collections():
         front = McpFront(board)
-        fast_path = PipeFastPath(front, KnownClients(front), FastPath(board, front), address) if is_open() else None
-        client = PipeClient(_Writer(out).write, late_entrance(front, address), fast_path, before_sdk=True)
+        fast_path = PipeFastPath(front, ClientCache(), FastPath(board, front), endpoint) if is_open() else None
+        client = PipeClient(_Writer(out).write, late_entrance(front, endpoint), fast_path, before_sdk=True)
         serving = asyncio.get_running_loop().create_task(client.serve())
         watching = asyncio.get_running_loop().create_task(config.watch())
         reading = asyncio.get_running_loop().create_task(_read_input(client))

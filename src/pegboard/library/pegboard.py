@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 from uuid import uuid4
 
-from pegboard.board import Board, UnknownTool
+from pegboard.board import Board
 from pegboard.catalog.finder import is_discovery_tool
 from pegboard.catalog.schema import tool_problem
+from pegboard.clients.caller import Caller
+from pegboard.clients.client import Client
 from pegboard.config import ConfigError, Settings, parse_settings
+from pegboard.configured_servers import unlisted
 from pegboard.exactjson import as_object
 from pegboard.formats import (
     FORMATS,
@@ -36,7 +39,7 @@ from pegboard.library.retries import with_retries
 from pegboard.listing.loaded import session_board_key
 from pegboard.log import new_trace_id
 from pegboard.log import trace_id as current_trace
-from pegboard.relay.caller import Caller
+from pegboard.resolver import UnknownTool
 from pegboard.result import ToolError, ToolResult, as_result, invalid, unavailable
 from pegboard.servers.jsonrpc import Message
 from pegboard.tool import Disposable, RegisteredTool, ResultTool, Tool
@@ -73,7 +76,7 @@ class Pegboard:
         elif servers is not None:
             raise TypeError("either servers or settings that have been read already, which have servers of their own")
         self._board = Board(settings, workspace=None if workspace is None else str(Path(workspace).resolve()))
-        self._caller = Caller(board=session_board_key(f"python-{uuid4().hex}"))
+        self._caller = Caller(Client(board=session_board_key(f"python-{uuid4().hex}")))
         self._conversions = Conversions()
         self._book: tuple[int, NameBook] | None = None
         self._was_opened = False
@@ -310,7 +313,7 @@ class Pegboard:
         return max([0.0, *(limit - now + self._awaited.setdefault(name, now) for name in unseen)])
 
     def _tools(self) -> Collection[RegisteredTool]:
-        hidden = self._board.unavailable_servers()
+        hidden = unlisted(self._board.servers)
         return self._by_name(tool for tool in self._board.registry.all() if tool.server_name not in hidden)
 
     def _by_name(self, tools: Iterable[RegisteredTool]) -> list[RegisteredTool]:
@@ -357,7 +360,7 @@ class Pegboard:
         return {name: said[:_ABOUT] for name, said in self._board.discovery.instructions.items() if said}
 
     def _select_visible(self, tools: Iterable[RegisteredTool]) -> list[RegisteredTool]:
-        chosen = {*self._brought, *self._board.settings.pinned, *self._board.loaded_on(self._caller.board)}
+        chosen = {*self._brought, *self._board.settings.pinned, *self._board.loaded_on(self._caller.client.board)}
         return [tool for tool in tools if tool.name in chosen or is_discovery_tool(tool)]
 
     def _limit(self, name: str) -> float:
@@ -401,8 +404,8 @@ class Pegboard:
 
     async def _load(self, names: Iterable[str], format: Format) -> list[dict[str, Any]]:
         tools = [await self._board.find_tool(self._names().resolve(name)) for name in names]
-        assert self._caller.board is not None
-        await self._board.load_on(self._caller.board, [tool.name for tool in tools])
+        assert self._caller.client.board is not None
+        await self._board.load_on(self._caller.client.board, [tool.name for tool in tools])
         return definitions(format, tools, self._names(), self._conversions)
 
     async def _switch(self, server: str, *, enabled: bool) -> ToolResult[None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar, cast
@@ -45,6 +45,10 @@ class Filter:
             servers = self.servers & other.servers
         added = tuple(group for group in other.prefixes if group not in self.prefixes)
         return Filter(servers, (*self.prefixes, *added), self.remote or other.remote)
+
+    def for_remote(self) -> Filter:
+        """The same for a client on another machine."""
+        return replace(self, remote=True)
 
     @property
     def narrows(self) -> bool:

@@ -86,36 +86,3 @@ def modern_params(
         meta[LOG_LEVEL_KEY] = log_level
     stamped["_meta"] = meta
     return stamped
-
-
-def result_for(
-    era: Era, result: Mapping[str, Any], *, server_info: Mapping[str, Any], cacheable: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """A server's result as a client of this era expects it; what neither era defines stays untouched."""
-    shaped = dict(result)
-    meta = shaped.get("_meta")
-    own = (
-        {key: value for key, value in cast("dict[str, Any]", meta).items() if key != SERVER_INFO_KEY}
-        if isinstance(meta, dict)
-        else None
-    )
-    if era == "modern":
-        shaped.setdefault("resultType", "complete")
-        if shaped["resultType"] == "complete":
-            shaped.update({key: value for key, value in (cacheable or {}).items() if key not in shaped})
-        shaped["_meta"] = {**(own or {}), SERVER_INFO_KEY: dict(server_info)}
-        return shaped
-    if shaped.get("resultType") == "complete":
-        del shaped["resultType"]
-    if not isinstance(shaped.get("structuredContent", {}), dict):
-        # Only an object can stand there before the modern era; the same value stands in the content as text.
-        del shaped["structuredContent"]
-    for key in cacheable or ():
-        # How long something holds is a matter of the modern era.
-        shaped.pop(key, None)
-    if own is not None:
-        if own or not isinstance(meta, dict) or SERVER_INFO_KEY not in meta:
-            shaped["_meta"] = own
-        else:
-            del shaped["_meta"]
-    return shaped

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pegboard import exactjson
 from pegboard.protocol import raw_json
+from pegboard.protocol.codes import INVALID_REQUEST, PARSE_ERROR
 
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
+MAX_BODY = 4 * 1024 * 1024
+COULD_NOT_ANSWER = "Pegboard could not answer this; its log says why"
 
 
 class NotAMessage(ValueError):  # noqa: N818  it says what a text is

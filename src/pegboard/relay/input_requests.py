@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import uuid4
 
+from pegboard.clients.caller import Caller
 from pegboard.exactjson import as_list, as_object
-from pegboard.relay.caller import Caller
+from pegboard.protocol.codes import URL_ELICITATION_REQUIRED
 from pegboard.result import ToolErrorCode, ToolFailure, unavailable
 from pegboard.servers.attribution import attribute
 from pegboard.servers.jsonrpc import Message, RpcError, unusable_answer
 from pegboard.servers.requester import Requester
 
-URL_ELICITATION_REQUIRED = -32042
 _MAX_ROUNDS = 32
 _MAX_VISITS = 3
 _FIRST_PAUSE = 0.05

@@ -19,8 +19,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pegboard import exactjson
-from pegboard.relay.caller import Caller, OnProgress, question_for
-from pegboard.servers.jsonrpc import METHOD_NOT_FOUND, Message, Params, RpcError
+from pegboard.clients.caller import Caller, question_for
+from pegboard.clients.channel import OnProgress
+from pegboard.protocol.codes import INVALID_PARAMS, METHOD_NOT_FOUND
+from pegboard.servers.jsonrpc import Message, Params, RpcError
 from pegboard.servers.requester import Requester, inability
 
 MAX_PARKED = 4096
@@ -30,7 +32,6 @@ _KEPT = 60.0
 _TOGETHER = 0.02
 _MAX_BACKLOG = 256
 _MAX_REASONS = 1024
-_INVALID_PARAMS = -32602
 _ASKABLE = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 ROUND_KEYS = frozenset({"inputResponses", "requestState"})
 
@@ -52,7 +53,7 @@ class _ParkedCall:
         self.subject = subject
         self.client_key, self.principal_key = caller.client_key, caller.principal_key
         self.caller: Caller | None = caller
-        self.capabilities = caller.capabilities
+        self.capabilities = caller.client.capabilities
         self.task: asyncio.Task[Message] | None = None
         self._questions: dict[str, _Question] = {}
         self._asked = 0
@@ -144,7 +145,7 @@ class ParkedCalls:
 
     async def call(self, method: str, params: Params, caller: Caller, start: Start) -> Message:
         """Begin a call, or go on with a parked one; the result, or a wish for input."""
-        subject = _subject(method, params, caller.principal)
+        subject = _subject(method, params, caller.client.principal)
         state = params.get("requestState")
         if state is None:
             call = _ParkedCall(subject, caller)
@@ -179,7 +180,7 @@ class ParkedCalls:
     def _park(self, call: _ParkedCall) -> Message:
         if self._closed and call.task is not None:
             call.task.cancel()
-            raise RpcError(_INVALID_PARAMS, "the gateway is going down")
+            raise RpcError(INVALID_PARAMS, "the gateway is going down")
         call.caller = None
         # Each round has a token of its own: one that has been used is worth nothing.
         call.key = secrets.token_bytes(16)
@@ -219,13 +220,13 @@ class ParkedCalls:
         if call is None:
             ended = self._reasons.get(key)
             why = f": {ended[1]}" if ended is not None and hmac.compare_digest(ended[0], subject) else ""
-            raise RpcError(_INVALID_PARAMS, f"requestState: this call is no longer waiting for an answer{why}")
+            raise RpcError(INVALID_PARAMS, f"requestState: this call is no longer waiting for an answer{why}")
         if not hmac.compare_digest(call.subject, subject):
-            raise RpcError(_INVALID_PARAMS, "requestState belongs to another request than this one")
+            raise RpcError(INVALID_PARAMS, "requestState belongs to another request than this one")
         responses = params.get("inputResponses")
         answers = {} if responses is None else exactjson.as_object(responses)
         if answers is None or not all(isinstance(answer, dict) for answer in answers.values()):
-            raise RpcError(_INVALID_PARAMS, "inputResponses must be an object of objects")
+            raise RpcError(INVALID_PARAMS, "inputResponses must be an object of objects")
         del self._calls[key]
         if handle := self._ended.pop(key, None):
             handle.cancel()
@@ -242,7 +243,7 @@ class ParkedCalls:
             raw = b""
         key, seal = raw[:16], raw[16:]
         if not hmac.compare_digest(seal, self._mac(key)):
-            raise RpcError(_INVALID_PARAMS, "requestState is not one that was given out here")
+            raise RpcError(INVALID_PARAMS, "requestState is not one that was given out here")
         return key
 
     def _mac(self, key: bytes) -> bytes:

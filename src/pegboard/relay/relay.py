@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pegboard.catalog.discovery import Discovery
 from pegboard.catalog.resources import CatalogEntry, ResourceCatalog
+from pegboard.clients.caller import Caller
+from pegboard.clients.channel import OnProgress
+from pegboard.clients.client import Client
+from pegboard.clients.sessions import ClientSessions
 from pegboard.exactjson import as_list, as_object
 from pegboard.listing.view import Filter
 from pegboard.log import logger
 from pegboard.names import nearest, parse
 from pegboard.pace import Pace
+from pegboard.protocol.codes import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from pegboard.protocol.eras import forward_params
 from pegboard.protocol.methods import TASK_METHODS, notification_problem, request_problem
-from pegboard.relay.caller import Caller, OnProgress
-from pegboard.relay.client_sessions import ClientSessions
 from pegboard.relay.input_requests import fulfil, retry_after_url_elicitation, wants_input
 from pegboard.relay.parked import ROUND_KEYS, ParkedCalls
 from pegboard.relay.resource_links import Links
@@ -25,13 +28,12 @@ from pegboard.relay.subscriptions import Listener, Subscriptions
 from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.attribution import attribute, attribute_result
 from pegboard.servers.http.client import is_unacted
-from pegboard.servers.jsonrpc import METHOD_NOT_FOUND, Message, Params, RpcError
+from pegboard.servers.jsonrpc import Message, Params, RpcError
 from pegboard.servers.raw_call import RawCall
 from pegboard.servers.requester import Requester
 from pegboard.servers.server import Server
+from pegboard.task_set import TaskSet
 
-INVALID_PARAMS = -32602
-RESOURCE_NOT_FOUND = -32002
 # A resource that nobody is known to have may be that of a server which has not said yet what it has. Where another one
 # may be asked for it, that is waited for only for a moment.
 _DISCOVERY_WAITS = (0.4, 5.0)
@@ -54,15 +56,11 @@ class Relay:
         self.subscriptions = Subscriptions()
         # What ends each session's subscriptions, by the URI.
         self._subscribed: dict[str, dict[str, Callable[[], None]]] = {}
-        # The level that servers were told to log from on, once anybody wanted one.
-        self.server_log_level: str | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet()
 
     async def close(self) -> None:
         """End whatever is under way."""
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.close()
         await self.parked.close()
         await self.subscriptions.close()
 
@@ -88,9 +86,9 @@ class Relay:
                     {**asked, **more},
                     requester=requester,
                     subject=subject,
-                    key=caller.session,
+                    key=caller.client.session,
                     on_progress=on_progress,
-                    capabilities=caller.capabilities,
+                    capabilities=caller.client.capabilities,
                     # Only a modern server has to be told with each request.
                     log_level=caller.effective_log_level if era == "modern" else caller.log_level,
                     input_schema=input_schema,
@@ -104,7 +102,7 @@ class Relay:
         asked, begun = params, caller.started_call
         # One that is under way has its answer, or the reason why there is none, from the connection it was sent on.
         era = await self._era(server, caller) if begun is None else begun.era
-        if caller.era == "modern" and era == "handshake":
+        if caller.client.era == "modern" and era == "handshake":
             # What belongs to the rounds of the modern era is between us and the client.
             asked = {key: value for key, value in params.items() if key not in ROUND_KEYS}
             return await self.parked.call(
@@ -116,7 +114,7 @@ class Relay:
                 ),
             )
         result = await exchange(caller, caller.on_progress, {})
-        if wants_input(result) and caller.era == "handshake":
+        if wants_input(result) and caller.client.era == "handshake":
             result = await fulfil(
                 result,
                 lambda more: exchange(caller, caller.on_progress, more),
@@ -133,7 +131,7 @@ class Relay:
 
     async def get_prompt(self, params: Params, caller: Caller) -> Message:
         """`prompts/get`, by the name that clients use."""
-        entry = await self._prompt(params.get("name"), caller.filter)
+        entry = await self._prompt(params.get("name"), caller.client.filter)
         forwarded = {**forward_params(params), "name": entry.original_name}
         server = self._server(entry.server_name)
         result = await self.send(server, "prompts/get", forwarded, caller, subject=f"prompts/get {entry.original_name}")
@@ -160,11 +158,11 @@ class Relay:
         """`completion/complete` for an argument of a prompt or of a resource template."""
         ref = as_object(params.get("ref")) or {}
         if ref.get("type") != "ref/resource":
-            entry = await self._prompt(ref.get("name"), caller.filter)
+            entry = await self._prompt(ref.get("name"), caller.client.filter)
             server, own = self._server(entry.server_name), {"name": entry.original_name}
         else:
             template = self._library.templates.entries.get(str(ref.get("uri")))
-            if template is not None and caller.filter.admits_server(template.server_name):
+            if template is not None and caller.client.filter.admits_server(template.server_name):
                 server, own = self._server(template.server_name), {"uri": template.original_name}
             else:
                 server, uri = await self._resource(ref.get("uri"), caller)
@@ -189,8 +187,8 @@ class Relay:
         if method == _ROOTS_CHANGED:
             for server in list(self._servers().values()):
                 # A server that several share could not ask for them, unless a call of this client is under way.
-                if server.key_for(caller.session) is not None:
-                    self._spawn(self._tell(server, caller, method, forward_params(params) or None))
+                if server.key_for(caller.client.session) is not None:
+                    self._tasks.spawn(self._tell(server, caller, method, forward_params(params) or None))
             return
         if (problem := notification_problem(method)) is not None:
             # Also a request that lacks its id, or a notification of the protocol that has its meaning here.
@@ -205,7 +203,7 @@ class Relay:
 
     async def _tell(self, server: Server, caller: Caller, method: str, params: Params | None) -> None:
         try:
-            await server.notify(caller.session, method, params)
+            await server.notify(caller.client.session, method, params)
         except ToolFailure as exc:
             logger().debug(
                 "client.notification.dropped", method=method, reason=server.spec.redactor.clean(str(exc), 200)
@@ -218,17 +216,13 @@ class Relay:
 
     async def subscribe_session(self, uri: object, caller: Caller) -> None:
         """The same for as long as a session lasts, or until it unsubscribes."""
-        client_session = self.sessions.get(caller.session)
-        if client_session is None or str(uri) in self._subscribed.get(client_session.session, {}):
+        client = self.sessions.get(session := caller.client.session)
+        if client is None or session is None or str(uri) in self._subscribed.get(session, {}):
             return
         release = await self.subscribe(
-            uri, caller, lambda params: client_session.notify("notifications/resources/updated", forward_params(params))
+            uri, caller, lambda params: _notify(client, "notifications/resources/updated", forward_params(params))
         )
-        own = (
-            self._subscribed.setdefault(client_session.session, {})
-            if self.sessions.get(client_session.session) is client_session
-            else None
-        )
+        own = self._subscribed.setdefault(session, {}) if self.sessions.get(session) is client else None
         if own is None or str(uri) in own:
             release()
             return
@@ -236,16 +230,14 @@ class Relay:
 
     def unsubscribe_session(self, uri: object, caller: Caller) -> None:
         """End it; unsubscribing from what was never subscribed to changes nothing."""
-        if release := self._subscribed.get(caller.session or "", {}).pop(str(uri), None):
+        if release := self._subscribed.get(caller.client.session or "", {}).pop(str(uri), None):
             release()
 
     async def set_level(self, session: str | None, level: str) -> None:
         """A session wants log lines from this level on; servers are told the lowest that anybody wants."""
-        client_session = self.sessions.get(session)
-        if client_session is None:
-            return
-        self.sessions.set_level(client_session, level)
-        self._tell_level()
+        if (client := self.sessions.get(session)) is not None:
+            self.sessions.set_level(client, level)
+            self._tell_level()
 
     def leave(self, session: str) -> None:
         """A session is over."""
@@ -265,18 +257,18 @@ class Relay:
     ) -> None:
         """What a server says outside of any request may be about a client's call that is over, so that it goes to the
         session whose own server it is, or to the only client that this connection ever had; else to nobody."""
-        client_session = self.sessions.get(key if key is not None else only)
-        if client_session is None or not client_session.filter.admits_server(server.name):
+        client = self.sessions.get(key if key is not None else only)
+        if client is None or not client.filter.admits_server(server.name):
             logger().debug("server.said.unattributed", server=server.name, method=method)
             return
-        client_session.caller().on_notification(method, params)
+        _between_requests(client).on_notification(method, params)
 
     async def forward_request(self, server: Server, key: str | None, method: str, params: Params) -> Message:
         """What a server asks outside of any request is put to the session whose own server it is, else to nobody."""
-        client_session = self.sessions.get(key)
-        if client_session is None:
+        client = self.sessions.get(key)
+        if client is None:
             raise RpcError(METHOD_NOT_FOUND, f"{method}: no client's request is under way that this could belong to")
-        return await client_session.caller().on_request(method, attribute(method, params, server.name), None)
+        return await _between_requests(client).on_request(method, attribute(method, params, server.name), None)
 
     def capabilities(self, wanted: Filter) -> dict[str, Any]:
         """What servers can do that Pegboard knows nothing of: announced, since it is passed on."""
@@ -289,7 +281,7 @@ class Relay:
 
     async def _era(self, server: Server, caller: Caller) -> str:
         hello = server.hello if server.is_connected else None
-        return (hello or await server.connect(caller.session, caller.capabilities)).era
+        return (hello or await server.connect(caller.client.session, caller.client.capabilities)).era
 
     def _server(self, name: str) -> Server:
         server = self._servers().get(name)
@@ -302,7 +294,7 @@ class Relay:
         return [name for name, server in self._servers().items() if server.spec.enabled and wanted.admits_server(name)]
 
     def _owner(self, method: str, params: Params, caller: Caller) -> str:
-        seen = self._visible_servers(caller.filter)
+        seen = self._visible_servers(caller.client.filter)
         return self._routes.owner(caller.principal_key, method, params, seen, self._discovery.capabilities)
 
     async def _prompt(self, name: object, wanted: Filter) -> CatalogEntry:
@@ -325,7 +317,7 @@ class Relay:
     async def _resource(self, uri: object, caller: Caller) -> tuple[Server, str]:
         if not isinstance(uri, str):
             raise RpcError(INVALID_PARAMS, "a resource's uri must be a text")
-        admits = caller.filter.admits_server
+        admits = caller.client.filter.admits_server
         found = await Pace().outcome(self._library.find_owner(uri, admits, caller.principal_key))
         for limit in _DISCOVERY_WAITS:
             if found is not None:
@@ -342,7 +334,9 @@ class Relay:
         """Where just one server in sight has resources, what nobody else is known to have can only be its own; it is
         the judge of that."""
         capabilities = self._discovery.capabilities
-        keepers = [name for name in self._visible_servers(caller.filter) if "resources" in capabilities.get(name, {})]
+        keepers = [
+            name for name in self._visible_servers(caller.client.filter) if "resources" in capabilities.get(name, {})
+        ]
         if len(keepers) != 1 or await Pace().outcome(
             self._library.may_be_others(uri, keepers[0], caller.principal_key)
         ):
@@ -363,16 +357,27 @@ class Relay:
             await asyncio.gather(*(self._discovery.discover(name) for name in unseen))
 
     def _tell_level(self) -> None:
-        level = self.sessions.lowest_level() or ("info" if self.server_log_level is not None else None)
-        if level is not None and level != self.server_log_level:
-            self.server_log_level = level
+        level = self.sessions.lowest_level() or ("info" if self.sessions.server_level is not None else None)
+        if level is not None and level != self.sessions.server_level:
+            self.sessions.server_level = level
             for server in self._servers().values():
-                self._spawn(server.want_level(level))
+                self._tasks.spawn(server.want_level(level))
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+
+def _between_requests(client: Client) -> Caller:
+    """A session as the requester of what no request of anybody caused."""
+    channel = client.channel
+    return Caller(
+        client,
+        notify=channel.notify if channel is not None else None,
+        ask=channel.ask if channel is not None else None,
+        log_level=client.log_level,
+    )
+
+
+def _notify(client: Client, method: str, params: Params) -> None:
+    if client.channel is not None:
+        client.channel.notify(method, params)
 
 
 async def _resume_call(server: Server, call: RawCall, requester: Requester) -> Message | None:
@@ -386,7 +391,7 @@ async def _resume_call(server: Server, call: RawCall, requester: Requester) -> M
 
 
 def _not_found(caller: Caller) -> int:
-    return RESOURCE_NOT_FOUND if caller.era == "handshake" else INVALID_PARAMS
+    return RESOURCE_NOT_FOUND if caller.client.era == "handshake" else INVALID_PARAMS
 
 
 def _rename_contents(result: Message, own: str, name: object) -> Message:

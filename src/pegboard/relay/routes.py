@@ -9,15 +9,15 @@ from typing import Any
 from pegboard.exactjson import as_list, as_object
 from pegboard.faircache import FairCache
 from pegboard.names import fold_server_name
-from pegboard.protocol.client import INVALID_PARAMS
+from pegboard.protocol.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from pegboard.protocol.eras import RELATED_TASK_KEY
 from pegboard.protocol.members import LONGEST_NAME, fold
 from pegboard.protocol.methods import is_about_task
-from pegboard.servers.jsonrpc import METHOD_NOT_FOUND, Message, Params, RpcError
+from pegboard.servers.attribution import SERVER_KEY
+from pegboard.servers.jsonrpc import Message, Params, RpcError
 
 _MAX_TASKS = 10_000
 _SHOWN = 100
-SERVER_KEY = "pegboard/server"
 
 
 class Routes:

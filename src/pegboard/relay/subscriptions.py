@@ -6,13 +6,13 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
+from pegboard.clients.caller import Caller
 from pegboard.log import logger
-from pegboard.relay.caller import Caller
 from pegboard.result import ToolFailure
 from pegboard.servers.jsonrpc import Params, RpcError
 from pegboard.servers.server import Server
+from pegboard.task_set import TaskSet
 
 Listener = Callable[[Params], None]
 
@@ -34,23 +34,23 @@ class Subscriptions:
         self._subscribed: dict[tuple[str, str | None, str], _Subscribed] = {}
         # One at a time for each server: two changes at once could end in the wrong order.
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet()
 
     async def add(self, server: Server, caller: Caller, uri: str, name: str, listener: Listener) -> Callable[[], None]:
         """Have `listener` told of a resource, which its client calls `name`; gives back what ends it."""
-        key = server.key_for(caller.session)
+        key = server.key_for(caller.client.session)
         place = (server.name, key, uri)
         token = object()
         async with self._locks[server.name]:
             subscribed = self._subscribed.get(place)
             if subscribed is None or subscribed.server is not server:
-                await server.subscribe(key, uri, caller.capabilities)
+                await server.subscribe(key, uri, caller.client.capabilities)
                 subscribed = self._subscribed[place] = _Subscribed(server, key, uri)
             subscribed.listeners[token] = (name, listener)
 
         def release() -> None:
             if subscribed.listeners.pop(token, None) is not None and not subscribed.listeners:
-                self._own(self._end(place, subscribed))
+                self._tasks.spawn(self._end(place, subscribed))
 
         return release
 
@@ -73,9 +73,7 @@ class Subscriptions:
 
     async def close(self) -> None:
         """No more of it."""
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.close()
 
     async def _end(self, place: tuple[str, str | None, str], subscribed: _Subscribed) -> None:
         async with self._locks[subscribed.server.name]:
@@ -90,11 +88,6 @@ class Subscriptions:
                     server=subscribed.server.name,
                     reason=subscribed.server.spec.redactor.clean(str(exc), 200),
                 )
-
-    def _own(self, work: Any) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 def _within(uri: str, subscribed: str) -> bool:

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import cast
 
+from pegboard.clients.caller import Caller, current
 from pegboard.exactjson import as_object
-from pegboard.relay.caller import Caller, current
 from pegboard.result import unavailable
 
 # A client that is asked for its folders and says nothing keeps nobody waiting. In 2026-07-28 the question is the answer
@@ -24,13 +24,13 @@ class Workspace:
     @staticmethod
     def is_elsewhere() -> bool:
         """Whether the client is on another machine, so that a path that it names need not be meant for this one."""
-        return (current.get(None) or Caller()).remote
+        return (current.get(None) or Caller()).client.endpoint.remote
 
     async def folders(self) -> list[str] | None:
         """Paths or `file:` addresses; `None` if nobody tells."""
         caller = current.get(None) or Caller()
-        if caller.workspace:
-            return [caller.workspace]
+        if caller.client.workspace:
+            return [caller.client.workspace]
         return await self.roots() or ([default] if (default := self._default()) else None)
 
     async def roots(self) -> list[str] | None:
@@ -47,8 +47,8 @@ class Workspace:
         A client that has roots and does not say which is told apart from one that has none: nobody knows its bounds.
         """
         caller = current.get(None) or Caller()
-        if caller.workspace:
-            return [caller.workspace]
+        if caller.client.workspace:
+            return [caller.client.workspace]
         try:
             return await self._list_roots()
         except Exception:
@@ -57,9 +57,9 @@ class Workspace:
     @staticmethod
     async def _list_roots() -> list[str] | None:
         caller = current.get(None)
-        if caller is None or caller.ask is None or "roots" not in caller.capabilities:
+        if caller is None or caller.ask is None or "roots" not in caller.client.capabilities:
             return None
-        async with asyncio.timeout(PATIENCE[caller.era]):
+        async with asyncio.timeout(PATIENCE[caller.client.era]):
             answer = await caller.on_request("roots/list", {}, None)
         listed: object = answer.get("roots")
         roots = (as_object(root) or {} for root in (cast("list[object]", listed) if isinstance(listed, list) else ()))

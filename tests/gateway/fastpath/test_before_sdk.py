@@ -16,14 +16,14 @@ import pytest
 
 from harness import LIMIT, Entry, eventually, open_board, toy
 from pegboard.board import Board
-from pegboard.gateway.fastpath.entrance import entrance
-from pegboard.gateway.fastpath.known import KnownClients
+from pegboard.clients.cache import ClientCache
+from pegboard.clients.endpoint import Endpoint
+from pegboard.gateway.entrance import entrance
 from pegboard.gateway.fastpath.pipe import PipeFastPath
 from pegboard.gateway.fastpath.rules import FastPath
 from pegboard.gateway.mcp import McpFront
-from pegboard.protocol.client import Address
-from pegboard.protocol.gateway import GatewayServer
-from pegboard.protocol.pipe_client import PipeAnswerer, PipeClient, Stream
+from pegboard.gateway.pipe_client import PipeAnswerer, PipeClient, Stream
+from pegboard.sdk.server import GatewayServer
 
 pytestmark = pytest.mark.anyio
 
@@ -42,8 +42,8 @@ class Visit:
 
     def __post_init__(self) -> None:
         front = McpFront(self.board)
-        address = Address()
-        enter = entrance(GatewayServer(front), address)
+        endpoint = Endpoint(private=True)
+        enter = entrance(GatewayServer(front), endpoint)
 
         async def write(text: bytes) -> None:
             self.answers.append(json.loads(text))
@@ -54,7 +54,7 @@ class Visit:
             return await enter(written, fast_path)
 
         self.way = FastPath(self.board, front)
-        fast_path = PipeFastPath(front, KnownClients(front), self.way, address)
+        fast_path = PipeFastPath(front, ClientCache(), self.way, endpoint)
         self.client = PipeClient(write, late, fast_path, before_sdk=self.before_sdk)
 
     async def say(self, method: str, params: dict[str, Any] | None = None, number: int | None = None) -> None:

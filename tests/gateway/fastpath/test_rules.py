@@ -178,7 +178,7 @@ async def caller(gateway: Gateway, version: str = LATEST_HANDSHAKE) -> AsyncGene
         await client.open()
         if client.session is not None:
             # It says 202 before it looks at a notification.
-            await eventually(lambda: gateway.front.server.ready(client.session or "") is not None)
+            await eventually(lambda: gateway.board.relay.sessions.get(client.session or "") is not None)
         await client.request("tools/list")
         yield client
 
@@ -357,7 +357,7 @@ async def test_a_call_can_be_taken_back_before_it_is_handed_over(
     async with open_gateway(tmp_path, {"one": toy()}) as gateway, caller(gateway) as client:
         await client.call("one__echo")
         hanging = asyncio.create_task(client.call("one__sleep", b'{"seconds":30}', number=b"7"))
-        await eventually(lambda: bool(gateway.front._way._calls))
+        await eventually(lambda: bool(gateway.front._fast_path._calls))
         taken = await client.send(
             b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"never mind"}}'
         )
@@ -365,7 +365,7 @@ async def test_a_call_can_be_taken_back_before_it_is_handed_over(
         assert answer_in(await hanging)["error"]["code"] == -32800
         seen = json.loads(answer_in(await client.call("one__seen"))["result"]["content"][0]["text"])
         assert len(seen["cancelled"]) == 1
-        assert not gateway.front._way._calls
+        assert not gateway.front._fast_path._calls
 
 
 async def test_another_session_cannot_take_it_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -375,7 +375,7 @@ async def test_another_session_cannot_take_it_back(tmp_path: Path, monkeypatch: 
         async with caller(gateway) as mine, caller(gateway) as other:
             await mine.call("one__echo")
             hanging = asyncio.create_task(mine.call("one__sleep", b'{"seconds":0.5}', number=b"7"))
-            await eventually(lambda: bool(gateway.front._way._calls))
+            await eventually(lambda: bool(gateway.front._fast_path._calls))
             await other.send(b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}')
             assert answer_in(await hanging)["result"]["content"][0]["text"] == "awake"
 
@@ -460,7 +460,7 @@ async def test_nothing_is_left_behind_by_calls(tmp_path: Path) -> None:
                 assert held.active == 0
                 assert not held.connection._question_owners._in_flight
                 assert held.connection.peer._verbatim == 0
-            assert not gateway.front._way._calls
+            assert not gateway.front._fast_path._calls
 
 
 STRAY = """

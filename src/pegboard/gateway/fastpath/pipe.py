@@ -6,11 +6,13 @@ from collections.abc import Awaitable
 from uuid import uuid4
 
 from pegboard import exactjson
-from pegboard.gateway.fastpath.known import Door, Known, KnownClients
-from pegboard.gateway.fastpath.rules import Answer, FastPath, answer, cancelled_id
+from pegboard.clients.cache import ClientCache
+from pegboard.clients.client import Client, identify
+from pegboard.clients.endpoint import Endpoint
+from pegboard.gateway.fastpath.decline import Decline
+from pegboard.gateway.fastpath.rules import Begun, FastPath, answer, cancelled_id
 from pegboard.gateway.mcp import McpFront
 from pegboard.protocol import raw_json
-from pegboard.protocol.client import Address, Client
 from pegboard.protocol.eras import LATEST_HANDSHAKE, VERSION_KEY
 from pegboard.protocol.raw_json import Request
 from pegboard.servers.raw_call import CallCancelled, RawCall
@@ -31,15 +33,15 @@ CAPABILITIES = {
 class PipeFastPath:
     """Answers the plain requests of one client."""
 
-    def __init__(self, front: McpFront, clients: KnownClients, way: FastPath, address: Address) -> None:
+    def __init__(self, front: McpFront, clients: ClientCache, rules: FastPath, endpoint: Endpoint) -> None:
         self._front = front
         self._clients = clients
-        self._way = way
-        self._address = address
-        self._door = Door(address, private=True)
+        self._rules = rules
+        self._endpoint = endpoint
         self.session = f"connection-{uuid4().hex}"
-        self._greeting: Known | None = None
-        self._greeted: Known | None = None
+        # The client from its `initialize` on, and from its `initialized` on.
+        self._greeting: Client | None = None
+        self._greeted: Client | None = None
 
     def greet(self, text: bytes) -> bytes | None:
         """Answer a greeting of the latest version before the SDK is there; older ones differ in many ways."""
@@ -58,41 +60,61 @@ class PipeFastPath:
         capabilities = exactjson.as_object(params.get("capabilities"))
         if not _is_plain_greeting(params) or capabilities is None:
             return None
-        self._greeting = self._clients.newcomer(self.session, self._address, capabilities)
+        self._greeting = client = identify(self._endpoint, session=self.session, capabilities=capabilities)
+        client.is_new = True
         result = {
-            "capabilities": {**self._front.capabilities(self._address), **CAPABILITIES},
+            "capabilities": {**self._front.capabilities(client), **CAPABILITIES},
             "protocolVersion": LATEST_HANDSHAKE,
             "serverInfo": dict(SERVER_INFO),
-            "instructions": self._front.instructions(self._address),
+            "instructions": self._front.instructions(client),
         }
         return b"".join(answer(request, exactjson.dump(result)))
 
     def on_initialized(self, client: Client) -> None:
         """The client's handshake is complete; what it was given before the SDK was there may be old by now."""
-        before, self._greeted = self._greeted, self._clients.of_session(client)
+        before, self._greeted = self._greeted, client
         if before is not None:
-            self._way.resend_list_changed(before)
+            self._rules.resend_list_changed(before)
 
     def begin(self, text: bytes) -> tuple[bytes, Awaitable[bytes | RawCall | None]] | None:
         """A request's id, and what comes of it; `None` if a line has to take the full path."""
         request = raw_json.request(text)
-        known = self._client(request, text) if request is not None else None
-        begun = self._way.begin(known, request) if request is not None and known is not None else None
-        return (bytes(request.id), _unless_cancelled(begun)) if request is not None and begun is not None else None
+        begun = self._begin(request, text) if request is not None else Decline.BODY
+        if request is None or isinstance(begun, Decline):
+            return None
+        return bytes(request.id), self._outcome(begun)
+
+    def _begin(self, request: Request, text: bytes) -> Begun | Decline:
+        client = self._client(request, text)
+        begun = self._rules.begin(client, request) if client is not None else Decline.CLIENT
+        if isinstance(begun, Decline):
+            self._rules.count(begun)
+        return begun
+
+    async def _outcome(self, begun: Begun) -> bytes | RawCall | None:
+        """What comes of a request; over a pipe, what was cancelled is not answered."""
+        try:
+            outcome = await begun
+        except CallCancelled:
+            return b""
+        if isinstance(outcome, list):
+            return b"".join(outcome)
+        self._rules.count(Decline.HANDED_OVER)
+        return outcome
 
     def is_cancel(self, text: bytes) -> bool:
         """Whether a line cancels a call that is on the fast path."""
         called = cancelled_id(text)
-        conversation = self._door if self._greeted is None else self._greeted.conversation
-        return called is not None and self._way.cancel(conversation, called)
+        conversation = self._endpoint if self._greeted is None else self._greeted.conversation
+        return called is not None and self._rules.cancel(conversation, called)
 
-    def _client(self, request: Request, text: bytes) -> Known | None:
+    def _client(self, request: Request, text: bytes) -> Client | None:
         if self._greeted is not None:
             # Whoever has greeted us in one era speaks the other only by mistake, or to find out.
             return self._greeted if _MODERN not in text else None
         params = raw_json.members(request.params) if isinstance(request.params, raw_json.Raw) else None
         meta = (params or {}).get("_meta")
-        return self._clients.of_request(self._door, meta) if meta is not None else None
+        return self._clients.get(self._endpoint, meta) if meta is not None else None
 
 
 def _is_plain_greeting(params: dict[str, object]) -> bool:
@@ -127,12 +149,3 @@ def _is_initialized(text: bytes) -> bool:
         and message.get("method") == _INITIALIZED
         and message.get("params", b"{}") == b"{}"
     )
-
-
-async def _unless_cancelled(begun: Awaitable[Answer | RawCall | None]) -> bytes | RawCall | None:
-    """What comes of a request; over a pipe, what was cancelled is not answered."""
-    try:
-        outcome = await begun
-    except CallCancelled:
-        return b""
-    return b"".join(outcome) if isinstance(outcome, list) else outcome

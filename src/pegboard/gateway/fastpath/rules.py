@@ -2,34 +2,37 @@
 
 A request takes it if nothing about it needs the protocol's machinery: a `tools/call` without a progress token, a
 round or a header of its own, of a tool whose server is connected and does not talk while it works; a `tools/list`
-of one page; a `ping` of the handshake era. Everything else takes the full path, which has the same outcome and the
-right words for every fault. A call that turns out not to be plain is handed over to the full path as it is.
+of one page; a `ping` of the handshake era. Everything else is declined, with one of the reasons of `Decline`, and takes
+the full path, which has the same outcome and the right words for every fault. A call that turns out not to be plain
+is handed over to the full path as it is.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
-import time
 from collections.abc import Awaitable
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from weakref import WeakValueDictionary
 
 from pegboard import exactjson
 from pegboard.board import Board
-from pegboard.gateway.fastpath.known import MAX_META, Known
+from pegboard.calls import HANDED_OVER
+from pegboard.clients.cache import MAX_META
+from pegboard.clients.caller import Caller
+from pegboard.clients.client import Client
+from pegboard.gateway.fastpath.decline import Decline
 from pegboard.gateway.mcp import McpFront
-from pegboard.listing.view import ListKey
-from pegboard.log import logger, new_trace_id, trace_id
+from pegboard.log import logger
 from pegboard.pace import Pace
 from pegboard.protocol import raw_json
-from pegboard.protocol.client import COULD_NOT_ANSWER, INTERNAL_ERROR
-from pegboard.protocol.eras import HOP_KEYS, RELATED_TASK_KEY, SERVER_INFO_KEY, Era, result_for
+from pegboard.protocol.codes import INTERNAL_ERROR
+from pegboard.protocol.eras import HOP_KEYS, RELATED_TASK_KEY, SERVER_INFO_KEY
 from pegboard.protocol.members import meta_problem
+from pegboard.protocol.message import COULD_NOT_ANSWER
 from pegboard.protocol.portions import portions
 from pegboard.protocol.raw_json import CallParams, Part, Request
-from pegboard.relay.caller import Caller
+from pegboard.protocol.results import RawResult, result_for, shape_raw
 from pegboard.servers.jsonrpc import Message, RpcError
 from pegboard.servers.raw_call import CallCancelled, RawCall, RawRequest
 from pegboard.telemetry import is_traced
@@ -49,6 +52,8 @@ _MODERN_LIST = (
 _CANCELLED = b"notifications/cancelled"
 # An answer in pieces, as they are to be written one after another: a text that is kept is written, not copied.
 Answer = list[Part]
+# What comes of a request that was begun: its answer, a call that goes on the full path, or `None` to begin there.
+Begun = Awaitable["Answer | RawCall | None"]
 _numbers = itertools.count(1)
 
 
@@ -67,23 +72,20 @@ class FastPath:
         # kept for its sake.
         self._calls: WeakValueDictionary[tuple[object, bytes], RawCall] = WeakValueDictionary()
 
-    def begin(self, known: Known, request: Request) -> Awaitable[Answer | RawCall | None] | None:
-        """Begin with a request; `None` if it has to take the full path.
-
-        What comes of it is the whole answer, a call that has to go on the full path, or `None` to begin there after
-        all; it raises `CallCancelled` if the client cancels it.
-        """
-        begun: Awaitable[Answer | RawCall | None] | None = None
+    def begin(self, client: Client, request: Request) -> Begun | Decline:
+        """Begin with a request; what comes of it raises `CallCancelled` if the client cancels it."""
+        begun: Begun | Decline = Decline.METHOD
         match request.method:
             case "tools/call":
-                begun = self._call(known, request)
+                begun = self._call(client, request)
             case "tools/list":
-                begun = self._list(known, request)
-            case "ping" if known.era == "handshake" and raw_json.list_params(request.params) is not None:
-                begun = _at_once(answer(request, b"{}"))
+                begun = self._list(client, request)
+            case "ping" if client.era == "handshake":
+                plain = raw_json.list_params(request.params) is not None
+                begun = _at_once(answer(request, b"{}")) if plain else Decline.PARAMS
             case _:
                 pass
-        return _safely(request, begun) if begun is not None else None
+        return begun if isinstance(begun, Decline) else _safely(request, begun)
 
     def cancel(self, conversation: object, request_id: bytes) -> bool:
         """Cancel a call for its client; false if none of that id is under way here."""
@@ -92,111 +94,114 @@ class FastPath:
             call.cancel()
         return call is not None
 
-    def resend_list_changed(self, newcomer: Known) -> None:
-        """A client can be told of changes from now on; if its list is old by now, it has to hear of that."""
-        if newcomer.listed is not None:
-            self._board.lists.tools.record_served(*newcomer.listed)
+    def count(self, reason: Decline) -> None:
+        """A request takes the full path for this reason."""
+        self._board.metrics.declined[reason] += 1
+
+    def resend_list_changed(self, newcomer: Client) -> None:
+        """A client can be notified from now on; if its list is old by now, it has to learn that."""
+        if newcomer.first_list is not None:
+            self._board.lists.tools.record_served(*newcomer.first_list)
             self._board.lists.tools.schedule_check()
 
-    def _list(self, known: Known, request: Request) -> Awaitable[Answer] | None:
+    def _list(self, client: Client, request: Request) -> Begun | Decline:
         params = raw_json.list_params(request.params)
-        if params is None or known.narrows or (known.era == "handshake" and isinstance(params.meta, raw_json.Raw)):
-            return None
-        return self._answer_list(known, request)
+        if params is None:
+            return Decline.PARAMS
+        if client.narrows or (client.era == "handshake" and isinstance(params.meta, raw_json.Raw)):
+            return Decline.META
+        return self._answer_list(client, request)
 
-    async def _answer_list(self, known: Known, request: Request) -> Answer:
-        wanted = self._board.restrict_to_local(known.chosen, remote=known.remote)
-        sight = ListKey(wanted, known.caller.board)
-        view = await self._board.list_tools(sight)
-        if known.is_new:
-            known.listed = (sight, view)
-        if known.era == "modern":
+    async def _answer_list(self, client: Client, request: Request) -> Answer:
+        view = await self._board.list_tools(client.list_key)
+        if client.is_new:
+            client.first_list = (client.list_key, view)
+        if client.era == "modern":
             return answer(request, _MODERN_LIST[0], *view.definition_pieces, _MODERN_LIST[1])
         return answer(request, _HANDSHAKE_LIST[0], *view.handshake_pieces, _HANDSHAKE_LIST[1])
 
-    def _call(self, known: Known, request: Request) -> Awaitable[Answer | RawCall | None] | None:
+    def _call(self, client: Client, request: Request) -> Begun | Decline:
         params = raw_json.call_params(request.params)
-        wanted = self._board.restrict_to_local(known.chosen, remote=known.remote)
-        tool = self._board.gate.tool(params.name, wanted) if params is not None else None
-        if params is None or tool is None:
-            return None
-        meta = known.meta if known.era == "modern" else _forward_meta(params.meta)
+        if params is None:
+            return Decline.PARAMS
+        tool = self._board.gate.tool(params.name, client.filter)
+        if tool is None:
+            return Decline.TOOL
+        meta = client.forwarded_meta if client.era == "modern" else _forward_meta(params.meta)
         if meta is _NOT_PLAIN:
-            return None
+            return Decline.META
         if tool.tool is not None:
-            caller = known.caller if known.caller.filter == wanted else replace(known.caller, filter=wanted)
-            return self._answer_static(known, caller, request, params) if _is_quick(tool.tool) else None
-        # A span is a child of what the client says in `_meta`, and a call has one: the full path sees to that.
-        call = self._start_call(known, params, tool, meta) if not is_traced() else None
-        if call is None:
-            return None
-        place = (known.conversation, bytes(request.id))
-        if known.conversation is not None:
-            # At once: on a pipe, its cancellation may be the very next line.
-            self._calls[place] = call
-        return self._answer_call(call, place, known, request, tool)
+            return self._answer_static(client, request, params) if _is_quick(tool.tool) else Decline.OWN_TOOL
+        return self._relay(client, request, params, tool, meta)
 
-    async def _answer_static(self, known: Known, caller: Caller, request: Request, params: CallParams) -> Answer | None:
+    async def _answer_static(self, client: Client, request: Request, params: CallParams) -> Answer | None:
         asked: Message = {"name": params.name}
         try:
             if isinstance(params.arguments, raw_json.Raw):
                 asked["arguments"] = exactjson.parse(bytes(params.arguments))
-            result = await self._front.call_tool(asked, caller)
+            result = await self._front.call_tool(asked, Caller(client))
         except (RpcError, exactjson.NotJson):
             # Nothing was done yet: the full path has the words for what is wrong.
             return None
-        return answer(request, exactjson.dump(result_for(known.era, result, server_info=SERVER_INFO)))
+        return answer(request, exactjson.dump(result_for(client.era, result, server_info=SERVER_INFO)))
+
+    def _relay(
+        self, client: Client, request: Request, params: CallParams, tool: RegisteredTool, meta: bytes | None
+    ) -> Begun | Decline:
+        """Send a call on its way to the server."""
+        if tool.marked:
+            return Decline.HEADER_ARGUMENTS
+        # A span is a child of what the client says in `_meta`, and a call has one: the full path sees to that.
+        if is_traced():
+            return Decline.TRACED
+        call = self._start_call(client, params, tool, meta)
+        if call is None:
+            return Decline.SERVER
+        place = (client.conversation, bytes(request.id))
+        if place[0] is not None:
+            # At once: on a pipe, its cancellation may be the very next line.
+            self._calls[place] = call
+        return self._answer_call(call, place, client, request, tool)
 
     async def _answer_call(
-        self, call: RawCall, place: tuple[object, bytes], known: Known, request: Request, tool: RegisteredTool
+        self, call: RawCall, place: tuple[object, bytes], client: Client, request: Request, tool: RegisteredTool
     ) -> Answer | RawCall | None:
-        started, outcome, owner = time.perf_counter(), "failed", tool.server_name or ""
-        token = trace_id.set(new_trace_id())
-        handed_over = False
-        try:
-            result = await self._result(call, known, owner)
+        owner = tool.server_name or ""
+        with self._board.calls.scope(tool.name, owner) as scope:
+            try:
+                result = await self._result(call, client, owner)
+            except CallCancelled:
+                scope.outcome = "cancelled"
+                call.cancel_upstream("cancelled by the client")
+                raise
+            finally:
+                self._calls.pop(place, None)
             if result is None:
-                handed_over = True
+                scope.outcome = HANDED_OVER
                 call.release()
                 return call
-            outcome = result[1]
-            return answer(request, *result[0])
-        except CallCancelled:
-            outcome = "cancelled"
-            call.cancel_upstream("cancelled by the client")
-            raise
-        except BaseException:
-            outcome = "cancelled"
-            raise
-        finally:
-            self._calls.pop(place, None)
-            if not handed_over:
-                # What is handed over is counted there.
-                self._board.metrics.record_call(owner, outcome, time.perf_counter() - started)
-                logger().debug("tool.called", tool=tool.name, outcome=outcome)
-            trace_id.reset(token)
+            scope.outcome = "error" if result.is_error else "ok"
+            return answer(request, *result.pieces)
 
-    def _start_call(self, known: Known, params: CallParams, tool: RegisteredTool, meta: bytes | None) -> RawCall | None:
-        """The call, on its way to the server."""
+    def _start_call(
+        self, client: Client, params: CallParams, tool: RegisteredTool, meta: bytes | None
+    ) -> RawCall | None:
         server = self._board.servers.get(tool.server_name or "")
-        # Arguments that have to stand in headers, too, would have to be read.
-        if server is None or tool.marked:
+        if server is None:
             return None
-        client_session = self._board.relay.sessions.get(known.session)
-        level = self._front.level(client_session) if client_session is not None else None
         self._board.discovery.refresh_if_stale(server.name)
-        caller = known.caller
-        identity = known.session or f"plain-{next(_numbers)}"
-        kin = known.session or (f"of {caller.principal}" if caller.principal else identity)
-        call = RawCall(identity, kin, patience=PATIENCE, hears_log=known.era == "handshake")
+        client_key = client.session or f"plain-{next(_numbers)}"
+        is_handshake = client.era == "handshake"
+        call = RawCall(client_key, client.principal_key or client_key, patience=PATIENCE, hears_log=is_handshake)
         arguments = bytes(params.arguments) if isinstance(params.arguments, raw_json.Raw) else None
-        # A handshake client that never set a level is told what a server would tell by itself.
-        heard = level or "info" if known.era == "handshake" else None
-        asked = RawRequest(tool.original_name, arguments, meta, known.capabilities, heard)
-        return call if server.start_call(known.session, call, asked, level) else None
+        level = self._board.relay.sessions.level_of(client) if is_handshake else None
+        # A handshake client that never set a level is sent what a server would send by itself.
+        heard = level or "info" if is_handshake else None
+        asked = RawRequest(tool.original_name, arguments, meta, client.capabilities_json, heard)
+        return call if server.start_call(client.session, call, asked, level) else None
 
-    async def _result(self, call: RawCall, known: Known, server: str) -> tuple[list[Part], str] | None:
-        """The result as the client's era wants it, in pieces, and its outcome; `None` to hand the call over."""
+    async def _result(self, call: RawCall, client: Client, server: str) -> RawResult | None:
+        """The result as the client's era wants it, in pieces; `None` to hand the call over."""
         try:
             result = await call.result()
         except CallCancelled:
@@ -205,25 +210,26 @@ class FastPath:
             if call.is_cancelled:
                 raise CallCancelled from None
             return None
-        shaped = _shape(known.era, result) if isinstance(result, (bytes, memoryview)) else None
+        shaped = shape_raw(client.era, result, _SERVER_INFO) if isinstance(result, (bytes, memoryview)) else None
         if shaped is None or not isinstance(result, (bytes, memoryview)):
             return None
         if shaped.has_task or (_refers(result) if isinstance(result, bytes) else await _refers_somewhere(result)):
-            named = await self._name_references(known, server, bytes(result))
-            shaped = shaped if named is _SAME else _shape(known.era, named) if named is not None else None
+            named = await self._name_references(client, server, bytes(result))
+            if named is not _SAME:
+                shaped = shape_raw(client.era, named, _SERVER_INFO) if named is not None else None
             if shaped is None:
                 return None
         call.end()
-        return shaped.pieces, "error" if shaped.is_error else "ok"
+        return shaped
 
-    async def _name_references(self, known: Known, server: str, result: bytes) -> bytes | None:
+    async def _name_references(self, client: Client, server: str, result: bytes) -> bytes | None:
         """A result that refers to resources or tasks, with resources named as clients have to; `_SAME` if none has
         another name, `None` if it cannot be read, which the full path has words for."""
         try:
             read = exactjson.parse_object(result)
         except exactjson.NotJson:
             return None
-        named = await self._board.relay.name_references(server, read, known.caller)
+        named = await self._board.relay.name_references(server, read, Caller(client))
         return _SAME if named is read else exactjson.dump(named)
 
 
@@ -231,14 +237,6 @@ def _is_quick(tool: Tool) -> bool:
     """Whether a tool of our own is plain: one that takes its time could not be cancelled here, and one that stands for
     another is as plain as that."""
     return tool.quick and not isinstance(tool, RelayingTool)
-
-
-@dataclass(frozen=True, slots=True)
-class _Shaped:
-    pieces: list[Part]
-    is_error: bool
-    # Whether it is about a task, which clients know by a name of ours.
-    has_task: bool
 
 
 _SAME = b"the same"
@@ -258,36 +256,6 @@ async def _refers_somewhere(text: memoryview) -> bool:
         if pace.is_over:
             await pace.rest()
     return False
-
-
-def _shape(era: Era, result: Part) -> _Shaped | None:
-    """A result as a client of this era expects it; `None` where that takes more than a look at its members."""
-    parts = raw_json.parts(result)
-    if parts is None:
-        return None
-    kind, given = parts.get("resultType"), parts.get("_meta")
-    meta = bytes(given) if given is not None else None
-    if kind not in {None, b'"complete"'} or (meta is not None and not meta.startswith(b"{")):
-        return None
-    is_error = parts.get("isError") == b"true"
-    has_task = "task" in parts or "taskId" in parts
-    if era == "modern":
-        stamped = raw_json.with_server_info(meta, _SERVER_INFO)
-        if stamped is None:
-            return None
-        parts |= {"resultType": b'"complete"', "_meta": stamped}
-        return _Shaped(raw_json.pieces(parts), is_error, has_task)
-    structured = parts.get("structuredContent")
-    if kind is None and meta is None and (structured is None or structured[:1] == b"{"):
-        return _Shaped([result], is_error, has_task)
-    parts.pop("resultType", None)
-    if structured is not None and structured[:1] != b"{":
-        del parts["structuredContent"]
-    own = raw_json.members(meta) if meta is not None else None
-    if own is not None and own.pop(SERVER_INFO_KEY, None) is not None:
-        parts.pop("_meta")
-        parts |= {"_meta": raw_json.join(own)} if own else {}
-    return _Shaped(raw_json.pieces(parts), is_error, has_task)
 
 
 _NOT_PLAIN = b"not plain"
@@ -323,7 +291,7 @@ def cancelled_id(text: bytes) -> bytes | None:
     return (raw_json.members(message.get("params", b"")) or {}).get("requestId")
 
 
-async def _safely(request: Request, begun: Awaitable[Answer | RawCall | None]) -> Answer | RawCall | None:
+async def _safely(request: Request, begun: Begun) -> Answer | RawCall | None:
     """What comes of a request; a fault of our own is the log's business, not the client's."""
     try:
         return await begun

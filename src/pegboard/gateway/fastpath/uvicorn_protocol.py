@@ -9,6 +9,7 @@ watches.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any, cast
 
 from starlette.types import Message, Receive, Scope, Send
@@ -16,10 +17,11 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from pegboard.gateway.body import replay
 from pegboard.gateway.bounds import BoundedProtocol
-from pegboard.gateway.fastpath.http import MAX_PLAIN_BODY, Begun, HeaderVerdict, HttpFastPath
-from pegboard.gateway.fastpath.rules import Answer
+from pegboard.gateway.fastpath.decline import Decline
+from pegboard.gateway.fastpath.http import MAX_PLAIN_BODY, HeaderVerdict, HttpFastPath
+from pegboard.gateway.fastpath.rules import Answer, Begun
 from pegboard.protocol.portions import LARGE, portions_of
-from pegboard.protocol.raw_json import Request
+from pegboard.protocol.raw_json import Part, Request
 
 # Up to this size it is quicker to copy an answer's pieces into one than to have each of them written.
 _SMALL = 64 * 1024
@@ -28,10 +30,10 @@ _SMALL = 64 * 1024
 class _BufferedRequest:
     """One plain request, in the place of uvicorn's cycle: as far as uvicorn looks at that, it is one."""
 
-    __slots__ = ("admitted", "disconnected", "keep_alive", "parts", "response_complete", "scope", "size")
+    __slots__ = ("disconnected", "keep_alive", "parts", "response_complete", "scope", "size", "verdict")
 
-    def __init__(self, admitted: HeaderVerdict, scope: Scope, *, keep_alive: bool) -> None:
-        self.admitted = admitted
+    def __init__(self, verdict: HeaderVerdict, scope: Scope, *, keep_alive: bool) -> None:
+        self.verdict = verdict
         self.scope = scope
         self.keep_alive = keep_alive
         self.parts: list[bytes] = []
@@ -61,13 +63,17 @@ class FastPathProtocol(BoundedProtocol):
     def on_headers_complete(self) -> None:
         """A request's head is there: it is buffered if it may be plain and nothing is before it."""
         self.end_head()
-        admitted = self._admission() if self._is_free() else None
-        if admitted is None:
+        parser = cast("Any", self.parser)
+        if parser.get_method() != b"POST" or not self.url.startswith(b"/mcp"):
+            super().on_headers_complete()
+            return
+        verdict = self._judge(parser)
+        if isinstance(verdict, Decline):
+            self.fast_path.decline(verdict)
             super().on_headers_complete()
         else:
-            self._buffered = _BufferedRequest(
-                admitted, cast("Scope", self.scope), keep_alive=self._head().should_keep_alive()
-            )
+            keep_alive = parser.should_keep_alive()
+            self._buffered = _BufferedRequest(verdict, cast("Scope", self.scope), keep_alive=keep_alive)
 
     def on_body(self, body: bytes) -> None:
         """A part of a request's body; one that is too large is left to uvicorn."""
@@ -78,7 +84,7 @@ class FastPathProtocol(BoundedProtocol):
         buffered.parts.append(body)
         buffered.size += len(body)
         if buffered.size > MAX_PLAIN_BODY:
-            self._leave(buffered)
+            self._leave(buffered, Decline.BODY)
 
     def on_message_complete(self) -> None:
         """A request is there."""
@@ -87,9 +93,13 @@ class FastPathProtocol(BoundedProtocol):
             super().on_message_complete()
             return
         self.end_body()
-        begun = self.fast_path.begin(buffered.scope, buffered.admitted, buffered.body)
-        if begun is None:
-            self._leave(buffered)
+        begun = self.fast_path.begin(buffered.scope, buffered.verdict, buffered.body)
+        if begun is Decline.BODY and self.fast_path.cancels(buffered.verdict, buffered.body):
+            self._buffered, self.cycle = None, cast("RequestResponseCycle", buffered)
+            self._write(buffered, self._answer_head(buffered, b"202 Accepted", 0), 0)
+            return
+        if isinstance(begun, Decline):
+            self._leave(buffered, begun)
             super().on_message_complete()
             return
         self._buffered = None
@@ -104,12 +114,12 @@ class FastPathProtocol(BoundedProtocol):
         busy = cast("Any", self.cycle)
         return (busy is None or busy.response_complete) and not self.flow.write_paused and not self.expect_100_continue
 
-    def _admission(self) -> HeaderVerdict | None:
-        parser, url = self._head(), self.url
-        if parser.get_method() != b"POST" or not url.startswith(b"/mcp") or b"%" in url or b"#" in url:
-            return None
+    def _judge(self, parser: Any) -> HeaderVerdict | Decline:
+        url = self.url
+        if not self._is_free() or b"%" in url or b"#" in url:
+            return Decline.CONNECTION
         if parser.get_http_version() != "1.1" or parser.should_upgrade() or self.root_path:
-            return None
+            return Decline.CONNECTION
         path, _, query = url.partition(b"?")
         scope = cast("Scope", self.scope)
         scope["method"], scope["path"], scope["raw_path"], scope["query_string"] = (
@@ -118,24 +128,21 @@ class FastPathProtocol(BoundedProtocol):
             path,
             query,
         )
-        return self.fast_path.admission(scope)
+        return self.fast_path.judge(scope)
 
-    def _head(self) -> Any:
-        """The parser, which knows the head of the request that is being read; it goes with the connection."""
-        return self.parser
-
-    def _leave(self, buffered: _BufferedRequest) -> None:
+    def _leave(self, buffered: _BufferedRequest, reason: Decline) -> None:
         """Give a request to uvicorn, with what was read of it so far."""
+        self.fast_path.decline(reason)
         self._buffered = None
         super().on_headers_complete()
         # In one piece: a client may have sent it in a million.
         super().on_body(buffered.body)
 
     async def _answer(self, buffered: _BufferedRequest, request: Request, begun: Begun) -> None:
-        answer = await self.fast_path.outcome(buffered.admitted, request, begun)
+        answer = await self.fast_path.outcome(buffered.verdict, request, begun)
         if isinstance(answer, list):
             size = sum(map(len, answer))
-            pieces = [*self._answer_head(buffered, size), *answer]
+            pieces = [*self._answer_head(buffered, b"200 OK", size), *answer]
             if size > LARGE:
                 await self._write_large(buffered, pieces)
             else:
@@ -152,7 +159,7 @@ class FastPathProtocol(BoundedProtocol):
 
         await cycle.run_asgi(cast("Any", go_on))
 
-    def _write(self, buffered: _BufferedRequest, pieces: Answer, size: int) -> None:
+    def _write(self, buffered: _BufferedRequest, pieces: Sequence[Part], size: int) -> None:
         buffered.response_complete = True
         if buffered.disconnected or self.transport.is_closing():
             return
@@ -178,11 +185,12 @@ class FastPathProtocol(BoundedProtocol):
             self.transport.close()
         self.on_response_complete()
 
-    def _answer_head(self, buffered: _BufferedRequest, size: int) -> list[bytes]:
+    def _answer_head(self, buffered: _BufferedRequest, status: bytes, size: int) -> list[bytes]:
         own = [b"%b: %b\r\n" % header for header in self.server_state.default_headers]
         closing = b"" if buffered.keep_alive else b"connection: close\r\n"
         length = b"content-length: %d\r\n\r\n" % size
-        return [b"HTTP/1.1 200 OK\r\n", *own, buffered.admitted.head, closing, length]
+        kind = b"content-type: application/json\r\n" if size else b""
+        return [b"HTTP/1.1 %b\r\n" % status, *own, kind, buffered.verdict.head, closing, length]
 
     def _cycle(self, buffered: _BufferedRequest) -> RequestResponseCycle:
         """uvicorn's own idea of a request that has been read."""

@@ -9,7 +9,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from pegboard.board import Board, FailedResult
+from pegboard.board import Board
+from pegboard.calls import FailedResult
 from pegboard.gateway.config_watcher import ConfigFile
 from pegboard.gateway.proof import CHALLENGE_HEADER, MAX_CHALLENGE, http_purpose, prove
 from pegboard.gateway.rest import rows
@@ -17,13 +18,11 @@ from pegboard.gateway.rest.chats import ChatsRest
 from pegboard.gateway.rest.memory import MemoryRest
 from pegboard.gateway.rest.openapi import document
 from pegboard.gateway.rest.pages import page
-from pegboard.gateway.rest.params import check_query
+from pegboard.gateway.rest.params import caller_of, check_query
 from pegboard.gateway.rest.responses import Failed, answering, body_of, json_response
 from pegboard.gateway.rest.tasks import TaskRest
-from pegboard.listing.view import EVERYTHING, Filter
+from pegboard.listing.view import Filter
 from pegboard.names import nearest
-from pegboard.protocol.nearness import is_remote
-from pegboard.relay.caller import Caller
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
 from pegboard.servers.jsonrpc import RpcError, failure_of
 from pegboard.version import VERSION
@@ -79,7 +78,7 @@ class Rest:
     async def _metrics(self, _: Request) -> Response:
         states = [(name, server.state.value) for name, server in sorted(self._board.servers.items())]
         tools = len((await self._board.lists.view_in_slices(Filter())).items)
-        text = self._board.metrics.text(states, tools, self._sessions(), self._board.parked.count)
+        text = self._board.metrics.text(states, tools, self._sessions(), self._board.relay.parked.count)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def _openapi(self, _: Request) -> Response:
@@ -118,7 +117,7 @@ class Rest:
         chosen = Filter.of(query.get("server"), query.get("prefix"))
         for name in sorted(chosen.servers or ()):
             self._check_server(name, invalid)
-        wanted = chosen.within(self._filter(request))
+        wanted = chosen.within(caller_of(request).client.filter)
         tools = rows.tool_rows(self._board, wanted, status)
         return {"tools": tools, "total": len(tools)}
 
@@ -130,24 +129,20 @@ class Rest:
             raise invalid(f"limit must be a whole number from 1 to 50, found {limit[:40]!r}")
         if "q" not in query:
             raise invalid("q is missing: what to search for")
-        return await rows.search_rows(self._board, query["q"], int(limit), self._filter(request))
+        return await rows.search_rows(self._board, query["q"], int(limit), caller_of(request))
 
     async def _tool(self, request: Request) -> Any:
-        tool = await self._board.find_tool(request.path_params["name"], self._filter(request))
+        tool = await self._board.find_tool(request.path_params["name"], caller_of(request).client.filter)
         return self._board.describe(tool)
 
     async def _call(self, request: Request) -> Any:
         name = request.path_params["name"]
         params = {**await _arguments(request), "name": name}
         try:
-            caller = Caller(filter=self._filter(request), remote=is_remote(request.scope))
-            result = await self._board.call_tool(name, params, caller)
+            result = await self._board.calls.call(name, params, caller_of(request))
         except RpcError as exc:
             raise failure_of(exc, name) from None
         return Failed(result.error, result) if isinstance(result, FailedResult) else result
-
-    def _filter(self, request: Request) -> Filter:
-        return self._board.restrict_to_local(EVERYTHING, remote=is_remote(request.scope))
 
     def _server_name(self, request: Request) -> str:
         name = str(request.path_params["name"])

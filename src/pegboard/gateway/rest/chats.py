@@ -8,10 +8,8 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from pegboard.board import Board
-from pegboard.gateway.rest.params import query_arguments
+from pegboard.gateway.rest.params import caller_of, query_arguments
 from pegboard.gateway.rest.responses import answering
-from pegboard.listing.view import EVERYTHING
-from pegboard.protocol.nearness import is_remote
 from pegboard.result import invalid
 from pegboard.toolsets.chats.answers import page_info, session_row, turn
 from pegboard.toolsets.chats.chats import ChatPage
@@ -71,5 +69,4 @@ class ChatsRest:
         return await tool.answer(tool.check(arguments))
 
     def _tool(self, request: Request, name: str) -> ChatTool:
-        wanted = self._board.restrict_to_local(EVERYTHING, remote=is_remote(request.scope))
-        return cast("ChatTool", self._board.gate.own_tool("chats", name, wanted))
+        return cast("ChatTool", self._board.gate.own_tool("chats", name, caller_of(request).client.filter))

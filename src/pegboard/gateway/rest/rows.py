@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any
 
 from pegboard.board import Board
+from pegboard.clients.caller import Caller
 from pegboard.listing.view import EVERYTHING, Filter
-from pegboard.relay.caller import Caller
 from pegboard.servers.server import Server
 from pegboard.tool import RegisteredTool
 
@@ -24,7 +24,7 @@ def server_rows(board: Board) -> list[dict[str, Any]]:
 def server_row(board: Board, server: Server) -> dict[str, Any]:
     """One server: how it is, and what there is to say about it."""
     known = board.registry.server(server.name)
-    count = board.tool_count(server.name)
+    count = board.configured.tool_count(server.name)
     stale = board.discovery.stale_since.get(server.name)
     next_try = server.next_try_in if server.next_try_in is not None else board.discovery.next_try_in(server.name)
     row: dict[str, Any] = {
@@ -71,9 +71,9 @@ def tool_row(board: Board, tool: RegisteredTool) -> dict[str, Any]:
     }
 
 
-async def search_rows(board: Board, query: str, limit: int, wanted: Filter = EVERYTHING) -> dict[str, Any]:
+async def search_rows(board: Board, query: str, limit: int, caller: Caller | None = None) -> dict[str, Any]:
     """What `tool_find` answers, for whoever is no model."""
-    return await board.search(query, limit, Caller(filter=wanted))
+    return await board.search(query, limit, caller or Caller())
 
 
 def moment(when: float | None) -> str | None:

@@ -9,11 +9,9 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from pegboard.board import Board
-from pegboard.gateway.rest.params import merge_arguments, query_arguments
+from pegboard.gateway.rest.params import caller_of, merge_arguments, query_arguments
 from pegboard.gateway.rest.responses import answering, body_of
 from pegboard.listing.view import EVERYTHING
-from pegboard.protocol.nearness import is_remote
-from pegboard.relay.caller import Caller
 from pegboard.result import invalid
 from pegboard.tool import Tool
 
@@ -61,18 +59,13 @@ class TaskRest:
         if query.get("change_id") == "":
             raise invalid('change_id: "" is shorter than 1 character')
         form = query.get("format") or "mermaid"
-        return await self._board.task_graph(form, query.get("change_id"), query.get("path"), _caller(request))
+        return await self._board.task_graph(form, query.get("change_id"), query.get("path"), caller_of(request))
 
     async def _do(self, request: Request, name: str, arguments: Mapping[str, Any]) -> Any:
-        return await self._board.run_own("tasks", name, arguments, _caller(request))
+        return await self._board.run_own("tasks", name, arguments, caller_of(request))
 
     def _queried(self, request: Request, name: str) -> dict[str, Any]:
         return query_arguments(request, self._tool(name))
 
     def _tool(self, name: str) -> Tool:
         return self._board.gate.own_tool("tasks", name, EVERYTHING)
-
-
-def _caller(request: Request) -> Caller:
-    """Whoever is on another machine is known as such: it may not go everywhere on this one."""
-    return Caller(remote=is_remote(request.scope))

@@ -89,6 +89,8 @@ class Chats:
     ) -> None:
         self.store = ChatStore(database, local_sources() if sources is None else sources, clock=clock)
         self._clock = clock
+        # Whether clients on other machines may read them.
+        self.allows_remote = False
 
     def look_at_exports(self, exports: Iterable[str]) -> None:
         """Other folders of exported chats than before."""

@@ -103,6 +103,10 @@ class ChatTool(Tool):
     local_only = True
     asks = True
 
+    def is_local_only(self) -> bool:
+        """Unless the settings open the chats to other machines."""
+        return not self._chats.allows_remote
+
     def __init_subclass__(cls, **rest: Any) -> None:
         super().__init_subclass__(**rest)
         # A class that others are made from has no name.

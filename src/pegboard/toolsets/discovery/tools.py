@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from pegboard.clients.caller import Caller, current
 from pegboard.exactjson import as_object
-from pegboard.relay.caller import Caller, current
 from pegboard.result import ToolError, ToolErrorCode, ToolFailure, invalid
 from pegboard.tool import MAX_VALUES, RegisteredTool, RelayingTool, ResultTool, answers, takes
 from pegboard.toolsets.discovery.hit import Sighting, hits, one_line
@@ -45,9 +45,13 @@ class DiscoveryTool(ResultTool):
 
     def _may_see(self, name: str, caller: Caller) -> bool:
         """Whether a client may know that a tool is loaded, which somebody else on the same board may have done."""
-        if not caller.filter.admits_name(name):
+        if not caller.client.filter.admits_name(name):
             return False
-        tool = self._house.lookup_tool(name, replace(caller.filter, remote=False)) if caller.filter.remote else None
+        tool = (
+            self._house.lookup_tool(name, replace(caller.client.filter, remote=False))
+            if caller.client.filter.remote
+            else None
+        )
         return tool is None or not tool.local_only
 
     @staticmethod
@@ -78,14 +82,14 @@ class ToolFind(DiscoveryTool):
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         caller = self.caller()
-        found, total = await self._house.find(arguments["query"], arguments.get("limit", 10), caller.filter)
-        active = frozenset(self._house.loaded_on(caller.board))
+        found, total = await self._house.find(arguments["query"], arguments.get("limit", 10), caller.client.filter)
+        active = frozenset(self._house.loaded_on(caller.client.board))
         seen = [
             Sighting(
                 each,
                 self._house.availability(each.tool),
                 each.tool.name in active,
-                self._house.is_listed(each.tool.name, caller.sight),
+                self._house.is_listed(each.tool.name, caller.client.list_key),
             )
             for each in found
         ]
@@ -103,12 +107,12 @@ class ToolDescribe(DiscoveryTool):
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         caller = self.caller()
-        tool = await self._house.find_tool(arguments["name"], caller.filter)
-        active = tool.name in self._house.loaded_on(caller.board)
+        tool = await self._house.find_tool(arguments["name"], caller.client.filter)
+        active = tool.name in self._house.loaded_on(caller.client.board)
         return {
             **self._house.describe(tool),
             "active": active,
-            "listed": self._house.is_listed(tool.name, caller.sight),
+            "listed": self._house.is_listed(tool.name, caller.client.list_key),
         }
 
 
@@ -130,12 +134,12 @@ class ToolLoad(DiscoveryTool):
         names = [tool.name for tool in tools]
         remarks = [remark for tool in tools if (remark := self._remark(tool))]
         answer: dict[str, Any] = {"loaded": names, "tools": [dict(tool.definition) for tool in tools], "total": 0}
-        if caller.board is None:
+        if caller.client.board is None:
             # Of such a client nothing is remembered between its requests.
             remarks.insert(0, "Your tool list stays as it is: use these with tool_call.")
         else:
-            await self._house.load_on(caller.board, names)
-            answer["total"] = len(self._house.loaded_on(caller.board))
+            await self._house.load_on(caller.client.board, names)
+            answer["total"] = len(self._house.loaded_on(caller.client.board))
         return {**answer, "message": " ".join(remarks)} if remarks else answer
 
     async def _all(self, names: list[str], caller: Caller) -> list[RegisteredTool]:
@@ -144,7 +148,7 @@ class ToolLoad(DiscoveryTool):
         problems: list[ToolError] = []
         for name in names:
             try:
-                tools.append(await self._house.find_tool(name, caller.filter))
+                tools.append(await self._house.find_tool(name, caller.client.filter))
             except ToolFailure as exc:
                 problems.append(exc.error)
             if len(problems) == _MOST_PROBLEMS:
@@ -173,8 +177,8 @@ class ToolUnload(DiscoveryTool):
         caller = self.caller()
         # What a client may not see it cannot take down.
         names = [name for name in arguments["names"] if self._may_see(name, caller)]
-        gone = await self._house.unload_from(caller.board, names) if caller.board is not None else []
-        return {"unloaded": gone, "total": len(self._house.loaded_on(caller.board))}
+        gone = await self._house.unload_from(caller.client.board, names) if caller.client.board is not None else []
+        return {"unloaded": gone, "total": len(self._house.loaded_on(caller.client.board))}
 
 
 class ToolActive(DiscoveryTool):
@@ -190,10 +194,10 @@ class ToolActive(DiscoveryTool):
         del arguments
         caller = self.caller()
         tools: list[dict[str, str]] = []
-        for name in self._house.loaded_on(caller.board):
+        for name in self._house.loaded_on(caller.client.board):
             if not self._may_see(name, caller):
                 continue
-            tool = self._house.lookup_tool(name, caller.filter)
+            tool = self._house.lookup_tool(name, caller.client.filter)
             words = "" if tool is None else one_line(str(tool.definition.get("description") or ""), 160)
             remark = "it is not there now" if tool is None else self._remark(tool)
             tools.append({"name": name, "description": " ".join(filter(None, [words, remark and f"({remark})"]))})

@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import hmac
 import math
-import secrets
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -49,15 +47,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from pegboard.clients.endpoint import Endpoint, endpoint_of
+from pegboard.clients.request_context import EXACT
 from pegboard.exactjson import NotJson, dump
 from pegboard.log import logger
-from pegboard.protocol.batch import Batch, BatchRefused, join_answers
-from pegboard.protocol.client import EXACT
-from pegboard.protocol.event_store import TOTAL_BYTES, EventBuffer, SessionEventStore, size
-from pegboard.protocol.exactmessage import ExactMessage, write_message
 from pegboard.protocol.message import NotAMessage, fault, is_batch, is_greeting, refusal
-from pegboard.protocol.nearness import is_remote, share_holder
 from pegboard.protocol.portions import LARGE
+from pegboard.sdk.batch import Batch, BatchRefused, join_answers
+from pegboard.sdk.event_store import TOTAL_BYTES, EventBuffer, SessionEventStore, size
+from pegboard.sdk.exact_message import ExactMessage, write_message
 
 IDLE_LIMIT = 30 * 60.0
 # How long a session is kept that was opened and never used.
@@ -75,7 +73,7 @@ _FIRST_PRIMED = "2025-11-25"
 
 # Who holds a session: the network it came from, and its credentials there. Nobody verifies these, so that anybody can
 # make up any number of them.
-Holder = tuple[str, bytes]
+Holder = tuple[str, str]
 # So much of all sessions nobody has to give up for others: one in a hundred.
 _SHARES = 100
 _LEAST_SHARE = 2
@@ -97,8 +95,6 @@ class HttpSessions(StreamableHTTPSessionManager):
         # Sessions by who holds them, the longest unused first.
         self._held: dict[Holder, OrderedDict[str, HttpSession]] = {}
         self.shelf = EventBuffer(max_bytes=TOTAL_BYTES)
-        # What is kept of a credential is of no use outside this process.
-        self._secret = secrets.token_bytes(32)
 
     def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
         if self.max_sessions is not None and len(self._server_instances) >= self.max_sessions:
@@ -114,9 +110,7 @@ class HttpSessions(StreamableHTTPSessionManager):
         self, http_transport: StreamableHTTPServerTransport, scope: Scope, receive: Receive, send: Send
     ) -> None:
         if isinstance(http_transport, HttpSession):
-            http_transport.holder = self._holder(scope)
-            http_transport.principal = http_transport.holder[1]
-            http_transport.remote = is_remote(scope)
+            http_transport.endpoint = endpoint_of(scope)
             self._held.setdefault(http_transport.holder, OrderedDict())[http_transport.mcp_session_id or ""] = (
                 http_transport
             )
@@ -155,12 +149,9 @@ class HttpSessions(StreamableHTTPSessionManager):
         givers = [largest] if counts[largest] > share else here
         return min((_longest_unused(self._held[who]) for who in givers), key=lambda session: session.ends_at)
 
-    def _holder(self, scope: Scope) -> Holder:
-        return share_holder(str((scope.get("client") or ("",))[0])), self._principal(scope)
-
     async def _handle_stateful_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         session = self._server_instances.get(Headers(scope=scope).get(MCP_SESSION_ID_HEADER, ""))
-        if isinstance(session, HttpSession) and not self._may_use(session, scope):
+        if isinstance(session, HttpSession) and not session.may_be_used_from(endpoint_of(scope)):
             logger().warning("session.of.another")
             # The SDK answers as it does for any session that does not exist.
             scope = _with_header(scope, MCP_SESSION_ID_HEADER, "none")
@@ -170,7 +161,7 @@ class HttpSessions(StreamableHTTPSessionManager):
                 await _refusal(reason)(scope, receive, send)
                 return
             if MCP_SESSION_ID_HEADER not in Headers(scope=scope) and is_greeting(body):
-                await self._make_room(self._holder(scope))
+                await self._make_room(_holder(endpoint_of(scope)))
         await super()._handle_stateful_request(scope, receive, send)
 
     def _look_into(self, body: bytes, scope: Scope) -> str | None:
@@ -194,20 +185,10 @@ class HttpSessions(StreamableHTTPSessionManager):
                 return str(exc)
         return None
 
-    def open_session(self, session_id: str, scope: Scope) -> HttpSession | None:
-        """The session of this id, if it is open and this request may use it."""
+    def open_session(self, session_id: str, endpoint: Endpoint) -> HttpSession | None:
+        """The session of this id, if it is open and requests that come in there may use it."""
         session = self._server_instances.get(session_id)
-        return session if isinstance(session, HttpSession) and self._may_use(session, scope) else None
-
-    def _may_use(self, session: HttpSession, scope: Scope) -> bool:
-        # What a session of this machine was answered may be for this machine alone, and can be read again from it.
-        from_elsewhere = not session.remote and is_remote(scope)
-        return not from_elsewhere and hmac.compare_digest(session.principal, self._principal(scope))
-
-    def _principal(self, scope: Scope) -> bytes:
-        """Who sends this, as far as we can tell: the same credential is the same principal, and none is one, too."""
-        credentials = [value for name, value in scope["headers"] if name == b"authorization"]
-        return hashlib.blake2b(b"\n".join(credentials), key=self._secret).digest()
+        return session if isinstance(session, HttpSession) and session.may_be_used_from(endpoint) else None
 
 
 class HttpSession(StreamableHTTPServerTransport):
@@ -223,9 +204,8 @@ class HttpSession(StreamableHTTPServerTransport):
     ) -> None:
         opening = None if idle_limit is None else min(idle_limit, OPENING_LIMIT)
         super().__init__(session_id, event_store=replay, retry_interval=RETRY, idle_timeout=opening)
-        self.principal = b""
-        self.remote = False
-        self.holder: Holder = ("", b"")
+        # Where it was opened; nobody else may use it.
+        self.endpoint = Endpoint()
         self._on_use = on_use
         self._is_opened = False
         self._replay = replay
@@ -261,6 +241,17 @@ class HttpSession(StreamableHTTPServerTransport):
                 group.start_soon(_end_with_client, receive, group.cancel_scope)
                 await self._take_batch(batch, request, send)
                 group.cancel_scope.cancel()
+
+    @property
+    def holder(self) -> Holder:
+        """Who holds it."""
+        return _holder(self.endpoint)
+
+    def may_be_used_from(self, endpoint: Endpoint) -> bool:
+        """Whether requests that come in there may use it: those of the principal that opened it."""
+        # What a session of this machine was answered may be for this machine alone, and can be read again from it.
+        from_elsewhere = not self.endpoint.remote and endpoint.remote
+        return not from_elsewhere and hmac.compare_digest(self.endpoint.principal, endpoint.principal)
 
     def is_answering(self, request_id: RequestId) -> bool:
         """Whether a request with this id is under way."""
@@ -352,6 +343,10 @@ class HttpSession(StreamableHTTPServerTransport):
             return cast("Any", _event(event_id, message))
         data = {"event": "message", "data": write_message(message).decode() if text is None else text}
         return {**data, "id": event_id} if event_id else data
+
+
+def _holder(endpoint: Endpoint) -> Holder:
+    return endpoint.network, endpoint.principal
 
 
 def _longest_unused(held: Mapping[str, HttpSession]) -> HttpSession:

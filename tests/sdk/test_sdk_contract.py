@@ -38,9 +38,10 @@ from mcp_types import JSONRPCNotification, jsonrpc_message_adapter
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS, is_version_at_least
 
 from pegboard.exactjson import parse
-from pegboard.protocol import eras, gateway
+from pegboard.protocol import eras
 from pegboard.protocol.headers import parameter_headers, request_headers
 from pegboard.result import ToolFailure
+from pegboard.sdk import server as gateway_server
 
 pytestmark = pytest.mark.anyio
 
@@ -56,7 +57,7 @@ MARKED: dict[str, Any] = {
         "plain": {"type": "string"},
     },
 }
-GATEWAY, SESSIONS, HEADERS = "protocol/gateway.py", "protocol/sessions.py", "protocol/headers.py"
+GATEWAY, SESSIONS, HEADERS = "sdk/server.py", "sdk/sessions.py", "protocol/headers.py"
 
 # Every private name of the SDK that is used, by file. Add to it only with a test of its behaviour below.
 PRIVATE = {
@@ -212,9 +213,9 @@ def test_the_scan_sees_what_it_should() -> None:
     assert inherited_privates(tree) == {"_handle_discover", "_session_manager"}
 
 
-def test_only_the_protocol_package_touches_private_parts() -> None:
+def test_only_the_sdk_room_touches_private_parts() -> None:
     """The list itself keeps to the house rule, and names no file or name twice or in vain."""
-    assert all(file.startswith("protocol/") for file in PRIVATE)
+    assert all(file.startswith("sdk/") for file in PRIVATE)
     assert set(PRIVATE) <= set(FILES)
 
 
@@ -233,7 +234,7 @@ def test_the_installed_sdk_is_the_one_that_is_pinned() -> None:
     assert all(version.startswith("2.3.") for version in installed.values())
 
 
-# The middleware (gateway.py)
+# The middleware (sdk/server.py)
 
 
 class Peer:
@@ -386,7 +387,7 @@ async def test_a_modern_connection_is_accepted_from_its_first_request() -> None:
     assert seen == [(True, eras.LATEST_MODERN)], f"{GATEWAY}: _relay, _client"
 
 
-# The session's inner parts (gateway.py)
+# The session's inner parts (sdk/server.py)
 
 
 async def test_a_connection_keeps_state_over_requests_and_ends_with_its_exit_stack() -> None:
@@ -455,7 +456,7 @@ async def test_a_channel_tells_and_asks_without_models(channel_name: str) -> Non
         question = await peer.read()
         await peer.write({"id": question["id"], "error": {"code": -1, "message": "no", "data": {"x": 1}}})
         assert (await peer.read())["id"] == "talk"
-    where = f"protocol/outlet.py: Channel, {GATEWAY}: {channel_name}"
+    where = f"sdk/channel.py: Channel, {GATEWAY}: {channel_name}"
     assert outcomes == [{"n": BIG, "odd": None}, (-1, "no", {"x": 1})], where
     assert reports == [(1, 2, "m")], where
 
@@ -478,7 +479,7 @@ async def test_a_modern_request_tells_on_its_own_channel_and_cannot_ask() -> Non
     async with served(talk) as peer:
         assert (await peer.request("custom/talk", modern()))["method"] == "notifications/custom"
         assert "result" in await peer.read()
-    assert [type(exc) for exc in refusals] == [NoBackChannelError], "protocol/outlet.py: Outlet.ask"
+    assert [type(exc) for exc in refusals] == [NoBackChannelError], "sdk/channel.py: Outlet.ask"
 
 
 def test_the_server_announces_what_there_is_a_handler_for() -> None:
@@ -523,8 +524,8 @@ def test_the_sdk_knows_the_methods_that_are_its_own_affair() -> None:
         mcp_types.methods.SPEC_CLIENT_NOTIFICATION_METHODS,
     )
     assert isinstance(requests, frozenset), f"{GATEWAY}: _relays"
-    assert requests >= gateway._RELAYED | {"initialize", "ping", "server/discover", "subscriptions/listen"}
-    assert requests - gateway._RELAYED == {"initialize", "ping", "server/discover", "subscriptions/listen"} | {
+    assert requests >= gateway_server._RELAYED | {"initialize", "ping", "server/discover", "subscriptions/listen"}
+    assert requests - gateway_server._RELAYED == {"initialize", "ping", "server/discover", "subscriptions/listen"} | {
         method for method in requests if method.startswith("tasks/")
     }, f"{GATEWAY}: a method that is new to the SDK has to be placed"
     assert notifications == {
@@ -818,8 +819,8 @@ async def test_the_manager_calls_its_inner_parts_as_we_override_them() -> None:
         # A stream is named by its request's id as a text, and begins with a place that can be read on from.
         (transport,) = manager.transports
         assert isinstance(transport._event_store, Memory)
-        assert transport._event_store.streams[0][0] == "1", "protocol/event_store.py"
-        assert ("2", True) in transport._event_store.streams, "protocol/event_store.py: store_event without a message"
+        assert transport._event_store.streams[0][0] == "1", "sdk/event_store.py"
+        assert ("2", True) in transport._event_store.streams, "sdk/event_store.py: store_event without a message"
         await transport.terminate()
         assert transport.is_terminated
     assert manager._server_instances == {}, SESSIONS
@@ -863,4 +864,4 @@ def test_the_names_of_streams_and_headers_are_as_they_were() -> None:
         "last_event_id",
         "send_callback",
     ]
-    assert {"message", "event_id"} == set(inspect.signature(EventMessage).parameters), "protocol/event_store.py"
+    assert {"message", "event_id"} == set(inspect.signature(EventMessage).parameters), "sdk/event_store.py"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 from uuid import uuid4
 
@@ -21,32 +21,23 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import SetLevelRequestParams, SubscriptionsListenRequestParams, SubscriptionsListenResult
 from mcp_types.methods import SPEC_CLIENT_METHODS, SPEC_CLIENT_NOTIFICATION_METHODS
 
+from pegboard.clients.caller import Caller
+from pegboard.clients.client import Client, identify
+from pegboard.clients.endpoint import Endpoint, endpoint_of
+from pegboard.clients.request_context import EXACT, STARTED_CALL, PipeRequest
 from pegboard.log import logger
-from pegboard.protocol.client import (
-    COULD_NOT_ANSWER,
-    EXACT,
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    STARTED_CALL,
-    Address,
-    Client,
-    PipeRequest,
-    Refused,
-    on_pipe_initialized,
-    pipe_address,
-    pipe_session,
-    principal_of,
-)
+from pegboard.protocol.codes import INTERNAL_ERROR, INVALID_PARAMS
 from pegboard.protocol.eras import (
     CLIENT_CAPABILITIES_KEY,
     LOG_LEVEL_KEY,
     SUBSCRIPTION_KEY,
     era_of,
-    result_for,
 )
 from pegboard.protocol.members import members_problem, unicode_problem
-from pegboard.protocol.nearness import is_remote, share_holder
-from pegboard.protocol.outlet import ClientChannel, progress_token
+from pegboard.protocol.message import COULD_NOT_ANSWER
+from pegboard.protocol.results import result_for
+from pegboard.sdk.channel import ClientChannel, progress_token
+from pegboard.servers.jsonrpc import RpcError
 from pegboard.version import SERVER_INFO, VERSION
 
 # Streams of notices that may be open, and how many of them may be one client's; what one may follow.
@@ -65,8 +56,7 @@ _HANDSHAKE_ONLY = frozenset({"resources/subscribe", "resources/unsubscribe", "lo
 _RELAYED = frozenset({*_LISTS, "tools/call", "prompts/get", "resources/read", "completion/complete", *_HANDSHAKE_ONLY})
 _OWN_NOTIFICATIONS = SPEC_CLIENT_NOTIFICATION_METHODS - {"notifications/roots/list_changed"}
 
-_ADDRESS_KEY = "pegboard.address"
-_CAPABILITIES_KEY = "pegboard.capabilities"
+_CLIENT_KEY = "pegboard.client"
 _GREETED_KEY = "pegboard.greeted"
 _READY_KEY = "pegboard.ready"
 _NAME_KEY = "pegboard.session"
@@ -78,25 +68,27 @@ class Backend(Protocol):
 
     async def list(self, client: Client, method: str, params: Mapping[str, Any]) -> dict[str, Any]: ...
 
-    async def answer(self, client: Client, method: str, params: Mapping[str, Any]) -> dict[str, Any]: ...
+    async def answer(self, caller: Caller, method: str, params: Mapping[str, Any]) -> dict[str, Any]: ...
 
-    async def notify(self, client: Client, method: str, params: Mapping[str, Any]) -> None: ...
+    async def notify(self, caller: Caller, method: str, params: Mapping[str, Any]) -> None: ...
 
     async def follow(
-        self, client: Client, uris: list[str], tell: Callable[[Mapping[str, Any]], None]
+        self, caller: Caller, uris: list[str], tell: Callable[[Mapping[str, Any]], None]
     ) -> tuple[list[str], Callable[[], None]]: ...
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None: ...
 
     def watch(self, client: Client, kind: str, listener: Callable[[], None]) -> Callable[[], None]: ...
 
+    def log_level(self, client: Client) -> str | None: ...
+
     def session_began(self, client: Client) -> None: ...
 
     async def session_ended(self, client: Client) -> None: ...
 
-    def instructions(self, address: Address) -> str: ...
+    def instructions(self, client: Client) -> str: ...
 
-    def capabilities(self, address: Address) -> Mapping[str, Any]: ...
+    def capabilities(self, client: Client) -> Mapping[str, Any]: ...
 
 
 class GatewayServer(Server[Any]):
@@ -105,7 +97,6 @@ class GatewayServer(Server[Any]):
     def __init__(self, backend: Backend, *, on_sessions: Callable[[int], None] = lambda _: None) -> None:
         self._backend = backend
         self._sessions: set[_Session] = set()
-        self._ready: dict[str, Client] = {}
         self._versions: dict[str, str] = {}
         self._on_sessions = on_sessions
         self._streams: Counter[str] = Counter()
@@ -158,40 +149,41 @@ class GatewayServer(Server[Any]):
             raise MCPError(INVALID_PARAMS, "_meta must be an object")
         if (problem := _problem(ctx, params)) is not None:
             raise MCPError(INVALID_PARAMS, f"Invalid params: {problem}")
-        client = _client(ctx)
-        ask = self._backend.list if ctx.method in _LISTS else self._backend.answer
+        client, channel = _client(ctx), ClientChannel(_outbound(ctx), progress_token(params))
         try:
-            result = await ask(client, ctx.method, params)
+            if ctx.method in _LISTS:
+                result = await self._backend.list(client, ctx.method, params)
+            else:
+                result = await self._backend.answer(self._caller(ctx, client, channel), ctx.method, params)
         except BaseException as exc:
-            await client.channel.abandon()
-            if isinstance(exc, Refused):
+            await channel.abandon()
+            if isinstance(exc, RpcError):
                 raise MCPError(exc.code, exc.message, exc.data) from None
             if isinstance(exc, MCPError) or not isinstance(exc, Exception):
                 raise
             # The SDK would tell the client what Python said.
             logger().error("request.failed", method=ctx.method, error=f"{type(exc).__name__}: {exc}"[:300])
             raise MCPError(INTERNAL_ERROR, COULD_NOT_ANSWER) from None
-        await client.channel.finish()
+        await channel.finish()
         cacheable = _CACHEABLE if ctx.method in _LISTS or ctx.method == "resources/read" else None
         return result_for(client.era, result, server_info=SERVER_INFO, cacheable=cacheable)
 
     def _complete_introduction(self, ctx: _Context, result: HandlerResult) -> HandlerResult:
         """Our own introduction, with what the servers behind us can do that we only pass on."""
-        if ctx.method == "initialize":
-            capabilities = _params(ctx).get("capabilities")
-            _connection(ctx).state[_CAPABILITIES_KEY] = capabilities if isinstance(capabilities, dict) else {}
         if not isinstance(result, dict):
             return result
+        if ctx.method == "initialize":
+            _connection(ctx).state[_CLIENT_KEY] = _session_client(ctx, _params(ctx).get("capabilities"))
         client = _client(ctx)
         if ctx.method == "initialize":
             self._clean_up_after(_connection(ctx), client)
             self._versions[client.session or ""] = str(result.get("protocolVersion"))
         own = cast("dict[str, Any]", result.get("capabilities") or {})
-        passed_on = self._backend.capabilities(client.address)
+        passed_on = self._backend.capabilities(client)
         return {
             **result,
             "capabilities": {**passed_on, **own},
-            "instructions": self._backend.instructions(client.address),
+            "instructions": self._backend.instructions(client),
         }
 
     async def _relay_notification(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
@@ -204,7 +196,9 @@ class GatewayServer(Server[Any]):
         if (problem := _problem(ctx, params)) is not None:
             logger().debug("client.notification.refused", method=ctx.method[:_SHOWN], reason=problem)
             return None
-        await self._backend.notify(_client(ctx), ctx.method, params)
+        client = _client(ctx)
+        caller = self._caller(ctx, client, ClientChannel(_outbound(ctx)))
+        await self._backend.notify(caller, ctx.method, params)
         return None
 
     def _on_initialized(self, ctx: _Context) -> None:
@@ -215,14 +209,13 @@ class GatewayServer(Server[Any]):
         connection.state[_READY_KEY] = True
         client = _client(ctx)
         # Between requests there is the connection's own channel.
-        client.channel = ClientChannel(connection.outbound)
-        session = _Session(connection, client)
+        client.channel = channel = ClientChannel(connection.outbound)
+        session = _Session(connection, client, channel)
         for kind in _KINDS:
             session.undo.append(self._backend.watch(client, kind, session.teller(kind)))
         self._backend.session_began(client)
-        self._ready[client.session or ""] = client
-        if (told := on_pipe_initialized.get()) is not None:
-            told(client)
+        if isinstance(ctx.request, PipeRequest) and ctx.request.on_initialized is not None:
+            ctx.request.on_initialized(client)
         self._sessions.add(session)
         self._on_sessions(len(self._sessions))
         connection.exit_stack.callback(self._on_session_end, session)
@@ -238,13 +231,20 @@ class GatewayServer(Server[Any]):
         """The protocol version that a session was opened with."""
         return self._versions.get(session)
 
-    def ready(self, session: str) -> Client | None:
-        """The client of a session whose handshake is complete."""
-        return self._ready.get(session)
+    def _caller(self, ctx: _Context, client: Client, channel: ClientChannel) -> Caller:
+        """The client during this request."""
+        return Caller(
+            client,
+            notify=channel.notify,
+            # In the modern era a question is the answer to a request.
+            ask=channel.ask if client.era == "handshake" else None,
+            on_progress=channel.on_progress,
+            log_level=_level(ctx) if client.era == "modern" else self._backend.log_level(client),
+            started_call=_started_call(ctx),
+        )
 
     def _on_session_end(self, session: _Session) -> None:
         session.stop()
-        self._ready.pop(session.client.session or "", None)
         self._sessions.discard(session)
         self._on_sessions(len(self._sessions))
 
@@ -269,7 +269,7 @@ class GatewayServer(Server[Any]):
         self._streams[holder] += 1
         undo = [self._backend.watch(client, kind, stream.teller(kind)) for kind in kinds]
         try:
-            uris, release = await self._backend.follow(client, followed, stream.publish_update)
+            uris, release = await self._backend.follow(Caller(client), followed, stream.publish_update)
             undo.append(release)
             honoured: dict[str, Any] = {f"{kind}ListChanged": True for kind in kinds}
             if uris:
@@ -289,7 +289,7 @@ class _ListenStream:
 
     def __init__(self, ctx: _Context) -> None:
         self.meta: dict[str, Any] = {SUBSCRIPTION_KEY: ctx.request_id}
-        self._notify = _channel(ctx).notify
+        self._notify = _outbound(ctx).notify
         self._news: asyncio.Queue[tuple[str, Mapping[str, Any]]] = asyncio.Queue()
 
     def teller(self, kind: str) -> Callable[[], None]:
@@ -324,17 +324,18 @@ class _Session:
 
     connection: Connection
     client: Client
+    channel: ClientChannel
     undo: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
 
     def teller(self, kind: str) -> Callable[[], None]:
         """Sends `list_changed` of this kind in its turn."""
-        return lambda: self.client.channel.notify(f"notifications/{kind}/list_changed", {})
+        return lambda: self.channel.notify(f"notifications/{kind}/list_changed", {})
 
     def stop(self) -> None:
         """The session is over."""
         for end in self.undo:
             end()
-        self.client.channel.drop()
+        self.channel.drop()
 
 
 async def _leave_to_middleware(_: _Context, __: Any) -> Any:
@@ -345,31 +346,51 @@ def _connection(ctx: _Context) -> Connection:
     return ctx.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
-def _channel(ctx: _Context) -> Any:
+def _outbound(ctx: _Context) -> Any:
     return ctx.session._request_outbound  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 def _client(ctx: _Context) -> Client:
-    """The client of this request, with the way to it for as long as the request lasts."""
+    """The client of this request; a session has one for as long as it lasts."""
+    if era_of(ctx.protocol_version) == "modern":
+        meta = _meta(ctx)
+        return identify(_endpoint(ctx), "modern", None, _object(meta.get(CLIENT_CAPABILITIES_KEY)), meta)
+    state = _connection(ctx).state
+    if _CLIENT_KEY not in state:
+        state[_CLIENT_KEY] = _session_client(ctx, None)
+    return cast("Client", state[_CLIENT_KEY])
+
+
+def _session_client(ctx: _Context, capabilities: object) -> Client:
+    return identify(_endpoint(ctx), session=_session_id(ctx), capabilities=_object(capabilities))
+
+
+def _endpoint(ctx: _Context) -> Endpoint:
+    """Where a request came in: over HTTP, or over a pipe."""
+    if ctx.request is None:
+        return PipeRequest().endpoint
+    return ctx.request.endpoint if isinstance(ctx.request, PipeRequest) else endpoint_of(ctx.request.scope)
+
+
+def _session_id(ctx: _Context) -> str:
+    """The session's id, or a name for a connection without one; an address in memory would be another's one day."""
     connection = _connection(ctx)
-    era = era_of(ctx.protocol_version)
-    params = _params(ctx)
-    given = params.get("_meta") if era == "modern" else None
-    meta = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
-    capabilities = meta.get(CLIENT_CAPABILITIES_KEY) if era == "modern" else connection.state.get(_CAPABILITIES_KEY)
-    level = meta.get(LOG_LEVEL_KEY)
-    declared = cast("dict[str, Any]", capabilities) if isinstance(capabilities, dict) else {}
-    return Client(
-        era,
-        session=None if era == "modern" else connection.session_id or _name_of(connection),
-        address=_address(ctx, connection),
-        channel=ClientChannel(_channel(ctx), progress_token(params)),
-        capabilities=declared,
-        log_level=level if isinstance(level, str) else None,
-        # A session is bound to its own by whoever keeps the sessions.
-        principal=_principal(ctx, meta) if era == "modern" else "",
-        started_call=_under_way(ctx),
-    )
+    named = ctx.request.session if isinstance(ctx.request, PipeRequest) else None
+    given = connection.session_id or connection.state.setdefault(_NAME_KEY, named or f"connection-{uuid4().hex}")
+    return cast("str", given)
+
+
+def _meta(ctx: _Context) -> dict[str, Any]:
+    return _object(_params(ctx).get("_meta"))
+
+
+def _level(ctx: _Context) -> str | None:
+    level = _meta(ctx).get(LOG_LEVEL_KEY)
+    return level if isinstance(level, str) else None
+
+
+def _object(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _params(ctx: _Context) -> Mapping[str, Any]:
@@ -394,51 +415,16 @@ def _problem(ctx: _Context, params: Mapping[str, Any]) -> str | None:
     return problem
 
 
-def _under_way(ctx: _Context) -> Any:
+def _started_call(ctx: _Context) -> Any:
     if ctx.request is None:
         return None
     held = ctx.request.started_call if isinstance(ctx.request, PipeRequest) else ctx.request.scope.get(STARTED_CALL)
     return held.take() if held is not None else None
 
 
-def _http_request(ctx: _Context) -> Any:
-    """The request as it came over HTTP, if it did."""
-    return None if isinstance(ctx.request, PipeRequest) else ctx.request
-
-
-def _name_of(connection: Connection) -> str:
-    """A name for a connection that has no session of its own; an address in memory would be another's one day."""
-    return cast("str", connection.state.setdefault(_NAME_KEY, pipe_session.get() or f"connection-{uuid4().hex}"))
-
-
-def _principal(ctx: _Context, meta: Mapping[str, Any]) -> str:
-    """Who sends this, as far as its credentials and its words about itself tell; no secret can be read from it."""
-    request = _http_request(ctx)
-    credentials = request.headers.get("authorization", "") if request is not None else ""
-    return principal_of(credentials, meta)
-
-
 def _stream_holder(ctx: _Context, client: Client) -> str:
-    """Whose share of the streams one is: elsewhere an address's, whatever is said there; on this machine a client's."""
-    request = _http_request(ctx)
-    if request is None:
-        return _name_of(_connection(ctx))
-    return share_holder(request.client.host if request.client else "") or client.principal
-
-
-def _address(ctx: _Context, connection: Connection) -> Address:
-    """The address that a client uses; a session keeps the one it was opened with."""
-    known = cast("Address | None", connection.state.get(_ADDRESS_KEY))
-    request = _http_request(ctx)
-    if known is None:
-        known = pipe_address.get() if request is None else _address_of(request)
-        connection.state[_ADDRESS_KEY] = known
-    elif request is not None and not known.remote and is_remote(request.scope):
-        # Whoever opened the session, this request of it comes from elsewhere.
-        return replace(known, remote=True)
-    return known
-
-
-def _address_of(request: Any) -> Address:
-    board = request.path_params.get("board")
-    return Address(dict(request.query_params), board if isinstance(board, str) else None, is_remote(request.scope))
+    """Whose share of the streams one is: of another machine the network's, whatever is said there; of this machine a
+    client's."""
+    if ctx.request is None or client.endpoint.private:
+        return _session_id(ctx)
+    return client.endpoint.network or client.principal

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,17 +15,21 @@ from mcp.server.lowlevel import Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
-from pegboard.protocol.client import Handover, PipeRequest
-from pegboard.protocol.exactmessage import ExactMessage, write_message
-from pegboard.protocol.pipe_client import LAST_ANSWERS
+from pegboard.clients.channel import LAST_ANSWERS
+from pegboard.clients.request_context import Handover, PipeRequest
+from pegboard.sdk.exact_message import ExactMessage, write_message
 
 
 class SdkStream:
     """Feeds lines to the SDK's server and writes what it answers."""
 
-    def __init__(self, server: Server[Any], write: Callable[[bytes, object], Awaitable[None]]) -> None:
+    def __init__(
+        self, server: Server[Any], write: Callable[[bytes, object], Awaitable[None]], context: PipeRequest
+    ) -> None:
         self._server = server
         self._write = write
+        # What every request over this pipe has in common.
+        self._context = context
         self._send: MemoryObjectSendStream[SessionMessage | Exception]
         self._receive: MemoryObjectReceiveStream[SessionMessage | Exception]
         self._send, self._receive = anyio.create_memory_object_stream[SessionMessage | Exception](256)
@@ -37,10 +42,11 @@ class SdkStream:
 
     async def take_message(self, read: ExactMessage, under_way: Any) -> object | None:
         """Give it a message."""
-        message, odd = read.message, read.exact is not None or under_way is not None
-        metadata = ServerMessageMetadata(request_context=PipeRequest(Handover(under_way), read.exact) if odd else None)
+        message = read.message
+        context = replace(self._context, started_call=Handover(under_way), exact=read.exact)
+        metadata = ServerMessageMetadata(request_context=context)
         if isinstance(message, JSONRPCRequest):
-            # What was taken back gets no answer, and nobody has to wait for one.
+            # What was cancelled gets no answer, and nobody has to wait for one.
             metadata.on_request_unanswered = partial(self._write, b"", message.id)
             if message.method == "initialize" and self.version is None:
                 self._greeting = message.id

@@ -9,7 +9,7 @@ from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCNotificati
 from structlog.testing import capture_logs
 
 from pegboard.exactjson import Number, SurrogateText, parse
-from pegboard.protocol.exactmessage import ExactMessage, write_message
+from pegboard.sdk.exact_message import ExactMessage, write_message
 
 HALF = "cut \ud83d"
 

@@ -1,4 +1,4 @@
-"""An outlet: notifications in order and all before the answer, questions with their answers."""
+"""A channel: notifications in order and all before the answer, questions with their answers."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import pytest
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 
-from pegboard.protocol import outlet as module
-from pegboard.protocol.outlet import ClientChannel, Refused, progress_token
+from pegboard.sdk import channel as module
+from pegboard.sdk.channel import ClientChannel, progress_token
+from pegboard.servers.jsonrpc import RpcError
 
 pytestmark = pytest.mark.anyio
 
 LIMIT = 30.0
 
 
-class Channel:
+class Outbound:
     """A client's end, which reads when its gate is open."""
 
     def __init__(self) -> None:
@@ -64,105 +65,105 @@ def pumps() -> list[asyncio.Task[Any]]:
 
 async def test_notifications_are_sent_in_order_and_all_before_the_end() -> None:
     """Whoever tells does not wait; whoever finishes waits for all that was told."""
-    channel = Channel()
-    outlet = ClientChannel(channel)
-    channel.gate.clear()
+    outbound = Outbound()
+    channel = ClientChannel(outbound)
+    outbound.gate.clear()
     for number in range(500):
-        outlet.notify("notifications/message", {"n": number})
-    finishing = asyncio.create_task(outlet.finish())
+        channel.notify("notifications/message", {"n": number})
+    finishing = asyncio.create_task(channel.finish())
     await settle()
-    assert (channel.sent, finishing.done()) == ([], False)
-    channel.gate.set()
+    assert (outbound.sent, finishing.done()) == ([], False)
+    outbound.gate.set()
     async with asyncio.timeout(LIMIT):
         await finishing
-    assert channel.numbers == list(range(500))
+    assert outbound.numbers == list(range(500))
     assert pumps() == []
 
 
 async def test_one_that_was_never_used_has_nothing_to_finish() -> None:
     """Most requests are answered without a word in between: no task is made for them."""
-    outlet = ClientChannel(Channel())
+    channel = ClientChannel(Outbound())
     assert pumps() == []
-    await outlet.finish()
-    outlet.drop()
+    await channel.finish()
+    channel.drop()
 
 
 async def test_finishing_twice_is_harmless() -> None:
     """The second finds it done."""
-    channel = Channel()
-    outlet = ClientChannel(channel)
-    outlet.notify("a", {"n": 1})
+    outbound = Outbound()
+    channel = ClientChannel(outbound)
+    channel.notify("a", {"n": 1})
     async with asyncio.timeout(LIMIT):
-        await outlet.finish()
-        await outlet.finish()
-    assert channel.numbers == [1]
+        await channel.finish()
+        await channel.finish()
+    assert outbound.numbers == [1]
 
 
 async def test_a_client_that_does_not_read_costs_a_bounded_amount(monkeypatch: pytest.MonkeyPatch) -> None:
     """It gets the newest once it reads again; the one that was on its way is not taken back."""
     monkeypatch.setattr(module, "_MAX_WAITING", 5)
-    channel = Channel()
-    outlet = ClientChannel(channel)
-    channel.gate.clear()
-    outlet.notify("a", {"n": -1})
+    outbound = Outbound()
+    channel = ClientChannel(outbound)
+    outbound.gate.clear()
+    channel.notify("a", {"n": -1})
     await settle()
     for number in range(1000):
-        outlet.notify("a", {"n": number})
-    assert outlet._queue is not None
-    assert outlet._queue.qsize() == 5
-    channel.gate.set()
+        channel.notify("a", {"n": number})
+    assert channel._queue is not None
+    assert channel._queue.qsize() == 5
+    outbound.gate.set()
     async with asyncio.timeout(LIMIT):
-        await outlet.finish()
-    assert channel.numbers == [-1, 995, 996, 997, 998, 999]
+        await channel.finish()
+    assert outbound.numbers == [-1, 995, 996, 997, 998, 999]
 
 
 async def test_a_notification_that_cannot_be_sent_costs_no_other() -> None:
     """The client's stream may be closed for a moment; the call goes on."""
-    channel = Channel()
-    outlet = ClientChannel(channel)
-    channel.failure = ConnectionError("closed")
-    outlet.notify("a", {"n": 1})
+    outbound = Outbound()
+    channel = ClientChannel(outbound)
+    outbound.failure = ConnectionError("closed")
+    channel.notify("a", {"n": 1})
     await settle()
-    channel.failure = None
-    outlet.notify("a", {"n": 2})
+    outbound.failure = None
+    channel.notify("a", {"n": 2})
     async with asyncio.timeout(LIMIT):
-        await outlet.finish()
-    assert channel.numbers == [2]
+        await channel.finish()
+    assert outbound.numbers == [2]
 
 
 async def test_dropping_ends_it_at_once() -> None:
     """Nobody listens any more: what waits is not sent, what comes later is no fault, and no task is left."""
-    channel = Channel()
-    outlet = ClientChannel(channel)
-    channel.gate.clear()
-    outlet.notify("a", {"n": 1})
+    outbound = Outbound()
+    channel = ClientChannel(outbound)
+    outbound.gate.clear()
+    channel.notify("a", {"n": 1})
     await settle()
     assert len(pumps()) == 1
-    outlet.drop()
-    outlet.notify("a", {"n": 2})
-    channel.gate.set()
+    channel.drop()
+    channel.notify("a", {"n": 2})
+    outbound.gate.set()
     await settle()
-    assert (channel.sent, pumps()) == ([], [])
-    outlet.drop()
+    assert (outbound.sent, pumps()) == ([], [])
+    channel.drop()
 
 
 @pytest.mark.parametrize("token", ["t", 7, 0, "", 2**70])
 async def test_progress_is_sent_under_the_clients_own_token(token: str | int) -> None:
     """Whatever token the server was given is replaced; the rest stays, in its turn among the notifications."""
-    channel = Channel()
-    outlet = ClientChannel(channel, token)
-    assert outlet.on_progress is not None
-    outlet.notify("a", {"n": 1})
-    outlet.on_progress({"progressToken": "servers", "progress": 2**70, "message": "x", "_meta": {"y": 1}})
-    outlet.notify("a", {"n": 2})
-    await outlet.finish()
+    outbound = Outbound()
+    channel = ClientChannel(outbound, token)
+    assert channel.on_progress is not None
+    channel.notify("a", {"n": 1})
+    channel.on_progress({"progressToken": "servers", "progress": 2**70, "message": "x", "_meta": {"y": 1}})
+    channel.notify("a", {"n": 2})
+    await channel.finish()
     progress = {"progressToken": token, "progress": 2**70, "message": "x", "_meta": {"y": 1}}
-    assert channel.sent == [("a", {"n": 1}), ("notifications/progress", progress), ("a", {"n": 2})]
+    assert outbound.sent == [("a", {"n": 1}), ("notifications/progress", progress), ("a", {"n": 2})]
 
 
 def test_who_did_not_ask_for_progress_gets_none() -> None:
     """Without a token there is nothing that takes it."""
-    assert ClientChannel(Channel()).on_progress is None
+    assert ClientChannel(Outbound()).on_progress is None
 
 
 @pytest.mark.parametrize(
@@ -191,42 +192,42 @@ def test_a_progress_token_is_a_text_or_a_whole_number(params: dict[str, Any] | N
 
 async def test_a_question_brings_the_clients_answer() -> None:
     """Its result as it is, without waiting for what is still to be told."""
-    channel = Channel()
-    outlet = ClientChannel(channel)
-    channel.gate.clear()
-    outlet.notify("a", {"n": 1})
+    outbound = Outbound()
+    channel = ClientChannel(outbound)
+    outbound.gate.clear()
+    channel.notify("a", {"n": 1})
     params = {"message": "?", "extra": 2**70}
-    assert await outlet.ask("elicitation/create", params, None) == {"action": "accept", "big": 2**70}
-    assert channel.asked == [("elicitation/create", params)]
-    assert channel.options == {}
-    outlet.drop()
+    assert await channel.ask("elicitation/create", params, None) == {"action": "accept", "big": 2**70}
+    assert outbound.asked == [("elicitation/create", params)]
+    assert outbound.options == {}
+    channel.drop()
 
 
 async def test_a_clients_error_is_its_answer() -> None:
     """Code, message and data are its own."""
-    channel = Channel()
-    channel.failure = MCPError(-1, "user said no", {"x": 1})
-    with pytest.raises(Refused) as refused:
-        await ClientChannel(channel).ask("elicitation/create", {}, None)
+    outbound = Outbound()
+    outbound.failure = MCPError(-1, "user said no", {"x": 1})
+    with pytest.raises(RpcError) as refused:
+        await ClientChannel(outbound).ask("elicitation/create", {}, None)
     assert (refused.value.code, refused.value.message, refused.value.data) == (-1, "user said no", {"x": 1})
 
 
 async def test_a_client_without_a_way_back_refuses() -> None:
     """It is told as a method that it does not have."""
-    channel = Channel()
-    channel.failure = NoBackChannelError("elicitation/create")
-    with pytest.raises(Refused, match="elicitation/create") as refused:
-        await ClientChannel(channel).ask("elicitation/create", {}, None)
+    outbound = Outbound()
+    outbound.failure = NoBackChannelError("elicitation/create")
+    with pytest.raises(RpcError, match="elicitation/create") as refused:
+        await ClientChannel(outbound).ask("elicitation/create", {}, None)
     assert refused.value.code == -32601
 
 
 async def test_a_clients_progress_with_a_question_is_passed_on() -> None:
     """What it did not say is not said."""
-    channel = Channel()
+    outbound = Outbound()
     told: list[Any] = []
-    await ClientChannel(channel).ask("sampling/createMessage", {}, told.append)
-    assert channel.options is not None
-    report = channel.options.get("on_progress")
+    await ClientChannel(outbound).ask("sampling/createMessage", {}, told.append)
+    assert outbound.options is not None
+    report = outbound.options.get("on_progress")
     assert report is not None
     await report(0.5, None, None)
     await report(1, 2, "half")
@@ -236,7 +237,7 @@ async def test_a_clients_progress_with_a_question_is_passed_on() -> None:
 # Withdrawing
 
 
-class Slow(Channel):
+class Slow(Outbound):
     """A client that thinks, and has to be told when it need not any more."""
 
     def __init__(self) -> None:
@@ -258,35 +259,35 @@ class Slow(Channel):
 @pytest.mark.parametrize("how", ["finish", "abandon"])
 async def test_a_request_does_not_end_before_its_questions_are_withdrawn(how: str) -> None:
     """The word of it goes out on the request's own stream, which closes with the answer."""
-    channel = Slow()
-    outlet = ClientChannel(channel)
-    question = asyncio.create_task(outlet.ask("elicitation/create", {}, None))
+    outbound = Slow()
+    channel = ClientChannel(outbound)
+    question = asyncio.create_task(channel.ask("elicitation/create", {}, None))
     await settle()
     question.cancel()
-    ending = asyncio.create_task(getattr(outlet, how)())
+    ending = asyncio.create_task(getattr(channel, how)())
     await settle()
     assert not ending.done()
-    channel.told.set()
+    outbound.told.set()
     async with asyncio.timeout(LIMIT):
         await ending
-    assert channel.withdrawn
+    assert outbound.withdrawn
     assert question.cancelled()
-    assert not outlet._asking
+    assert not channel._asking
 
 
 async def test_a_question_that_does_not_end_holds_up_nothing_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is worth more than the word to a client that does not listen."""
     monkeypatch.setattr(module, "_WITHDRAWING", 0.0)
-    channel = Slow()
-    outlet = ClientChannel(channel)
-    outlet.notify("a", {"n": 1})
-    question = asyncio.create_task(outlet.ask("elicitation/create", {}, None))
+    outbound = Slow()
+    channel = ClientChannel(outbound)
+    channel.notify("a", {"n": 1})
+    question = asyncio.create_task(channel.ask("elicitation/create", {}, None))
     await settle()
     question.cancel()
     async with asyncio.timeout(LIMIT):
-        await outlet.finish()
-    assert channel.numbers == [1]
-    channel.told.set()
+        await channel.finish()
+    assert outbound.numbers == [1]
+    outbound.told.set()
     await asyncio.gather(question, return_exceptions=True)
 
 
@@ -294,14 +295,14 @@ async def test_a_question_that_does_not_end_holds_up_nothing_for_long(monkeypatc
 async def test_a_question_that_goes_on_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     """It may belong to another request of the same client by now; only what is being withdrawn is waited for."""
     monkeypatch.setattr(module, "_WITHDRAWING", 3600.0)
-    channel = Slow()
-    outlet = ClientChannel(channel)
-    question = asyncio.create_task(outlet.ask("elicitation/create", {}, None))
+    outbound = Slow()
+    channel = ClientChannel(outbound)
+    question = asyncio.create_task(channel.ask("elicitation/create", {}, None))
     await settle()
     async with asyncio.timeout(LIMIT):
-        await getattr(outlet, how)()
+        await getattr(channel, how)()
     assert not question.done()
-    channel.told.set()
+    outbound.told.set()
     question.cancel()
     await asyncio.gather(question, return_exceptions=True)
 
@@ -309,37 +310,37 @@ async def test_a_question_that_goes_on_is_not_waited_for(monkeypatch: pytest.Mon
 async def test_nothing_is_taken_after_the_end() -> None:
     """The answer is out: whatever is told afterwards has no request to belong to, and no task is made for it."""
     for told_before in (True, False):
-        channel = Channel()
-        outlet = ClientChannel(channel, 7)
+        outbound = Outbound()
+        channel = ClientChannel(outbound, 7)
         if told_before:
-            outlet.notify("a", {"n": 1})
-        await outlet.finish()
-        outlet.notify("a", {"n": 2})
-        assert outlet.on_progress is not None
-        outlet.on_progress({"progress": 1})
+            channel.notify("a", {"n": 1})
+        await channel.finish()
+        channel.notify("a", {"n": 2})
+        assert channel.on_progress is not None
+        channel.on_progress({"progress": 1})
         await settle()
-        assert channel.sent == ([("a", {"n": 1})] if told_before else [])
+        assert outbound.sent == ([("a", {"n": 1})] if told_before else [])
         assert pumps() == []
 
 
 async def test_abandoning_leaves_no_task() -> None:
     """What waits to be told is not sent any more."""
-    channel = Channel()
-    outlet = ClientChannel(channel)
-    channel.gate.clear()
-    outlet.notify("a", {"n": 1})
+    outbound = Outbound()
+    channel = ClientChannel(outbound)
+    outbound.gate.clear()
+    channel.notify("a", {"n": 1})
     await settle()
-    await outlet.abandon()
+    await channel.abandon()
     await settle()
-    assert (channel.sent, pumps()) == ([], [])
+    assert (outbound.sent, pumps()) == ([], [])
 
 
 async def test_a_question_that_was_answered_is_waited_for_no_more() -> None:
     """Whether by a result or by an error."""
-    channel = Channel()
-    outlet = ClientChannel(channel)
-    await outlet.ask("elicitation/create", {}, None)
-    channel.failure = MCPError(-1, "no")
-    with pytest.raises(Refused):
-        await outlet.ask("elicitation/create", {}, None)
-    assert not outlet._asking
+    outbound = Outbound()
+    channel = ClientChannel(outbound)
+    await channel.ask("elicitation/create", {}, None)
+    outbound.failure = MCPError(-1, "no")
+    with pytest.raises(RpcError):
+        await channel.ask("elicitation/create", {}, None)
+    assert not channel._asking

@@ -1,4 +1,4 @@
-"""An outlet: the way from the relay to a client while one of its requests is under way."""
+"""The channel to a client through the SDK: while one of its requests is under way, or as long as its session lasts."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 
 from pegboard.log import logger
-from pegboard.protocol.client import Refused
+from pegboard.protocol.codes import METHOD_NOT_FOUND
 from pegboard.protocol.weight import MAX_WEIGHT, weight
+from pegboard.servers.jsonrpc import RpcError
 
 _MAX_WAITING = 1024
 _WITHDRAWING = 2.0
-METHOD_NOT_FOUND = -32601
 
 Params = Mapping[str, Any]
 
 
-class Channel(Protocol):
+class Outbound(Protocol):
     """The SDK's channel to a client: of one request, or of the whole connection."""
 
     async def send_raw_request(
@@ -36,8 +36,8 @@ class Channel(Protocol):
 class ClientChannel:
     """Sends notifications in order, all of them before the answer, without making the teller wait; and asks."""
 
-    def __init__(self, channel: Channel, progress_token: object = None) -> None:
-        self._channel = channel
+    def __init__(self, outbound: Outbound, progress_token: object = None) -> None:
+        self._outbound = outbound
         self._token = progress_token
         # What is sent here is written as this request's answers are, whoever tells it.
         self._context = copy_context()
@@ -71,7 +71,7 @@ class ClientChannel:
         self._queue.put_nowait((method, params, weighs))
 
     async def ask(self, method: str, params: Params, on_progress: Callable[[Params], None] | None) -> dict[str, Any]:
-        """Put a question to the client; its result, or `Refused`."""
+        """Put a question to the client; its result, or `RpcError`."""
         options: CallOptions = {}
         if on_progress is not None:
             options["on_progress"] = _adapt_progress(on_progress)
@@ -79,11 +79,11 @@ class ClientChannel:
         assert task is not None
         self._asking.add(task)
         try:
-            return await self._channel.send_raw_request(method, params, options)
+            return await self._outbound.send_raw_request(method, params, options)
         except NoBackChannelError:
-            raise Refused(METHOD_NOT_FOUND, f"{method}: this client cannot be asked anything") from None
+            raise RpcError(METHOD_NOT_FOUND, f"{method}: this client cannot be asked anything") from None
         except MCPError as exc:
-            raise Refused(exc.error.code, exc.error.message, exc.error.data) from None
+            raise RpcError(exc.error.code, exc.error.message, exc.error.data) from None
         finally:
             self._asking.discard(task)
 
@@ -119,7 +119,7 @@ class ClientChannel:
         while (item := await queue.get()) is not None:
             method, params, weighs = item
             with contextlib.suppress(Exception):
-                await self._channel.notify(method, params)
+                await self._outbound.notify(method, params)
             self._weight -= weighs
             if self._dropped and not queue.qsize():
                 dropped, self._dropped = self._dropped, 0

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from pegboard.clients.caller import Caller, OnProgress, question_for
+from pegboard.clients.client import Client
 from pegboard.protocol.eras import (
     CLIENT_CAPABILITIES_KEY,
     CLIENT_INFO_KEY,
@@ -15,7 +17,6 @@ from pegboard.protocol.eras import (
     VERSION_KEY,
     Era,
 )
-from pegboard.relay.caller import Caller, OnProgress, question_for
 from pegboard.servers.jsonrpc import Message, Params, RpcError
 from pegboard.servers.requester import NoRequester, inability
 
@@ -26,13 +27,16 @@ METHOD_NOT_FOUND = -32601
 MESSAGE = "notifications/message"
 
 
-class Client:
+class Reachable:
     """Hears, and answers what it is asked."""
 
     def __init__(self, **caller: Any) -> None:
         self.heard: list[tuple[str, Params]] = []
         self.asked: list[tuple[str, Params, OnProgress | None]] = []
-        self.caller = Caller(notify=lambda *said: self.heard.append(said), ask=self._ask, **caller)
+        level = caller.pop("log_level", None)
+        self.caller = Caller(
+            Client(**caller), notify=lambda *said: self.heard.append(said), ask=self._ask, log_level=level
+        )
 
     async def _ask(self, method: str, params: Params, on_progress: OnProgress | None) -> Message:
         self.asked.append((method, params, on_progress))
@@ -50,11 +54,11 @@ class Client:
 
 def test_requests_of_one_session_are_of_one_client() -> None:
     """In the modern era nothing says so: each request is somebody of its own."""
-    assert Caller(session="a").client_key == Caller(session="a").client_key == "a"
-    assert Caller(session="a").client_key != Caller(session="b").client_key
-    strangers = {Caller(era="modern").client_key for _ in range(100)}
+    assert Caller(Client(session="a")).client_key == Caller(Client(session="a")).client_key == "a"
+    assert Caller(Client(session="a")).client_key != Caller(Client(session="b")).client_key
+    strangers = {Caller(Client(era="modern")).client_key for _ in range(100)}
     assert len(strangers) == 100
-    caller = Caller(era="modern")
+    caller = Caller(Client(era="modern"))
     assert caller.client_key == caller.client_key
 
 
@@ -62,17 +66,17 @@ def test_whoever_cannot_be_asked_is_nobody() -> None:
     """Calls from Python, over REST and of Pegboard's own cannot be mixed up, so they never wait for each other."""
     assert Caller().client_key == Caller().client_key == NoRequester().client_key == "nobody"
     assert Caller().principal_key == NoRequester().principal_key == "nobody"
-    assert Caller(era="modern").client_key != "nobody"
+    assert Caller(Client(era="modern")).client_key != "nobody"
 
 
 def test_requests_with_the_same_credentials_are_of_one_kin() -> None:
     """Of the modern era they are likely to be one person's; a session is only its own."""
-    ada, bob = Caller(era="modern", principal="ada"), Caller(era="modern", principal="bob")
-    assert ada.principal_key == Caller(era="modern", principal="ada").principal_key
+    ada, bob = Caller(Client(era="modern", principal="ada")), Caller(Client(era="modern", principal="bob"))
+    assert ada.principal_key == Caller(Client(era="modern", principal="ada")).principal_key
     assert ada.principal_key != bob.principal_key
-    assert ada.client_key != Caller(era="modern", principal="ada").client_key
-    assert Caller(session="a", principal="ada").principal_key == "a"
-    assert Caller(era="modern").principal_key != Caller(era="modern").principal_key
+    assert ada.client_key != Caller(Client(era="modern", principal="ada")).client_key
+    assert Caller(Client(session="a", principal="ada")).principal_key == "a"
+    assert Caller(Client(era="modern")).principal_key != Caller(Client(era="modern")).principal_key
 
 
 # What it hears
@@ -80,12 +84,12 @@ def test_requests_with_the_same_credentials_are_of_one_kin() -> None:
 
 def test_a_handshake_client_without_a_level_hears_everything() -> None:
     """Until it sets one, a server says what it would say by itself."""
-    assert Client(session="a").levels() == [*LOG_LEVELS, "loud", None, 5]
+    assert Reachable(session="a").levels() == [*LOG_LEVELS, "loud", None, 5]
 
 
 def test_a_modern_client_without_a_level_hears_no_log() -> None:
     """There a request has to ask for it; everything else it hears all the same."""
-    client = Client(era="modern")
+    client = Reachable(era="modern")
     assert client.levels() == []
     client.caller.on_notification("notifications/custom", {"x": 1})
     assert client.heard == [("notifications/custom", {"x": 1})]
@@ -96,7 +100,7 @@ def test_a_modern_client_without_a_level_hears_no_log() -> None:
 def test_a_level_leaves_what_is_at_least_as_severe(era: Era, level: str) -> None:
     """In both eras alike; a level that nobody knows counts as the least."""
     odd = ["loud", None, 5] if level == "debug" else []
-    assert Client(era=era, log_level=level).levels() == [*LOG_LEVELS[LOG_LEVELS.index(level) :], *odd]
+    assert Reachable(era=era, log_level=level).levels() == [*LOG_LEVELS[LOG_LEVELS.index(level) :], *odd]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +117,7 @@ def test_a_level_leaves_what_is_at_least_as_severe(era: Era, level: str) -> None
 )
 def test_what_a_server_is_told_of_the_level(era: Era, level: str | None, told: bool, wanted: str | None) -> None:
     """What the client said; for a handshake client that said nothing, what servers do by themselves."""
-    caller = Caller(era=era, log_level=level, notify=(lambda *_: None) if told else None)
+    caller = Caller(Client(era=era), log_level=level, notify=(lambda *_: None) if told else None)
     assert caller.effective_log_level == wanted
 
 
@@ -137,7 +141,7 @@ HOP = {
 
 def test_what_belongs_to_the_servers_hop_is_not_passed_on() -> None:
     """Neither in a notice nor in a question; what else stands in `_meta` stays, as does an empty one that was given."""
-    client = Client(session="a")
+    client = Reachable(session="a")
     said = {"x": 1, "_meta": {**HOP, "own": 2}}
     client.caller.on_notification("notifications/custom", said)
     client.caller.on_notification("notifications/custom", {"x": 1, "_meta": dict(HOP)})
@@ -155,7 +159,7 @@ def test_what_belongs_to_the_servers_hop_is_not_passed_on() -> None:
 async def test_a_question_is_passed_on_with_its_progress() -> None:
     """Its answer is the client's own."""
     told: list[Params] = []
-    client = Client(capabilities={"elicitation": {}})
+    client = Reachable(capabilities={"elicitation": {}})
     assert await client.caller.on_request("elicitation/create", {"message": "?"}, told.append) == {"answer": 1}
     method, params, on_progress = client.asked[0]
     assert (method, params) == ("elicitation/create", {"message": "?"})
@@ -164,7 +168,7 @@ async def test_a_question_is_passed_on_with_its_progress() -> None:
     assert told == [{"progress": 1}]
 
 
-@pytest.mark.parametrize("party", [Caller(capabilities={"elicitation": {}}), NoRequester()])
+@pytest.mark.parametrize("party", [Caller(Client(capabilities={"elicitation": {}})), NoRequester()])
 async def test_whoever_cannot_be_asked_refuses(party: Caller | NoRequester) -> None:
     """Whatever it declared: there is no way to it."""
     with pytest.raises(RpcError) as refused:
@@ -174,7 +178,7 @@ async def test_whoever_cannot_be_asked_refuses(party: Caller | NoRequester) -> N
 
 async def test_a_client_is_not_bothered_with_what_it_cannot_do() -> None:
     """It is refused in its name."""
-    client = Client(capabilities={})
+    client = Reachable(capabilities={})
     with pytest.raises(RpcError):
         await client.caller.on_request("roots/list", {}, None)
     assert client.asked == []
@@ -185,7 +189,7 @@ async def test_a_client_is_not_bothered_with_what_it_cannot_do() -> None:
 )
 async def test_a_client_without_tasks_is_asked_without_one(capabilities: dict[str, Any], kept: bool) -> None:
     """A shared server was told of tasks; a client that knows none answers at once."""
-    client = Client(capabilities={"elicitation": {}, **capabilities})
+    client = Reachable(capabilities={"elicitation": {}, **capabilities})
     asked = {"message": "?", "task": {"ttl": 60000}}
     await client.caller.on_request("elicitation/create", asked, None)
     assert client.asked[0][1] == (asked if kept else {"message": "?"})

@@ -10,8 +10,8 @@ from msgspec import DecodeError, Raw
 from msgspec.json import Decoder
 
 from pegboard import exactjson
-from pegboard.protocol.exactmessage import ExactMessage
 from pegboard.protocol.message import NotAMessage, fault, refusal
+from pegboard.sdk.exact_message import ExactMessage
 
 # The one version whose clients may send batches, and whose servers must take them.
 BATCH_VERSION = "2025-03-26"

@@ -1,6 +1,6 @@
 """A client at the other end of a byte stream, one JSON text a line.
 
-What is plain is answered by a fast_path. The rest goes to the SDK, which takes a second to load: whoever comes to a
+What is plain is answered by a fast path. The rest goes to the SDK, which takes a second to load: whoever comes to a
 process that has just started gets its handshake answered before the SDK is there, which hears of it later.
 """
 
@@ -11,17 +11,18 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pegboard.clients.channel import LAST_ANSWERS
+from pegboard.clients.client import Client
 from pegboard.exactjson import NotJson
 from pegboard.log import logger
-from pegboard.protocol.client import Client
 from pegboard.protocol.message import NotAMessage, fault, is_batch, parse_error, refusal
 from pegboard.protocol.raw_json import one_line
+from pegboard.task_set import TaskSet
 
 if TYPE_CHECKING:
-    from pegboard.protocol.batch import Batch
-    from pegboard.protocol.exactmessage import ExactMessage
+    from pegboard.sdk.batch import Batch
+    from pegboard.sdk.exact_message import ExactMessage
 
-LAST_ANSWERS = 2.0
 # How long after the greeting the SDK is loaded, unless it is needed before: by then the first list is out.
 _SETTLED = 0.3
 _PARSE_ERROR = (
@@ -34,6 +35,9 @@ _TOO_LONG = (
 
 class PipeAnswerer(Protocol):
     """Who answers what is plain without the SDK."""
+
+    session: str
+    """The id of the session that a handshake opens here."""
 
     def greet(self, text: bytes) -> bytes | None:
         """The answer to a greeting, empty where there is none to give; `None` if a line is no greeting."""
@@ -97,7 +101,7 @@ class _BatchAnswers:
 
     def all(self) -> bytes:
         """What there is to write of them."""
-        from pegboard.protocol.batch import join_answers
+        from pegboard.sdk.batch import join_answers
 
         return join_answers(self.given) if self.given else b""
 
@@ -128,7 +132,7 @@ class PipeClient:
         self._hushed: set[object] = set()
         # The batches that requests under way belong to, by their ids.
         self._batched: dict[object, _BatchAnswers] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet()
         self._unanswered: set[object] = set()
         self._quiet = asyncio.Event()
         self._quiet.set()
@@ -145,7 +149,7 @@ class PipeClient:
                 return
             if (begun := fast_path.begin(text)) is not None:
                 self._expect(begun[0])
-                self._spawn(self._write_answer(text, *begun))
+                self._tasks.spawn(self._write_answer(text, *begun))
                 return
             if fast_path.is_cancel(text):
                 return
@@ -184,7 +188,7 @@ class PipeClient:
 
     async def _answer_greeting(self, text: bytes, answer: bytes) -> None:
         if not self._said:
-            self._timer = asyncio.get_running_loop().call_later(_SETTLED, lambda: self._spawn(self._entered_in_time()))
+            self._timer = asyncio.get_running_loop().call_later(_SETTLED, lambda: self._tasks.spawn(self._open_sdk()))
         self._said.append(text)
         if answer:
             await self._write(answer)
@@ -223,7 +227,7 @@ class PipeClient:
             self._expect(expected)
 
     async def _take_batch(self, text: bytes, stream: Stream) -> None:
-        from pegboard.protocol.batch import Batch, BatchRefused
+        from pegboard.sdk.batch import Batch, BatchRefused
 
         try:
             batch = Batch.of(text, stream.version, self._batched.__contains__)
@@ -243,9 +247,6 @@ class PipeClient:
             await self._write(text)
         for read in batch.messages:
             await stream.take_message(read, None)
-
-    async def _entered_in_time(self) -> None:
-        await self._open_sdk()
 
     async def _open_sdk(self) -> Stream:
         """The SDK's side, which is told what was said before it was there."""
@@ -291,8 +292,3 @@ class PipeClient:
         self._unanswered.discard(request_id)
         if not self._unanswered:
             self._quiet.set()
-
-    def _spawn(self, work: Any) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)

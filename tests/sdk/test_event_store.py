@@ -10,7 +10,7 @@ import pytest
 from mcp.server.streamable_http import EventMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCResponse
 
-from pegboard.protocol.event_store import AFTERLIFE, EventBuffer, SessionEventStore
+from pegboard.sdk.event_store import AFTERLIFE, EventBuffer, SessionEventStore
 
 pytestmark = pytest.mark.anyio
 LIMIT = 30.0

@@ -8,8 +8,8 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pegboard import exactjson
-from pegboard.protocol.client import EXACT, MAX_BODY
-from pegboard.protocol.message import NotAMessage, fault, is_batch, parse_error, refusal
+from pegboard.clients.request_context import EXACT
+from pegboard.protocol.message import MAX_BODY, NotAMessage, fault, is_batch, parse_error, refusal
 from pegboard.protocol.portions import LARGE, portions
 
 

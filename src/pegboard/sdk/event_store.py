@@ -21,8 +21,8 @@ from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCResponse, jsonrpc_message_adapter
 
 from pegboard import exactjson
-from pegboard.protocol.exactmessage import write_message
 from pegboard.protocol.weight import weight
+from pegboard.sdk.exact_message import write_message
 
 SESSION_EVENTS = 1024
 SESSION_BYTES = 8 * 1024 * 1024

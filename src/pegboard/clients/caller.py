@@ -1,74 +1,58 @@
-"""A caller: the client that a request came from, as far as the relay needs to know it."""
+"""A caller: a client during one of its requests. It is the requester of what servers say and ask meanwhile."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from pegboard.clients.channel import Ask, OnProgress
+from pegboard.clients.client import Client
 from pegboard.exactjson import as_object
-from pegboard.listing.view import EVERYTHING, Filter, ListKey
-from pegboard.protocol.eras import Era, forward_params, severity
+from pegboard.protocol.codes import METHOD_NOT_FOUND
+from pegboard.protocol.eras import forward_params, severity
 from pegboard.servers.attribution import SERVER_KEY
-from pegboard.servers.jsonrpc import METHOD_NOT_FOUND, Message, Params, RpcError
+from pegboard.servers.jsonrpc import Message, Params, RpcError
 from pegboard.servers.raw_call import RawCall
 from pegboard.servers.requester import inability
-
-OnProgress = Callable[[Params], None]
-Ask = Callable[[str, Params, "OnProgress | None"], Awaitable[Message]]
 
 _numbers = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Caller:
-    """Who calls, and how it can be reached while its request is under way."""
+    """A client, how it can be reached while its request is under way, and what is particular to this request."""
 
-    era: Era = "handshake"
-    session: str | None = None
-    filter: Filter = EVERYTHING
-    capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    log_level: str | None = None
-    on_progress: OnProgress | None = None
+    client: Client = field(default_factory=Client)
     notify: Callable[[str, Params], None] | None = None
     ask: Ask | None = None
-    # Who is behind it, as far as its credentials and its words about itself tell.
-    principal: str = ""
-    # Where tools that this caller loads are kept; without a place nothing can be.
-    board: str | None = None
-    # The folder it works in, where its address says so.
-    workspace: str | None = None
-    # Its call, where that was begun before this way of dealing with it was taken.
+    on_progress: OnProgress | None = None
+    # From which level on log lines are for this request.
+    log_level: str | None = None
+    # Its call, where that was begun on the fast path.
     started_call: RawCall | None = None
-    # Whether it is on another machine, or may be.
-    remote: bool = False
     # Of the modern era nothing says which requests come from one client: each stands for itself.
     number: int = field(default_factory=lambda: next(_numbers))
 
     @property
-    def sight(self) -> ListKey:
-        """Whose list this caller sees."""
-        return ListKey(self.filter, self.board)
-
-    @property
     def client_key(self) -> str:
         """The same for all requests of one client, as far as that is known."""
-        if self.session is None and self.era == "handshake":
+        if self.client.session is None and self.client.era == "handshake":
             # From Python or REST: it cannot be asked anything, so it cannot be mixed up with anybody.
             return "nobody"
-        return self.session or f"request-{self.number}"
+        return self.client.session or f"request-{self.number}"
 
     @property
     def principal_key(self) -> str:
         """The same for requests that are likely to be one person's."""
-        return self.session or (f"of {self.principal}" if self.principal else self.client_key)
+        return self.client.principal_key or self.client_key
 
     @property
     def effective_log_level(self) -> str | None:
         """From which level on a server is to log for this caller."""
-        if self.log_level is not None or self.era == "modern" or self.notify is None:
+        if self.log_level is not None or self.client.era == "modern" or self.notify is None:
             return self.log_level
         # A handshake client that never set a level is told what a server would tell by itself.
         return "info"
@@ -83,13 +67,13 @@ class Caller:
         """A question of the server; a client that cannot be asked this is not bothered with it."""
         if self.ask is None:
             raise RpcError(METHOD_NOT_FOUND, f"{method}: this call was made in a way that allows no questions")
-        if refusal := inability(self.capabilities, method, params):
+        if refusal := inability(self.client.capabilities, method, params):
             raise refusal
-        return await self.ask(method, question_for(self.capabilities, params), on_progress)
+        return await self.ask(method, question_for(self.client.capabilities, params), on_progress)
 
     def _wants(self, level: object) -> bool:
         if self.log_level is None:
-            return self.era == "handshake"
+            return self.client.era == "handshake"
         return severity(level) >= severity(self.log_level)
 
 

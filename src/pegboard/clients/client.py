@@ -1,0 +1,99 @@
+"""A client: who asks, with everything that is known of it. Every entrance has it made by `identify`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
+
+from pegboard import exactjson
+from pegboard.clients.channel import Channel
+from pegboard.clients.endpoint import Endpoint
+from pegboard.listing.loaded import board_key, session_board_key
+from pegboard.listing.view import EVERYTHING, Filter, ListKey, View
+from pegboard.protocol.eras import CLIENT_INFO_KEY, Era
+from pegboard.tool import RegisteredTool
+
+
+@dataclass(eq=False)
+class Client:
+    """One client: a session of the handshake era, or whoever sent a request of the modern one, REST's or Python's."""
+
+    endpoint: Endpoint = field(default_factory=Endpoint)
+    era: Era = "handshake"
+    session: str | None = None
+    capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    # Who is behind a request that has no session, as far as credentials and what the client says of itself tell.
+    principal: str = ""
+    filter: Filter = EVERYTHING
+    # Where the tools are kept that this client loads; without a board nothing can be loaded.
+    board: str | None = None
+    # Of a session: the channel between requests, once the client is ready, and the log level that it set.
+    channel: Channel | None = None
+    log_level: str | None = None
+    # Of a modern client on the fast path: what of its `_meta` goes on to servers, and whether it narrows lists.
+    forwarded_meta: bytes | None = None
+    narrows: bool = False
+    # Of a session that cannot be notified yet: the list that it was given.
+    is_new: bool = False
+    first_list: tuple[ListKey, View[RegisteredTool]] | None = None
+
+    @property
+    def workspace(self) -> str | None:
+        """The folder that it works in, where its address says so."""
+        return self.endpoint.query.get("workspace") or None
+
+    @cached_property
+    def list_key(self) -> ListKey:
+        """Which list this client sees."""
+        return ListKey(self.filter, self.board)
+
+    @cached_property
+    def capabilities_json(self) -> bytes:
+        """Its capabilities as JSON, written once."""
+        return exactjson.dump(dict(self.capabilities))
+
+    @cached_property
+    def principal_key(self) -> str | None:
+        """The same for requests that are likely to be one person's; `None` if each stands for itself."""
+        return self.session or (f"of {self.principal}" if self.principal else None)
+
+    @cached_property
+    def conversation(self) -> object:
+        """What its requests are one conversation in, so that one of them can cancel another."""
+        return self.session if self.era == "handshake" else self.endpoint if self.endpoint.private else None
+
+
+def identify(
+    endpoint: Endpoint,
+    era: Era = "handshake",
+    session: str | None = None,
+    capabilities: Mapping[str, Any] | None = None,
+    meta: Mapping[str, Any] | None = None,
+) -> Client:
+    """The client that comes in at an endpoint, with a session, or with what its request says of it (`meta`)."""
+    chosen = Filter.of(endpoint.query.get("server"), endpoint.query.get("prefix"))
+    return Client(
+        endpoint,
+        era,
+        session,
+        capabilities or {},
+        # A session is bound to its endpoint's principal by whoever keeps the sessions.
+        principal=_principal(endpoint, meta) if meta is not None else "",
+        filter=chosen.for_remote() if endpoint.remote else chosen,
+        board=_board(endpoint, session),
+    )
+
+
+def _principal(endpoint: Endpoint, meta: Mapping[str, Any]) -> str:
+    return sha256(f"{endpoint.principal} {meta.get(CLIENT_INFO_KEY)}".encode("utf-8", "replace")).hexdigest()
+
+
+def _board(endpoint: Endpoint, session: str | None) -> str | None:
+    """The board that the address names, or the session's own. In the modern era a list depends on what a request
+    carries and on nothing else, so without a board in the address there is none."""
+    if endpoint.board is not None:
+        return board_key(endpoint.board)
+    return session_board_key(session) if session is not None else None

@@ -1,0 +1,76 @@
+"""An endpoint: where a client comes in, from where, and as whom. `endpoint_of` is where requests over HTTP are
+identified; authentication belongs there."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl
+
+from pegboard.clients.locality import is_remote, share_holder
+from pegboard.names import MOST_IN_FILTER, nearest
+
+# What the query of an MCP address may say.
+_PARAMETERS = ("server", "prefix", "expose", "workspace")
+_SCOPE_KEY = "pegboard.endpoint"
+# What is kept of a credential is of no use outside this process.
+_SECRET = secrets.token_bytes(32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Endpoint:
+    """Where a client comes in: what its address says, the board it names, its principal, and where it is."""
+
+    query: Mapping[str, str] = field(default_factory=dict[str, str])
+    board: str | None = None
+    # Whether it is on another machine, or may be.
+    remote: bool = False
+    # Who is behind it. The same credentials are the same principal; requests without any have one in common.
+    principal: str = ""
+    # The network it comes from; empty for this machine.
+    network: str = ""
+    # Whether all that comes in here is of one client, as over a pipe.
+    private: bool = False
+
+
+def endpoint_of(scope: MutableMapping[str, Any]) -> Endpoint:
+    """The endpoint of an HTTP request, found out once and kept in its scope."""
+    known = scope.get(_SCOPE_KEY)
+    if known is None:
+        known = scope[_SCOPE_KEY] = _identify(scope)
+    return known
+
+
+def _identify(scope: Mapping[str, Any]) -> Endpoint:
+    is_mcp = scope["path"].startswith("/mcp")
+    # What a query says is for MCP alone: REST has parameters of its own.
+    query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True) if is_mcp else ()
+    peer = scope.get("client")
+    return Endpoint(
+        query=dict(query),
+        board=(scope["path"].removeprefix("/mcp").removeprefix("/") or None) if is_mcp else None,
+        remote=is_remote(scope),
+        principal=_principal(scope["headers"]),
+        network=share_holder(str(peer[0]) if peer else ""),
+    )
+
+
+def _principal(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    credentials = [value for name, value in headers if name == b"authorization"]
+    return hashlib.blake2b(b"\n".join(credentials), key=_SECRET).hexdigest()
+
+
+def query_problem(query: Mapping[str, str]) -> str | None:
+    """What is wrong with the parameters of an address; a misspelt filter would let everything through."""
+    for name in query:
+        if name not in _PARAMETERS:
+            close = nearest(name, _PARAMETERS, 1)
+            hint = f"; did you mean {close[0]}?" if close else "."
+            return f"{name[:80]!r} is not a parameter of this address{hint} There are {', '.join(_PARAMETERS)}."
+    for name in ("server", "prefix"):
+        if query.get(name, "").count(",") >= MOST_IN_FILTER:
+            return f"{name}: a filter may have {MOST_IN_FILTER} names"
+    return None

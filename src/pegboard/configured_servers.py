@@ -1,0 +1,228 @@
+"""The servers of the config: added, removed, replaced, switched off, and whether their tools can be used now."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pegboard.catalog.discovery import Discovery
+from pegboard.catalog.registry import ToolRegistry
+from pegboard.config import ServerSpec
+from pegboard.gate import Gate
+from pegboard.log import logger
+from pegboard.relay.relay import Relay
+from pegboard.servers.jsonrpc import Message, Params
+from pegboard.servers.orphan_reaper import OrphanReaper
+from pegboard.servers.server import Server, ServerState
+from pegboard.storage import StorageError
+from pegboard.task_set import TaskSet
+from pegboard.tool import RegisteredTool
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """Whether a tool can be used now, and if not, why."""
+
+    status: str
+    reason: str | None = None
+    stale_since: float | None = None
+    next_try_in: float | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        """Only what there is to say."""
+        data: dict[str, object] = {"status": self.status}
+        if self.reason is not None:
+            data["reason"] = self.reason
+        if self.stale_since is not None:
+            data["staleSince"] = _iso(self.stale_since)
+        if self.next_try_in is not None:
+            data["nextTryInSeconds"] = round(self.next_try_in, 1)
+        return data
+
+
+class ConfiguredServers:
+    """Every server of the config, by name, and the tools of those that are switched off."""
+
+    def __init__(
+        self,
+        by_name: dict[str, Server],
+        registry: ToolRegistry,
+        gate: Gate,
+        discovery: Discovery,
+        relay: Relay,
+        on_change: Callable[[], None],
+    ) -> None:
+        self.by_name = by_name
+        # Servers that were taken out of the config while running, and the tools they had.
+        self.removed: dict[str, frozenset[str]] = {}
+        self._registry = registry
+        self._gate = gate
+        self._discovery = discovery
+        self._relay = relay
+        self._on_change = on_change
+        # Tools of disabled servers: not there for clients, but still to be shown to people.
+        self._shelved: dict[str, tuple[RegisteredTool, ...]] = {}
+        self._reaper = OrphanReaper()
+        self._tasks = TaskSet()
+
+    async def open(self, specs: Mapping[str, ServerSpec]) -> None:
+        """Take over the catalog; nothing is connected."""
+        for spec in specs.values():
+            self._add(spec)
+        records = await self._discovery.load()
+        for name, server in self.by_name.items():
+            record = records.get(name)
+            server.recall(record.discovered_at if record else None, self._discovery.errors.get(name))
+            if record is not None:
+                server.era = "modern" if record.era == "modern" else "handshake"
+                if not server.spec.enabled:
+                    await self._shelve(name)
+
+    async def close(self) -> None:
+        """End every process and connection."""
+        await asyncio.gather(*(server.close() for server in self.by_name.values()), return_exceptions=True)
+        await self._tasks.wait()
+        await asyncio.to_thread(self._reaper.close)
+
+    def changes(self, specs: Mapping[str, ServerSpec]) -> list[Coroutine[Any, Any, None]]:
+        """What there is to do to have these servers instead; those that are new are there at once."""
+        work: list[Coroutine[Any, Any, None]] = [self._remove(name) for name in self.by_name if name not in specs]
+        for name, spec in specs.items():
+            if name not in self.by_name:
+                self._add(spec)
+                work.append(self._restore(name))
+            elif self.by_name[name].spec != spec:
+                work.append(self._replace(name, spec))
+        return work
+
+    async def rename_bare(self) -> None:
+        """Which bare names are another server's depends on what other servers there are."""
+        for name, server in self.by_name.items():
+            if not server.spec.prefix and server.spec.enabled:
+                await self._discovery.restore(name)
+
+    def availability(self, tool: RegisteredTool) -> Availability:
+        """Whether a tool can be used now, and if not, why."""
+        if tool.server_name is None:
+            return Availability("available")
+        server = self.by_name.get(tool.server_name)
+        if server is None:
+            return Availability("disabled", "the server was removed from the config")
+        return self._server_availability(server)
+
+    def _server_availability(self, server: Server) -> Availability:
+        match server.state:
+            case ServerState.DISABLED:
+                return Availability("disabled", f"server {server.name} is disabled")
+            case ServerState.INVALID:
+                return Availability("unavailable", server.spec.problem)
+            case ServerState.LOST:
+                return Availability("unavailable", server.last_error, next_try_in=server.next_try_in)
+            case ServerState.NEEDS_AUTH:
+                return Availability("needs_auth", server.last_error)
+            case _:
+                return Availability("available", stale_since=self._discovery.stale_since.get(server.name))
+
+    def tool_count(self, name: str) -> int:
+        """How many tools of a server are known, whether it is enabled or not."""
+        known = self._registry.server(name)
+        return len(known.tools) if known is not None else sum(map(self._gate.permits, self._shelved.get(name, ())))
+
+    def shelved(self) -> Iterator[RegisteredTool]:
+        """The tools of disabled servers, as far as the config lets them through."""
+        return (tool for tools in self._shelved.values() for tool in tools if self._gate.permits(tool))
+
+    def has_shelved(self, server: str, name: str) -> bool:
+        """Whether a disabled server has a tool of this name."""
+        return any(tool.name == name for tool in self._shelved.get(server, ()))
+
+    async def leave_session(self, key: str) -> None:
+        """A client session ended; servers that gave it a process of its own end that."""
+        await asyncio.gather(*(server.leave_session(key) for server in self.by_name.values()))
+
+    def on_state_changed(self, server: Server) -> None:
+        """A server's state changed; so, perhaps, did the list."""
+        logger().debug("server.state", server=server.name, state=server.state)
+        self._on_change()
+
+    def on_list_changed(self, server: Server) -> None:
+        """A server said that a list of its changed."""
+        if server.spec.enabled:
+            self._discovery.on_list_changed(server.name)
+
+    def on_resource_updated(self, server: Server, key: str | None, params: Params) -> None:
+        """A server said that a resource changed."""
+        self._relay.subscriptions.publish(server, key, params)
+
+    def on_notification(self, server: Server, key: str | None, method: str, params: Params, only: str | None) -> None:
+        """A server said something that belongs to no request under way."""
+        self._relay.forward_notification(server, key, method, params, only)
+
+    async def on_request(self, server: Server, key: str | None, method: str, params: Params) -> Message:
+        """A server asks something that belongs to no request under way."""
+        return await self._relay.forward_request(server, key, method, params)
+
+    def _add(self, spec: ServerSpec) -> None:
+        self.removed.pop(spec.name, None)
+        self.by_name[spec.name] = Server(spec, reaper=self._reaper, listener=self)
+        if spec.problem:
+            logger().error("config.server.invalid", server=spec.name, reason=spec.problem)
+
+    async def _remove(self, name: str) -> None:
+        server = self.by_name.pop(name)
+        self._relay.forget(name)
+        self._tasks.spawn(server.close())
+        known = self._registry.server(name)
+        self.removed[name] = frozenset(known.tools if known else ())
+        self._shelved.pop(name, None)
+        try:
+            await self._discovery.forget(server.spec)
+        except StorageError as exc:
+            logger().warning("catalog.forget.failed", serverName=name, reason=str(exc))
+        self._on_change()
+
+    async def _replace(self, name: str, spec: ServerSpec) -> None:
+        server = self.by_name[name]
+        moved = spec.fingerprint != server.spec.fingerprint
+        if not spec.enabled:
+            await self._shelve(name)
+        await server.replace_spec(spec)
+        if not spec.enabled:
+            return
+        if moved:
+            server.era = None
+            await self._discovery.put_away(name)
+        await self._restore(name)
+
+    async def _restore(self, name: str) -> None:
+        self._shelved.pop(name, None)
+        try:
+            await self._discovery.restore(name)
+        except StorageError as exc:
+            logger().warning("catalog.load.failed", serverName=name, reason=str(exc))
+        # Nobody would hear of a server that is only asked when somebody lists.
+        self._discovery.discover_if_new(name)
+
+    async def _shelve(self, name: str) -> None:
+        if (known := self._registry.server(name)) is not None:
+            self._shelved[name] = tuple(known.tools.values())
+            await self._discovery.put_away(name)
+
+
+def unlisted(servers: Mapping[str, Server]) -> set[str]:
+    """Those whose tools are in no list now."""
+    unusable = {ServerState.DISABLED, ServerState.INVALID, ServerState.LOST}
+    return {name for name, server in servers.items() if server.state in unusable}
+
+
+def may_try(server: Server) -> bool:
+    """Whether a server may be asked for its tools without anybody wanting them."""
+    return not server.breaker.is_waiting and server.state not in {ServerState.INVALID, ServerState.NEEDS_AUTH}
+
+
+def _iso(moment: float) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")

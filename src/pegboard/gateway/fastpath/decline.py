@@ -1,0 +1,40 @@
+"""Why a request does not take the fast path: a closed set, counted in `/metrics`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Decline(StrEnum):
+    """The reason why a request takes the full path."""
+
+    CONNECTION = "connection"
+    """Another request on its connection is under way, or its HTTP is out of the ordinary."""
+    HEADERS = "headers"
+    """The guard refuses it, or its headers are out of the ordinary."""
+    STOPPING = "stopping"
+    """The gateway is stopping."""
+    SESSION = "session"
+    """It has no session that is ready, or another version of the protocol."""
+    BODY = "body"
+    """It is too large, or no single JSON-RPC request: a notification, an answer, a batch."""
+    CLIENT = "client"
+    """What it says of its client takes the full path to check."""
+    METHOD = "method"
+    """Its method is none of `tools/call`, `tools/list` and `ping`."""
+    PARAMS = "params"
+    """Its params have more to them than a name and arguments, or a list with one page."""
+    META = "meta"
+    """Its `_meta` asks for something: progress, a task, a narrower list."""
+    TOOL = "tool"
+    """Its tool is unknown, or not for this client."""
+    OWN_TOOL = "own_tool"
+    """Its tool is one of Pegboard's own that may take its time, or that calls another."""
+    HEADER_ARGUMENTS = "header_arguments"
+    """Arguments of its tool have to be sent as HTTP headers, too."""
+    TRACED = "traced"
+    """The program traces, and each call has a span."""
+    SERVER = "server"
+    """Its server is not connected, or cannot take a call as bytes now."""
+    HANDED_OVER = "handed_over"
+    """It was begun, and then took long, or its server asked or said something, or its answer was unusual."""
