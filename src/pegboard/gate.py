@@ -18,7 +18,6 @@ from pegboard.lru_dict import LruDict
 from pegboard.result import Forbidden, ToolErrorCode, ToolFailure, unavailable
 from pegboard.tool import RegisteredTool, Tool
 
-
 _DECISIONS = 4096
 
 

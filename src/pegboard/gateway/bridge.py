@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from pegboard.gateway.proof import prove
+from pegboard.task_set import TaskSet
 
 if TYPE_CHECKING:
     from pegboard.clients.endpoint import Endpoint
@@ -46,21 +47,17 @@ async def bridgehead(
     server: GatewayServer, fast_path: Callable[[Endpoint], PipeFastPath | None], token: str, lines: set[PipeClient]
 ) -> AsyncGenerator[int]:
     """The gateway's side, which takes whoever knows the token: gives its port; who is connected is among the lines."""
-    clients: set[asyncio.Task[None]] = set()
+    clients = TaskSet()
 
     def on_connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(_serve(server, fast_path, lines, token, reader, writer))
-        clients.add(task)
-        task.add_done_callback(clients.discard)
+        clients.spawn(_serve(server, fast_path, lines, token, reader, writer))
 
     listener = await asyncio.start_server(on_connect, "127.0.0.1", 0, limit=_MAX_LINE)
     try:
         yield listener.sockets[0].getsockname()[1]
     finally:
         listener.close()
-        for task in list(clients):
-            task.cancel()
-        await asyncio.gather(*clients, return_exceptions=True)
+        await clients.close()
 
 
 async def _serve(

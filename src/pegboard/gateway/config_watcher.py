@@ -11,6 +11,7 @@ from pegboard.config import ConfigError, read_settings
 from pegboard.config.edit import switch_server
 from pegboard.config.locate import trust_store
 from pegboard.log import logger
+from pegboard.task_set import TaskSet
 
 _LOOK_EVERY = 0.5
 
@@ -30,7 +31,7 @@ class ConfigFile:
         # Why the file as it is now was not taken over, if it was not.
         self.problem: str | None = None
         self._lock = asyncio.Lock()
-        self._reloads: set[asyncio.Task[bool]] = set()
+        self._reloads = TaskSet()
 
     async def watch(self) -> None:
         """Look at the file now and then, until cancelled; a look is one stat, or two."""
@@ -46,9 +47,7 @@ class ConfigFile:
 
     def reload_soon(self) -> None:
         """Reload without waiting for it."""
-        task = asyncio.get_running_loop().create_task(self.reload())
-        self._reloads.add(task)
-        task.add_done_callback(self._reloads.discard)
+        self._reloads.spawn(self.reload())
 
     async def reload(self) -> bool:
         """Take over what the file says now; a bad file changes nothing and is logged."""

@@ -20,6 +20,7 @@ from pegboard.protocol.eras import LOG_LEVELS
 from pegboard.resolver import UnknownTool
 from pegboard.result import ToolError, ToolFailure, ToolResult
 from pegboard.servers.jsonrpc import RpcError
+from pegboard.text import truncate
 
 PAGE = 1000
 _FOLLOWING = 3.0
@@ -213,8 +214,7 @@ class McpFront:
             for name, words in sorted(self._board.discovery.instructions.items())
             if name in self._board.servers and wanted.admits_server(name)
         ]
-        text = "\n\n".join([_LISTED, *said])
-        return text if len(text) <= _MAX_INSTRUCTIONS else text[: _MAX_INSTRUCTIONS - 1].rstrip() + "…"
+        return truncate("\n\n".join([_LISTED, *said]), _MAX_INSTRUCTIONS)
 
     def capabilities(self, client: Client) -> Mapping[str, Any]:
         """What the servers behind us can do that we only pass on."""

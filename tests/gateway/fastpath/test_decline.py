@@ -57,7 +57,10 @@ async def test_what_is_declined_is_counted_by_its_reason(
     tmp_path: Path, reason: Decline, message: dict[str, Any], headers: dict[str, str]
 ) -> None:
     """In `/metrics`, once for each request."""
-    async with open_gateway(tmp_path, {"one": toy()}) as gateway, httpx2.AsyncClient(timeout=LIMIT) as http:
+    async with (
+        open_gateway(tmp_path, {"one": toy()}, toolsets=["discovery"]) as gateway,
+        httpx2.AsyncClient(timeout=LIMIT) as http,
+    ):
         own = {"accept": "application/json, text/event-stream"}
         hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO}
         session = (await http.post(gateway.mcp, json=hello, headers=own)).headers["mcp-session-id"]
