@@ -29,7 +29,8 @@ from pegboard.relay.caller import Caller, OnProgress, current
 from pegboard.relay.parked import ParkedCalls
 from pegboard.relay.relay import Relay
 from pegboard.result import ToolError, ToolErrorCode, ToolFailure, ToolResult, as_result, invalid, unavailable
-from pegboard.servers.jsonrpc import Message, Params, RpcError, failure_of
+from pegboard.servers.errors import RpcError, failure_of
+from pegboard.servers.message import Message, Params
 from pegboard.servers.orphan_reaper import OrphanReaper
 from pegboard.servers.requester import Requester
 from pegboard.servers.server import Server, ServerState

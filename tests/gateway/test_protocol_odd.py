@@ -201,7 +201,7 @@ async def test_log_lines_reach_the_client_of_their_call_alone(tmp_path: Path, er
             await chatty.request("logging/setLevel", {"level": "debug"})
             await calm.request("logging/setLevel", {"level": "warning"})
             # Of the lowest that anybody wants every server hears, now and whenever it is connected again.
-            assert gateway.board.servers["one"]._level == "debug"
+            assert gateway.board.servers["one"]._connections.level == "debug"
             clients = {"chatty": chatty, "calm": calm, "modern": modern}
             for name, client in clients.items():
                 for level in ("debug", "warning", "error"):

@@ -24,12 +24,12 @@ from pegboard.gateway.shutdown import Shutdown
 from pegboard.names import is_board_name
 from pegboard.protocol import raw_json
 from pegboard.protocol.client import STARTED_CALL, Address, Handover, query_problem
+from pegboard.protocol.codes import REQUEST_CANCELLED
 from pegboard.protocol.eras import HANDSHAKE_VERSIONS, LATEST_MODERN
 from pegboard.protocol.gateway import GatewayServer
 from pegboard.protocol.nearness import is_remote
 from pegboard.protocol.raw_json import Request
 from pegboard.protocol.sessions import HttpSession, HttpSessions
-from pegboard.servers.jsonrpc import REQUEST_CANCELLED
 from pegboard.servers.raw_call import CallCancelled, RawCall
 
 # A body that is larger than this is not worth a short cut.

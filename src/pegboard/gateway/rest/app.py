@@ -25,7 +25,7 @@ from pegboard.names import nearest
 from pegboard.protocol.nearness import is_remote
 from pegboard.relay.caller import Caller
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
-from pegboard.servers.jsonrpc import RpcError, failure_of
+from pegboard.servers.errors import RpcError, failure_of
 from pegboard.version import VERSION
 
 _STATUSES = ("available", "unavailable", "disabled", "needs_auth")
