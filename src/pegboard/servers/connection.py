@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
@@ -55,6 +55,7 @@ _MAX_PAGES = 1000
 _PAGE_LIMIT = 30.0
 _LIST_LIMIT = 60.0
 _MAX_TALKATIVE = 20_000
+_LEVEL_PATIENCE = 1.0
 _LIST_CHANGES = frozenset(f"notifications/{kind}/list_changed" for kind in ("tools", "prompts", "resources"))
 
 
@@ -88,7 +89,13 @@ class Connection:
     ) -> None:
         self.peer = peer
         self.hello = hello
-        self._server, self._key, self._listener = server, key, listener
+        # The shared one (`None`), or a client session's own.
+        self.key = key
+        self._server, self._listener = server, listener
+        # How many requests are under way, and since when it is idle if there are none.
+        self.active = 0
+        self.opened = self.last_used = asyncio.get_running_loop().time()
+        self.idle_timer: asyncio.TimerHandle | None = None
         self._on_gap = partial(listener.on_list_changed, server)
         self._tasks = TaskSet()
         on_update = partial(listener.on_resource_updated, server, key)
@@ -121,6 +128,11 @@ class Connection:
         if self.peer.transport.needs_heartbeat:
             self._tasks.spawn(self._heartbeat())
 
+    @property
+    def is_open(self) -> bool:
+        """Whether requests can go over it."""
+        return not self.peer.lost.done()
+
     def offers(self, capability: str, feature: str | None = None) -> bool:
         """Whether the server said that it can do this."""
         declared = self.hello.capabilities.get(capability)
@@ -140,6 +152,7 @@ class Connection:
         """Send a request on a client's behalf, which hears and answers what the server says and asks meanwhile."""
         busy = unavailable(f"{self.peer.label} timed out: another client's question held it up for {timeout:g} s")
         async with contextlib.AsyncExitStack() as stack:
+            stack.enter_context(self._use())
             try:
                 async with Limit(timeout):
                     in_flight = await stack.enter_async_context(self._question_owners.admit(requester, subject))
@@ -152,6 +165,15 @@ class Connection:
                 raise
             in_flight.answered = True
             return result
+
+    @contextlib.contextmanager
+    def _use(self) -> Generator[None]:
+        self.active += 1
+        try:
+            yield
+        finally:
+            self.active -= 1
+            self.last_used = asyncio.get_running_loop().time()
 
     async def request(
         self,
@@ -238,6 +260,12 @@ class Connection:
             return False
         return self.log_level is None or severity(level) < severity(self.log_level)
 
+    async def heed_level(self, level: str, timeout: float) -> None:
+        """A request wants log lines from this level on; a server that says less has to be told."""
+        if self.is_quieter_than(level):
+            # One that does not answer this must not keep calls waiting.
+            await asyncio.wait({self._tasks.spawn(self.want_level(level, timeout))}, timeout=_LEVEL_PATIENCE)
+
     async def want_level(self, level: str, timeout: float) -> None:
         """Have the server log from this level on, if it has to be told."""
         if self.hello.era != "handshake" or not self.offers("logging") or self.log_level == level:
@@ -272,6 +300,8 @@ class Connection:
     async def list_all(self, method: str, key: str) -> Listing:
         """Every page of a list, in a limited time."""
         label = self.peer.label
+        # It is not closed meanwhile; but a look at a list is no use that would keep it from idling.
+        self.active += 1
         try:
             async with Limit(_LIST_LIMIT):
                 return await self._list_all(method, key)
@@ -279,6 +309,8 @@ class Connection:
             raise unavailable(f"{label} timed out: no end of {method} within {_LIST_LIMIT:g} s") from None
         except RpcError as exc:
             raise exc.refusal or unavailable(f"{label} answered {method} with error {exc.code}: {exc}") from None
+        finally:
+            self.active -= 1
 
     async def _list_all(self, method: str, key: str) -> Listing:
         pages = Pages(self.peer.label, method, key)
@@ -302,6 +334,8 @@ class Connection:
 
     async def close(self) -> None:
         """End the standing streams and the conversation."""
+        if self.idle_timer is not None:
+            self.idle_timer.cancel()
         await self._tasks.close()
         await self.peer.close()
 
@@ -314,7 +348,7 @@ class Connection:
             self._listener.on_list_changed(self._server)
             return
         if method == "notifications/resources/updated":
-            self._listener.on_resource_updated(self._server, self._key, params)
+            self._listener.on_resource_updated(self._server, self.key, params)
             return
         in_flight = self.peer.in_flight(origin)
         if in_flight is None and origin is not None:
@@ -333,7 +367,7 @@ class Connection:
             self._pass_on(method, params)
 
     def _pass_on(self, method: str, params: Params) -> None:
-        self._listener.on_notification(self._server, self._key, method, params, self._question_owners.only)
+        self._listener.on_notification(self._server, self.key, method, params, self._question_owners.only)
 
     async def _on_request(self, method: str, params: Params, origin: int | None) -> Message:
         question = asyncio.current_task()
@@ -343,7 +377,7 @@ class Connection:
             raise RpcError(METHOD_NOT_FOUND, f"{method}: no client's request is under way that this could belong to")
         in_flight = await self._question_owners.owner(in_flight, question)
         if in_flight is None:
-            return await self._listener.on_request(self._server, self._key, method, params)
+            return await self._listener.on_request(self._server, self.key, method, params)
         # Whoever answers has the call's whole time limit for it, and the server has it again afterwards.
         self._question_owners.extend(question)
         token = (as_object(params.get("_meta")) or {}).get("progressToken")

@@ -11,19 +11,17 @@ from typing import Any
 
 from pegboard.log import logger
 from pegboard.result import ToolFailure, unavailable
-from pegboard.servers.connection_slot import ConnectionSlot
+from pegboard.servers.connection import Connection
 from pegboard.servers.errors import RpcError
 
 # So many client sessions can have a connection of their own to one server.
 MOST_SESSIONS = 64
 
 
-class Connections(dict[str | None, ConnectionSlot]):
+class ServerConnections(dict[str | None, Connection]):
     """Those that are open, those that are being opened, and what each was told that its successor has to be told."""
 
-    def __init__(
-        self, server: str, idle_timeout: Callable[[], float], on_idle: Callable[[ConnectionSlot], None]
-    ) -> None:
+    def __init__(self, server: str, idle_timeout: Callable[[], float], on_idle: Callable[[Connection], None]) -> None:
         super().__init__()
         self._server = server
         self._idle_timeout = idle_timeout
@@ -34,22 +32,22 @@ class Connections(dict[str | None, ConnectionSlot]):
         # What each connection is to be subscribed to, in the order it was asked for.
         self._subscribed: dict[str | None, dict[str, None]] = {}
 
-    def live(self, key: str | None) -> ConnectionSlot | None:
+    def get_open(self, key: str | None) -> Connection | None:
         """The connection for a key, if it is open."""
-        slot = self.get(key)
-        return slot if slot is not None and slot.is_live else None
+        connection = self.get(key)
+        return connection if connection is not None and connection.is_open else None
 
-    def put(self, slot: ConnectionSlot, on_lost: Callable[[ConnectionSlot], None]) -> None:
+    def put(self, connection: Connection, on_lost: Callable[[Connection], None]) -> None:
         """A connection is open from now on, until it is lost or removed."""
-        self[slot.key] = slot
-        slot.connection.peer.lost.add_done_callback(lambda _: on_lost(slot))
-        self._watch_idle(slot)
+        self[connection.key] = connection
+        connection.peer.lost.add_done_callback(lambda _: on_lost(connection))
+        self._watch_idle(connection)
 
-    def remove(self, slot: ConnectionSlot) -> bool:
+    def remove(self, connection: Connection) -> bool:
         """A connection is to be used no more; whether it was in use until now."""
-        if self.get(slot.key) is not slot:
+        if self.get(connection.key) is not connection:
             return False
-        del self[slot.key]
+        del self[connection.key]
         return True
 
     def start(self, key: str | None, opening: Coroutine[Any, Any, None]) -> None:
@@ -74,7 +72,7 @@ class Connections(dict[str | None, ConnectionSlot]):
                 " is the limit; try again when one of them has ended"
             )
 
-    def leave(self, key: str) -> ConnectionSlot | None:
+    def leave(self, key: str) -> Connection | None:
         """A client session has ended; the connection that it leaves."""
         self._subscribed.pop(key, None)
         if opening := self.opening.pop(key, None):
@@ -83,17 +81,17 @@ class Connections(dict[str | None, ConnectionSlot]):
 
     async def close(self) -> None:
         """Close those that are open, and open none of the others."""
-        opening, slots = list(self.opening.values()), list(self.values())
+        opening, connections = list(self.opening.values()), list(self.values())
         for task in opening:
             task.cancel()
         self.clear()
         await asyncio.gather(*opening, return_exceptions=True)
-        await asyncio.gather(*(slot.close() for slot in slots))
+        await asyncio.gather(*(connection.close() for connection in connections))
 
     async def want_level(self, level: str, timeout: float) -> None:
         """Have the server log from this level on, on every connection."""
         self.level = level
-        await asyncio.gather(*(slot.connection.want_level(level, timeout) for slot in list(self.values())))
+        await asyncio.gather(*(connection.want_level(level, timeout) for connection in list(self.values())))
 
     def is_subscribed(self, key: str | None) -> bool:
         """Whether somebody wants to hear of changes of resources there."""
@@ -103,12 +101,12 @@ class Connections(dict[str | None, ConnectionSlot]):
         """The keys of which somebody wants to hear of changes."""
         return [key for key, wanted in self._subscribed.items() if wanted]
 
-    async def subscribe(self, slot: ConnectionSlot, uri: str, timeout: float) -> None:
+    async def subscribe(self, connection: Connection, uri: str, timeout: float) -> None:
         """Hear of changes of a resource until `unsubscribe`."""
-        wanted = self._subscribed.setdefault(slot.key, {})
+        wanted = self._subscribed.setdefault(connection.key, {})
         wanted[uri] = None
         try:
-            await slot.connection.subscribe(uri, list(wanted), timeout)
+            await connection.subscribe(uri, list(wanted), timeout)
         except BaseException:
             wanted.pop(uri, None)
             raise
@@ -116,18 +114,18 @@ class Connections(dict[str | None, ConnectionSlot]):
     async def unsubscribe(self, key: str | None, uri: str, timeout: float) -> None:
         """Hear no more of it."""
         wanted = self._subscribed.get(key, {})
-        if wanted.pop(uri, uri) is None and (slot := self.get(key)) is not None:
-            await slot.connection.unsubscribe(uri, list(wanted), timeout)
+        if wanted.pop(uri, uri) is None and (connection := self.get(key)) is not None:
+            await connection.unsubscribe(uri, list(wanted), timeout)
 
-    async def brief(self, slot: ConnectionSlot, timeout: float) -> None:
+    async def brief(self, connection: Connection, timeout: float) -> None:
         """Tell a new connection what the one before had been told."""
         if self.level is not None:
-            await slot.connection.want_level(self.level, timeout)
-        wanted, peer = list(self._subscribed.get(slot.key, {})), slot.connection.peer
+            await connection.want_level(self.level, timeout)
+        wanted, peer = list(self._subscribed.get(connection.key, {})), connection.peer
         # A modern server is told of all resources at once.
-        for uri in wanted if slot.connection.hello.era == "handshake" else wanted[:1]:
+        for uri in wanted if connection.hello.era == "handshake" else wanted[:1]:
             try:
-                await slot.connection.subscribe(uri, wanted, timeout)
+                await connection.subscribe(uri, wanted, timeout)
             except (RpcError, ToolFailure) as exc:
                 logger().info("server.subscription.lost", server=self._server, reason=peer.excerpt(exc))
 
@@ -137,19 +135,19 @@ class Connections(dict[str | None, ConnectionSlot]):
         if not task.cancelled():
             task.exception()
 
-    def _watch_idle(self, slot: ConnectionSlot) -> None:
+    def _watch_idle(self, connection: Connection) -> None:
         limit = self._idle_timeout()
         if limit > 0:
-            slot.timer = self._loop.call_at(slot.last_used + limit, self._check_idle, slot)
+            connection.idle_timer = self._loop.call_at(connection.last_used + limit, self._check_idle, connection)
 
-    def _check_idle(self, slot: ConnectionSlot) -> None:
-        if self.get(slot.key) is not slot:
+    def _check_idle(self, connection: Connection) -> None:
+        if self.get(connection.key) is not connection:
             return
         # Whoever subscribed to something wants to hear of it: that is a use.
-        is_used = slot.active or self.is_subscribed(slot.key)
+        is_used = connection.active or self.is_subscribed(connection.key)
         if is_used:
-            slot.last_used = self._loop.time()
-        if is_used or self._loop.time() < slot.last_used + self._idle_timeout():
-            self._watch_idle(slot)
+            connection.last_used = self._loop.time()
+        if is_used or self._loop.time() < connection.last_used + self._idle_timeout():
+            self._watch_idle(connection)
         else:
-            self._on_idle(slot)
+            self._on_idle(connection)

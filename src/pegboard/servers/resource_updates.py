@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import Any
 
 from pegboard.log import logger
 from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.errors import RpcError
 from pegboard.servers.jsonrpc import JsonRpcPeer
-from pegboard.servers.message import Message, Params
+from pegboard.servers.message import Params
 from pegboard.servers.question_owners import InFlight
 from pegboard.servers.requester import NoRequester
 from pegboard.task_set import TaskSet
@@ -22,19 +22,15 @@ FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 
 
-class StreamRequest(Protocol):
-    """Sends a request whose answer ends a stream."""
-
-    def __call__(
-        self, method: str, params: Params, *, timeout: float | None, in_flight: InFlight
-    ) -> Awaitable[Message]: ...
-
-
 class ResourceUpdates:
     """The stream of updates on one connection."""
 
     def __init__(
-        self, peer: JsonRpcPeer, tasks: TaskSet, request: StreamRequest, on_update: Callable[[Params], None]
+        self,
+        peer: JsonRpcPeer,
+        tasks: TaskSet,
+        request: Callable[..., Awaitable[Any]],
+        on_update: Callable[[Params], None],
     ) -> None:
         self._peer = peer
         self._tasks = tasks

@@ -15,12 +15,12 @@ from pegboard.protocol.eras import Era
 from pegboard.result import ToolFailure, error_of, invalid, unavailable
 from pegboard.servers.breaker import Breaker
 from pegboard.servers.connection import Connection, Listing, RequestOptions
-from pegboard.servers.connection_slot import ConnectionSlot, record_timeout
-from pegboard.servers.connections import Connections
+from pegboard.servers.connections import ServerConnections
 from pegboard.servers.connector import EVERYTHING_ASKABLE, Connector
 from pegboard.servers.errors import LONGEST_REASON, ConnectionLost, RpcError, TimedOut, redact
 from pegboard.servers.handshake import ServerHello
 from pegboard.servers.http.client import NeedsAuth, SessionExpired, Unreachable
+from pegboard.servers.jsonrpc import JsonRpcPeer
 from pegboard.servers.listener import ServerListener
 from pegboard.servers.message import Message, Params
 from pegboard.servers.orphan_reaper import OrphanReaper
@@ -31,7 +31,6 @@ from pegboard.servers.supervisor import Supervisor
 from pegboard.servers.transports.by_name import TRANSPORTS
 from pegboard.task_set import TaskSet
 
-_LEVEL_PATIENCE = 1.0
 # What makes another server of it, if it changes.
 _address = attrgetter("transport", "command", "args", "env", "cwd", "url", "headers", "instance")
 
@@ -52,7 +51,7 @@ class Server:
         self._listener = listener
         self._loop = asyncio.get_running_loop()
         self.breaker = Breaker(self._loop.time)
-        self._connections = Connections(spec.name, lambda: self.spec.idle_timeout, self._close_idle)
+        self._connections = ServerConnections(spec.name, lambda: self.spec.idle_timeout, self._close_idle)
         self._tasks = TaskSet()
         self._supervisor = Supervisor(spec.name, self._tasks, self.breaker, self._connection_for, self._redact)
         self._closed = False
@@ -114,45 +113,47 @@ class Server:
         key, requester, subject = self.key_for(key), requester or NoRequester(), subject or method
         level = options.get("log_level")
         for attempt in (1, 2):
-            slot = await self._connection_for(key, options.get("capabilities"))
-            if level is not None and slot.connection.is_quieter_than(level):
-                # One that does not answer this must not keep calls waiting.
-                telling = self._tasks.spawn(slot.connection.want_level(level, self.spec.timeout))
-                await asyncio.wait({telling}, timeout=_LEVEL_PATIENCE)
+            connection = await self._connection_for(key, options.get("capabilities"))
+            if level is not None:
+                await connection.heed_level(level, self.spec.timeout)
             started = self._loop.time()
             try:
-                answer = await slot.request(requester, subject, method, params, self.spec.timeout, **options)
+                answer = await connection.request_for(requester, subject, method, params, self.spec.timeout, **options)
+            except RpcError:
+                self.breaker.record_answer()
+                raise
             except ToolFailure as exc:
-                redact(exc, self.spec.redactor)
+                self._take_failure(exc, connection.peer, started)
                 if isinstance(exc, Unreachable) and exc.refused:
-                    slot.connection.peer.close_with(str(exc))
+                    connection.peer.close_with(str(exc))
                 if not isinstance(exc, SessionExpired):
                     raise
                 # The server has not acted on it: asking again in a new session is safe.
-                await self._release(slot)
+                await self._release(connection)
                 if attempt == 2:
                     raise
             else:
                 self.latency, self.last_seen = self._loop.time() - started, time.time()
+                self.breaker.record_answer()
                 return answer
         raise AssertionError("unreachable")
 
     def start_call(self, key: str | None, call: RawCall, asked: RawRequest, log_level: str | None) -> bool:
         """Send a plain call, if a connection is open for it; false where it has to take the full path."""
-        slot = self._connections.get(key if self.spec.instance == "session" else None)
-        if slot is None or slot.connection.peer.lost.done():
+        connection = self._connections.get(key if self.spec.instance == "session" else None)
+        if connection is None or connection.peer.lost.done():
             return False
-        if log_level is not None and slot.connection.is_quieter_than(log_level):
+        if log_level is not None and connection.is_quieter_than(log_level):
             return False
-        if not slot.connection.start(call, asked, self.spec.timeout):
+        if not connection.start(call, asked, self.spec.timeout):
             return False
-        slot.active += 1
+        connection.active += 1
         started = self._loop.time()
 
         def on_end() -> None:
-            slot.active -= 1
-            slot.last_used = self._loop.time()
-            self.latency = slot.last_used - started
+            connection.active -= 1
+            connection.last_used = self._loop.time()
+            self.latency = connection.last_used - started
             self.last_seen = time.time()
             if call.is_answered:
                 self.breaker.record_answer()
@@ -165,25 +166,30 @@ class Server:
         try:
             return await call.resume_as(requester)
         except ToolFailure as exc:
-            if isinstance(exc, TimedOut):
-                record_timeout(self.breaker, exc, call.peer, call.began)
-            redact(exc, self.spec.redactor)
+            self._take_failure(exc, call.peer, call.began)
             raise
+
+    def _take_failure(self, failure: ToolFailure, peer: JsonRpcPeer, since: float) -> None:
+        redact(failure, self.spec.redactor)
+        # A server that hangs must not cost every caller the whole limit; one that shows that it works is none.
+        is_hanging = isinstance(failure, TimedOut) and failure.silent and peer.is_silent
+        if is_hanging and self.breaker.record_timeout("calls are not answered in time", since):
+            peer.close_with(f"{self.breaker.timeouts} calls in a row had no answer in time")
 
     async def connect(self, key: str | None, capabilities: Mapping[str, Any] | None = None) -> ServerHello:
         """What the server says of itself, connecting first if need be."""
-        return (await self._connection_for(self.key_for(key), capabilities)).connection.hello
+        return (await self._connection_for(self.key_for(key), capabilities)).hello
 
     async def notify(self, key: str | None, method: str, params: Params | None) -> None:
         """Tell the server something, if a connection is open; nothing is opened for it."""
-        if (slot := self._connections.live(self.key_for(key))) is not None:
-            await slot.connection.notify(method, params)
+        if (connection := self._connections.get_open(self.key_for(key))) is not None:
+            await connection.notify(method, params)
 
     async def list_kind(self, method: str, field: str) -> Listing | None:
         """Everything of another kind than tools that the server offers; `None` if it has nothing of that kind."""
-        slot = await self._connection_for(None, for_call=False)
-        is_offered = slot.connection.offers(method.partition("/")[0])
-        return await self._list(slot, method, field) if is_offered else None
+        connection = await self._connection_for(None, for_call=False)
+        is_offered = connection.offers(method.partition("/")[0])
+        return await self._list(connection, method, field) if is_offered else None
 
     async def want_level(self, level: str) -> None:
         """Have the server log from this level on, now and whenever it is connected again."""
@@ -191,8 +197,8 @@ class Server:
 
     async def subscribe(self, key: str | None, uri: str, capabilities: Mapping[str, Any] | None = None) -> None:
         """Hear of changes of a resource until `unsubscribe`, also after the server had to be connected again."""
-        slot = await self._connection_for(self.key_for(key), capabilities)
-        await self._connections.subscribe(slot, uri, self.spec.timeout)
+        connection = await self._connection_for(self.key_for(key), capabilities)
+        await self._connections.subscribe(connection, uri, self.spec.timeout)
 
     async def unsubscribe(self, key: str | None, uri: str) -> None:
         """Hear no more of it."""
@@ -200,12 +206,12 @@ class Server:
 
     async def list_tools(self, *, for_call: bool = False) -> Listing:
         """Every tool the server offers now; `for_call`: a call waits for it, so a failure counts for the breaker."""
-        slot = await self._connection_for(None, for_call=for_call)
-        return Listing([]) if slot.connection.has_no_tools else await self._list(slot, "tools/list", "tools")
+        connection = await self._connection_for(None, for_call=for_call)
+        return Listing([]) if connection.has_no_tools else await self._list(connection, "tools/list", "tools")
 
-    async def _list(self, slot: ConnectionSlot, method: str, field: str) -> Listing:
+    async def _list(self, connection: Connection, method: str, field: str) -> Listing:
         try:
-            listing = await slot.list_all(method, field)
+            listing = await connection.list_all(method, field)
         except ToolFailure as exc:
             redact(exc, self.spec.redactor)
             self.last_error = exc.error.message
@@ -215,8 +221,8 @@ class Server:
 
     async def leave_session(self, key: str) -> None:
         """A client session ended: its own connection goes with it."""
-        if slot := self._connections.leave(key):
-            await self._release(slot)
+        if connection := self._connections.leave(key):
+            await self._release(connection)
 
     async def replace_spec(self, spec: ServerSpec) -> None:
         """Take over a changed config; only a new address needs a new connection."""
@@ -255,18 +261,18 @@ class Server:
 
     async def _connection_for(
         self, key: str | None, capabilities: Mapping[str, Any] | None = None, *, for_call: bool = True
-    ) -> ConnectionSlot:
+    ) -> Connection:
         """The connection for this key: the one that is there, or a new one, however many ask for it."""
-        if (slot := self._connections.live(key)) is not None:
-            return slot
+        if (connection := self._connections.get_open(key)) is not None:
+            return connection
         if key not in self._connections.opening:
             self._check_may_open(key)
             self._connections.start(key, self._open(key, capabilities, for_call=for_call))
         await self._connections.wait(key)
-        slot = self._connections.get(key)
-        if slot is None:
+        connection = self._connections.get(key)
+        if connection is None:
             raise unavailable(f"server {self.name} went away as soon as it was connected: {self.last_error}")
-        return slot
+        return connection
 
     def _check_may_open(self, key: str | None) -> None:
         if failure := self.failure():
@@ -291,9 +297,7 @@ class Server:
         if not self._is_wanted():
             await connection.close()
             raise unavailable(f"server {self.name} was stopped")
-        now = self._loop.time()
-        slot = ConnectionSlot(key, connection, self.breaker, opened=now, last_used=now)
-        self._connections.put(slot, self._on_lost)
+        self._connections.put(connection, self._on_lost)
         self.hello, self.era = connection.hello, connection.hello.era
         self.last_seen, self.last_error = time.time(), None
         self.breaker.record_success()
@@ -302,7 +306,7 @@ class Server:
         logger().info("server.connected", server=self.name, era=self.era, version=connection.hello.version)
         if before is ServerState.LOST:
             self._listener.on_list_changed(self)
-        await self._connections.brief(slot, self.spec.timeout)
+        await self._connections.brief(connection, self.spec.timeout)
 
     def _connect(self, key: str | None, capabilities: Mapping[str, Any] | None) -> Coroutine[Any, Any, Connection]:
         # A session's own process is told what its client can do; a shared one, what any client might.
@@ -343,33 +347,33 @@ class Server:
             retry_after=error.retry_after,
         )
 
-    def _close_idle(self, slot: ConnectionSlot) -> None:
+    def _close_idle(self, connection: Connection) -> None:
         logger().info("server.idle", server=self.name)
-        self._tasks.spawn(self._release(slot))
+        self._tasks.spawn(self._release(connection))
 
-    async def _release(self, slot: ConnectionSlot) -> None:
+    async def _release(self, connection: Connection) -> None:
         """Close a connection on purpose; that is no loss."""
-        if self._connections.remove(slot) and not self._connections and self._state is ServerState.CONNECTED:
+        if self._connections.remove(connection) and not self._connections and self._state is ServerState.CONNECTED:
             self._become(ServerState.IDLE)
-        await slot.close()
+        await connection.close()
 
-    def _on_lost(self, slot: ConnectionSlot) -> None:
-        if not self._connections.remove(slot):
+    def _on_lost(self, connection: Connection) -> None:
+        if not self._connections.remove(connection):
             return
-        reason = self._redact(slot.connection.peer.lost.result())
-        self._tasks.spawn(slot.close())
+        reason = self._redact(connection.peer.lost.result())
+        self._tasks.spawn(connection.close())
         if not self._is_wanted():
             return
         self.last_error = reason
         logger().warning("server.lost", server=self.name, reason=reason[:300])
-        if slot.key is not None:
+        if connection.key is not None:
             # A session's own process: the next call of that session starts another.
             if not self._connections:
                 self._become(ServerState.IDLE)
-            if self._connections.is_subscribed(slot.key):
-                self._supervisor.reopen(slot.key)
+            if self._connections.is_subscribed(connection.key):
+                self._supervisor.reopen(connection.key)
             return
-        self.breaker.record_loss(reason, self._loop.time() - slot.opened)
+        self.breaker.record_loss(reason, self._loop.time() - connection.opened)
         self._become(ServerState.LOST)
         self._supervisor.start(self._is_lost)
 
