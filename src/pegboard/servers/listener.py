@@ -30,5 +30,5 @@ class ServerListener(Protocol):
         ...
 
     async def on_request(self, server: Server, key: str | None, method: str, params: Params) -> Message:
-        """The server asks something that belongs to no request under way; `only` is the one client it ever had."""
+        """The server asks something that belongs to no request under way."""
         ...
