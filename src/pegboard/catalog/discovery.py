@@ -14,7 +14,7 @@ from pegboard.catalog.tool_source import Introduction, Offered, ToolSource
 from pegboard.config import ServerSpec
 from pegboard.log import logger, trace_scope
 from pegboard.pace import Pace
-from pegboard.result import ToolError, ToolResult, as_result
+from pegboard.result import ToolError, ToolErrorCode, ToolResult, as_result
 from pegboard.storage import CatalogRecord, CatalogStore, StorageError
 
 _LONGEST_PAUSE = 300.0
@@ -481,6 +481,4 @@ def _exposure(spec: ServerSpec) -> Exposure:
 
 
 def _no_such_server(name: str) -> ToolError:
-    from pegboard.result import ToolErrorCode
-
     return ToolError(ToolErrorCode.INVALID_INPUT, f"there is no server {name!r}")
