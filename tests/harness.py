@@ -22,10 +22,12 @@ from pegboard.gateway.http import HttpFront, uvicorn_config
 from pegboard.gateway.listen import listen_on
 from pegboard.protocol.eras import MODERN_VERSIONS, modern_params
 from pegboard.protocol.headers import request_headers
-from pegboard.servers.jsonrpc import JsonRpcPeer, RpcError, Transport
+from pegboard.servers.errors import RpcError
+from pegboard.servers.jsonrpc import JsonRpcPeer
 from pegboard.servers.orphan_reaper import OrphanReaper
 from pegboard.servers.transports.stdio import StdioTransport
 from pegboard.servers.transports.streamable_http import StreamableHttpTransport
+from pegboard.servers.transports.transport import Transport
 from servers.toy import Settings
 from servers.toy_http import Manners, http_toy
 
@@ -205,7 +207,7 @@ class RawClient:
     @property
     def can_notify(self) -> bool:
         """Over HTTP the modern era has no notifications from clients: they are accepted and dropped."""
-        return not (self.modern and isinstance(self.link.transport, StreamableHttpTransport))
+        return not (self.modern and self.link.transport.takes_headers)
 
     async def request(
         self,
@@ -395,8 +397,7 @@ async def connect(
     await wire.start(link)
     try:
         if client.modern:
-            if isinstance(wire, StreamableHttpTransport):
-                wire.modern = True
+            wire.on_negotiated("modern", version)
             client.hello = await client.request("server/discover")
             if listen:
                 await client.listen(None if listen is True else listen)
@@ -407,11 +408,10 @@ async def connect(
                 "clientInfo": {"name": "raw", "version": "0"},
             }
             client.hello = await client.request("initialize", params)
-            if isinstance(wire, StreamableHttpTransport):
-                wire.version = client.hello["protocolVersion"]
+            wire.on_negotiated("handshake", client.hello["protocolVersion"])
             await link.notify("notifications/initialized")
-            if isinstance(wire, StreamableHttpTransport) and listen:
-                wire.listen()
+            if not wire.is_duplex and listen:
+                wire.listen(lambda: None)
                 # The stream is open once the gateway answers on it; a ping behind it is not enough of a proof.
                 await asyncio.sleep(0.05)
         yield client

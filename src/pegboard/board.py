@@ -12,7 +12,8 @@ from pegboard.calls import Calls, acting_for
 from pegboard.catalog.discovery import Discovery
 from pegboard.catalog.finder import Finder, ToolHit, category
 from pegboard.catalog.registry import ToolRegistry
-from pegboard.catalog.resources import CatalogEntry, ResourceCatalog
+from pegboard.catalog.resources import ResourceCatalog
+from pegboard.catalog.stock import CatalogEntry
 from pegboard.clients.caller import Caller
 from pegboard.config import Settings, locate, read_settings
 from pegboard.configured_servers import ConfiguredServers, may_try, unlisted

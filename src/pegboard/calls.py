@@ -23,7 +23,8 @@ from pegboard.protocol.eras import forward_params
 from pegboard.relay.relay import Relay
 from pegboard.resolver import ToolResolver, UnknownTool
 from pegboard.result import ToolError, ToolErrorCode, ToolFailure, ToolResult, as_result, invalid, unavailable
-from pegboard.servers.jsonrpc import Message, Params, RpcError, failure_of
+from pegboard.servers.errors import RpcError, failure_of
+from pegboard.servers.message import Message, Params
 from pegboard.servers.requester import Requester
 from pegboard.servers.server import Server
 from pegboard.telemetry import is_traced, span

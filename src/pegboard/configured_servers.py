@@ -13,9 +13,10 @@ from pegboard.config import ServerSpec
 from pegboard.gate import Gate
 from pegboard.log import logger
 from pegboard.relay.relay import Relay
-from pegboard.servers.jsonrpc import Message, Params
+from pegboard.servers.message import Message, Params
 from pegboard.servers.orphan_reaper import OrphanReaper
-from pegboard.servers.server import Server, ServerState
+from pegboard.servers.server import Server
+from pegboard.servers.server_state import ServerState
 from pegboard.storage import StorageError
 from pegboard.task_set import TaskSet
 from pegboard.tool import RegisteredTool

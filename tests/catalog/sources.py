@@ -60,6 +60,7 @@ class Source:
         self.ttl: float | None = None
         self.error: Exception | None = None
         self.is_connected = False
+        self.is_process = self.spec.transport == "stdio"
         self.hello: Hello | None = Hello()
         self.asked = 0
         self.gate = asyncio.Event()

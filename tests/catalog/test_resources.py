@@ -13,7 +13,8 @@ from structlog.testing import capture_logs
 
 from pegboard import pace
 from pegboard.catalog import resources as module
-from pegboard.catalog.resources import ALIAS, ResourceCatalog, ServerOffer, alias_of
+from pegboard.catalog.resources import ResourceCatalog
+from pegboard.catalog.stock import ALIAS, ServerOffer, alias_of
 from pegboard.exactjson import dump, parse
 
 pytestmark = pytest.mark.anyio

@@ -18,7 +18,7 @@ from harness import http_client, open_gateway
 from pegboard.clients.caller import Caller, current
 from pegboard.clients.client import Client
 from pegboard.clients.endpoint import Endpoint
-from pegboard.servers.jsonrpc import RpcError
+from pegboard.servers.errors import RpcError
 from pegboard.storage import Database
 from pegboard.toolsets.chats import Chats, CurrentDialog
 from pegboard.toolsets.chats.chats import NotThere

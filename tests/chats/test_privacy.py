@@ -13,7 +13,7 @@ from chats.makers import OLD, START, Home, session, write
 from harness import connect, http_client, open_gateway, serving, stdio_client, write_config
 from pegboard.clients.locality import is_remote
 from pegboard.config import ServerSpec
-from pegboard.servers.jsonrpc import RpcError
+from pegboard.servers.errors import RpcError
 from pegboard.servers.transports.streamable_http import StreamableHttpTransport
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from pegboard.clients.caller import Caller, OnProgress, question_for
+from pegboard.clients.caller import Caller, question_for
+from pegboard.clients.channel import OnProgress
 from pegboard.clients.client import Client
 from pegboard.protocol.eras import (
     CLIENT_CAPABILITIES_KEY,
@@ -17,7 +18,8 @@ from pegboard.protocol.eras import (
     VERSION_KEY,
     Era,
 )
-from pegboard.servers.jsonrpc import Message, Params, RpcError
+from pegboard.servers.errors import RpcError
+from pegboard.servers.message import Message, Params
 from pegboard.servers.requester import NoRequester, inability
 
 pytestmark = pytest.mark.anyio

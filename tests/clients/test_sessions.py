@@ -14,7 +14,8 @@ from pegboard.clients.sessions import ClientSessions
 from pegboard.listing.view import EVERYTHING, Filter
 from pegboard.protocol.eras import LOG_LEVELS
 from pegboard.relay.relay import _between_requests
-from pegboard.servers.jsonrpc import Message, Params, RpcError
+from pegboard.servers.errors import RpcError
+from pegboard.servers.message import Message, Params
 
 pytestmark = pytest.mark.anyio
 

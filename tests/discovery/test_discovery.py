@@ -22,7 +22,7 @@ from harness import (
     toy,
     write_config,
 )
-from pegboard.servers.jsonrpc import RpcError
+from pegboard.servers.errors import RpcError
 from servers.toy import Settings
 from servers.toy_http import http_toy
 
@@ -457,7 +457,7 @@ async def test_an_unavailable_tool_is_found_with_the_reason(tmp_path: Path) -> N
         async with open_gateway(tmp_path, servers, **OWN, expose="search") as gateway:
             await gateway.board.refresh()
             async with http_client(gateway.mcp) as client:
-                gateway.board.servers["work"]._connections[None].connection.peer.close_with("it went away")
+                gateway.board.servers["work"]._connections[None].peer.close_with("it went away")
                 hit = (await data(client, "tool_find", {"query": "send an e-mail"}))["tools"][0]
                 assert hit["name"] == "work__send_mail"
                 assert hit["availability"] == {"status": "unavailable", "reason": "it went away"}
@@ -721,7 +721,7 @@ async def test_tools_of_a_lost_server_are_loaded_with_a_remark(tmp_path: Path) -
         async with open_gateway(tmp_path, servers, **OWN, expose="search") as gateway:
             await gateway.board.refresh()
             async with http_client(gateway.mcp) as client:
-                gateway.board.servers["work"]._connections[None].connection.peer.close_with("it went away")
+                gateway.board.servers["work"]._connections[None].peer.close_with("it went away")
                 loaded = await data(client, "tool_load", {"names": ["work__send_mail"]})
                 assert "it went away" in loaded["message"]
                 active = (await data(client, "tool_active"))["tools"][0]

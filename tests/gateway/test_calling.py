@@ -25,7 +25,7 @@ from harness import (
     write_config,
 )
 from pegboard.exactjson import parse
-from pegboard.servers.jsonrpc import RpcError
+from pegboard.servers.errors import RpcError
 from servers.toy import RICH_RESULT, Settings
 from servers.toy_http import Manners, http_toy
 
@@ -321,7 +321,7 @@ async def test_a_state_of_ones_own_with_instance_session(tmp_path: Path) -> None
 
 async def test_processes_for_sessions_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A session beyond the limit is refused in words, nobody else notices, and it has its turn when one has ended."""
-    monkeypatch.setattr("pegboard.servers.server.MOST_SESSIONS", 2)
+    monkeypatch.setattr("pegboard.servers.connections.MOST_SESSIONS", 2)
     async with open_gateway(tmp_path, {"own": toy({"instance": "session"})}) as gateway:
         async with http_client(gateway.mcp) as one, http_client(gateway.mcp) as three:
             async with http_client(gateway.mcp) as two:

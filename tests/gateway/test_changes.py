@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness import Entry, Gateway, RawClient, eventually, http_client, open_gateway, toy, toy_unless
-from pegboard.servers.server import ServerState
+from pegboard.servers.server_state import ServerState
 from servers.toy import BUILT_IN, Settings
 from servers.toy_http import http_toy
 
@@ -229,7 +229,7 @@ async def test_rapid_changes_end_in_a_consistent_list(tmp_path: Path) -> None:
                 await gateway.configure(servers)
             elif action == "kill" and gateway.board.servers[name].is_connected:
                 held = next(iter(gateway.board.servers[name]._connections.values()))
-                os.kill(held.connection.peer.transport.pid, signal.SIGKILL)  # type: ignore[attr-defined]
+                os.kill(held.peer.transport.pid, signal.SIGKILL)  # type: ignore[attr-defined]
             else:
                 listed = await rng.choice([old, new]).names()
                 assert len(listed) == len(set(listed))

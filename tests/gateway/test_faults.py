@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from harness import LIMIT, RawClient, eventually, http_client, open_board, open_gateway, toy
-from pegboard.servers.jsonrpc import RpcError
-from pegboard.servers.server import ServerState
+from pegboard.servers.errors import RpcError
+from pegboard.servers.server_state import ServerState
 from servers.toy import BUILT_IN, Settings
 from servers.toy_http import Manners, http_toy
 
@@ -389,7 +389,7 @@ async def test_a_crowd_of_servers_comes_and_goes_while_clients_list_and_call(tmp
             name = rng.choice(names)
             held = list(gateway.board.servers[name]._connections.values())
             if rng.random() < 0.5 and held:
-                held[0].connection.peer.transport._process._signal(9)  # type: ignore[attr-defined]
+                held[0].peer.transport._process._signal(9)  # type: ignore[attr-defined]
             else:
                 servers[name] = {**servers[name], "enabled": not servers[name].get("enabled", True)}
                 await gateway.configure(servers)

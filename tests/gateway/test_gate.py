@@ -24,7 +24,7 @@ from harness import (
     write_config,
 )
 from pegboard import Pegboard
-from pegboard.servers.jsonrpc import RpcError
+from pegboard.servers.errors import RpcError
 
 pytestmark = pytest.mark.anyio
 

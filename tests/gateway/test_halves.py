@@ -15,7 +15,7 @@ import pytest
 
 from harness import LIMIT, Gateway, RawClient, http_client, open_gateway, stdio_client, toy, write_config
 from pegboard.exactjson import dump, exact, well_formed
-from pegboard.servers.jsonrpc import RpcError
+from pegboard.servers.errors import RpcError
 from servers.halves import LARGE
 
 pytestmark = pytest.mark.anyio

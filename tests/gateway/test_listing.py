@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from harness import ALL_VERSIONS, http_client, open_board, open_gateway, seen, toy, toy_after
 from pegboard.board import NEW_SERVER_WAIT
-from pegboard.servers.jsonrpc import RpcError
+from pegboard.servers.errors import RpcError
 from servers.toy import BUILT_IN
 from servers.toy_http import http_toy
 

@@ -140,10 +140,10 @@ async def test_a_stopped_server_is_ended_politely_first(tmp_path: Path, idle: in
     async with open_board(tmp_path, {"one": toy({"idleTimeout": idle})}) as board:
         await board.call("one__echo", {})
         held = next(iter(board.servers["one"]._connections.values()))
-        process = held.connection.peer.transport._process  # type: ignore[attr-defined]
-        assert (held.timer is None) is (idle == 0)
+        process = held.peer.transport._process  # type: ignore[attr-defined]
+        assert (held.idle_timer is None) is (idle == 0)
     assert process._exited.result() == 0
-    assert held.timer is None or held.timer.cancelled()
+    assert held.idle_timer is None or held.idle_timer.cancelled()
 
 
 async def test_a_server_gets_what_it_needs_and_no_one_elses_secrets(

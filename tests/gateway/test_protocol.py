@@ -25,7 +25,7 @@ from harness import (
     until_seen,
     write_config,
 )
-from pegboard.servers.jsonrpc import RpcError
+from pegboard.servers.errors import RpcError
 from servers.toy import FEATURES, RICH_RESULT, Settings, Toy, form, model, prompt, prompted, resource, template, url
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]

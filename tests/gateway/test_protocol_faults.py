@@ -12,7 +12,7 @@ import pytest
 
 from harness import Entry, Gateway, eventually, http_client, open_gateway, seen, toy, until_seen
 from pegboard.pace import Pace
-from pegboard.servers.jsonrpc import RpcError
+from pegboard.servers.errors import RpcError
 from servers.toy import FEATURES
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]
@@ -65,9 +65,7 @@ async def test_a_refused_subscription_leaves_the_others_alone(tmp_path: Path, er
     async with open_gateway(tmp_path, {"one": full(era=era)}) as gateway:
         async with http_client(gateway.mcp) as client, http_client(gateway.mcp) as other:
             await client.request("resources/subscribe", {"uri": "toy://one/text"})
-            gateway.board.servers["one"]._connections[None].connection.peer.transport.send = refusing(
-                gateway, "toy://one/blob"
-            )
+            gateway.board.servers["one"]._connections[None].peer.transport.send = refusing(gateway, "toy://one/blob")
             with pytest.raises(RpcError):
                 await other.request("resources/subscribe", {"uri": "toy://one/blob"})
             await client.call("one__touch", {"uri": "toy://one/text"})
@@ -76,7 +74,7 @@ async def test_a_refused_subscription_leaves_the_others_alone(tmp_path: Path, er
 
 def refusing(gateway: Any, uri: str) -> Any:
     """A wire that loses what mentions this resource, as a server would that refuses it."""
-    wire = gateway.board.servers["one"]._connections[None].connection.peer.transport
+    wire = gateway.board.servers["one"]._connections[None].peer.transport
     send = wire.send
 
     async def sent(message: dict[str, Any], headers: Any) -> None:

@@ -24,7 +24,7 @@ from harness import (
 )
 from loopwatch import loopwatch
 from pegboard.sdk.server import MAX_FOLLOWED
-from pegboard.servers.jsonrpc import RpcError
+from pegboard.servers.errors import RpcError
 from servers.toy import FEATURES, prompt, resource, template
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]

@@ -9,7 +9,7 @@ import pytest
 
 from harness import http_client, open_gateway, seen, toy, unstamped, until_seen
 from pegboard.protocol.eras import RELATED_TASK_KEY
-from pegboard.servers.jsonrpc import RpcError
+from pegboard.servers.errors import RpcError
 from servers.toy import FEATURES
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]
@@ -201,7 +201,7 @@ async def test_log_lines_reach_the_client_of_their_call_alone(tmp_path: Path, er
             await chatty.request("logging/setLevel", {"level": "debug"})
             await calm.request("logging/setLevel", {"level": "warning"})
             # Of the lowest that anybody wants every server hears, now and whenever it is connected again.
-            assert gateway.board.servers["one"]._level == "debug"
+            assert gateway.board.servers["one"]._connections.level == "debug"
             clients = {"chatty": chatty, "calm": calm, "modern": modern}
             for name, client in clients.items():
                 for level in ("debug", "warning", "error"):

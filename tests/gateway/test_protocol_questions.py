@@ -24,7 +24,7 @@ from harness import (
     unstamped,
     until_seen,
 )
-from pegboard.servers.jsonrpc import RpcError
+from pegboard.servers.errors import RpcError
 from servers.toy import FEATURES, Settings, form
 from servers.toy_http import Manners, http_toy
 

@@ -16,7 +16,7 @@ import pytest
 
 from harness import Entry, Gateway, eventually, open_gateway, toy, toy_unless
 from pegboard.gateway.rest.openapi import document
-from pegboard.servers.server import ServerState
+from pegboard.servers.server_state import ServerState
 from pegboard.tool import Tool
 from servers.toy import BUILT_IN
 

@@ -20,7 +20,7 @@ from pegboard.clients.client import Client
 from pegboard.config import read_settings
 from pegboard.gateway.rest.rows import server_row
 from pegboard.servers import connection
-from pegboard.servers.server import ServerState
+from pegboard.servers.server_state import ServerState
 from pegboard.storage import SqliteDatabase, Storage
 from servers.toy import Settings
 from servers.toy_http import Manners, http_toy
@@ -147,11 +147,11 @@ async def test_a_loss_after_a_refresh_is_mended_at_its_own_time(tmp_path: Path) 
             await eventually(lambda: server.state is ServerState.LOST)
 
         await board.call("one__x")
-        server._flaps = 10
+        server.breaker.flaps = 10
         await kill()
         assert server.breaker.remaining() > 20
         assert (await board.refresh(["one"])).success
-        server._flaps = 0
+        server.breaker.flaps = 0
         await kill()
         await eventually(lambda: server.state is ServerState.CONNECTED)
 

@@ -25,8 +25,8 @@ from pegboard.gateway.pipe_client import PipeClient
 from pegboard.protocol.eras import Era
 from pegboard.result import ToolErrorCode
 from pegboard.sdk.pipe_stream import SdkStream
-from pegboard.servers.jsonrpc import RpcError
-from pegboard.servers.server import ServerState
+from pegboard.servers.errors import RpcError
+from pegboard.servers.server_state import ServerState
 from pegboard.storage import CatalogStore, SqliteDatabase, Storage, StorageError
 from servers.toy import BUILT_IN, Settings
 from servers.toy_http import Manners, http_toy

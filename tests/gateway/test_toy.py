@@ -13,7 +13,7 @@ import pytest
 
 from harness import LIMIT, TOY, Answer, RawClient, connect, process_client
 from pegboard.config import ServerSpec
-from pegboard.servers.jsonrpc import RpcError
+from pegboard.servers.errors import RpcError
 from pegboard.servers.transports.sse import SseTransport
 from pegboard.servers.transports.streamable_http import StreamableHttpTransport
 from servers.toy import FEATURES, RICH_RESULT, Settings, form, model, prompt, resource, template, url

@@ -13,9 +13,12 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pegboard.protocol.codes import METHOD_NOT_FOUND
 from pegboard.result import ToolFailure
-from pegboard.servers.jsonrpc import METHOD_NOT_FOUND, JsonRpcPeer, Params, RpcError, Transport
-from pegboard.servers.transports.streamable_http import StreamableHttpTransport
+from pegboard.servers.errors import RpcError
+from pegboard.servers.jsonrpc import JsonRpcPeer
+from pegboard.servers.message import Params
+from pegboard.servers.transports.transport import Transport
 
 VERSION = "2025-11-25"
 # How long a message that must come is waited for; one that never comes is missing in the recording.
@@ -63,11 +66,9 @@ class RecordingClient:
         params = {"protocolVersion": VERSION, "capabilities": dict(self._capabilities), "clientInfo": client}
         hello = await self.link.request("initialize", params, timeout=10)
         self.step.answer = {"capabilities": hello["capabilities"]}
-        if isinstance(wire, StreamableHttpTransport):
-            wire.version = hello["protocolVersion"]
+        wire.on_negotiated("handshake", hello["protocolVersion"])
         await self.link.notify("notifications/initialized")
-        if isinstance(wire, StreamableHttpTransport):
-            wire.listen()
+        wire.listen(lambda: None)
 
     async def request(
         self, method: str, params: Params | None = None, *, title: str = "", answers: Answers | None = None,

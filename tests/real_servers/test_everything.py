@@ -15,11 +15,12 @@ import pytest
 
 from harness import Entry, open_gateway, write_config
 from pegboard.config import ServerSpec
-from pegboard.servers.jsonrpc import RpcError, Transport
+from pegboard.servers.connector import EVERYTHING_ASKABLE
+from pegboard.servers.errors import RpcError
 from pegboard.servers.orphan_reaper import OrphanReaper
-from pegboard.servers.server import EVERYTHING_ASKABLE
 from pegboard.servers.transports.stdio import StdioTransport
 from pegboard.servers.transports.streamable_http import StreamableHttpTransport
+from pegboard.servers.transports.transport import Transport
 from real_servers.recording import Answers, RecordingClient, Step, difference, recording
 from real_servers.test_real_servers import EVERYTHING, everything_over, npm
 

@@ -102,8 +102,8 @@ async def test_real_tools_are_listed_exactly_as_their_servers_list_them(tmp_path
     direct: dict[str, Any] = {}
     from harness import connect
     from pegboard.config import ServerSpec
+    from pegboard.servers.connector import EVERYTHING_ASKABLE
     from pegboard.servers.orphan_reaper import OrphanReaper
-    from pegboard.servers.server import EVERYTHING_ASKABLE
     from pegboard.servers.transports.stdio import StdioTransport
 
     keeper = OrphanReaper()

@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 
-from pegboard.clients.caller import Caller, OnProgress
+from pegboard.clients.caller import Caller
+from pegboard.clients.channel import OnProgress
 from pegboard.clients.client import Client
+from pegboard.protocol.codes import URL_ELICITATION_REQUIRED
 from pegboard.relay import input_requests as module
-from pegboard.relay.input_requests import URL_ELICITATION_REQUIRED, fulfil, retry_after_url_elicitation, wants_input
+from pegboard.relay.input_requests import fulfil, retry_after_url_elicitation, wants_input
 from pegboard.result import ToolErrorCode, ToolFailure
 from pegboard.servers.attribution import attribute
-from pegboard.servers.jsonrpc import Message, Params, RpcError
+from pegboard.servers.errors import RpcError
+from pegboard.servers.message import Message, Params
 from pegboard.servers.requester import NoRequester
 from servers.leaping import LeapingLoop
 

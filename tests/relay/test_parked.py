@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
-from pegboard.clients.caller import Caller, OnProgress
+from pegboard.clients.caller import Caller
+from pegboard.clients.channel import OnProgress
 from pegboard.clients.client import Client
 from pegboard.relay import parked as module
 from pegboard.relay.parked import ParkedCalls
 from pegboard.result import ToolFailure, unavailable
-from pegboard.servers.jsonrpc import Message, Params, RpcError
+from pegboard.servers.errors import RpcError
+from pegboard.servers.message import Message, Params
 from pegboard.servers.requester import Requester
 
 pytestmark = pytest.mark.anyio

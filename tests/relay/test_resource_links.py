@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from pegboard.catalog.resources import ResourceCatalog, ServerOffer
+from pegboard.catalog.resources import ResourceCatalog
+from pegboard.catalog.stock import ServerOffer
 from pegboard.pace import Pace
 from pegboard.relay import resource_links as module
 from pegboard.relay.resource_links import Links

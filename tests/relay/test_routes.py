@@ -10,11 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pegboard.names import fold_server_name
+from pegboard.protocol.codes import METHOD_NOT_FOUND
 from pegboard.protocol.eras import RELATED_TASK_KEY
 from pegboard.protocol.methods import TASK_METHODS
 from pegboard.relay import routes as module
-from pegboard.relay.routes import SERVER_KEY, Routes
-from pegboard.servers.jsonrpc import METHOD_NOT_FOUND, Message, Params, RpcError
+from pegboard.relay.routes import Routes
+from pegboard.servers.attribution import SERVER_KEY
+from pegboard.servers.errors import RpcError
+from pegboard.servers.message import Message, Params
 
 SEEN = ("git", "docs", "db")
 NONE: Mapping[str, Mapping[str, Any]] = {}

@@ -15,7 +15,7 @@ from pegboard.clients.client import Client
 from pegboard.config import ServerSpec
 from pegboard.relay.subscriptions import Subscriptions
 from pegboard.result import unavailable
-from pegboard.servers.jsonrpc import RpcError
+from pegboard.servers.errors import RpcError
 from pegboard.servers.server import Server
 
 pytestmark = pytest.mark.anyio

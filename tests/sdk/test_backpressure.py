@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pegboard.protocol.weight import weight
-from pegboard.sdk.channel import MAX_WEIGHT, ClientChannel
+from pegboard.protocol.weight import MAX_WEIGHT, weight
+from pegboard.sdk.channel import ClientChannel
 
 pytestmark = pytest.mark.anyio
 

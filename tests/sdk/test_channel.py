@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError, NoBackChannelError
 
 from pegboard.sdk import channel as module
 from pegboard.sdk.channel import ClientChannel, progress_token
-from pegboard.servers.jsonrpc import RpcError
+from pegboard.servers.errors import RpcError
 
 pytestmark = pytest.mark.anyio
 

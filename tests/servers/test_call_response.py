@@ -12,9 +12,11 @@ import pytest
 
 from pegboard.config import ServerSpec
 from pegboard.result import ToolErrorCode, ToolFailure
+from pegboard.servers.errors import RpcError
 from pegboard.servers.http import call_response
 from pegboard.servers.http.client import NeedsAuth, SessionExpired, Unreachable, WrongStatus, is_unacted
-from pegboard.servers.jsonrpc import JsonRpcPeer, Params, RpcError
+from pegboard.servers.jsonrpc import JsonRpcPeer
+from pegboard.servers.message import Params
 from pegboard.servers.transports import streamable_http
 from pegboard.servers.transports.streamable_http import StreamableHttpTransport
 from servers.listening import Asked, Listener, Script, in_turn, listening, ok, until
@@ -330,7 +332,7 @@ async def test_giving_up_a_call_ends_what_takes_up_its_stream() -> None:
         writer.write(STREAM + (chunk(event(b"", b"id: e1")) + LAST if asked.method == "POST" else chunk(b": wait\n\n")))
 
     async with staged(script) as stage:
-        stage.wire.modern = True
+        stage.wire.on_negotiated("modern", "2026-07-28")
         task = asyncio.create_task(stage.put())
         await until(lambda: len(stage.listener.asked) == 2)
         task.cancel()
@@ -343,7 +345,7 @@ async def test_giving_up_a_call_ends_what_takes_up_its_stream() -> None:
 async def test_giving_up_a_call_ends_its_connection(answer: bytes, *, modern: bool) -> None:
     """The server sees that nobody listens; one of the handshake era is told in words, too."""
     async with staged(in_turn(answer, b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")) as stage:
-        stage.wire.modern = modern
+        stage.wire.on_negotiated("modern" if modern else "handshake", "2025-11-25")
         call = asyncio.create_task(stage.put())
         await until(lambda: len(stage.listener.asked) == 1 and (not answer or bool(stage.heard)))
         call.cancel()
@@ -469,7 +471,7 @@ async def test_a_head_says_what_every_call_needs() -> None:
     async with staged(
         in_turn(ok(ANSWER, JSON), ok(ANSWER.replace(b'"id":1', b'"id":2'), JSON)), headers={"X-Key": "k"}
     ) as stage:
-        stage.wire.modern = True
+        stage.wire.on_negotiated("modern", "2026-07-28")
         for name in ("add", "größer\r\nevil: 1"):
             number, pending = stage.link.open(20, verbatim=True)
             stage.wire.send_raw(number, b"{}", name)

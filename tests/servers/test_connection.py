@@ -5,19 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from structlog.testing import capture_logs
 
+from pegboard.protocol.codes import METHOD_NOT_FOUND, REQUEST_CANCELLED
 from pegboard.protocol.eras import Era
 from pegboard.result import ToolFailure
 from pegboard.servers import question_owners as question_owners_module
 from pegboard.servers.connection import Connection
+from pegboard.servers.errors import RpcError
 from pegboard.servers.handshake import ServerHello
-from pegboard.servers.jsonrpc import METHOD_NOT_FOUND, REQUEST_CANCELLED, JsonRpcPeer, Message, Params, RpcError
+from pegboard.servers.jsonrpc import JsonRpcPeer
+from pegboard.servers.message import Message, Params
 from pegboard.servers.question_owners import QuestionOwners
 from pegboard.servers.requester import NoRequester
+from pegboard.servers.server import Server
+from pegboard.servers.transports.transport import Transport
 from servers.leaping import LeapingLoop
 
 pytestmark = pytest.mark.anyio
@@ -32,8 +37,8 @@ def anyio_backend() -> tuple[str, dict[str, Any]]:
     return "asyncio", {"loop_factory": LeapingLoop}
 
 
-class Wire:
-    """Keeps what is sent."""
+class Wire(Transport):
+    """Keeps what is sent; what goes by as bytes is not told here."""
 
     def __init__(self) -> None:
         self.sent: list[Message] = []
@@ -44,13 +49,6 @@ class Wire:
 
     async def send(self, message: Message, headers: Mapping[str, str] | None) -> None:
         self.sent.append(message)
-
-    # What goes by as bytes is not told here.
-    is_ready = False
-    is_drained = True
-
-    def send_raw(self, request_id: int, text: bytes, name: str | None) -> None:
-        """Never asked for."""
 
     def cancel(self, request_id: int, reason: str) -> None:
         self.given_up.append(request_id)
@@ -66,16 +64,19 @@ class Ear:
         self.heard: list[tuple[str, str | None]] = []
         self.asked_for: list[str] = []
 
-    def on_list_changed(self) -> None:
+    def on_state_changed(self, server: Server) -> None:
         """Not here."""
 
-    def on_resource_updated(self, params: Params) -> None:
+    def on_list_changed(self, server: Server) -> None:
         """Not here."""
 
-    def on_notification(self, method: str, params: Params, only: str | None) -> None:
+    def on_resource_updated(self, server: Server, key: str | None, params: Params) -> None:
+        """Not here."""
+
+    def on_notification(self, server: Server, key: str | None, method: str, params: Params, only: str | None) -> None:
         self.heard.append((params["data"], only))
 
-    async def on_request(self, method: str, params: Params) -> Message:
+    async def on_request(self, server: Server, key: str | None, method: str, params: Params) -> Message:
         self.asked_for.append(params["message"])
         return {"by": "listener"}
 
@@ -104,7 +105,8 @@ class Stage:
     def __init__(self, era: Era = "handshake", *, origins: bool = False) -> None:
         self.wire, self.ear = Wire(), Ear()
         self.link = JsonRpcPeer(self.wire, label="toy")
-        self.connection = Connection(self.link, ServerHello(era, "2025-11-25"), self.ear)
+        server = cast("Server", object())
+        self.connection = Connection(self.link, ServerHello(era, "2025-11-25"), server, None, self.ear)
         if origins:
             self.connection._question_owners = QuestionOwners(origins=True, streams=True)
         self.tasks: list[asyncio.Task[Message]] = []
@@ -156,7 +158,7 @@ async def opened(era: Era = "handshake", *, origins: bool = False) -> AsyncGener
     await asyncio.gather(*stage.tasks, return_exceptions=True)
     await stage.connection.close()
     await settle()
-    assert not stage.link._answering
+    assert not stage.link._replies
 
 
 @pytest.fixture
@@ -342,7 +344,7 @@ async def test_a_long_answer_that_somebody_waits_for_is_read(stage: Stage) -> No
 
 async def test_what_is_given_up_is_remembered_within_bounds(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that never answers late costs a bounded amount."""
-    monkeypatch.setattr("pegboard.servers.jsonrpc._MAX_ABANDONED", 3)
+    monkeypatch.setattr(stage.link._abandoned, "capacity", 3)
     for _ in range(5):
         _, task = await stage.call(Client("a"))
         task.cancel()

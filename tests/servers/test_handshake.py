@@ -15,7 +15,7 @@ from pegboard.protocol.eras import (
 )
 from pegboard.protocol.results import result_for
 from pegboard.servers import handshake
-from pegboard.servers.jsonrpc import RpcError
+from pegboard.servers.errors import RpcError
 
 INFO = {"name": "pegboard", "version": "9"}
 

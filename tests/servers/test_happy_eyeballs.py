@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import pytest
 
 from pegboard.servers.http import happy_eyeballs
-from pegboard.servers.http.happy_eyeballs import reached
+from pegboard.servers.http.happy_eyeballs import connect
 from servers.listening import until
 
 pytestmark = pytest.mark.anyio
@@ -53,12 +53,12 @@ def known_as(monkeypatch: pytest.MonkeyPatch, *ports: int) -> None:
 
 
 def attempts() -> list[asyncio.Task[object]]:
-    return [task for task in asyncio.all_tasks() if "_connected" in repr(task)]
+    return [task for task in asyncio.all_tasks() if "_connect_to" in repr(task)]
 
 
 async def port_of(host: str = "host") -> int:
     async with asyncio.timeout(20):
-        with await reached(host, 1) as made:
+        with await connect(host, 1) as made:
             return made.getpeername()[1]
 
 
@@ -99,7 +99,7 @@ async def test_whoever_stops_waiting_leaves_nothing_behind(monkeypatch: pytest.M
     known_as(monkeypatch, silent, silent)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05):
-            await reached("host", 1)
+            await connect("host", 1)
     await until(lambda: not attempts())
 
 
@@ -113,5 +113,5 @@ async def test_of_two_that_answer_one_is_closed(monkeypatch: pytest.MonkeyPatch,
 
 async def test_a_name_that_means_this_machine_reaches_it(good: int) -> None:
     """Whichever family its server listens on."""
-    with await reached("localhost", good) as made:
+    with await connect("localhost", good) as made:
         assert made.getpeername()[1] == good

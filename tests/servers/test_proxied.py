@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from pegboard.config import ServerSpec
+from pegboard.servers.errors import RpcError
 from pegboard.servers.http import client
 from pegboard.servers.http.client import DirectClient, Unreachable, is_unacted, make_client
 from pegboard.servers.http.proxied import ProxiedClient
-from pegboard.servers.jsonrpc import JsonRpcPeer, RpcError
+from pegboard.servers.jsonrpc import JsonRpcPeer
 from pegboard.servers.transports.streamable_http import StreamableHttpTransport
 from servers.certificates import Authority
 from servers.listening import Asked, in_turn, listening, ok

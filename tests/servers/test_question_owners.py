@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pegboard.servers import question_owners as module
-from pegboard.servers.jsonrpc import RpcError
+from pegboard.servers.errors import RpcError
 from pegboard.servers.question_owners import InFlight, QuestionOwners
 from pegboard.servers.requester import NoRequester
 from servers.leaping import LeapingLoop

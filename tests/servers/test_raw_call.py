@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 
 from pegboard.result import ToolFailure
-from pegboard.servers.jsonrpc import JsonRpcPeer, Message, Params, RpcError
+from pegboard.servers.errors import RpcError
+from pegboard.servers.jsonrpc import JsonRpcPeer
+from pegboard.servers.message import Message, Params
 from pegboard.servers.question_owners import QuestionOwners
 from pegboard.servers.raw_call import CallCancelled, NotPlain, RawCall
 from pegboard.servers.requester import NoRequester
+from pegboard.servers.transports.transport import Transport
 from servers.leaping import LeapingLoop
 
 pytestmark = pytest.mark.anyio
@@ -30,11 +33,8 @@ def anyio_backend() -> tuple[str, dict[str, Any]]:
     return "asyncio", {"loop_factory": LeapingLoop}
 
 
-class Wire:
+class Wire(Transport):
     """Keeps what is sent."""
-
-    is_ready = True
-    is_drained = True
 
     def __init__(self) -> None:
         self.sent: list[Message] = []
@@ -124,7 +124,7 @@ async def staged(*, timeout: float = 60.0, patience: float = 1.0, hears_log: boo
     await link.close()
     for _ in range(5):
         await asyncio.sleep(0)
-    assert not link._answering
+    assert not link._replies
 
 
 async def test_a_result_that_comes_soon_and_alone_is_the_bytes_it_was() -> None:
@@ -209,7 +209,7 @@ async def test_a_question_of_a_call_that_nobody_adopts_ends_with_it() -> None:
         stage.call.cancel_upstream("cancelled by the client")
         for _ in range(10):
             await asyncio.sleep(0)
-        assert not stage.link._answering
+        assert not stage.link._replies
 
 
 async def test_a_call_that_its_client_takes_back_is_withdrawn() -> None:

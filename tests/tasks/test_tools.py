@@ -323,7 +323,7 @@ async def test_answers_stay_small(tmp_path: Path) -> None:
 
 async def test_old_names_lead_to_the_new_ones(tmp_path: Path) -> None:
     """A call by the name of a former release says what it is called now."""
-    from pegboard.servers.jsonrpc import RpcError
+    from pegboard.servers.errors import RpcError
 
     async with client_of(tmp_path) as (client, _):
         with pytest.raises(RpcError, match='it is called "registry_next" now') as failed:

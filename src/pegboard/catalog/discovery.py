@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from pegboard import exactjson
 from pegboard.catalog.registry import Exposure, ToolRegistry
-from pegboard.catalog.resources import ResourceCatalog, ServerOffer
+from pegboard.catalog.resources import ResourceCatalog
+from pegboard.catalog.stock import ServerOffer
+from pegboard.catalog.tool_source import Introduction, Offered, ToolSource
 from pegboard.config import ServerSpec
 from pegboard.log import logger, trace_scope
 from pegboard.pace import Pace
-from pegboard.result import ToolError, ToolResult, as_result
+from pegboard.result import ToolError, ToolErrorCode, ToolResult, as_result
 from pegboard.storage import CatalogRecord, CatalogStore, StorageError
 
 _LONGEST_PAUSE = 300.0
@@ -22,53 +24,6 @@ _LATER = 30.0
 # Pauses between the times that a server is asked because it says that its lists changed, and how long it has to be
 # quiet for them to begin anew.
 _FIRST_NOTICE, _LONGEST_NOTICE, _QUIET = 0.25, 60.0, 10.0
-
-
-class Offered(Protocol):
-    """A list of tools and for how long it holds."""
-
-    @property
-    def items(self) -> list[dict[str, Any]]:
-        """The tools as the server sent them."""
-        ...
-
-    @property
-    def ttl(self) -> float | None:
-        """The server's own time to live, in seconds."""
-        ...
-
-    @property
-    def cut(self) -> str | None:
-        """Why the rest of the list is left out, if it is."""
-        ...
-
-
-class Introduction(Protocol):
-    """What a server said of itself."""
-
-    @property
-    def era(self) -> str: ...
-    @property
-    def version(self) -> str: ...
-    @property
-    def capabilities(self) -> Mapping[str, Any]: ...
-    @property
-    def server_info(self) -> Mapping[str, Any]: ...
-    @property
-    def instructions(self) -> str | None: ...
-
-
-class ToolSource(Protocol):
-    """Something that lists tools: a server, as far as discovery is concerned."""
-
-    @property
-    def spec(self) -> ServerSpec: ...
-    @property
-    def is_connected(self) -> bool: ...
-    @property
-    def hello(self) -> Introduction | None: ...
-    async def list_tools(self, *, for_call: bool = False) -> Offered: ...
-    async def list_kind(self, method: str, field: str) -> Offered | None: ...
 
 
 class Discovery:
@@ -180,7 +135,7 @@ class Discovery:
         source = self._sources().get(name)
         if source is None or self._registry.server(name) is None or not self._registry.is_discovery_stale(name):
             return
-        if (source.is_connected or source.spec.transport != "stdio") and self._due(name):
+        if (source.is_connected or not source.is_process) and self._due(name):
             self.soon(name)
 
     async def discover_new(self, limit: float) -> None:
@@ -527,6 +482,4 @@ def _exposure(spec: ServerSpec) -> Exposure:
 
 
 def _no_such_server(name: str) -> ToolError:
-    from pegboard.result import ToolErrorCode
-
     return ToolError(ToolErrorCode.INVALID_INPUT, f"there is no server {name!r}")

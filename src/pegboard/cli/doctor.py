@@ -143,7 +143,7 @@ def _advice(server: Server) -> str:
     from pegboard.config.secrets import display_address
 
     spec, shown = server.spec, display_address(server.spec)
-    if spec.transport != "stdio":
+    if not server.is_process:
         return f'is {shown} the right address, and is it up? Credentials go into "headers"'
     command = spec.command or ""
     if shutil.which(command) is None:

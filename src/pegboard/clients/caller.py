@@ -14,7 +14,8 @@ from pegboard.exactjson import as_object
 from pegboard.protocol.codes import METHOD_NOT_FOUND
 from pegboard.protocol.eras import forward_params, severity
 from pegboard.servers.attribution import SERVER_KEY
-from pegboard.servers.jsonrpc import Message, Params, RpcError
+from pegboard.servers.errors import RpcError
+from pegboard.servers.message import Message, Params
 from pegboard.servers.raw_call import RawCall
 from pegboard.servers.requester import inability
 

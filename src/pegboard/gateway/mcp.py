@@ -19,7 +19,7 @@ from pegboard.protocol.codes import INVALID_PARAMS, SERVER_ERROR
 from pegboard.protocol.eras import LOG_LEVELS
 from pegboard.resolver import UnknownTool
 from pegboard.result import ToolError, ToolFailure, ToolResult
-from pegboard.servers.jsonrpc import RpcError
+from pegboard.servers.errors import RpcError
 from pegboard.text import truncate
 
 PAGE = 1000

@@ -16,7 +16,7 @@ from pegboard.function_tool import FunctionTool, Said
 from pegboard.function_tool import tool as tool_of
 from pegboard.library.pegboard import NEW_SERVER_WAIT, Pegboard
 from pegboard.result import ToolResult, unavailable
-from pegboard.servers.jsonrpc import Message
+from pegboard.servers.message import Message
 from pegboard.tool import Disposable, RegisteredTool, Tool
 
 P = ParamSpec("P")

@@ -41,7 +41,7 @@ from pegboard.log import new_trace_id
 from pegboard.log import trace_id as current_trace
 from pegboard.resolver import UnknownTool
 from pegboard.result import ToolError, ToolResult, as_result, invalid, unavailable
-from pegboard.servers.jsonrpc import Message
+from pegboard.servers.message import Message
 from pegboard.tool import Disposable, RegisteredTool, ResultTool, Tool
 
 if TYPE_CHECKING:

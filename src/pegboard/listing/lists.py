@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 from pegboard.catalog.finder import is_discovery_tool
 from pegboard.catalog.registry import ToolRegistry
-from pegboard.catalog.resources import CatalogEntry, Entries, ResourceCatalog
+from pegboard.catalog.resources import Entries, ResourceCatalog
+from pegboard.catalog.stock import CatalogEntry
 from pegboard.config import Settings
 from pegboard.listing.list_changed import ListChangedNotifier
 from pegboard.listing.loaded import LoadedTools

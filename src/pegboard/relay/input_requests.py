@@ -12,7 +12,8 @@ from pegboard.exactjson import as_list, as_object
 from pegboard.protocol.codes import URL_ELICITATION_REQUIRED
 from pegboard.result import ToolErrorCode, ToolFailure, unavailable
 from pegboard.servers.attribution import attribute
-from pegboard.servers.jsonrpc import Message, RpcError, unusable_answer
+from pegboard.servers.errors import RpcError, unusable_answer
+from pegboard.servers.message import Message
 from pegboard.servers.requester import Requester
 
 _MAX_ROUNDS = 32

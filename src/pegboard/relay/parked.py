@@ -22,7 +22,8 @@ from pegboard import exactjson
 from pegboard.clients.caller import Caller, question_for
 from pegboard.clients.channel import OnProgress
 from pegboard.protocol.codes import INVALID_PARAMS, METHOD_NOT_FOUND
-from pegboard.servers.jsonrpc import Message, Params, RpcError
+from pegboard.servers.errors import RpcError
+from pegboard.servers.message import Message, Params
 from pegboard.servers.requester import Requester, inability
 
 MAX_PARKED = 4096

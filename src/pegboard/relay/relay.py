@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pegboard.catalog.discovery import Discovery
-from pegboard.catalog.resources import CatalogEntry, ResourceCatalog
+from pegboard.catalog.resources import ResourceCatalog
+from pegboard.catalog.stock import CatalogEntry
 from pegboard.clients.caller import Caller
 from pegboard.clients.channel import OnProgress
 from pegboard.clients.client import Client
@@ -27,8 +28,9 @@ from pegboard.relay.routes import Routes
 from pegboard.relay.subscriptions import Listener, Subscriptions
 from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.attribution import attribute, attribute_result
+from pegboard.servers.errors import RpcError
 from pegboard.servers.http.client import is_unacted
-from pegboard.servers.jsonrpc import Message, Params, RpcError
+from pegboard.servers.message import Message, Params
 from pegboard.servers.raw_call import RawCall
 from pegboard.servers.requester import Requester
 from pegboard.servers.server import Server

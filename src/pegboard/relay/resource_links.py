@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from pegboard.catalog.resources import ResourceCatalog, alias_of
+from pegboard.catalog.resources import ResourceCatalog
+from pegboard.catalog.stock import alias_of
 from pegboard.exactjson import as_list, as_object
-from pegboard.servers.jsonrpc import Message
+from pegboard.servers.message import Message
 
 # Where an answer has its content.
 _PLACES = ("content", "messages", "contents")

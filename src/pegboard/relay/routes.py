@@ -14,7 +14,8 @@ from pegboard.protocol.eras import RELATED_TASK_KEY
 from pegboard.protocol.members import LONGEST_NAME, fold
 from pegboard.protocol.methods import is_about_task
 from pegboard.servers.attribution import SERVER_KEY
-from pegboard.servers.jsonrpc import Message, Params, RpcError
+from pegboard.servers.errors import RpcError
+from pegboard.servers.message import Message, Params
 
 _MAX_TASKS = 10_000
 _SHOWN = 100

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pegboard.clients.caller import Caller
 from pegboard.log import logger
 from pegboard.result import ToolFailure
-from pegboard.servers.jsonrpc import Params, RpcError
+from pegboard.servers.errors import RpcError
+from pegboard.servers.message import Params
 from pegboard.servers.server import Server
 from pegboard.task_set import TaskSet
 

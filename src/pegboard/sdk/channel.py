@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError, NoBackChannelError
 from pegboard.log import logger
 from pegboard.protocol.codes import METHOD_NOT_FOUND
 from pegboard.protocol.weight import MAX_WEIGHT, weight
-from pegboard.servers.jsonrpc import RpcError
+from pegboard.servers.errors import RpcError
 
 _MAX_WAITING = 1024
 _WITHDRAWING = 2.0

@@ -37,7 +37,7 @@ from pegboard.protocol.members import members_problem, unicode_problem
 from pegboard.protocol.message import COULD_NOT_ANSWER
 from pegboard.protocol.results import result_for
 from pegboard.sdk.channel import ClientChannel, progress_token
-from pegboard.servers.jsonrpc import RpcError
+from pegboard.servers.errors import RpcError
 from pegboard.version import SERVER_INFO, VERSION
 
 # Streams of notices that may be open, and how many of them may be one client's; what one may follow.

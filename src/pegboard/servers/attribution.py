@@ -6,7 +6,7 @@ from typing import Any
 
 from pegboard.exactjson import SurrogateText, as_object
 from pegboard.protocol.members import without_look_alikes
-from pegboard.servers.jsonrpc import Message, Params
+from pegboard.servers.message import Message, Params
 
 # Where a client finds the name of the server that asks.
 SERVER_KEY = "pegboard/server"

@@ -6,12 +6,16 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from pegboard.result import ToolErrorCode, ToolFailure
+
 _FAILURES_TO_OPEN = 3
 _FIRST_OPEN = 30.0
 _LONGEST_OPEN = 300.0
 _FIRST_PAUSE = 1.0
 # A server that connects and is lost again costs one start a try, and comes back soon after it is well.
 _LONGEST_LOST = 30.0
+# A connection that lived this long was a good one: its loss does not count with those before.
+_STEADY = 30.0
 
 
 def _default_random() -> float:
@@ -28,14 +32,19 @@ class Breaker:
     # Calls in a row that had no answer in time, and when a call last had one.
     timeouts: int = 0
     answered_at: float = float("-inf")
+    # How often in a row a connection was lost that had not lived for long.
+    flaps: int = 0
     retry_at: float = 0.0
     # Until when the server itself asks not to be tried.
     hold_off_until: float = 0.0
     reason: str | None = field(default=None)
 
-    def record_failure(self, reason: str) -> None:
-        """One more failure in a row."""
-        self.failures += 1
+    def record_failure(self, reason: str, *, for_call: bool = True) -> None:
+        """One more failure in a row; one that no call waited for counts as none, but an open breaker stays open."""
+        if for_call:
+            self.failures += 1
+        elif not self.is_tripped:
+            return
         self.reason = reason
         self.retry_at = self.clock() + self._pause()
 
@@ -43,19 +52,15 @@ class Breaker:
         """The server itself asks not to be tried for so long: nobody tries, however few failures there were."""
         self.hold_off_until = self.clock() + seconds
 
-    def reopen(self, reason: str) -> None:
-        """A trial failed that was not made for a call: the pause begins anew, and grows no longer by it."""
-        self.reason = reason
-        self.retry_at = self.clock() + self._pause()
-
     def half_open(self) -> None:
         """Let the next try through now; whether it succeeds closes or opens the breaker."""
         self.retry_at = self.hold_off_until = 0.0
 
-    def record_loss(self, reason: str, losses: int) -> None:
-        """A live connection was lost, for the n-th time in short order: it is tried again in a while."""
+    def record_loss(self, reason: str, lived: float) -> None:
+        """A live connection was lost: it is tried again in a while, later where that happens in short order."""
         self.reason = reason
-        pause = self._jitter(min(2.0 ** min(losses, 10) - 0.5, _LONGEST_LOST))
+        self.flaps = 0 if lived >= _STEADY else self.flaps + 1
+        pause = self._jitter(min(2.0 ** min(self.flaps, 10) - 0.5, _LONGEST_LOST))
         # An open breaker stays open.
         self.retry_at = max(self.clock() + pause, self.retry_at if self.is_tripped else 0.0)
 
@@ -95,6 +100,11 @@ class Breaker:
     def is_waiting(self) -> bool:
         """Whether a try in the background should wait; a call that needs the server need not."""
         return self.remaining() > 0
+
+    def refusal(self, who: str, last_error: str | None) -> ToolFailure:
+        """What a call is told that may not try now."""
+        words = f"{who} is unavailable ({self.reason or last_error}); next try in {self.remaining():.0f} s"
+        return ToolFailure(ToolErrorCode.UNAVAILABLE, words, retryable=True, retry_after=self.retry_after())
 
     def remaining(self) -> float:
         """Seconds until the next try."""

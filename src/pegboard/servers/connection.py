@@ -4,46 +4,59 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 from pegboard import exactjson
 from pegboard.exactjson import as_object
 from pegboard.log import logger
 from pegboard.protocol import raw_json
+from pegboard.protocol.codes import METHOD_NOT_FOUND
 from pegboard.protocol.eras import (
     CLIENT_CAPABILITIES_KEY,
     CLIENT_INFO_KEY,
     LOG_LEVEL_KEY,
     VERSION_KEY,
     modern_params,
+    severity,
 )
 from pegboard.protocol.headers import parameter_headers, request_headers
 from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.attribution import attribute
+from pegboard.servers.errors import AnswerTooLarge, RpcError
 from pegboard.servers.handshake import ServerHello
 from pegboard.servers.http.client import NeedsAuth, Unreachable, WrongStatus
-from pegboard.servers.jsonrpc import METHOD_NOT_FOUND, AnswerTooLarge, JsonRpcPeer, Message, Params, Pending, RpcError
+from pegboard.servers.jsonrpc import JsonRpcPeer
 from pegboard.servers.limit import Limit
+from pegboard.servers.listener import ServerListener
+from pegboard.servers.message import Message, Params
 from pegboard.servers.pages import MAX_BYTES, Pages
 from pegboard.servers.question_owners import InFlight, QuestionOwners
 from pegboard.servers.raw_call import RawCall, RawRequest
-from pegboard.servers.requester import NoRequester, Requester
-from pegboard.servers.transports.sse import SseTransport
-from pegboard.servers.transports.streamable_http import StreamableHttpTransport
+from pegboard.servers.requester import Requester
+from pegboard.servers.resource_updates import (
+    ACKNOWLEDGED,
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    STREAM_WORTH_TELLING,
+    ResourceUpdates,
+)
+from pegboard.task_set import TaskSet
 from pegboard.version import CLIENT_INFO
 
+if TYPE_CHECKING:
+    from pegboard.servers.server import Server
+
 HEARTBEAT = 15.0
-_ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 _HEARTBEAT_LIMIT = 5.0
-_RELISTEN_PAUSE = 1.0
 _MAX_PAGES = 1000
 _PAGE_LIMIT = 30.0
 _LIST_LIMIT = 60.0
-_STREAM_WORTH_TELLING = 0.5
-_LONGEST_PAUSE = 60.0
 _MAX_TALKATIVE = 20_000
+_LEVEL_PATIENCE = 1.0
+_LIST_CHANGES = frozenset(f"notifications/{kind}/list_changed" for kind in ("tools", "prompts", "resources"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,38 +71,35 @@ class Listing:
     cut: str | None = None
 
 
-class ConnectionListener(Protocol):
-    """Who wants to know what a server says outside of any request."""
+class RequestOptions(TypedDict, total=False):
+    """What a request may bring along besides its params."""
 
-    def on_list_changed(self) -> None:
-        """A list of the server's is another one now, or may be."""
-        ...
-
-    def on_resource_updated(self, params: Params) -> None:
-        """A resource that was subscribed to has changed."""
-        ...
-
-    def on_notification(self, method: str, params: Params, only: str | None) -> None:
-        """Something that belongs to no request under way; `only` is the one client that ever made any."""
-        ...
-
-    async def on_request(self, method: str, params: Params) -> Message:
-        """A question that belongs to no request under way."""
-        ...
-
-
-_LIST_CHANGES = frozenset(f"notifications/{kind}/list_changed" for kind in ("tools", "prompts", "resources"))
+    on_progress: Callable[[Params], None] | None
+    # What the client can do, which log lines it wants, and the input schema of the tool: for a modern server.
+    capabilities: Mapping[str, Any] | None
+    log_level: str | None
+    input_schema: Mapping[str, Any] | None
 
 
 class Connection:
     """One live connection to a server."""
 
-    def __init__(self, peer: JsonRpcPeer, hello: ServerHello, listener: ConnectionListener) -> None:
+    def __init__(
+        self, peer: JsonRpcPeer, hello: ServerHello, server: Server, key: str | None, listener: ServerListener
+    ) -> None:
         self.peer = peer
         self.hello = hello
-        self._listener = listener
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._updates: asyncio.Task[None] | None = None
+        # The shared one (`None`), or a client session's own.
+        self.key = key
+        self._server, self._listener = server, listener
+        # How many requests are under way, and since when it is idle if there are none.
+        self.active = 0
+        self.opened = self.last_used = asyncio.get_running_loop().time()
+        self.idle_timer: asyncio.TimerHandle | None = None
+        self._on_gap = partial(listener.on_list_changed, server)
+        self._tasks = TaskSet()
+        on_update = partial(listener.on_resource_updated, server, key)
+        self._updates = ResourceUpdates(peer, self._tasks, self.request, on_update)
         self.log_level: str | None = None
         # Tools that say or ask something while they are at it: their calls are not plain.
         self._talkative: set[str] = set()
@@ -99,31 +109,29 @@ class Connection:
         }
         transport = peer.transport
         # A modern server asks nothing; over HTTP it is told which request a question belongs to.
-        streams = isinstance(transport, StreamableHttpTransport)
         self._question_owners = QuestionOwners(
-            origins=streams or hello.era == "modern",
-            streams=streams,
+            origins=hello.era == "modern" or not transport.is_duplex,
+            streams=not transport.is_duplex,
             drained=lambda: transport.is_drained or peer.lost.done(),
         )
         peer.on_notification, peer.on_request = self._on_notification, self._on_request
-        if isinstance(transport, StreamableHttpTransport):
-            transport.modern = hello.era == "modern"
-            transport.version = None if transport.modern else hello.version
-        elif isinstance(transport, SseTransport):
-            transport.version = hello.version
+        transport.on_negotiated(hello.era, hello.version)
 
     async def begin(self) -> None:
         """Finish the handshake and open the standing streams."""
-        on_gap = self._listener.on_list_changed
         if self.hello.era == "modern":
             if wanted := self._list_changes():
-                self._spawn(self._listen(wanted, on_gap))
+                self._tasks.spawn(self._listen(wanted))
         else:
             await self.peer.notify("notifications/initialized")
-            if isinstance(self.peer.transport, StreamableHttpTransport):
-                self.peer.transport.listen(on_gap)
-        if isinstance(self.peer.transport, StreamableHttpTransport):
-            self._spawn(self._heartbeat())
+            self.peer.transport.listen(self._on_gap)
+        if self.peer.transport.needs_heartbeat:
+            self._tasks.spawn(self._heartbeat())
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests can go over it."""
+        return not self.peer.lost.done()
 
     def offers(self, capability: str, feature: str | None = None) -> bool:
         """Whether the server said that it can do this."""
@@ -133,28 +141,39 @@ class Connection:
         return bool(cast("dict[str, Any]", declared).get(feature))
 
     async def request_for(
-        self, requester: Requester, subject: str, method: str, params: Params | None, *, timeout: float, **options: Any
+        self,
+        requester: Requester,
+        subject: str,
+        method: str,
+        params: Params | None,
+        timeout: float,
+        **options: Unpack[RequestOptions],
     ) -> Message:
         """Send a request on a client's behalf, which hears and answers what the server says and asks meanwhile."""
         busy = unavailable(f"{self.peer.label} timed out: another client's question held it up for {timeout:g} s")
         async with contextlib.AsyncExitStack() as stack:
+            stack.enter_context(self._use())
             try:
                 async with Limit(timeout):
                     in_flight = await stack.enter_async_context(self._question_owners.admit(requester, subject))
             except TimeoutError:
                 raise busy from None
-
-            def present(pending: Pending) -> InFlight:
-                in_flight.extend = pending.extend
-                return in_flight
-
             try:
-                result = await self.request(method, params, timeout=timeout, present=present, **options)
+                result = await self.request(method, params, timeout=timeout, in_flight=in_flight, **options)
             except RpcError:
                 in_flight.answered = True
                 raise
             in_flight.answered = True
             return result
+
+    @contextlib.contextmanager
+    def _use(self) -> Generator[None]:
+        self.active += 1
+        try:
+            yield
+        finally:
+            self.active -= 1
+            self.last_used = asyncio.get_running_loop().time()
 
     async def request(
         self,
@@ -162,35 +181,33 @@ class Connection:
         params: Params | None,
         *,
         timeout: float | None,
-        on_progress: Callable[[Params], None] | None = None,
-        capabilities: Mapping[str, Any] | None = None,
-        log_level: str | None = None,
-        input_schema: Mapping[str, Any] | None = None,
-        present: Callable[[Pending], object] | None = None,
+        in_flight: InFlight | None = None,
         most: int | None = None,
+        **options: Unpack[RequestOptions],
     ) -> Any:
         """Send a request as the server's era wants it; `most` is said in `JsonRpcPeer.request`."""
-        if self.hello.era == "handshake":
-            return await self.peer.request(
-                method, params, timeout=timeout, on_progress=on_progress, present=present, most=most
-            )
-        version = self.hello.version
-        stamped = modern_params(
-            params, version=version, client_info=CLIENT_INFO, capabilities=capabilities or {}, log_level=log_level
-        )
         headers: dict[str, str] | None = None
-        if isinstance(self.peer.transport, StreamableHttpTransport):
-            headers = request_headers(version, method, stamped)
-            if input_schema is not None:
-                headers |= parameter_headers(input_schema, stamped.get("arguments"))
+        if self.hello.era == "modern":
+            params = self._stamp_params(params, options.get("capabilities"), options.get("log_level"))
+            if self.peer.transport.takes_headers:
+                headers = request_headers(self.hello.version, method, params)
+                if (input_schema := options.get("input_schema")) is not None:
+                    headers |= parameter_headers(input_schema, params.get("arguments"))
+        on_progress = options.get("on_progress")
         return await self.peer.request(
-            method,
-            stamped,
-            timeout=timeout,
-            headers=headers,
-            on_progress=on_progress,
-            present=present,
-            most=most,
+            method, params, timeout=timeout, headers=headers, on_progress=on_progress, in_flight=in_flight, most=most
+        )
+
+    def _stamp_params(
+        self, params: Params | None, capabilities: Mapping[str, Any] | None = None, log_level: str | None = None
+    ) -> dict[str, Any]:
+        """The params with what every message of the modern era says of its sender."""
+        return modern_params(
+            params,
+            version=self.hello.version,
+            client_info=CLIENT_INFO,
+            capabilities=capabilities or {},
+            log_level=log_level,
         )
 
     def start(self, call: RawCall, asked: RawRequest, timeout: float) -> bool:
@@ -228,14 +245,26 @@ class Connection:
             own[LOG_LEVEL_KEY] = raw_json.quote(asked.log_level)
         return raw_json.join({**(raw_json.members(asked.meta) or {}), **own} if asked.meta is not None else own)
 
-    async def notify(self, method: str, params: Params | None, capabilities: Mapping[str, Any] | None = None) -> None:
+    async def notify(self, method: str, params: Params | None) -> None:
         """Send a notification as the server's era wants it."""
-        if self.hello.era == "handshake":
-            await self.peer.notify(method, params)
-            return
-        version = self.hello.version
-        stamped = modern_params(params, version=version, client_info=CLIENT_INFO, capabilities=capabilities or {})
-        await self.peer.notify(method, stamped, request_headers(version, method, stamped))
+        headers: dict[str, str] | None = None
+        if self.hello.era == "modern":
+            params = self._stamp_params(params)
+            headers = request_headers(self.hello.version, method, params)
+        await self.peer.notify(method, params, headers)
+
+    def is_quieter_than(self, level: str) -> bool:
+        """Whether the server has to be told that somebody wants log lines from this level on; a modern one is told
+        with each request."""
+        if self.hello.era == "modern":
+            return False
+        return self.log_level is None or severity(level) < severity(self.log_level)
+
+    async def heed_level(self, level: str, timeout: float) -> None:
+        """A request wants log lines from this level on; a server that says less has to be told."""
+        if self.is_quieter_than(level):
+            # One that does not answer this must not keep calls waiting.
+            await asyncio.wait({self._tasks.spawn(self.want_level(level, timeout))}, timeout=_LEVEL_PATIENCE)
 
     async def want_level(self, level: str, timeout: float) -> None:
         """Have the server log from this level on, if it has to be told."""
@@ -254,22 +283,34 @@ class Connection:
         if self.hello.era == "handshake":
             await self.request("resources/subscribe", {"uri": uri}, timeout=timeout)
         else:
-            await self._follow(wanted, timeout)
+            await self._updates.follow(wanted, timeout)
 
     async def unsubscribe(self, uri: str, wanted: Sequence[str], timeout: float) -> None:
         """Hear no more of a resource; `wanted` are those that are still subscribed to."""
         if self.hello.era == "handshake":
             await self.request("resources/unsubscribe", {"uri": uri}, timeout=timeout)
         else:
-            await self._follow(wanted, timeout)
+            await self._updates.follow(wanted, timeout)
+
+    @property
+    def has_no_tools(self) -> bool:
+        """Whether the server has something else to offer, and said so."""
+        return not self.offers("tools") and (self.offers("prompts") or self.offers("resources"))
 
     async def list_all(self, method: str, key: str) -> Listing:
         """Every page of a list, in a limited time."""
+        label = self.peer.label
+        # It is not closed meanwhile; but a look at a list is no use that would keep it from idling.
+        self.active += 1
         try:
             async with Limit(_LIST_LIMIT):
                 return await self._list_all(method, key)
         except TimeoutError:
-            raise unavailable(f"{self.peer.label} timed out: no end of {method} within {_LIST_LIMIT:g} s") from None
+            raise unavailable(f"{label} timed out: no end of {method} within {_LIST_LIMIT:g} s") from None
+        except RpcError as exc:
+            raise exc.refusal or unavailable(f"{label} answered {method} with error {exc.code}: {exc}") from None
+        finally:
+            self.active -= 1
 
     async def _list_all(self, method: str, key: str) -> Listing:
         pages = Pages(self.peer.label, method, key)
@@ -293,9 +334,9 @@ class Connection:
 
     async def close(self) -> None:
         """End the standing streams and the conversation."""
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.idle_timer is not None:
+            self.idle_timer.cancel()
+        await self._tasks.close()
         await self.peer.close()
 
     def _list_changes(self) -> dict[str, Any]:
@@ -304,17 +345,17 @@ class Connection:
 
     def _on_notification(self, method: str, params: Params, origin: int | None) -> None:
         if method in _LIST_CHANGES:
-            self._listener.on_list_changed()
+            self._listener.on_list_changed(self._server)
             return
         if method == "notifications/resources/updated":
-            self._listener.on_resource_updated(params)
+            self._listener.on_resource_updated(self._server, self.key, params)
             return
-        in_flight: InFlight | None = self.peer.in_flight(origin)
+        in_flight = self.peer.in_flight(origin)
         if in_flight is None and origin is not None:
             # With a request of our own, or with one that is over: it concerns no client's request.
             if self.peer.waits_for(origin):
-                if method != _ACKNOWLEDGED:
-                    self._listener.on_notification(method, params, self._question_owners.only)
+                if method != ACKNOWLEDGED:
+                    self._pass_on(method, params)
             else:
                 logger().debug("server.said.unattributed", server=self.peer.label, method=method)
             return
@@ -323,17 +364,20 @@ class Connection:
             hearer.on_notification(method, params)
         else:
             # It may be about anybody who ever used this connection.
-            self._listener.on_notification(method, params, self._question_owners.only)
+            self._pass_on(method, params)
+
+    def _pass_on(self, method: str, params: Params) -> None:
+        self._listener.on_notification(self._server, self.key, method, params, self._question_owners.only)
 
     async def _on_request(self, method: str, params: Params, origin: int | None) -> Message:
         question = asyncio.current_task()
         assert question is not None
-        in_flight: InFlight | None = self.peer.in_flight(origin)
+        in_flight = self.peer.in_flight(origin)
         if in_flight is None and origin is not None:
             raise RpcError(METHOD_NOT_FOUND, f"{method}: no client's request is under way that this could belong to")
         in_flight = await self._question_owners.owner(in_flight, question)
         if in_flight is None:
-            return await self._listener.on_request(method, params)
+            return await self._listener.on_request(self._server, self.key, method, params)
         # Whoever answers has the call's whole time limit for it, and the server has it again afterwards.
         self._question_owners.extend(question)
         token = (as_object(params.get("_meta")) or {}).get("progressToken")
@@ -350,18 +394,13 @@ class Connection:
             return None
 
         def send_progress(params: Params) -> None:
-            self._spawn(self.peer.notify("notifications/progress", {**params, "progressToken": token}))
+            self._tasks.spawn(self.peer.notify("notifications/progress", {**params, "progressToken": token}))
 
         return send_progress
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _listen(self, wanted: Mapping[str, Any], on_gap: Callable[[], None]) -> None:
+    async def _listen(self, wanted: Mapping[str, Any]) -> None:
         """Keep a `subscriptions/listen` stream open; whenever it had to be opened anew, something may be missed."""
-        pause = _RELISTEN_PAUSE
+        pause = FIRST_PAUSE
         loop = asyncio.get_running_loop()
         while not self.peer.lost.done():
             opened = loop.time()
@@ -377,54 +416,11 @@ class Connection:
                     return
             except ToolFailure as exc:
                 logger().debug("server.listen.ended", server=self.peer.label, reason=self.peer.excerpt(exc))
-            lived = loop.time() - opened > _STREAM_WORTH_TELLING
-            pause = _RELISTEN_PAUSE if lived else min(pause * 2, _LONGEST_PAUSE)
+            lived = loop.time() - opened > STREAM_WORTH_TELLING
+            pause = FIRST_PAUSE if lived else min(pause * 2, LONGEST_PAUSE)
             await asyncio.sleep(pause)
             if lived:
-                on_gap()
-
-    async def _follow(self, uris: Sequence[str], timeout: float) -> None:
-        """A stream of updates for these resources in place of the one before, which ends once the new one stands."""
-        before = self._updates
-        self._updates = await self._open_updates(list(uris), timeout) if uris else None
-        if before is not None:
-            before.cancel()
-
-    async def _open_updates(self, uris: list[str], timeout: float) -> asyncio.Task[None]:
-        acknowledged = _Acknowledged()
-        stream = asyncio.get_running_loop().create_task(self._keep_updates(uris, acknowledged))
-        self._tasks.add(stream)
-        stream.add_done_callback(self._tasks.discard)
-        waiting = asyncio.get_running_loop().create_task(acknowledged.event.wait())
-        try:
-            await asyncio.wait({waiting, stream}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            waiting.cancel()
-            if not acknowledged.event.is_set():
-                stream.cancel()
-        if acknowledged.event.is_set():
-            return stream
-        if stream.done() and not stream.cancelled() and (exc := stream.exception()) is not None:
-            raise exc
-        raise unavailable(f"{self.peer.label} timed out: it did not confirm a subscription within {timeout:g} s")
-
-    async def _keep_updates(self, uris: list[str], acknowledged: _Acknowledged) -> None:
-        wanted = {"notifications": {"resourceSubscriptions": uris}}
-        pause = _RELISTEN_PAUSE
-        loop = asyncio.get_running_loop()
-        in_flight = InFlight(acknowledged, "subscriptions/listen")
-        while not self.peer.lost.done():
-            opened = loop.time()
-            try:
-                await self.request("subscriptions/listen", wanted, timeout=None, present=lambda _, who=in_flight: who)
-            except (RpcError, ToolFailure) as exc:
-                if not acknowledged.event.is_set():
-                    raise
-                logger().debug("server.updates.ended", server=self.peer.label, reason=self.peer.excerpt(exc))
-            pause = _RELISTEN_PAUSE if loop.time() - opened > _STREAM_WORTH_TELLING else min(pause * 2, _LONGEST_PAUSE)
-            await asyncio.sleep(pause)
-            # What changed meanwhile cannot be had again: whoever wants it has to look, once the stream stands.
-            acknowledged.then = lambda: [self._listener.on_resource_updated({"uri": uri}) for uri in uris]
+                self._on_gap()
 
     async def _heartbeat(self) -> None:
         """An address has no connection that could break, so it is asked now and then whether it is still there."""
@@ -438,18 +434,3 @@ class Connection:
             except (ToolFailure, RpcError) as exc:
                 # It answered, or is slow: it is there.
                 logger().debug("server.heartbeat.odd", server=self.peer.label, reason=self.peer.excerpt(exc))
-
-
-class _Acknowledged(NoRequester):
-    """Waits for the first frame of a stream of updates."""
-
-    def __init__(self) -> None:
-        self.event = asyncio.Event()
-        self.then: Callable[[], object] = lambda: None
-
-    def on_notification(self, method: str, params: Params) -> None:
-        """The stream stands."""
-        del params
-        if method == _ACKNOWLEDGED:
-            self.event.set()
-            self.then()

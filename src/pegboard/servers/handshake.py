@@ -20,8 +20,10 @@ from pegboard.protocol.eras import (
 )
 from pegboard.protocol.headers import request_headers
 from pegboard.result import ToolErrorCode, ToolFailure
+from pegboard.servers.errors import RpcError
 from pegboard.servers.http.client import WrongStatus
-from pegboard.servers.jsonrpc import JsonRpcPeer, Message, RpcError
+from pegboard.servers.jsonrpc import JsonRpcPeer
+from pegboard.servers.message import Message
 from pegboard.version import CLIENT_INFO
 
 # A server that does not answer a question it does not know is asked in the old way as well, after this long.
@@ -43,9 +45,7 @@ class ServerHello:
     instructions: str | None = None
 
 
-async def negotiate(
-    peer: JsonRpcPeer, known: Era | None, *, duplex: bool, capabilities: Mapping[str, Any]
-) -> ServerHello:
+async def negotiate(peer: JsonRpcPeer, known: Era | None, capabilities: Mapping[str, Any]) -> ServerHello:
     """Greet a server in its era: the one known from before, or the one that its answers show."""
     if known == "handshake":
         try:
@@ -56,7 +56,7 @@ async def negotiate(
             if answer is None or not _speaks_modern(answer):
                 raise refusal from None
             return _modern(answer)
-    if duplex:
+    if peer.transport.is_duplex:
         return await _ask_both_ways(peer, capabilities)
     try:
         answer = await _discover(peer, capabilities)

@@ -8,150 +8,34 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from pegboard import exactjson
 from pegboard.log import Redactor, logger
+from pegboard.lru_dict import LruDict
 from pegboard.protocol import raw_json
+from pegboard.protocol.codes import INVALID_REQUEST, METHOD_NOT_FOUND
 from pegboard.protocol.eras import SUBSCRIPTION_KEY
 from pegboard.protocol.portions import LARGE
-from pegboard.result import ToolErrorCode, ToolFailure
 from pegboard.servers import large
+from pegboard.servers.errors import AnswerTooLarge, ConnectionLost, RpcError, TimedOut, rpc_error, unusable_answer
 from pegboard.servers.limit import Limit
+from pegboard.servers.message import Message, Params
+from pegboard.servers.pending import Pending
+from pegboard.servers.question_owners import InFlight
+from pegboard.servers.replies import MAX_QUESTIONS, Answer, Replies
 from pegboard.servers.token_bucket import TokenBucket
+from pegboard.servers.transports.transport import Transport
 
-Message = dict[str, Any]
-Params = Mapping[str, Any]
-
-MAX_MESSAGE_BYTES = 32 * 1024 * 1024
-METHOD_NOT_FOUND = -32601
-REQUEST_CANCELLED = -32800
-# Progress can make a call last this many times its time limit.
-_LONGEST = 10
 _MAX_ABANDONED = 1000
-# Questions of a server that wait for their answers.
-_MAX_QUESTIONS = 200
-# An error is a sentence, and what else a server needs to say by itself is not a document.
-MAX_ERROR_TEXT = 64 * 1024
 # Log lines and words of progress: so many at once, so many a second after that; and log lines of ours about a server.
 _CHATTER_BURST, _CHATTER_RATE = 2000, 500
 _COMPLAINT_BURST, _COMPLAINT_RATE = 5, 0.1
-INTERNAL_ERROR, INVALID_REQUEST = -32603, -32600
 
 _ID_FIRST = re.compile(rb'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*"?(\d+)')
 _ID_LAST = re.compile(rb'"id"\s*:\s*"?(\d+)"?\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*$')
 _RESULT = re.compile(rb'^\s*\{(?:\s*"(?:jsonrpc|id)"\s*:\s*"?[\d.]+"?\s*,)*\s*"result"\s*:')
-
-
-class RpcError(Exception):
-    """A server's own JSON-RPC error, to be passed on as it is."""
-
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.data = data
-        # What the HTTP status that it came with means, where the server asks for a pause.
-        self.refusal: ToolFailure | None = None
-
-
-class TimedOut(ToolFailure):
-    """No answer came in time; `silent`: nor any progress or question."""
-
-    def __init__(self, reason: str, *, silent: bool) -> None:
-        super().__init__(ToolErrorCode.UNAVAILABLE, reason, retryable=True)
-        self.silent = silent
-
-
-class ConnectionLost(ToolFailure):
-    """The conversation ended before the answer came."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(ToolErrorCode.UNAVAILABLE, reason, retryable=True)
-
-
-class AnswerTooLarge(ToolFailure):
-    """The answer has more bytes than its request admits."""
-
-    def __init__(self, label: str) -> None:
-        super().__init__(ToolErrorCode.EXECUTION_FAILED, f"{label} sent an answer that is too large", retryable=False)
-
-
-@dataclass(slots=True, eq=False)
-class Pending:
-    """A request that waits for its answer."""
-
-    # The result; of a request that wants it verbatim, the bytes that it came in.
-    future: asyncio.Future[Any]
-    on_progress: Callable[[Params], None] | None
-    timeout: float | None
-    limit: Limit | None = None
-    latest: float | None = None
-    # Who it is made for; what that is, is the connection's business.
-    in_flight: Any = None
-    verbatim: bool = False
-    # How many bytes the answer may have.
-    most: int | None = None
-    # Whether nothing has shown yet that the server works on it.
-    is_silent: bool = True
-    _furthest: float | None = None
-
-    def note_progress(self, params: Params, *, tell: bool = True) -> None:
-        """Progress that goes on shows a server at work: its time limit starts anew, though not for ever."""
-        progress = params.get("progress")
-        if isinstance(progress, (int, float)) and (self.latest is None or progress > self.latest):
-            self.latest = progress
-            self.extend()
-        if self.on_progress is not None and tell:
-            self.on_progress(params)
-
-    def extend(self) -> None:
-        """The time limit starts anew, though not for ever."""
-        self.is_silent = False
-        if self.limit is None or self.limit.is_over or self.timeout is None or self.future.done():
-            return
-        now = asyncio.get_running_loop().time()
-        if self._furthest is None:
-            self._furthest = now + _LONGEST * self.timeout
-        self.limit.restart(max(min(self.timeout, self._furthest - now), 0.0))
-
-
-class Transport(Protocol):
-    """Moves messages to and from one server."""
-
-    async def start(self, peer: JsonRpcPeer) -> None:
-        """Begin; messages go to `peer.deliver`, the end of it all to `peer.close_with`."""
-        ...
-
-    async def send(self, message: Message, headers: Mapping[str, str] | None) -> None:
-        """Send one message; over HTTP, a request's answer has been delivered when this returns."""
-        ...
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether a request that is ready to go can be put on the transport at once."""
-        ...
-
-    def send_raw(self, request_id: int, text: bytes, name: str | None) -> None:
-        """Send a request that is ready to go; `name` is the tool's own, where the era wants it said beside the body."""
-        ...
-
-    @property
-    def is_drained(self) -> bool:
-        """Whether every message that has begun to arrive is delivered; asked where none says what it belongs to."""
-        ...
-
-    def cancel(self, request_id: int, reason: str) -> None:
-        """Tell the server, without waiting, that nobody waits for this answer any more."""
-        ...
-
-    async def close(self) -> None:
-        """End the conversation and leave nothing behind."""
-        ...
-
 
 OnNotification = Callable[[str, Params, int | None], None]
 OnRequest = Callable[[str, Params, int | None], Awaitable[Message]]
@@ -194,12 +78,12 @@ class JsonRpcPeer:
         self._last_id = 0
         # How many open requests want their answers as the bytes they come in.
         self._verbatim = 0
-        self._answering: dict[Any, asyncio.Task[None]] = {}
+        self._replies = Replies(transport, label, self.lost.done)
         # Log lines and progress, which can be left out without harm if they come too fast; and our complaints.
         self._chatter = TokenBucket(_CHATTER_RATE, _CHATTER_BURST)
         self._complaints = TokenBucket(_COMPLAINT_RATE, _COMPLAINT_BURST)
         # Requests that were given up, for whoever still wants to know whether they were answered.
-        self._abandoned: OrderedDict[int, Any] = OrderedDict()
+        self._abandoned: LruDict[int, InFlight] = LruDict(_MAX_ABANDONED)
 
     def excerpt(self, said: object) -> str:
         """What may be logged of what a server said: without its secrets, and not all of a long text."""
@@ -214,7 +98,7 @@ class JsonRpcPeer:
         headers: Mapping[str, str] | None = None,
         on_progress: Callable[[Params], None] | None = None,
         cancellable: bool = True,
-        present: Callable[[Pending], object] | None = None,
+        in_flight: InFlight | None = None,
         most: int | None = None,
     ) -> Any:
         """Send a request and give its result; raises `RpcError`, or `ToolFailure` for what is not the server's word.
@@ -223,7 +107,7 @@ class JsonRpcPeer:
         many bytes is not even read: it fails with `AnswerTooLarge`.
         """
         verbatim = most is not None
-        request_id, pending = self.open(timeout, on_progress=on_progress, present=present, verbatim=verbatim)
+        request_id, pending = self.open(timeout, on_progress=on_progress, in_flight=in_flight, verbatim=verbatim)
         pending.most = most
         message: Message = {"jsonrpc": "2.0", "id": request_id, "method": method}
         if params is not None or on_progress is not None:
@@ -236,16 +120,16 @@ class JsonRpcPeer:
         timeout: float | None,
         *,
         on_progress: Callable[[Params], None] | None = None,
-        present: Callable[[Pending], object] | None = None,
+        in_flight: InFlight | None = None,
         verbatim: bool = False,
     ) -> tuple[int, Pending]:
         """A number for a request, and the place where its answer will be."""
         if self.lost.done():
             raise ConnectionLost(self.lost.result())
         self._last_id += 1
-        pending = Pending(self._loop.create_future(), on_progress, timeout, verbatim=verbatim)
-        if present is not None:
-            pending.in_flight = present(pending)
+        pending = Pending(self._loop.create_future(), on_progress, timeout, in_flight=in_flight, verbatim=verbatim)
+        if in_flight is not None:
+            in_flight.extend = pending.extend
         self._pending[self._last_id] = pending
         self._verbatim += verbatim
         return self._last_id, pending
@@ -288,8 +172,6 @@ class JsonRpcPeer:
             pending.future.exception()
         elif pending.in_flight is not None:
             self._abandoned[request_id] = pending.in_flight
-            while len(self._abandoned) > _MAX_ABANDONED:
-                self._abandoned.popitem(last=False)
 
     @property
     def is_silent(self) -> bool:
@@ -299,7 +181,7 @@ class JsonRpcPeer:
     def fail(self, request_id: int, exc: Exception) -> None:
         """An open request has failed."""
         if (pending := self._pending.get(request_id)) is not None:
-            _fail(pending, exc)
+            pending.fail(exc)
 
     async def notify(self, method: str, params: Params | None = None, headers: Mapping[str, str] | None = None) -> None:
         """Send a notification."""
@@ -311,8 +193,7 @@ class JsonRpcPeer:
     async def close(self) -> None:
         """End the conversation; whoever still waits is told."""
         self.close_with("the connection was closed by Pegboard")
-        for task in list(self._answering.values()):
-            task.cancel()
+        self._replies.cancel()
         await self.transport.close()
 
     def close_with(self, reason: str) -> None:
@@ -321,7 +202,7 @@ class JsonRpcPeer:
             return
         self.lost.set_result(reason)
         for pending in self._pending.values():
-            _fail(pending, ConnectionLost(f"{self.label}: {reason}"))
+            pending.fail(ConnectionLost(f"{self.label}: {reason}"))
 
     def deliver_text(self, text: bytes, origin: int | None = None) -> Iterator[None]:
         """Take one message as it came over the transport; in small steps."""
@@ -410,7 +291,7 @@ class JsonRpcPeer:
         pending = self._pending_of(text[:4096], text[-4096:])
         if pending is None or pending.most is None or len(text) <= pending.most:
             return False
-        _fail(pending, AnswerTooLarge(self.label))
+        pending.fail(AnswerTooLarge(self.label))
         return True
 
     def _is_awaited(self, text: bytes) -> bool:
@@ -439,7 +320,7 @@ class JsonRpcPeer:
                 **more,
             )
         if pending is not None:
-            _fail(pending, unusable_answer(self.label, reason))
+            pending.fail(unusable_answer(self.label, reason))
 
     def deliver(self, message: Any, origin: int | None = None) -> None:
         """Take one message: an answer, a notification or a question."""
@@ -458,7 +339,7 @@ class JsonRpcPeer:
         else:
             self._handle_notification(method, _params(message), origin)
 
-    def in_flight(self, origin: int | None) -> Any:
+    def in_flight(self, origin: int | None) -> InFlight | None:
         """Who the request is made for that something came with, if it came with one."""
         pending = self._pending.get(origin) if origin is not None else None
         return pending.in_flight if pending is not None else None
@@ -484,7 +365,7 @@ class JsonRpcPeer:
         elif error is not None:
             pending.future.set_exception(rpc_error(error))
         else:
-            _fail(pending, unusable_answer(self.label, "neither a result object nor an error object"))
+            pending.fail(unusable_answer(self.label, "neither a result object nor an error object"))
 
     def _handle_notification(self, method: str, params: Params, origin: int | None) -> None:
         if method == "notifications/progress":
@@ -494,10 +375,7 @@ class JsonRpcPeer:
         if method == "notifications/message" and not self._may_talk():
             return
         if method == "notifications/cancelled":
-            request_id = params.get("requestId")
-            task = self._answering.get(request_id) if isinstance(request_id, (str, int)) else None
-            if task is not None and not task.cancelling():
-                task.cancel()
+            self._replies.withdraw(params.get("requestId"))
             return
         self.on_notification(method, params, _stream_id(params) if origin is None else origin)
 
@@ -522,49 +400,15 @@ class JsonRpcPeer:
         if isinstance(request_id, (str, int)):
             self._start_reply(request_id, "", refuse)
 
-    def _start_reply(self, request_id: Any, method: str, answer: Callable[[], Awaitable[Message]]) -> None:
+    def _start_reply(self, request_id: Any, method: str, answer: Answer) -> None:
         # Hundreds of calls may wait for their clients' answers, each with a question.
-        if len(self._answering) >= (most := _MAX_QUESTIONS + len(self._pending)):
+        if len(self._replies) >= (most := MAX_QUESTIONS + len(self._pending)):
             self.close_with(f"it asked more than {most:,} questions at once")
-        elif request_id in self._answering:
+        elif request_id in self._replies:
             # An answer of any kind would be taken for that of the question that is open.
             self.report_unreadable(b"", b"", "a question with the id of one that is still open")
         else:
-            task = self._answering[request_id] = self._loop.create_task(self._reply(request_id, method, answer))
-            task.add_done_callback(lambda _: self._answering.pop(request_id, None))
-
-    async def _reply(self, request_id: Any, method: str, answer: Callable[[], Awaitable[Message]]) -> None:
-        reply: Message = {"jsonrpc": "2.0", "id": request_id}
-        try:
-            reply["result"] = await answer()
-        except RpcError as exc:
-            reply["error"] = {"code": exc.code, "message": exc.message}
-            if exc.data is not None:
-                reply["error"]["data"] = exc.data
-        except asyncio.CancelledError:
-            # Taken back by the server, or over with its request; a server that still waits has to know.
-            if self.lost.done():
-                raise
-            reply["error"] = {"code": REQUEST_CANCELLED, "message": "the request that asked is over"}
-        except Exception as exc:
-            logger().warning("server.question.failed", server=self.label, method=method, error=type(exc).__name__)
-            reply["error"] = {"code": INTERNAL_ERROR, "message": "the client could not answer"}
-        try:
-            await self.transport.send(reply, None)
-        except Exception as exc:
-            logger().debug("server.reply.lost", server=self.label, error=type(exc).__name__)
-
-
-def unusable_answer(label: str, reason: str) -> ToolFailure:
-    """The failure of a call whose answer cannot be used."""
-    return ToolFailure(
-        ToolErrorCode.EXECUTION_FAILED, f"{label} sent an answer that cannot be used: {reason}", retryable=False
-    )
-
-
-def _fail(pending: Pending, exc: Exception) -> None:
-    if not pending.future.done():
-        pending.future.set_exception(exc)
+            self._replies.start(request_id, method, answer)
 
 
 def _with_token(params: Params | None, token: int) -> Params:
@@ -590,20 +434,3 @@ def _as_id(value: Any) -> int:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else -1
-
-
-def failure_of(exc: RpcError, tool: str) -> ToolFailure:
-    """A server's error about a call, where it is not passed on as it is."""
-    if exc.refusal is not None:
-        return exc.refusal
-    return ToolFailure(ToolErrorCode.EXECUTION_FAILED, f"{tool} failed ({exc.code}): {exc.message}")
-
-
-def rpc_error(error: Message) -> RpcError:
-    """A server's error object as the error it is."""
-    code, message = error.get("code"), error.get("message")
-    return RpcError(
-        code if isinstance(code, int) and not isinstance(code, bool) else INTERNAL_ERROR,
-        message[:MAX_ERROR_TEXT] if isinstance(message, str) else "the server gave no message",
-        error.get("data"),
-    )

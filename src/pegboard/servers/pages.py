@@ -16,7 +16,7 @@ from pegboard.pace import Pace
 from pegboard.protocol import raw_json
 from pegboard.protocol.raw_json import Part
 from pegboard.result import ToolFailure
-from pegboard.servers.jsonrpc import unusable_answer
+from pegboard.servers.errors import unusable_answer
 
 # Limits of one list of one server, over all of its pages.
 MAX_ITEMS = 10_000

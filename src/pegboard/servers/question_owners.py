@@ -15,7 +15,8 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from pegboard.servers.jsonrpc import RpcError
+from pegboard.protocol.codes import SERVER_ERROR
+from pegboard.servers.errors import RpcError
 from pegboard.servers.requester import Requester
 
 # How long the first use of something waits for another client's first use of something.
@@ -33,7 +34,6 @@ _LOOKS = 3
 _SHORTEST_LOOK = 0.001
 _LONGEST_LOOK = 0.1
 _MAX_SUBJECTS = 20_000
-_CANNOT_TELL = -32000
 _WHOSE = (
     "it cannot be told which of several clients this question belongs to; "
     'with "instance": "session" in its config each client has this server to itself'
@@ -303,7 +303,7 @@ class QuestionOwners:
                 if len(_rivals(likely)) <= 1:
                     return self._likeliest(likely)
                 if self._unplaceable(waiting, likely) or _now() > deadline:
-                    raise RpcError(_CANNOT_TELL, _WHOSE)
+                    raise RpcError(SERVER_ERROR, _WHOSE)
                 await self._change(SETTLED)
         finally:
             del self._unplaced[waiting]
@@ -324,7 +324,7 @@ class QuestionOwners:
         """Of one client's requests, the one most likely to have asked: known to ask, else not known to be quiet."""
         present = [each for each in candidates if not each.left]
         if not present:
-            raise RpcError(_CANNOT_TELL, _GIVEN_UP)
+            raise RpcError(SERVER_ERROR, _GIVEN_UP)
         return max(reversed(present), key=lambda each: (each.subject in self._asking, each.subject not in self._quiet))
 
     async def _change(self, limit: float) -> None:

@@ -18,7 +18,10 @@ from pegboard.protocol.eras import Era
 from pegboard.protocol.raw_json import Part
 from pegboard.protocol.weight import MAX_WEIGHT, weight
 from pegboard.result import unavailable
-from pegboard.servers.jsonrpc import JsonRpcPeer, Message, Params, Pending, RpcError, unusable_answer
+from pegboard.servers.errors import RpcError, unusable_answer
+from pegboard.servers.jsonrpc import JsonRpcPeer
+from pegboard.servers.message import Message, Params
+from pegboard.servers.pending import Pending
 from pegboard.servers.question_owners import InFlight, QuestionOwners
 from pegboard.servers.requester import Requester
 
@@ -95,7 +98,7 @@ class RawCall:
         has something to say or to ask before its answer."""
         self.peer, self._question_owners, self._in_flight, self._on_talk = peer, question_owners, in_flight, on_talk
         self.era = era
-        self._number, self._pending = peer.open(timeout, present=self._attach, verbatim=True)
+        self._number, self._pending = peer.open(timeout, in_flight=in_flight, verbatim=True)
         self._soon = self._pending.future
         # From here on it ends by itself, even if whoever began it never comes to wait for it.
         self._timer = self._loop.call_later(min(self._patience, timeout), self._took_too_long)
@@ -198,10 +201,6 @@ class RawCall:
             await asyncio.wait({self._resumed})
             assert self._requester is not None
         return await self._requester.on_request(method, params, on_progress)
-
-    def _attach(self, pending: Pending) -> InFlight:
-        self._in_flight.extend = pending.extend
-        return self._in_flight
 
     def _stop_waiting(self) -> None:
         """Have whoever waits for the result stop waiting; the answer will be another's."""

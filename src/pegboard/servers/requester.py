@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from pegboard.exactjson import as_object
-from pegboard.servers.jsonrpc import METHOD_NOT_FOUND, Message, Params, RpcError
+from pegboard.protocol.codes import INVALID_PARAMS, METHOD_NOT_FOUND
+from pegboard.servers.errors import RpcError
+from pegboard.servers.message import Message, Params
 
 
 class Requester(Protocol):
@@ -60,10 +62,7 @@ def inability(capabilities: Mapping[str, Any], method: str, params: Params) -> R
         modes = declared or {"form": {}}
         mode = params.get("mode", "form")
         if not isinstance(mode, str) or mode not in modes:
-            return RpcError(_INVALID_PARAMS, f"the client does not support elicitation in {mode} mode")
+            return RpcError(INVALID_PARAMS, f"the client does not support elicitation in {mode} mode")
     if capability == "sampling" and ("tools" in params or "toolChoice" in params) and "tools" not in declared:
-        return RpcError(_INVALID_PARAMS, "the client does not support tools in sampling")
+        return RpcError(INVALID_PARAMS, "the client does not support tools in sampling")
     return None
-
-
-_INVALID_PARAMS = -32602

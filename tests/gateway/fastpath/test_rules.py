@@ -321,7 +321,7 @@ async def test_a_server_that_talks_is_handed_over_and_remembered(tmp_path: Path,
                 assert answer_in(talked)["result"]["content"][0]["text"] == "logged"
             [server] = gateway.board.servers.values()
             [held] = server._connections.values()
-            assert held.connection._talkative == {"tools/call log"}
+            assert held._talkative == {"tools/call log"}
 
 
 @pytest.mark.parametrize("server_era", ["handshake", "modern"])
@@ -458,8 +458,8 @@ async def test_nothing_is_left_behind_by_calls(tmp_path: Path) -> None:
             for server in gateway.board.servers.values():
                 [held] = server._connections.values()
                 assert held.active == 0
-                assert not held.connection._question_owners._in_flight
-                assert held.connection.peer._verbatim == 0
+                assert not held._question_owners._in_flight
+                assert held.peer._verbatim == 0
             assert not gateway.front._fast_path._calls
 
 

@@ -33,7 +33,8 @@ from pegboard.protocol.message import COULD_NOT_ANSWER
 from pegboard.protocol.portions import portions
 from pegboard.protocol.raw_json import CallParams, Part, Request
 from pegboard.protocol.results import RawResult, result_for, shape_raw
-from pegboard.servers.jsonrpc import Message, RpcError
+from pegboard.servers.errors import RpcError
+from pegboard.servers.message import Message
 from pegboard.servers.raw_call import CallCancelled, RawCall, RawRequest
 from pegboard.telemetry import is_traced
 from pegboard.tool import RegisteredTool, RelayingTool, Tool

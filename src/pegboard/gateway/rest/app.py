@@ -24,7 +24,7 @@ from pegboard.gateway.rest.tasks import TaskRest
 from pegboard.listing.view import Filter
 from pegboard.names import nearest
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
-from pegboard.servers.jsonrpc import RpcError, failure_of
+from pegboard.servers.errors import RpcError, failure_of
 from pegboard.version import VERSION
 
 _STATUSES = ("available", "unavailable", "disabled", "needs_auth")

@@ -10,10 +10,12 @@ from pegboard import exactjson
 from pegboard.protocol.portions import LARGE
 from pegboard.servers import large
 from pegboard.servers.backlog import work_off
+from pegboard.servers.errors import unusable_answer
 from pegboard.servers.http.client import Redirected, Unreachable, media_type
 from pegboard.servers.http.pool import ConnectionFailed, Exchange
-from pegboard.servers.jsonrpc import MAX_ERROR_TEXT, MAX_MESSAGE_BYTES, JsonRpcPeer, unusable_answer
+from pegboard.servers.jsonrpc import JsonRpcPeer
 from pegboard.servers.line_splitter import gather
+from pegboard.servers.message import MAX_ERROR_TEXT, MAX_MESSAGE_BYTES
 from pegboard.servers.sse_parser import EventTooLarge, SseParser
 
 # How long a stream that has brought its answer may take to end, so that its connection can be used again.

@@ -14,12 +14,13 @@ from urllib.request import getproxies, proxy_bypass
 
 from pegboard.config import ServerSpec
 from pegboard.result import ToolErrorCode, ToolFailure, unavailable
+from pegboard.servers.errors import unusable_answer
 from pegboard.servers.http.cookies import Cookies
 from pegboard.servers.http.origin import Origin
 from pegboard.servers.http.pool import ConnectionFailed, ConnectionPool, Exchange, ResponseHandler
 from pegboard.servers.http.response import Response
-from pegboard.servers.jsonrpc import MAX_MESSAGE_BYTES, unusable_answer
 from pegboard.servers.line_splitter import gather
+from pegboard.servers.message import MAX_MESSAGE_BYTES
 
 _MAX_REDIRECTS = 3
 # However long a pause a server asks for, it is tried once an hour.

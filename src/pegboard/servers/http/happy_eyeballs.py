@@ -1,4 +1,4 @@
-"""A host with several addresses: while one keeps silent the next is tried, and the first that answers is used.
+"""Happy eyeballs: of a host with several addresses the next is tried while one is silent; the first to answer counts.
 
 Of a name with addresses of both families, one is often of no use: on a network without working IPv6 nobody should have
 to wait for it. asyncio could do this, but uvloop cannot.
@@ -12,7 +12,7 @@ import socket
 _NEXT_AFTER = 0.25
 
 
-async def reached(host: str, port: int) -> socket.socket:
+async def connect(host: str, port: int) -> socket.socket:
     """A connected socket; raises the `OSError` of the address that was tried first."""
     loop = asyncio.get_running_loop()
     left = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -21,7 +21,7 @@ async def reached(host: str, port: int) -> socket.socket:
         while True:
             if left:
                 family, _, proto, _, address = left.pop(0)
-                tries.append(loop.create_task(_connected(family, proto, address)))
+                tries.append(loop.create_task(_connect_to(family, proto, address)))
             pending = [each for each in tries if not each.done()]
             if pending:
                 timeout = _NEXT_AFTER if left else None
@@ -35,11 +35,11 @@ async def reached(host: str, port: int) -> socket.socket:
     finally:
         for each in tries:
             # Nothing is awaited here: whoever is cancelled meanwhile would lose the socket that it was to get.
-            each.add_done_callback(_closed)
+            each.add_done_callback(_close_late)
             each.cancel()
 
 
-async def _connected(family: int, proto: int, address: tuple[object, ...]) -> socket.socket:
+async def _connect_to(family: int, proto: int, address: tuple[object, ...]) -> socket.socket:
     made = socket.socket(family, socket.SOCK_STREAM, proto)
     try:
         made.setblocking(False)
@@ -51,7 +51,7 @@ async def _connected(family: int, proto: int, address: tuple[object, ...]) -> so
     return made
 
 
-def _closed(attempt: asyncio.Task[socket.socket]) -> None:
+def _close_late(attempt: asyncio.Task[socket.socket]) -> None:
     """What came second, or too late, is of no use."""
     if not attempt.cancelled() and attempt.exception() is None:
         attempt.result().close()

@@ -15,8 +15,9 @@ import httptools
 
 from pegboard.servers.backlog import Backlog
 from pegboard.servers.http.decompress import CODINGS, Decompressor
-from pegboard.servers.http.happy_eyeballs import reached
+from pegboard.servers.http.happy_eyeballs import connect
 from pegboard.servers.limit import Limit
+from pegboard.task_set import TaskSet
 
 # Connections to one server at most; who comes when all are busy waits for the next that is free.
 MAX_CONNECTIONS = 256
@@ -341,7 +342,7 @@ class ConnectionPool:
         self._connections: set[HttpConnection] = set()
         self._idle: list[HttpConnection] = []
         self._waiting: deque[Exchange] = deque()
-        self._connecting: set[asyncio.Task[None]] = set()
+        self._connecting = TaskSet()
         self._sweep: asyncio.TimerHandle | None = None
         self._closed = False
         self._emptied: asyncio.Future[None] | None = None
@@ -388,9 +389,7 @@ class ConnectionPool:
         self._closed = True
         if self._sweep is not None:
             self._sweep.cancel()
-        for task in list(self._connecting):
-            task.cancel()
-        await asyncio.gather(*self._connecting, return_exceptions=True)
+        await self._connecting.close()
         for line in list(self._connections):
             line.break_off(_CLOSED)
         while (exchange := self._next()) is not None:
@@ -413,21 +412,15 @@ class ConnectionPool:
             and len(self._connecting) < len(self._waiting)
             and len(self._connections) + len(self._connecting) < MAX_CONNECTIONS
         ):
-            task = self._loop.create_task(self._connect())
-            self._connecting.add(task)
-            task.add_done_callback(self._after_attempt)
-
-    def _after_attempt(self, task: asyncio.Task[None]) -> None:
-        """Whatever came of it, others may still wait, and nobody else would begin a connection for them."""
-        self._connecting.discard(task)
-        self._open_more()
+            # Whatever comes of it, others may still wait, and nobody else would begin a connection for them.
+            self._connecting.spawn(self._connect()).add_done_callback(lambda _: self._open_more())
 
     async def _connect(self) -> None:
         try:
             tls = self._tls() if self._tls is not None else None
             name = self._host if tls is not None else None
             async with Limit(self._connect_timeout):
-                sock = await reached(self._host, self._port)
+                sock = await connect(self._host, self._port)
                 _, line = await self._loop.create_connection(
                     lambda: HttpConnection(self), sock=sock, ssl=tls, server_hostname=name
                 )

@@ -8,12 +8,16 @@ from collections.abc import Iterator, Mapping
 
 from pegboard import exactjson
 from pegboard.config import ServerSpec
+from pegboard.protocol.eras import Era
 from pegboard.protocol.raw_json import one_line
 from pegboard.result import ToolFailure
-from pegboard.servers.jsonrpc import MAX_MESSAGE_BYTES, ConnectionLost, JsonRpcPeer, Message
+from pegboard.servers.errors import ConnectionLost
+from pegboard.servers.jsonrpc import JsonRpcPeer
 from pegboard.servers.line_splitter import LineSplitter
+from pegboard.servers.message import MAX_MESSAGE_BYTES, Message, cancellation
 from pegboard.servers.orphan_reaper import OrphanReaper
 from pegboard.servers.process import Process
+from pegboard.servers.transports.transport import Transport
 
 # A line that never ends is no message: past this the server is beyond help.
 _ENDLESS = 4 * MAX_MESSAGE_BYTES
@@ -23,12 +27,14 @@ _STDERR_SHOWN = 600
 _NPM_LOG = "A complete log of this run can be found in"
 
 
-class StdioTransport:
+class StdioTransport(Transport):
     """One server process."""
+
+    is_process = True
 
     def __init__(self, spec: ServerSpec, reaper: OrphanReaper) -> None:
         self._spec = spec
-        self._keeper = reaper
+        self._reaper = reaper
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
         self._process: Process | None = None
         self._peer: JsonRpcPeer | None = None
@@ -54,7 +60,7 @@ class StdioTransport:
                 pass
             peer.close_with("; ".join([reason, *self.hints()]))
 
-        self._process = Process(self._keeper, out=out, err=errors.feed, ended=on_end)
+        self._process = Process(self._reaper, out=out, err=errors.feed, ended=on_end)
         assert self._spec.command is not None
         await self._process.start(self._spec.command, self._spec.args, self._spec.env, self._spec.cwd)
 
@@ -107,6 +113,10 @@ class StdioTransport:
         self._stderr.append(line.decode("utf-8", "replace").strip())
         return ()
 
+    def alternative(self, failure: ToolFailure, era: Era | None) -> tuple[ServerSpec, Era] | None:
+        """Some older servers end at a question they do not know, the one for the era included."""
+        return (self._spec, "handshake") if era is None and isinstance(failure, ConnectionLost) else None
+
     def hints(self) -> list[str]:
         """What it said on stderr last, and what it wrote that is no message: mostly why it does not work."""
         # Cleaned before it is cut: half a secret would not be known as one.
@@ -124,9 +134,3 @@ def _last_lines(text: str, room: int) -> str:
     while lines and (not kept or sum(map(len, kept)) + len(lines[-1]) <= room):
         kept.insert(0, lines.pop()[-room:])
     return " | ".join(["…"] * bool(lines) + kept)
-
-
-def cancellation(request_id: int, reason: str) -> Message:
-    """The notification that nobody waits any more."""
-    params = {"requestId": request_id, "reason": reason}
-    return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 from pegboard import exactjson
 from pegboard.config import ServerSpec
 from pegboard.log import logger
 from pegboard.pace import Pace
-from pegboard.protocol.eras import LATEST_MODERN
+from pegboard.protocol.eras import LATEST_MODERN, Era
 from pegboard.protocol.headers import request_headers
+from pegboard.result import ToolFailure
+from pegboard.servers.errors import RpcError, rpc_error, unusable_answer
 from pegboard.servers.http.call_response import CallResponse, deliver_body
 from pegboard.servers.http.client import (
     DirectClient,
@@ -28,24 +30,17 @@ from pegboard.servers.http.client import (
     WrongStatus,
     check_status,
     exchange,
-    make_client,
     media_type,
     read_body,
     read_start,
 )
 from pegboard.servers.http.pool import ConnectionFailed
-from pegboard.servers.jsonrpc import (
-    MAX_ERROR_TEXT,
-    MAX_MESSAGE_BYTES,
-    JsonRpcPeer,
-    Message,
-    RpcError,
-    rpc_error,
-    unusable_answer,
-)
+from pegboard.servers.jsonrpc import JsonRpcPeer
 from pegboard.servers.limit import Limit
+from pegboard.servers.message import MAX_ERROR_TEXT, MAX_MESSAGE_BYTES, Message
+from pegboard.servers.orphan_reaper import OrphanReaper
 from pegboard.servers.sse_parser import EventTooLarge, SseParser
-from pegboard.servers.transports.stdio import cancellation
+from pegboard.servers.transports.http_transport import HttpTransport
 
 _SESSION = "mcp-session-id"
 _VERSION = "mcp-protocol-version"
@@ -54,20 +49,22 @@ _RESUME_TRIES = 2
 _RESUME_PAUSE = 1.0
 _SHORTEST_PAUSE = 0.2
 _LONGEST_PAUSE = 30.0
+# What servers of the older HTTP+SSE transport answer to a POST at their address.
+_NOT_STREAMABLE = frozenset({400, 404, 405, 406})
 _SENT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
 
-class StreamableHttpTransport:
-    """One server behind an address."""
+class StreamableHttpTransport(HttpTransport):
+    """One server behind an address; each message of it comes with the request that it belongs to, or with none."""
 
-    def __init__(self, spec: ServerSpec) -> None:
-        assert spec.url is not None
-        self._url = spec.url
-        self._label = spec.name
-        self._client = make_client(spec)
+    is_duplex = False
+    takes_headers = True
+    needs_heartbeat = True
+
+    def __init__(self, spec: ServerSpec, reaper: OrphanReaper | None = None) -> None:
+        super().__init__(spec, reaper)
         self._peer: JsonRpcPeer | None = None
         self._session: str | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
         self._direct = self._client if isinstance(self._client, DirectClient) else None
         self._responses: dict[int, CallResponse] = {}
         # What takes up a stream that broke off before the answer of a request that was put.
@@ -75,9 +72,8 @@ class StreamableHttpTransport:
         self._kept_head: tuple[object, bytes] | None = None
         # Whether it answered with a redirect, which only the full path follows.
         self.is_redirected = False
-        # Set once the era is known: the version every later request names, and how calls are cancelled.
-        self.version: str | None = None
-        self.modern = False
+        # Where each request stands alone, to close its response is to cancel it.
+        self._is_modern = False
 
     async def start(self, peer: JsonRpcPeer) -> None:
         """Nothing is opened before the first message."""
@@ -104,9 +100,6 @@ class StreamableHttpTransport:
         """Whether a request can be posted without more ado: no proxy, and no redirect to be followed."""
         return self._direct is not None and not self.is_redirected
 
-    # Every message says what it belongs to, or belongs to no request.
-    is_drained = True
-
     def send_raw(self, request_id: int, text: bytes, name: str | None) -> None:
         """POST a request that is ready to go; `name` is the tool's, where the era wants it in a header."""
         assert self._direct is not None
@@ -132,7 +125,7 @@ class StreamableHttpTransport:
     def _head(self, name: str | None) -> bytes:
         """The head of a POST; it changes with the session alone, and is written once."""
         assert self._direct is not None
-        made_of = (self._session, self.version, self._direct.changes, name is None)
+        made_of = (self._session, self._version, self._direct.changes, name is None)
         if self._kept_head is None or self._kept_head[0] != made_of:
             headers = {**_SENT, **self._session_headers()}
             if name is not None:
@@ -147,25 +140,28 @@ class StreamableHttpTransport:
             response.abandon()
         if (resuming := self._resuming.pop(request_id, None)) is not None:
             resuming.cancel()
-        if not self.modern:
-            self.spawn(self._tell(cancellation(request_id, reason)))
+        if not self._is_modern:
+            super().cancel(request_id, reason)
+
+    def on_negotiated(self, era: Era, version: str) -> None:
+        """In the handshake era every later message names the version; later on, each says it by itself."""
+        self._is_modern = era == "modern"
+        self._version = None if self._is_modern else version
 
     def listen(self, on_gap: Callable[[], None] = lambda: None) -> None:
         """Open the standing stream of the handshake era; `on_gap` is told when something may have been missed."""
-        self.spawn(self._standing_stream(on_gap))
+        self._tasks.spawn(self._standing_stream(on_gap))
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run something beside the requests until the transport is closed."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+    def alternative(self, failure: ToolFailure, era: Era | None) -> tuple[ServerSpec, Era] | None:
+        """An address without a `type` may be one of the older HTTP+SSE servers."""
+        del era
+        if not self._spec.transport_guessed or not isinstance(failure, WrongStatus):
+            return None
+        return (replace(self._spec, transport="sse"), "handshake") if failure.status in _NOT_STREAMABLE else None
 
     async def close(self) -> None:
         """End the session politely, and the connections."""
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.close()
         if self._session is not None:
             with contextlib.suppress(Exception):
                 ending = self._client.stream("DELETE", self._url, self._session_headers(), None)
@@ -177,8 +173,8 @@ class StreamableHttpTransport:
         headers: dict[str, str] = {}
         if self._session is not None:
             headers[_SESSION] = self._session
-        if self.version is not None:
-            headers[_VERSION] = self.version
+        if self._version is not None:
+            headers[_VERSION] = self._version
         return headers
 
     async def _raise_refusal(self, response: HttpResponse, request_id: int | None) -> None:
@@ -236,7 +232,7 @@ class StreamableHttpTransport:
 
     def resume(self, request_id: int, stream: SseParser) -> None:
         """Take up a stream that ended before its answer, beside everything else."""
-        task = self._resuming[request_id] = self.spawn(self._resume_or_fail(request_id, stream))
+        task = self._resuming[request_id] = self._tasks.spawn(self._resume_or_fail(request_id, stream))
         task.add_done_callback(lambda _: self._resuming.pop(request_id, None))
 
     async def _resume_or_fail(self, request_id: int, stream: SseParser) -> None:
@@ -301,11 +297,6 @@ class StreamableHttpTransport:
         if failures > _RESUME_TRIES:
             self._peer.close_with(str(exc))
         return failures <= _RESUME_TRIES
-
-    async def _tell(self, message: Message) -> None:
-        with contextlib.suppress(Exception):
-            async with Limit(30):
-                await self.send(message, None)
 
 
 @lru_cache(maxsize=4096)
