@@ -1,4 +1,4 @@
-"""Rounds: a modern server's wish for input, put to a client of the handshake era as questions."""
+"""Input requests: what a modern server wants to know, asked of a handshake client as questions."""
 
 from __future__ import annotations
 

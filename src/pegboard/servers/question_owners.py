@@ -1,4 +1,4 @@
-"""Who is in conversation with a server right now, and whose question it is when the server asks.
+"""Question owners: who has requests under way at a server, and whose question it is when the server asks.
 
 Over HTTP a question comes with the request it belongs to. Over a pipe it does not, so two clients could be
 mixed up there. What has never asked anything runs side by side; what asks, or has not shown yet that it does

@@ -1,4 +1,4 @@
-"""A plain call: a request that is expected to be answered soon, and with nothing but a result.
+"""A raw call: a request that is expected to be answered soon, and with nothing but a result.
 
 It goes to its server as bytes and its result comes back as bytes. Should it turn out otherwise (the server says or
 asks something meanwhile, or takes its time), a requester that can deal with that takes it over, and it goes on as any

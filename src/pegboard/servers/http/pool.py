@@ -1,4 +1,4 @@
-"""A thin HTTP/1.1 client for one origin: kept connections, and answers that come by callbacks, without a task each."""
+"""The connection pool of one origin: a thin HTTP/1.1 client whose answers come by callbacks, without a task each."""
 
 from __future__ import annotations
 
