@@ -93,7 +93,7 @@ def _questions(result: Message, label: str) -> dict[str, Any]:
     asked = result.get("inputRequests")
     questions = {} if asked is None else as_object(asked)
     if questions is None:
-        raise unusable_answer(label, "a wish for input that is no object of questions")
+        raise unusable_answer(label, "an input request that is not an object of questions")
     return questions
 
 
@@ -126,7 +126,7 @@ async def _answer(question: Any, caller: Caller, label: str) -> Message:
     asked = as_object(question) or {}
     method = asked.get("method")
     if not isinstance(method, str):
-        raise unusable_answer(label, "a wish for input without a method")
+        raise unusable_answer(label, "an input request without a method")
     params = as_object(asked.get("params")) or {}
     if method == "elicitation/create" and params.get("mode") == "url":
         # Before the modern era a question that sends the user elsewhere has an id.

@@ -35,10 +35,10 @@ _LONGEST_LOOK = 0.1
 _MAX_SUBJECTS = 20_000
 _CANNOT_TELL = -32000
 _WHOSE = (
-    "it cannot be told which of several clients this question belongs to; "
-    'with "instance": "session" in its config each client has this server to itself'
+    "it is not known which of several clients this question belongs to; "
+    'with "instance": "session" in the config of this server each client session has a process of its own'
 )
-_GIVEN_UP = "the request that this question belongs to was given up"
+_GIVEN_UP = "the request that this question belongs to was cancelled"
 
 
 @dataclass(slots=True, eq=False)

@@ -155,7 +155,7 @@ class RawCall:
     async def resume_as(self, requester: Requester) -> Message:
         """Go on with it on behalf of somebody who can hear and be asked; its result, or what went wrong."""
         if self._over:
-            raise unavailable(f"{self.peer.label}: the call was taken back before it was answered", retryable=False)
+            raise unavailable(f"{self.peer.label}: the call was cancelled before it was answered", retryable=False)
         self._timer.cancel()
         self._requester = requester
         if self._resumed is not None:
