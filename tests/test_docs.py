@@ -18,9 +18,16 @@ from pegboard.config import own, read, settings
 ROOT = Path(__file__).parent.parent
 INTRODUCTION = """# Commands
 
-Commands that ask (`servers`, `tools`, `find`, `describe`, `call`, `refresh`, `memory …`, `tasks …`) ask a
-running `pegboard serve` of the same config, else do the work themselves. Exit codes: 0 fine, 1 it failed, 2 the call
-was wrong, 3 config, 4 a server could not be reached.
+`servers`, `tools`, `find`, `describe`, `call`, `refresh`, `memory …` and `tasks …` ask a running `pegboard serve` of
+the same config. If there is none, they do the work themselves.
+
+| exit code | meaning |
+| --- | --- |
+| 0 | success |
+| 1 | it failed |
+| 2 | wrong usage |
+| 3 | the config is wrong |
+| 4 | a server could not be reached |
 
 This page is written by `UPDATE_DOCS=1 make test ARGS=tests/test_docs.py`.
 """

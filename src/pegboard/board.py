@@ -16,7 +16,7 @@ from pegboard.catalog.resources import ResourceCatalog
 from pegboard.catalog.stock import CatalogEntry
 from pegboard.clients.caller import Caller
 from pegboard.config import Settings, locate, read_settings
-from pegboard.configured_servers import ConfiguredServers, may_try, unlisted
+from pegboard.configured_servers import ConfiguredServers, find_unlisted, may_try
 from pegboard.gate import Gate
 from pegboard.listing.lists import SHORT, Lists
 from pegboard.listing.loaded import LoadedTools
@@ -59,7 +59,7 @@ class Board:
             self.registry,
             self.library,
             self.loaded,
-            hidden=lambda: unlisted(self.servers),
+            hidden=lambda: find_unlisted(self.servers),
             settings=lambda: self.settings,
         )
         self.finder = Finder(
@@ -247,7 +247,7 @@ class Board:
 
     def all_tools(self) -> list[RegisteredTool]:
         """Every tool there is something to say about, those of disabled servers included; sorted by name."""
-        return sorted([*self.registry.all(), *self.configured.shelved()], key=lambda tool: tool.name)
+        return sorted([*self.registry.all(), *self.configured.iter_shelved()], key=lambda tool: tool.name)
 
     async def apply(self, settings: Settings) -> None:
         """Take over a changed config; clients stay connected, and only what changed is touched."""

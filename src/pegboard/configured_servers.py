@@ -131,7 +131,7 @@ class ConfiguredServers:
         known = self._registry.server(name)
         return len(known.tools) if known is not None else sum(map(self._gate.permits, self._shelved.get(name, ())))
 
-    def shelved(self) -> Iterator[RegisteredTool]:
+    def iter_shelved(self) -> Iterator[RegisteredTool]:
         """The tools of disabled servers, as far as the config lets them through."""
         return (tool for tools in self._shelved.values() for tool in tools if self._gate.permits(tool))
 
@@ -212,7 +212,7 @@ class ConfiguredServers:
             await self._discovery.put_away(name)
 
 
-def unlisted(servers: Mapping[str, Server]) -> set[str]:
+def find_unlisted(servers: Mapping[str, Server]) -> set[str]:
     """Those whose tools are in no list now."""
     unusable = {ServerState.DISABLED, ServerState.INVALID, ServerState.LOST}
     return {name for name, server in servers.items() if server.state in unusable}

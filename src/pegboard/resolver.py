@@ -60,7 +60,9 @@ class ToolResolver:
 
     def lookup(self, name: str, wanted: Filter = EVERYTHING) -> RegisteredTool | None:
         """The tool of this name as far as it is known here; nobody is asked."""
-        tool = self._registry.get(name) or next((tool for tool in self._servers.shelved() if tool.name == name), None)
+        tool = self._registry.get(name) or next(
+            (tool for tool in self._servers.iter_shelved() if tool.name == name), None
+        )
         return tool if tool is not None and wanted.admits(tool) else None
 
     async def _discover_owner(self, name: str, wanted: Filter) -> None:

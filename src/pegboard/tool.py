@@ -1,4 +1,4 @@
-"""Tools: the base class of Pegboard's own, and the registry's record of any.
+"""Tools: the base class of Pegboard's own (static tools), and the registry's record of any.
 
 A concrete tool writes `call()`; `invoke()` checks the input against the tool's schema, calls, and wraps
 whatever comes back, an exception included, as text. What a tool needs it gets through its constructor.

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from formats.toolbox import fits, registered
 from pegboard.catalog.registry import ToolRegistry
-from pegboard.formats import FORMATS, Conversions, NameBook, definitions, plain_json
+from pegboard.formats import (
+    FORMATS,
+    Conversions,
+    Format,
+    NameBook,
+    anthropic,
+    definitions,
+    openai_responses,
+    plain_json,
+)
 from pegboard.formats import conversions as module
 from pegboard.tool import RegisteredTool
 
@@ -45,10 +54,10 @@ def test_a_changed_tool_is_converted_again(counted: list[object]) -> None:
     """By what it says, not by its name; with or without a digest."""
     conversions = Conversions()
     one, other = registered("log"), registered("log", None, {"type": "object", "properties": {"a": {}}})
-    assert conversions.of(one, "anthropic").schema != conversions.of(other, "anthropic").schema
+    assert conversions.of(one, anthropic.RULES).schema != conversions.of(other, anthropic.RULES).schema
     (found,) = from_registry()
     changed = replace(found, definition={**found.definition, "description": "new"}, digest=found.digest + 1)
-    assert conversions.of(found, "anthropic").description != conversions.of(changed, "anthropic").description
+    assert conversions.of(found, anthropic.RULES).description != conversions.of(changed, anthropic.RULES).description
     assert len(counted) == 4
 
 
@@ -56,7 +65,7 @@ def test_what_is_kept_is_bounded(counted: list[object]) -> None:
     """A long-running loop over changing tools does not grow."""
     conversions = Conversions(most=2)
     for number in range(10):
-        conversions.of(registered(f"t{number}"), "openai")
+        conversions.of(registered(f"t{number}"), openai_responses.RULES)
     assert len(conversions._kept) <= 2
     assert len(counted) == 10
 
@@ -72,6 +81,7 @@ def test_changing_a_definition_does_not_change_the_next() -> None:
 def test_every_format_and_no_other() -> None:
     """A wrong name is a programming error."""
     tools = from_registry()
+    assert get_args(Format) == FORMATS
     for form in FORMATS:
         assert len(definitions(form, tools, NameBook(tools), Conversions())) == 1
     with pytest.raises(ValueError, match="anthropic, openai, openai-chat, json"):

@@ -160,8 +160,30 @@ def test_an_async_tool_that_waits_for_its_own_board_is_refused() -> None:
         assert "straight" in [each["name"] for each in board.get_tool_definitions(patience=5)]
 
 
+def test_closing_does_not_wait_for_a_plain_function() -> None:
+    """Its thread cannot be cancelled; whoever waits for it gets a failed result at once."""
+    board = Pegboard.sync(settings=QUIET)
+    begun, may_end = threading.Event(), threading.Event()
+
+    @board.tool
+    def slow() -> None:
+        """Wait until the test is over."""
+        begun.set()
+        may_end.wait(60)
+
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            waiting = pool.submit(board.call, "slow")
+            assert begun.wait(10)
+            board.close()
+            assert not may_end.is_set()
+            assert not waiting.result(timeout=10).success
+        finally:
+            may_end.set()
+
+
 def test_a_call_that_is_interrupted_does_not_go_on() -> None:
-    """After Ctrl-C nobody waits for it, and the board can be used as before."""
+    """After Ctrl-C it is cancelled, once, so that it can clean up; and the board can be used as before."""
     script = (
         "import asyncio, os, signal\n"
         "from pegboard import Pegboard\n"
@@ -172,6 +194,7 @@ def test_a_call_that_is_interrupted_does_not_go_on() -> None:
         "            os.kill(os.getpid(), signal.SIGINT)\n"
         "            await asyncio.Event().wait()\n"
         "        finally:\n"
+        "            await asyncio.sleep(0.01)\n"
         "            print('stopped', flush=True)\n"
         "    @board.tool\n"
         "    async def other() -> None:\n"

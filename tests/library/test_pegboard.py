@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,10 +12,13 @@ import pytest
 import structlog.testing
 
 from harness import toy, write_config
-from pegboard import Pegboard, Tool, ToolErrorCode, ToolResult
+from pegboard import Pegboard, Tool, ToolErrorCode, ToolResult, formats
 from pegboard.config import ConfigError
+from pegboard.formats import Conversions, NameBook, ProviderFormat, RequestedCall
+from pegboard.formats.format import Answers, ModelTools
 from pegboard.function_tool import tool
 from pegboard.library.retries import MOST_TRIES, with_retries
+from pegboard.tool import RegisteredTool
 
 pytestmark = pytest.mark.anyio
 
@@ -451,3 +454,32 @@ async def test_one_trace_goes_through_every_line_of_a_call() -> None:
     assert called[0] == "abc"
     assert called[1] != "abc"
     assert {entry.get("traceId") for entry in logs} <= set(called)
+
+
+class OneMore(ProviderFormat):
+    """A provider that takes names and gives calls by name."""
+
+    def definitions(
+        self, tools: Iterable[RegisteredTool], names: NameBook, conversions: Conversions
+    ) -> list[dict[str, Any]]:
+        return [{"function": names.name(tool.name)} for tool in tools]
+
+    def parse_calls(self, reply: object) -> list[RequestedCall]:
+        return [RequestedCall("", str(reply), {"number": 4})]
+
+    def results(self, answers: Answers, tools: ModelTools, *, deferred: bool | None) -> list[dict[str, Any]]:
+        return [{"response": result.success} for _, result in answers if isinstance(result, ToolResult)]
+
+
+async def test_a_new_format_is_one_class_in_one_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The board knows no provider: definitions, deferred ones included, calls and results are the format's."""
+    classes = {**formats._CLASSES, "one-more": OneMore}
+    monkeypatch.setattr(formats, "_CLASSES", classes)
+    monkeypatch.setattr(formats, "FORMATS", tuple(classes))
+    form: Any = "one-more"
+    async with Pegboard(settings=FINDING) as board:
+        board.register(double)
+        assert {"function": "double"} in await board.get_tool_definitions(format=form)
+        assert {"function": "tool_load"} in await deferred(board, form)
+        assert (await board.load("double", format=form)).unwrap() == [{"function": "double"}]
+        assert await board.answer("double", format=form) == [{"response": True}]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Generator
 
 import pytest
@@ -24,8 +26,6 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Generator[InMemorySpanExporter]:
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
     monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
-    monkeypatch.setattr(telemetry, "_found", None)
-    monkeypatch.setattr(telemetry, "_looked_at", None)
     yield exporter
     provider.shutdown()
 
@@ -69,14 +69,25 @@ async def test_a_call_within_a_span_is_its_child(spans: InMemorySpanExporter) ->
     assert call.parent.span_id == turn.get_span_context().span_id
 
 
-async def test_without_the_sdk_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_sdk_there_are_none(spans: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch) -> None:
     """And nothing else changes."""
-    telemetry._has_sdk.cache_clear()
-    monkeypatch.setattr(telemetry, "find_spec", lambda _: None)
-    monkeypatch.setattr(telemetry, "_found", None)
-    monkeypatch.setattr(telemetry, "_looked_at", None)
-    try:
-        async with Pegboard({"one": toy()}, settings={"toolsets": []}) as board:
-            assert (await board.call("one__echo", {"text": "x"})).success
-    finally:
-        telemetry._has_sdk.cache_clear()
+    monkeypatch.delitem(sys.modules, "opentelemetry.sdk")
+    async with Pegboard({"one": toy()}, settings={"toolsets": []}) as board:
+        assert (await board.call("one__echo", {"text": "x"})).success
+    assert not telemetry.is_traced()
+    assert spans.get_finished_spans() == ()
+
+
+async def test_without_a_provider_there_are_none() -> None:
+    """A program may have the SDK and not use it; from the moment in which it does, calls are traced."""
+    assert not telemetry.is_traced()
+    with telemetry.span("tools/call", "one__echo") as nothing:
+        nothing.set_attribute("pegboard.server", "one")
+    assert not trace.get_current_span().is_recording()
+
+
+def test_importing_it_does_not_import_opentelemetry() -> None:
+    """Its API takes longer to import than a short command to run."""
+    script = "import sys, pegboard.telemetry as t; assert not t.is_traced(); print('opentelemetry' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "False"

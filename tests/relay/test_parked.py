@@ -695,7 +695,7 @@ async def test_nothing_is_parked_after_closing(calls: ParkedCalls) -> None:
     async with asyncio.timeout(LIMIT):
         await working.wait()
         await calls.close()
-        with pytest.raises(RpcError, match="going down"):
+        with pytest.raises(RpcError, match="is stopping"):
             await request
     assert calls.count == 0
 

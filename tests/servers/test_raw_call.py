@@ -300,7 +300,7 @@ async def test_a_call_that_nobody_adopts_is_taken_back() -> None:
         await asyncio.sleep(60)
         assert stage.call.is_over
         assert len(stage.wire.given_up) == 1
-        with pytest.raises(ToolFailure, match="taken back"):
+        with pytest.raises(ToolFailure, match="was cancelled"):
             await stage.call.resume_as(Adopter())
         stage.call.cancel_upstream("again")
         assert len(stage.wire.given_up) == 1

@@ -1,1 +1,1 @@
-"""What exists: the registry of all tools, and the discovery that fills it."""
+"""The catalog: what exists. The registry of all tools, and the discovery that fills it."""

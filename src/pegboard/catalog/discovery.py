@@ -1,4 +1,7 @@
-"""Discovery: asks servers for their tools when that is due, in parallel, and keeps what it had when one fails."""
+"""Discovery: asks servers for their tools when that is due, in parallel, and keeps what it had when one fails.
+
+Whoever wants the tools of a server that is being asked waits for the same answer (single flight).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The library: every prompt, resource and resource template of every server, under what clients call it."""
+"""The resource catalog: every prompt, resource and resource template of every server, under what clients call it."""
 
 from __future__ import annotations
 

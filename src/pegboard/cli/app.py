@@ -19,7 +19,7 @@ app = typer.Typer(
 
 
 @app.callback(invoke_without_command=True)
-def root(version: bool = typer.Option(False, "--version", help="Show the version and leave.")) -> None:
+def root(version: bool = typer.Option(False, "--version", help="Show the version and exit.")) -> None:
     """One endpoint between an AI agent and all of its tools."""
     if version:
         from pegboard.version import VERSION

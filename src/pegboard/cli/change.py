@@ -75,7 +75,7 @@ def add(
 
 
 def remove(name: str, config: ConfigOption = None) -> None:
-    """Take a server out of the config."""
+    """Remove a server from the config."""
     from pegboard.config.edit import remove_server
 
     location = _changing(config)
@@ -94,7 +94,7 @@ def disable(name: str, config: ConfigOption = None) -> None:
 
 
 def refresh(
-    names: Annotated[list[str] | None, typer.Argument(help="Servers; all if none is named.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Names of servers; without names, all of them.")] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:

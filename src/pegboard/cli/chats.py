@@ -36,9 +36,9 @@ _MOST_SHOWN = 20
 # How many columns a list has on a terminal of at least that width.
 _COLUMNS_FROM = {110: 6, 95: 5, 70: 4, 55: 3, 0: 2}
 _Limit = Annotated[int, typer.Option(min=1, help="How many at most.")]
-_Offset = Annotated[int, typer.Option(min=0, help="How many to pass over.")]
+_Offset = Annotated[int, typer.Option(min=0, help="How many to skip.")]
 _Workspace = Annotated[Path | None, typer.Option("--workspace", "-w", help="Only chats of this folder.")]
-_Id = Annotated[str | None, typer.Argument(help="The chat's id, or how it begins; else the latest.")]
+_Id = Annotated[str | None, typer.Argument(help="The chat's id, or its beginning; without it, the latest chat.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -117,13 +117,16 @@ def search(
 
 def export(
     chats: Annotated[
-        list[str] | None, typer.Argument(metavar="[CHAT]...", help="Their ids, or how they begin.")
+        list[str] | None, typer.Argument(metavar="[CHAT]...", help="Ids of chats, or their beginnings.")
     ] = None,
     to: Annotated[
-        Path | None, typer.Option("--to", "-o", help="A file; for several chats a folder. Else it is printed.")
+        Path | None,
+        typer.Option(
+            "--to", "-o", help="The file to write; for several chats, a folder. Without it, the text is printed."
+        ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Also over a file that is there.")] = False,
-    every: Annotated[bool, typer.Option("--all", help="Every chat, or every one of --workspace.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All chats, or all of --workspace.")] = False,
     workspace: _Workspace = None,
     config: ConfigOption = None,
 ) -> None:

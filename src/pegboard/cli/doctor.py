@@ -82,7 +82,7 @@ def _look(location: Location) -> tuple[list[DoctorFinding], int]:
         path = location.path if location.exists else None
         settings = read_settings(path, os.environ, needs_trust=location.needs_trust)
     except ConfigError as exc:
-        return [DoctorFinding("config", "error", str(exc), "mend the file at that place")], BAD_CONFIG
+        return [DoctorFinding("config", "error", str(exc), "correct the file at that place")], BAD_CONFIG
     findings += [DoctorFinding("config", "warning", remark) for remark in settings.remarks]
     findings += asyncio.run(_look_at_servers(settings))
     wrong = {finding.about for finding in findings if finding.level == "error"}
@@ -107,9 +107,9 @@ async def _look_at_servers(settings: Settings) -> list[DoctorFinding]:
 async def _look_at_server(board: Board, server: Server) -> list[DoctorFinding]:
     about, spec = f"server {server.name}", server.spec
     if not spec.enabled:
-        return [DoctorFinding(about, "ok", "disabled", f"pegboard enable {server.name} brings it back")]
+        return [DoctorFinding(about, "ok", "disabled", f"pegboard enable {server.name} enables it")]
     if spec.problem:
-        return [DoctorFinding(about, "error", spec.problem, "mend its entry in the config")]
+        return [DoctorFinding(about, "error", spec.problem, "correct its entry in the config")]
     result = await board.discovery.discover(server.name)
     if result.error is not None:
         said = without_name(result.error.message, server.name)
@@ -123,7 +123,7 @@ async def _look_at_server(board: Board, server: Server) -> list[DoctorFinding]:
     if known is not None:
         taken = dict.fromkeys(known.conflicts, "a static tool has this name")
         findings += _report_left_out(about, taken, "rename it on the server")
-        findings += _report_left_out(about, known.rejected, "the server's author has to mend it")
+        findings += _report_left_out(about, known.rejected, "the server's author has to fix it")
     return findings
 
 

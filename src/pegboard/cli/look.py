@@ -58,7 +58,7 @@ def servers(config: ConfigOption = None, as_json: JsonOption = False) -> None:
 
 def tools(
     server: Annotated[str | None, typer.Option(help="Only of these servers, comma separated.")] = None,
-    prefix: Annotated[str | None, typer.Option(help="Only names that begin so.")] = None,
+    prefix: Annotated[str | None, typer.Option(help="Only names with this prefix.")] = None,
     status: Annotated[str | None, typer.Option(help="available or unavailable.")] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -97,7 +97,7 @@ def describe(tool: str, config: ConfigOption = None, as_json: JsonOption = False
 def call(
     tool: str,
     arguments: Annotated[
-        str, typer.Argument(metavar="[JSON]", help="The arguments, as a JSON object; - reads them.")
+        str, typer.Argument(metavar="[JSON]", help="The arguments, as a JSON object; - reads them from stdin.")
     ] = "{}",
     config: ConfigOption = None,
     as_json: JsonOption = False,

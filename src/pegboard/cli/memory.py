@@ -21,21 +21,23 @@ from pegboard.cli.common import (
 )
 from pegboard.cli.show import TerminalTable, ago, colour_state, highlight
 
-_Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="The project; else the configured one.")]
+_Namespace = Annotated[
+    str | None, typer.Option("--namespace", "-n", help="The namespace; without it, the configured one.")
+]
 _Limit = Annotated[int, typer.Option(help="How many at most.")]
-_Offset = Annotated[int, typer.Option(help="How many to pass over.")]
-_Text = Annotated[str | None, typer.Option(help="All there is to know; - reads it.")]
+_Offset = Annotated[int, typer.Option(help="How many to skip.")]
+_Text = Annotated[str | None, typer.Option(help="The text; - reads it from stdin.")]
 _Summary = Annotated[str | None, typer.Option(help="One line that says what it is about.")]
 _Links = Annotated[
     str | None, typer.Option(metavar="JSON", help='Links, as a list of {"key", "type", "term", "weight"}.')
 ]
-_Link = Annotated[list[str] | None, typer.Option("--link", metavar="KEY", help="A memory that this one leads to.")]
-_Unsorted = Annotated[bool, typer.Option("--unsorted", help="Links as they were written, not the best first.")]
+_Link = Annotated[list[str] | None, typer.Option("--link", metavar="KEY", help="The key of a memory to link to.")]
+_Unsorted = Annotated[bool, typer.Option("--unsorted", help="Show links in the order in which they were written.")]
 
 
 def add_to(app: typer.Typer) -> None:
     """Add this group's commands."""
-    group = typer.Typer(no_args_is_help=True, help="What agents wrote down: add, get, search, list, delete, …")
+    group = typer.Typer(no_args_is_help=True, help="The memory of agents: add, get, search, list, delete, …")
     for command in (add, get, update, rename, delete, search, fulltext, linked):
         group.command()(command)
     group.command("list")(list_memories)
@@ -49,12 +51,12 @@ def add(
     summary: _Summary = None,
     link: _Link = None,
     links: _Links = None,
-    replace: Annotated[bool, typer.Option("--replace", help="In place of the one that has this key.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace the memory that has this key.")] = False,
     namespace: _Namespace = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write down a memory; without --text and --summary, the text that is piped in."""
+    """Add a memory; without --text and --summary, its text is read from stdin."""
     all_links = _all_links(link, links)
     if text is None and summary is None:
         text = "" if sys.stdin.isatty() else text_of_input()
@@ -67,8 +69,8 @@ def add(
 
 def get(
     key: str,
-    offset: Annotated[int, typer.Option(help="From which character on, where the text was cut.")] = 0,
-    links_offset: Annotated[int, typer.Option(help="How many links to pass over.")] = 0,
+    offset: Annotated[int, typer.Option(help="The character to start at, if the text was cut.")] = 0,
+    links_offset: Annotated[int, typer.Option(help="How many links to skip.")] = 0,
     unsorted: _Unsorted = False,
     namespace: _Namespace = None,
     config: ConfigOption = None,
@@ -86,7 +88,7 @@ def update(
     summary: _Summary = None,
     link: _Link = None,
     links: _Links = None,
-    version: Annotated[int | None, typer.Option(help="Only if it still is at this version.")] = None,
+    version: Annotated[int | None, typer.Option(help="Only if the memory still has this version.")] = None,
     namespace: _Namespace = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -126,9 +128,9 @@ def search(
 
 def fulltext(
     keywords: Annotated[
-        list[str], typer.Argument(help="Keywords, also parted by commas; one of several words is a phrase.")
+        list[str], typer.Argument(help="Keywords, also separated by commas; a keyword of several words is a phrase.")
     ],
-    every: Annotated[bool, typer.Option("--all", help="All of them must be there, not any.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All keywords have to match, not any.")] = False,
     limit: _Limit = 10,
     offset: _Offset = 0,
     unsorted: _Unsorted = False,
@@ -161,7 +163,7 @@ def linked(
 
 
 def list_memories(
-    prefix: Annotated[str | None, typer.Option(help="Only keys that begin so.")] = None,
+    prefix: Annotated[str | None, typer.Option(help="Only keys with this prefix.")] = None,
     recent: Annotated[bool, typer.Option("--recent", help="The latest change first.")] = False,
     limit: _Limit = 50,
     offset: _Offset = 0,

@@ -17,13 +17,11 @@ from pegboard.terminal import plain
 _HOST, _PORT = "127.0.0.1", 7420
 _EXPOSED = """
 warning: this address can be reached from other machines. Whoever reaches it can call every tool, with your servers'
-credentials, and there is no password yet. Let a firewall or a proxy that asks who comes stand before it.
+credentials, and there is no password. Put a firewall or a proxy with authentication in front of it.
 Requests must name a host of this machine; others are allowed by --allow-host NAME or by pegboard.hosts."""
 _Workspace = Annotated[
     Path | None,
-    typer.Option(
-        "--workspace", help="The folder that is worked in, for clients that do not tell.", file_okay=False, exists=True
-    ),
+    typer.Option("--workspace", help="The workspace folder, for clients that name none.", file_okay=False, exists=True),
 ]
 
 
@@ -40,9 +38,7 @@ def serve(
     workspace: _Workspace = None,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Another host name under which the gateway may be addressed; can be repeated."
-        ),
+        typer.Option(metavar="NAME", help="Another host name that requests may have; can be repeated."),
     ] = None,
 ) -> None:
     """Run the gateway over HTTP."""
@@ -77,7 +73,7 @@ def serve(
 
 
 def stdio(
-    board: Annotated[str | None, typer.Option(help="Keep the tools that are loaded on the board of this name.")] = None,
+    board: Annotated[str | None, typer.Option(help="Use the board of this name, which keeps loaded tools.")] = None,
     workspace: _Workspace = None,
     config: ConfigOption = None,
 ) -> None:

@@ -13,7 +13,12 @@ from pegboard.cli.show import TerminalTable, colour_state, verbatim
 
 _Folder = Annotated[
     Path | None,
-    typer.Option("--path", "--workspace", "-p", help="The folder that holds openspec; else this one or one above it."),
+    typer.Option(
+        "--path",
+        "--workspace",
+        "-p",
+        help="The folder that contains openspec; without it, the current folder or a parent.",
+    ),
 ]
 _SIGNS = {"added": "+", "updated": "~", "removed": "-"}
 # Of so many tasks a sync tells what became of them.
@@ -35,10 +40,10 @@ def list_tasks(
     change: _Change = None,
     status: Annotated[str | None, typer.Option(help="pending, in_progress, completed, blocked or skipped.")] = None,
     priority: Annotated[str | None, typer.Option(help="critical, high, medium, low or backlog.")] = None,
-    assignee: Annotated[str | None, typer.Option(help="Only tasks that this one works on.")] = None,
+    assignee: Annotated[str | None, typer.Option(help="Only tasks of this assignee.")] = None,
     unblocked: Annotated[bool, typer.Option("--unblocked", help="Only tasks that nothing blocks.")] = False,
     limit: Annotated[int, typer.Option(help="How many at most.")] = 50,
-    offset: Annotated[int, typer.Option(help="How many to pass over.")] = 0,
+    offset: Annotated[int, typer.Option(help="How many to skip.")] = 0,
     path: _Folder = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -50,7 +55,7 @@ def list_tasks(
 
 
 def next_tasks(
-    count: Annotated[int, typer.Option(help="How many to offer.")] = 1,
+    count: Annotated[int, typer.Option(help="How many tasks to suggest.")] = 1,
     change: _Change = None,
     path: _Folder = None,
     config: ConfigOption = None,
@@ -72,23 +77,23 @@ def done(
 
 def sync(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would happen.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Settle every conflict for the file.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Resolve every conflict in favour of the file.")] = False,
     path: _Folder = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring the registry in line with the tasks.md files."""
+    """Update the registry from the tasks.md files."""
     finish(_ask(config, "registry_sync", path, dry_run=dry_run, force=force), as_json=as_json, show=_show_sync)
 
 
 def graph(
     change: _Change = None,
-    mermaid: Annotated[bool, typer.Option("--mermaid", help="As Mermaid text, for a document.")] = False,
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="Print Mermaid text.")] = False,
     path: _Folder = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Draw who waits for whom."""
+    """Draw the dependencies between tasks."""
     form = "mermaid" if mermaid else "rows"
     answer = answerer(find_config(config)).task_graph(_folder(path), change, form)
     finish(answer, as_json=as_json, show=_show_mermaid if mermaid else _show_graph)

@@ -34,14 +34,18 @@ def add_to(group: typer.Typer) -> None:
 
 
 def export_memories(
-    file: Annotated[Path | None, typer.Argument(help="Where to; nothing or - prints it.", dir_okay=False)] = None,
-    namespace: Annotated[str | None, typer.Option("--namespace", "-n", help="Only this one; else all.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(help="The file to write; without it, or with -, stdout.", dir_okay=False)
+    ] = None,
+    namespace: Annotated[
+        str | None, typer.Option("--namespace", "-n", help="Only this namespace; without it, all.")
+    ] = None,
     form: Annotated[
-        Form, typer.Option("--format", help="server-memory is the file of npm's server-memory.")
+        Form, typer.Option("--format", help="server-memory is the format of npm's server-memory.")
     ] = Form.PEGBOARD,
     config: ConfigOption = None,
 ) -> None:
-    """Write memories as JSON, one a line."""
+    """Export memories as JSON, one per line."""
     from pegboard.toolsets.memory import transfer
 
     failures: list[OSError] = []
@@ -74,14 +78,18 @@ def export_memories(
 
 
 def import_memories(
-    file: Annotated[Path, typer.Argument(help="Where from; - reads it. Pegboard's own, or npm's server-memory.")],
-    replace: Annotated[bool, typer.Option("--replace", help="In place of those that have the same key.")] = False,
+    file: Annotated[
+        Path, typer.Argument(help="The file to read, Pegboard's own or npm's server-memory; - reads stdin.")
+    ],
+    replace: Annotated[bool, typer.Option("--replace", help="Replace memories with the same key.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would happen.")] = False,
-    namespace: Annotated[str | None, typer.Option("--namespace", "-n", help="Put all of them into this one.")] = None,
+    namespace: Annotated[
+        str | None, typer.Option("--namespace", "-n", help="Import all memories into this namespace.")
+    ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take in memories from a file; a line that is wrong is told, and the others go on."""
+    """Import memories from a file; wrong lines are reported, and the others are imported."""
     from pegboard.toolsets.memory import transfer
 
     def work(lines: BinaryIO) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def trust(
     asks = not yes and sys.stdin.isatty()
     _show(store.text(path), text)
     if not yes and not asks:
-        stop("there is no terminal to ask at: look at what it says, then trust it with --yes", WRONG_CALL)
+        stop("there is no terminal to ask at: read what the file does, then trust it with --yes", WRONG_CALL)
     if asks and not typer.confirm("Trust it?"):
         stop("nothing was changed", FAILED)
     store.add(path, content)

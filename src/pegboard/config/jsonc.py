@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from pegboard.text import quote_start
+
 Path = tuple[str | int, ...]
 
 _MAX_DEPTH = 100
@@ -276,7 +278,7 @@ class _Parser:
 
     def mismatch(self, wanted: str) -> JsoncError:
         word = self.text[self.pos : _match_end(_WORD, self.text, self.pos)] or self.peek()
-        shown = word if len(word) <= 20 else word[:20] + "…"
+        shown = quote_start(word, 20)
         found = repr(shown).replace("\\\\", "\\") if shown else "the end of the file"
         return self.error(f"expected {wanted}, found {found}", self.pos)
 

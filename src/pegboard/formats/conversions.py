@@ -1,20 +1,30 @@
-"""Tools as providers take them, converted once."""
+"""Conversion of tools by a provider's rules for schemas, each tool once."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from pegboard.formats.schema import object_schema
 from pegboard.formats.strict import is_strict
 from pegboard.formats.walk import Schema
+from pegboard.lru_dict import LruDict
 from pegboard.tool import RegisteredTool
 
-Provider = Literal["anthropic", "openai"]
 
-# Anthropic takes no other names of parameters.
-_ANTHROPIC_KEY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+@dataclass(frozen=True, slots=True, eq=False)
+class SchemaRules:
+    """What a provider takes of JSON Schema; one object a provider, which is its identity in the cache."""
+
+    # How parameters may be called; anything if there is no pattern.
+    key: re.Pattern[str] | None = None
+    # Whether every array has to say something of its items.
+    items: bool = False
+    # Whether regular expressions are only those that OpenAI takes.
+    plain_patterns: bool = False
+    # Whether there is a strict mode.
+    strict_mode: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,31 +43,24 @@ class Conversions:
     """
 
     def __init__(self, most: int = 20_000) -> None:
-        self._most = most
-        self._kept: dict[tuple[int, Provider], tuple[Any, Conversion]] = {}
+        self._kept = LruDict[tuple[int, SchemaRules], tuple[Any, Conversion]](most)
 
-    def of(self, tool: RegisteredTool, provider: Provider) -> Conversion:
+    def of(self, tool: RegisteredTool, rules: SchemaRules) -> Conversion:
         """The conversion of a tool."""
-        key = (tool.digest or id(tool.definition), provider)
+        key = (tool.digest or id(tool.definition), rules)
         kept = self._kept.get(key)
         # Without a digest it is the very same object or another tool; holding it keeps its id from being used again.
         if kept is not None and (tool.digest or kept[0] is tool.definition):
             return kept[1]
-        if len(self._kept) >= self._most:
-            self._kept.clear()
-        converted = _convert(tool, provider)
+        converted = _convert(tool, rules)
         self._kept[key] = (tool.definition, converted)
         return converted
 
 
-def _convert(tool: RegisteredTool, provider: Provider) -> Conversion:
+def _convert(tool: RegisteredTool, rules: SchemaRules) -> Conversion:
     given = tool.definition.get("inputSchema")
-    is_openai = provider == "openai"
-    if is_openai:
-        found = object_schema(given, items=True, plain_patterns=True)
-    else:
-        found = object_schema(given, key=_ANTHROPIC_KEY)
+    found = object_schema(given, key=rules.key, items=rules.items, plain_patterns=rules.plain_patterns)
     description = str(tool.definition.get("description") or "")
     if found.words:
         description = f"{description}\n\n{found.words}".lstrip()
-    return Conversion(description, found.schema, strict=is_openai and not found.words and is_strict(found.schema))
+    return Conversion(description, found.schema, rules.strict_mode and not found.words and is_strict(found.schema))

@@ -47,6 +47,10 @@ class NameBook:
         """The tool that a provider means, or the name of one that there is not: whoever is asked for it can say so."""
         return self.tool(name, namespace) or (name if namespace in {None, name} else compose(str(namespace), name))
 
+    def sort(self, tools: Iterable[RegisteredTool]) -> list[RegisteredTool]:
+        """Tools by their names for a provider, which may be longer than those here and come in another order."""
+        return sorted(tools, key=lambda tool: self.name(tool.name))
+
     def _add(self, tool: RegisteredTool) -> None:
         full = _full_name(tool)
         name = public_name(full, self._max_length)

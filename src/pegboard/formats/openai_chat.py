@@ -9,7 +9,9 @@ from typing import Any
 from pegboard.formats.calls import RequestedCall, items, parse_call, part
 from pegboard.formats.content import TEXT_LIMIT, Media, Text, answer, fit_media, note
 from pegboard.formats.conversions import Conversion, Conversions
+from pegboard.formats.format import Answers, Definition, ModelTools, ProviderFormat
 from pegboard.formats.namebook import NameBook
+from pegboard.formats.openai_responses import RULES
 from pegboard.formats.pictures import PICTURES
 from pegboard.tool import RegisteredTool
 
@@ -25,7 +27,7 @@ def definitions(tools: Iterable[RegisteredTool], names: NameBook, conversions: C
 
 
 def _function(tool: RegisteredTool, names: NameBook, conversions: Conversions) -> dict[str, Any]:
-    converted = _fitting(conversions.of(tool, "openai"))
+    converted = _fitting(conversions.of(tool, RULES))
     function: dict[str, Any] = {
         "name": names.name(tool.name),
         "description": converted.description,
@@ -46,10 +48,10 @@ def _fitting(converted: Conversion) -> Conversion:
     return replace(converted, description=cut, schema={**converted.schema, "description": whole})
 
 
-def parse_calls(completion: object) -> list[RequestedCall]:
+def parse_calls(reply: object) -> list[RequestedCall]:
     """The calls in a reply: a completion (of its first choice), a choice, a message, or a list of tool calls."""
-    choices = part(completion, "choices")
-    message = choices[0] if choices else completion
+    choices = part(reply, "choices")
+    message = choices[0] if choices else reply
     message = part(message, "message") or message
     return [
         parse_call(part(call, "id"), part(part(call, "function"), "name"), part(part(call, "function"), "arguments"))
@@ -88,3 +90,18 @@ def _picture(call_id: str, picture: Media) -> list[dict[str, Any]]:
         {"type": "text", "text": f"From the result of {call_id}:"},
         {"type": "image_url", "image_url": {"url": f"data:{picture.kind};base64,{picture.data}"}},
     ]
+
+
+class OpenAiChatFormat(ProviderFormat):
+    """Chat Completions."""
+
+    def definitions(
+        self, tools: Iterable[RegisteredTool], names: NameBook, conversions: Conversions
+    ) -> list[Definition]:
+        return definitions(tools, names, conversions)
+
+    def parse_calls(self, reply: object) -> list[RequestedCall]:
+        return parse_calls(reply)
+
+    def results(self, answers: Answers, tools: ModelTools, *, deferred: bool | None) -> list[dict[str, Any]]:
+        return results_messages(answers)

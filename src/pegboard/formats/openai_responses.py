@@ -7,12 +7,14 @@ from typing import Any
 
 from pegboard.formats.calls import RequestedCall, items, parse_call, part
 from pegboard.formats.content import TEXT_LIMIT, Media, Part, ResultContent, Text, answer, fit_media
-from pegboard.formats.conversions import Conversions
+from pegboard.formats.conversions import Conversions, SchemaRules
+from pegboard.formats.format import Answers, Definition, ModelTools, ProviderFormat
 from pegboard.formats.found import FIND, FIND_DESCRIPTION, hit_names
 from pegboard.formats.namebook import NameBook
 from pegboard.formats.pictures import PDF, PICTURES
 from pegboard.tool import RegisteredTool
 
+RULES = SchemaRules(items=True, plain_patterns=True, strict_mode=True)
 # Of a file's base64.
 _MOST = 20 * 1024 * 1024
 
@@ -57,14 +59,14 @@ def tool_search(
     find: RegisteredTool, conversions: Conversions, *, description: str = FIND_DESCRIPTION
 ) -> dict[str, Any]:
     """The tool search that the client runs, with the parameters of `tool_find`."""
-    parameters = conversions.of(find, "openai").schema
+    parameters = conversions.of(find, RULES).schema
     return {"type": "tool_search", "execution": "client", "description": description, "parameters": parameters}
 
 
-def parse_calls(response: object) -> list[RequestedCall]:
+def parse_calls(reply: object) -> list[RequestedCall]:
     """The calls in a reply: a response, its output, or a list of items; with searches that the client has to run."""
     calls: list[RequestedCall] = []
-    for item in items(response, "output"):
+    for item in items(reply, "output"):
         kind = part(item, "type")
         if kind == "function_call":
             said = (part(item, "call_id"), part(item, "name"), part(item, "arguments"), part(item, "namespace"))
@@ -124,7 +126,7 @@ def outputs(
 
 
 def _function(tool: RegisteredTool, name: str, conversions: Conversions, *, deferred: bool) -> dict[str, Any]:
-    converted = conversions.of(tool, "openai")
+    converted = conversions.of(tool, RULES)
     function: dict[str, Any] = {
         "type": "function",
         "name": name,
@@ -159,3 +161,27 @@ def _input(each: Part) -> dict[str, Any]:
     if each.kind == PDF:
         return {"type": "input_file", "filename": each.name or "document.pdf", "file_data": data}
     return {"type": "input_image", "image_url": data, "detail": "auto"}
+
+
+class OpenAiFormat(ProviderFormat):
+    """The Responses API, with its tool search run by us."""
+
+    def definitions(
+        self, tools: Iterable[RegisteredTool], names: NameBook, conversions: Conversions
+    ) -> list[Definition]:
+        return definitions(tools, names, conversions)
+
+    def parse_calls(self, reply: object) -> list[RequestedCall]:
+        return parse_calls(reply)
+
+    def offer(self, tools: ModelTools, *, deferred: bool) -> list[Definition]:
+        if not deferred:
+            return super().offer(tools, deferred=False)
+        available, shown = tools.available(), tools.visible() - tools.discovery()
+        functions = definitions(
+            (tool for name, tool in available.items() if name in shown), tools.names, tools.conversions
+        )
+        return [*functions, tool_search(available[FIND], tools.conversions)]
+
+    def results(self, answers: Answers, tools: ModelTools, *, deferred: bool | None) -> list[dict[str, Any]]:
+        return outputs(answers, tools.available(), tools.names, tools.conversions, about=tools.instructions())

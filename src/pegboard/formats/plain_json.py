@@ -7,6 +7,8 @@ from typing import Any
 
 from pegboard.formats.calls import RequestedCall, items, parse_call, part
 from pegboard.formats.content import TEXT_LIMIT, answer, data_of
+from pegboard.formats.conversions import Conversions
+from pegboard.formats.format import Answers, Definition, ModelTools, ProviderFormat
 from pegboard.formats.namebook import NameBook
 from pegboard.tool import RegisteredTool
 
@@ -29,9 +31,9 @@ def _definition(tool: RegisteredTool, names: NameBook) -> dict[str, Any]:
     }
 
 
-def parse_calls(value: object) -> list[RequestedCall]:
+def parse_calls(reply: object) -> list[RequestedCall]:
     """Calls as `{"id", "name", "arguments"}`: one, or a list of them; arguments may be text in JSON."""
-    calls = [value] if part(value, "name") is not None else items(value, "calls")
+    calls = [reply] if part(reply, "name") is not None else items(reply, "calls")
     return [parse_call(part(call, "id"), part(call, "name"), part(call, "arguments")) for call in calls]
 
 
@@ -46,3 +48,18 @@ def result(call: RequestedCall | str, outcome: object, *, limit: int = TEXT_LIMI
     if (structured := part(data_of(outcome), "structuredContent")) is not None:
         said["data"] = structured
     return said
+
+
+class PlainJsonFormat(ProviderFormat):
+    """Tools as MCP has them."""
+
+    def parse_calls(self, reply: object) -> list[RequestedCall]:
+        return parse_calls(reply)
+
+    def definitions(
+        self, tools: Iterable[RegisteredTool], names: NameBook, conversions: Conversions
+    ) -> list[Definition]:
+        return definitions(tools, names)
+
+    def results(self, answers: Answers, tools: ModelTools, *, deferred: bool | None) -> list[dict[str, Any]]:
+        return [result(call, outcome) for call, outcome in answers]

@@ -16,6 +16,7 @@ from pegboard.formats.patterns import with_plain_patterns
 from pegboard.formats.references import MISSING, SchemaDocument
 from pegboard.formats.shape import ANYTHING, Shape, all_of, both, close, either, exactly, own_shape
 from pegboard.formats.walk import Schema, is_document, rebuilt, schemas
+from pegboard.text import quote_start
 
 # What is composed at the top.
 _COMPOSED = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "enum", "const", "$ref", "$dynamicRef"})
@@ -190,7 +191,7 @@ def _describe(part: Any, shape: Shape) -> str:
     needed = [_describe_property(name, shape) for name in shape.required]
     optional = [_describe_property(name, shape) for name in shape.properties if name not in shape.required]
     said = [
-        shape.label if len(shape.label) <= _SHOWN else shape.label[:_SHOWN] + "…",
+        quote_start(shape.label, _SHOWN),
         f"with {', '.join(needed)}" if needed else "",
         f"optional {', '.join(optional)}" if optional else "",
         " ".join(shape.words).removesuffix("."),
@@ -208,13 +209,11 @@ def _describe_property(name: str, shape: Shape) -> str:
 
 
 def _compact(value: Any) -> str:
-    text = dump(value).decode()
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    return quote_start(dump(value).decode(), _SHOWN)
 
 
 def _together(words: tuple[str, ...] | list[str]) -> str:
-    text = "\n".join(each for each in words if each)
-    return text if len(text) <= _MOST_WORDS else text[:_MOST_WORDS] + "…"
+    return quote_start("\n".join(each for each in words if each), _MOST_WORDS)
 
 
 def _move_to_patterns(schema: Schema, key: re.Pattern[str]) -> tuple[Schema, str]:

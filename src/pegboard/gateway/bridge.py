@@ -273,7 +273,7 @@ def _introduce(link: socket.socket, token: str, said: dict[str, str | None]) -> 
     link.sendall(challenge + b"\n")
     proof, _, theirs = _first_line(link).partition(b" ")
     if not hmac.compare_digest(proof, prove(token, "gateway", challenge)):
-        raise OSError("somebody else answers there")
+        raise OSError("another program answers there")
     link.sendall(prove(token, "bridge", theirs) + b"\n" + json.dumps(said).encode() + b"\n")
     link.settimeout(None)
 

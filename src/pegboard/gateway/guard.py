@@ -1,4 +1,4 @@
-"""Lets in only what was meant for us: our own Host, our own Origin, JSON, and no more bytes than allowed.
+"""The guard lets in only what was meant for us: our own Host, our own Origin, JSON, and no more bytes than allowed.
 
 Whoever reaches the gateway can call every tool, and a browser reaches it for any page that asks. Two attacks follow:
 DNS rebinding (a page lets its own name point here; `AllowedHosts` refuses the name) and CSRF (a page sends a request

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 
 # Imported first: what is registered later to be done before threads end is done earlier, and closing needs executors.
 import concurrent.futures.thread  # pyright: ignore[reportUnusedImport]
 import threading
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, ParamSpec, TypeVar, Unpack, overload
+from typing import Any, TypeVar
 
 from pegboard.formats import Format
-from pegboard.function_tool import FunctionTool, Said
-from pegboard.function_tool import tool as tool_of
+from pegboard.library.loop_thread import LoopThread
 from pegboard.library.pegboard import NEW_SERVER_WAIT, Pegboard
+from pegboard.library.tool_decorator import ToolDecorator
 from pegboard.result import ToolResult, unavailable
 from pegboard.servers.message import Message
 from pegboard.tool import Disposable, RegisteredTool, Tool
 
-P = ParamSpec("P")
-R = TypeVar("R")
 T = TypeVar("T")
-
-# How long a tool that was told to stop is waited for when the board ends.
-_LAST_WORDS = 5.0
 
 
 class _ClosedError(RuntimeError):
@@ -34,7 +28,7 @@ class _ClosedError(RuntimeError):
         super().__init__("the board is closed")
 
 
-class BlockingPegboard:
+class BlockingPegboard(ToolDecorator):
     """A Pegboard in a thread of its own, whose answers are waited for; from several threads at once, too.
 
     It begins with the first call or with `with`, and ends with the block, with `close()`, or with the program. What is
@@ -44,15 +38,14 @@ class BlockingPegboard:
     def __init__(self, make: Callable[[], Pegboard]) -> None:
         # Made here: what is wrong with a config is the program's mistake, and is raised where that stands.
         self._board = make()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._loop: LoopThread | None = None
         self._is_closed = False
         self._lock = threading.Lock()
 
     def __enter__(self) -> BlockingPegboard:
         with self._lock:
             self._is_closed = False
-            self._running()
+            self._open_loop()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -63,15 +56,14 @@ class BlockingPegboard:
         self._refuse_own_thread()
         with self._lock:
             loop, self._loop = self._loop, None
-            thread, self._thread = self._thread, None
             self._is_closed = True
             _OPEN.discard(self)
-            if loop is None or thread is None:
+            if loop is None:
                 return
             try:
-                asyncio.run_coroutine_threadsafe(self._board.close(), loop).result()
+                loop.start(self._board.close()).result()
             finally:
-                _end(loop, thread)
+                loop.close()
 
     def get_tool_definitions(
         self, *, format: Format = "anthropic", deferred: bool = False, patience: float = NEW_SERVER_WAIT
@@ -144,23 +136,6 @@ class BlockingPegboard:
         """Whether a server was never asked for its tools, or longer ago than they hold."""
         return self._run(lambda board: _soon(lambda: board.is_discovery_stale(server)))
 
-    @overload
-    def tool(self, function: Callable[P, R], /) -> FunctionTool[P, R]: ...
-
-    @overload
-    def tool(self, /, **said: Unpack[Said]) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
-
-    def tool(self, function: Callable[..., Any] | None = None, /, **said: Unpack[Said]) -> Any:
-        """Make a tool of a typed function, and add it; a decorator, with arguments or without."""
-
-        def register(function: Callable[..., Any]) -> FunctionTool[..., Any]:
-            # Made in this thread: the types of its parameters may be local to the functions that run here.
-            made = tool_of(**said)(function)
-            self.register(made)
-            return made
-
-        return register if function is None else register(function)
-
     def _outcome(self, work: Callable[[Pegboard], Coroutine[Any, Any, ToolResult[T]]]) -> ToolResult[T]:
         try:
             return self._run(work)
@@ -171,8 +146,7 @@ class BlockingPegboard:
         self._refuse_own_thread()
         # Handed over before anybody else can close the board: a loop that has stopped never answers.
         with self._lock:
-            loop = self._running()
-            waited_for = asyncio.run_coroutine_threadsafe(work(self._board), loop)
+            waited_for = self._open_loop().start(work(self._board))
         try:
             return waited_for.result()
         except concurrent.futures.CancelledError:
@@ -181,25 +155,23 @@ class BlockingPegboard:
             # Nobody waits any more, after Ctrl-C for instance: then nobody should work, either.
             waited_for.cancel()
 
-    def _running(self) -> asyncio.AbstractEventLoop:
+    def _open_loop(self) -> LoopThread:
         """The board's loop, started if need be; the lock is held."""
         if self._is_closed:
             raise _ClosedError
         if self._loop is None:
-            loop = asyncio.new_event_loop()
-            thread = threading.Thread(target=loop.run_forever, name="pegboard", daemon=True)
-            thread.start()
+            loop = LoopThread("pegboard")
             try:
-                asyncio.run_coroutine_threadsafe(self._board.open(), loop).result()
+                loop.start(self._board.open()).result()
             except BaseException:
-                _end(loop, thread)
+                loop.close()
                 raise
-            self._loop, self._thread = loop, thread
+            self._loop = loop
             _OPEN.add(self)
         return self._loop
 
     def _refuse_own_thread(self) -> None:
-        if threading.current_thread() is self._thread:
+        if (loop := self._loop) is not None and loop.is_current():
             raise RuntimeError(
                 "an async tool cannot wait for the board that runs it: make it a plain function, or use Pegboard"
             )
@@ -208,22 +180,6 @@ class BlockingPegboard:
 async def _soon(work: Callable[[], T]) -> T:
     """In the board's own thread: nothing of it is meant for two at once."""
     return work()
-
-
-def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
-    asyncio.run_coroutine_threadsafe(_end_the_rest(), loop).result()
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    loop.close()
-
-
-async def _end_the_rest() -> None:
-    """Whatever still runs is cancelled, so that nobody waits for it for ever."""
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        await asyncio.wait(tasks, timeout=_LAST_WORDS)
 
 
 # Boards that end with the program, unless they ended before.

@@ -6,36 +6,23 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from pegboard.board import Board
-from pegboard.catalog.finder import is_discovery_tool
 from pegboard.catalog.schema import tool_problem
 from pegboard.clients.caller import Caller
 from pegboard.clients.client import Client
 from pegboard.config import ConfigError, Settings, parse_settings
-from pegboard.configured_servers import unlisted
 from pegboard.exactjson import as_object
-from pegboard.formats import (
-    FORMATS,
-    Conversions,
-    Format,
-    NameBook,
-    RequestedCall,
-    anthropic,
-    definitions,
-    openai_chat,
-    openai_responses,
-    plain_json,
-)
-from pegboard.formats.found import FIND, hit_names
-from pegboard.function_tool import FunctionTool, Said
-from pegboard.function_tool import tool as tool_of
+from pegboard.formats import Format, ProviderFormat, RequestedCall, format_problem, make_formats
+from pegboard.formats.found import FIND
+from pegboard.library.board_tools import BoardTools
 from pegboard.library.retries import with_retries
+from pegboard.library.tool_decorator import ToolDecorator
 from pegboard.listing.loaded import session_board_key
 from pegboard.log import new_trace_id
 from pegboard.log import trace_id as current_trace
@@ -47,15 +34,11 @@ from pegboard.tool import Disposable, RegisteredTool, ResultTool, Tool
 if TYPE_CHECKING:
     from pegboard.library.blocking import BlockingPegboard
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
 # How long the first list waits for servers that nobody has ever seen; whoever takes longer is in a later one.
 NEW_SERVER_WAIT = 10.0
-_ABOUT = 200
 
 
-class Pegboard:
+class Pegboard(ToolDecorator):
     """The tools of many servers and of this program. Whatever goes wrong is in a result; nothing is raised but for
     mistakes of the program itself, and nothing is connected before it is needed."""
 
@@ -76,18 +59,13 @@ class Pegboard:
         elif servers is not None:
             raise TypeError("either servers or settings that have been read already, which have servers of their own")
         self._board = Board(settings, workspace=None if workspace is None else str(Path(workspace).resolve()))
-        self._caller = Caller(Client(board=session_board_key(f"python-{uuid4().hex}")))
-        self._conversions = Conversions()
-        self._book: tuple[int, NameBook] | None = None
+        self._board_key = session_board_key(f"python-{uuid4().hex}")
+        self._caller = Caller(Client(board=self._board_key))
+        self._tools = BoardTools(self._board, self._board_key)
+        self._formats = make_formats()
         self._was_opened = False
         # Servers that were never seen, and since when somebody waits for them.
         self._awaited: dict[str, float] = {}
-        # Tools that this program brought itself: a model has them always.
-        self._brought: set[str] = set()
-        # What Claude was last offered as deferred, and what it was referred to since: as long as a conversation refers
-        # to a tool, each of its requests has to define that, whatever became of the server.
-        self._deferred: frozenset[str] = frozenset()
-        self._referred: dict[str, RegisteredTool] = {}
 
     @classmethod
     def from_config(
@@ -139,23 +117,11 @@ class Pegboard:
         when it is found (anthropic, openai) or loaded. Without `tool_find` nothing could be found, and nothing is
         deferred. Servers never seen before are waited for that many seconds, each of them once.
         """
-        _check_format(format)
+        made = self._format(format)
         self._check_opened()
         self._board.discovery.refresh_stale()
         await self._board.discovery.discover_new(self._patience(patience))
-        tools, names = self._tools(), self._names()
-        find = self._board.registry.static().get(FIND)
-        if not deferred or find is None:
-            self._deferred = frozenset() if format == "anthropic" else self._deferred
-            return definitions(format, tools, names, self._conversions)
-        if format == "anthropic":
-            return self._defer_for_claude(tools)
-        shown = self._select_visible(tools)
-        if format == "openai":
-            offered = [tool for tool in shown if not is_discovery_tool(tool)]
-            search = openai_responses.tool_search(find, self._conversions)
-            return [*openai_responses.definitions(offered, names, self._conversions), search]
-        return definitions(format, shown, names, self._conversions)
+        return made.offer(self._tools, deferred=deferred and FIND in self._board.registry.static())
 
     async def call(
         self,
@@ -174,7 +140,7 @@ class Pegboard:
             return _refusal(problem)
         token = current_trace.set(trace_id or current_trace.get() or new_trace_id())
         try:
-            meant = self._names().resolve(name)
+            meant = self._tools.names.resolve(name)
             limit = timeout if timeout is not None else self._limit(meant)
             return await with_retries(
                 lambda left: self._call_once(meant, arguments, left, limit),
@@ -199,25 +165,10 @@ class Pegboard:
         The reply is the SDK's object or plain JSON. Without calls there is nothing to append: the model is done.
         `deferred` is whether the model was offered deferred tools; unless it is said, as in the last definitions.
         """
-        _check_format(format)
-        calls = _CALLS[format](reply)
-        answered = await asyncio.gather(*(self._answer_call(call, timeout) for call in calls))
-        if not answered:
-            return []
-        match format:
-            case "anthropic":
-                hidden = self._referable_tools(deferred)
-                self._remember_references(answered, hidden)
-                return [anthropic.results_message(answered, names=self._names(), deferred=hidden)]
-            case "openai":
-                loadable = {tool.name: tool for tool in self._tools()}
-                return openai_responses.outputs(
-                    answered, loadable, self._names(), self._conversions, about=self._about()
-                )
-            case "openai-chat":
-                return openai_chat.results_messages(answered)
-            case "json":
-                return [plain_json.result(call, result) for call, result in answered]
+        made = self._format(format)
+        calls = made.parse_calls(reply)
+        answers = await asyncio.gather(*(self._answer_call(call, timeout) for call in calls))
+        return made.results(answers, self._tools, deferred=deferred) if answers else []
 
     async def find(self, query: str, limit: int = 10) -> ToolResult[dict[str, Any]]:
         """The tools that fit a query best, as `tool_find` gives them."""
@@ -227,8 +178,8 @@ class Pegboard:
     async def load(self, *names: str, format: Format = "anthropic") -> ToolResult[list[dict[str, Any]]]:
         """Have these tools shown from now on, also where others are deferred; gives their definitions. All or none."""
         self._check_opened()
-        if format not in FORMATS:
-            return _refusal(_no_format(format))
+        if problem := format_problem(format):
+            return _refusal(problem)
         if problem := next(filter(None, (_text_problem("the name of a tool", name) for name in names)), None):
             return _refusal(problem)
         return await as_result(self._load(names, format))
@@ -260,10 +211,10 @@ class Pegboard:
         if problem := tool_problem(tool.definition()):
             raise ValueError(f"{tool.name} cannot be registered: {problem}")
         registered = self._board.register(tool)
-        self._brought.add(tool.name)
+        self._tools.registered.add(tool.name)
 
         def undo() -> None:
-            self._brought.discard(tool.name)
+            self._tools.registered.discard(tool.name)
             registered.dispose()
 
         return Disposable(undo)
@@ -274,7 +225,7 @@ class Pegboard:
         """Add a function that takes the arguments as one object, with its definition in MCP's or Anthropic's words."""
         result = self._board.registry.register_static_tool(name, handler, definition)
         if result.success:
-            self._brought.add(name)
+            self._tools.registered.add(name)
         return result
 
     def get_mcp_tool(self, name: str) -> RegisteredTool | None:
@@ -285,21 +236,10 @@ class Pegboard:
         """Whether a server was never asked for its tools, or longer ago than they hold."""
         return self._board.registry.is_discovery_stale(server)
 
-    @overload
-    def tool(self, function: Callable[P, R], /) -> FunctionTool[P, R]: ...
-
-    @overload
-    def tool(self, /, **said: Unpack[Said]) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
-
-    def tool(self, function: Callable[..., Any] | None = None, /, **said: Unpack[Said]) -> Any:
-        """Make a tool of a typed function, and add it; a decorator, with arguments or without."""
-
-        def add(function: Callable[..., Any]) -> FunctionTool[..., Any]:
-            made = tool_of(**said)(function)
-            self.register(made)
-            return made
-
-        return add if function is None else add(function)
+    def _format(self, form: Format) -> ProviderFormat:
+        if problem := format_problem(form):
+            raise ValueError(problem)
+        return self._formats[form]
 
     def _check_opened(self) -> None:
         if not self._was_opened:
@@ -311,57 +251,6 @@ class Pegboard:
         unseen = [name for name, server in self._board.servers.items() if server.spec.enabled]
         unseen = [name for name in unseen if self._board.registry.server(name) is None]
         return max([0.0, *(limit - now + self._awaited.setdefault(name, now) for name in unseen)])
-
-    def _tools(self) -> Collection[RegisteredTool]:
-        hidden = unlisted(self._board.servers)
-        return self._by_name(tool for tool in self._board.registry.all() if tool.server_name not in hidden)
-
-    def _by_name(self, tools: Iterable[RegisteredTool]) -> list[RegisteredTool]:
-        """By the names that a provider sees, which may be longer than those of the registry."""
-        names = self._names()
-        return sorted(tools, key=lambda tool: names.name(tool.name))
-
-    def _names(self) -> NameBook:
-        generation = self._board.registry.generation
-        if self._book is None or self._book[0] != generation:
-            # With tools of servers that are switched off: a model that still calls them is to be told so.
-            self._book = (generation, NameBook(self._board.all_tools()))
-        return self._book[1]
-
-    def _defer_for_claude(self, tools: Iterable[RegisteredTool]) -> list[dict[str, Any]]:
-        there = {tool.name: tool for tool in tools if not is_discovery_tool(tool) or tool.name == FIND}
-        offered = {**self._referred, **there}
-        shown = {tool.name for tool in self._select_visible(there.values())} - self._referred.keys()
-        self._deferred = frozenset(offered.keys() - shown)
-        return anthropic.definitions(
-            self._by_name(offered.values()), self._names(), self._conversions, deferred=self._deferred
-        )
-
-    def _referable_tools(self, said: bool | None) -> frozenset[str]:
-        """What a model that was offered deferred tools, or not, can be referred to."""
-        if said is None:
-            return self._deferred
-        if not said:
-            return frozenset()
-        tools = self._tools()
-        return frozenset({tool.name for tool in tools} - {tool.name for tool in self._select_visible(tools)})
-
-    def _remember_references(
-        self, answered: Iterable[tuple[RequestedCall, ToolResult[Message]]], deferred: Collection[str]
-    ) -> None:
-        for call, result in answered:
-            if self._names().tool(call.name) != FIND:
-                continue
-            for name in hit_names(result):
-                if name in deferred and (tool := self._board.registry.get(name)) is not None:
-                    self._referred[name] = tool
-
-    def _about(self) -> dict[str, str]:
-        return {name: said[:_ABOUT] for name, said in self._board.discovery.instructions.items() if said}
-
-    def _select_visible(self, tools: Iterable[RegisteredTool]) -> list[RegisteredTool]:
-        chosen = {*self._brought, *self._board.settings.pinned, *self._board.loaded_on(self._caller.client.board)}
-        return [tool for tool in tools if tool.name in chosen or is_discovery_tool(tool)]
 
     def _limit(self, name: str) -> float:
         tool = self._board.registry.get(name)
@@ -396,17 +285,16 @@ class Pegboard:
     async def _answer_call(
         self, call: RequestedCall, timeout: float | None
     ) -> tuple[RequestedCall, ToolResult[Message]]:
-        meant = self._names().resolve(call.name, call.namespace)
+        meant = self._tools.names.resolve(call.name, call.namespace)
         return call, call.refusal or await self.call(meant, call.arguments, timeout=timeout)
 
     async def _find(self, query: str, limit: int) -> dict[str, Any]:
         return await self._board.search(query, limit, self._caller)
 
     async def _load(self, names: Iterable[str], format: Format) -> list[dict[str, Any]]:
-        tools = [await self._board.find_tool(self._names().resolve(name)) for name in names]
-        assert self._caller.client.board is not None
-        await self._board.load_on(self._caller.client.board, [tool.name for tool in tools])
-        return definitions(format, tools, self._names(), self._conversions)
+        tools = [await self._board.find_tool(self._tools.names.resolve(name)) for name in names]
+        await self._board.load_on(self._board_key, [tool.name for tool in tools])
+        return self._format(format).definitions(tools, self._tools.names, self._tools.conversions)
 
     async def _switch(self, server: str, *, enabled: bool) -> ToolResult[None]:
         self._check_opened()
@@ -419,15 +307,6 @@ class Pegboard:
         servers = {**settings.servers, server: replace(spec, enabled=enabled)}
         self._awaited.pop(server, None)
         return await as_result(self._board.apply(replace(settings, servers=servers)))
-
-
-def _check_format(form: str) -> None:
-    if form not in FORMATS:
-        raise ValueError(_no_format(form))
-
-
-def _no_format(form: object) -> str:
-    return f"there is no format {form!r}; there are {', '.join(FORMATS)}"
 
 
 def _refusal(problem: str) -> ToolResult[Any]:
@@ -449,11 +328,3 @@ def _time_problem(timeout: object) -> str | None:
 
 def _no_server(name: str) -> ToolResult[Any]:
     return ToolResult[Any].failed(UnknownTool(f"there is no server {name!r}").error)
-
-
-_CALLS: Mapping[Format, Callable[[object], list[RequestedCall]]] = {
-    "anthropic": anthropic.parse_calls,
-    "openai": openai_responses.parse_calls,
-    "openai-chat": openai_chat.parse_calls,
-    "json": plain_json.parse_calls,
-}

@@ -1,4 +1,4 @@
-"""Tells clients that their list changed: only when it did, a burst as a few notices, the last one never lost."""
+"""Tells clients that their list changed, if it did; coalesces a burst (debounce); the last change is never lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one client sees: its filter, and the list that the filter leaves."""
+"""A view: what one client sees, by its filter, and the list that the filter leaves."""
 
 from __future__ import annotations
 

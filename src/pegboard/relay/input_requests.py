@@ -1,4 +1,4 @@
-"""Rounds: a modern server's wish for input, put to a client of the handshake era as questions."""
+"""Input requests: what a modern server wants to know, asked of a handshake client as questions."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _questions(result: Message, label: str) -> dict[str, Any]:
     asked = result.get("inputRequests")
     questions = {} if asked is None else as_object(asked)
     if questions is None:
-        raise unusable_answer(label, "a wish for input that is no object of questions")
+        raise unusable_answer(label, "an input request that is not an object of questions")
     return questions
 
 
@@ -127,7 +127,7 @@ async def _answer(question: Any, caller: Caller, label: str) -> Message:
     asked = as_object(question) or {}
     method = asked.get("method")
     if not isinstance(method, str):
-        raise unusable_answer(label, "a wish for input without a method")
+        raise unusable_answer(label, "an input request without a method")
     params = as_object(asked.get("params")) or {}
     if method == "elicitation/create" and params.get("mode") == "url":
         # Before the modern era a question that sends the user elsewhere has an id.

@@ -77,7 +77,7 @@ class _ParkedCall:
         """Hold a question until a request of the client answers it."""
         del on_progress
         if method not in _ASKABLE:
-            raise RpcError(METHOD_NOT_FOUND, f"{method} is nothing that a client of 2026-07-28 can be asked")
+            raise RpcError(METHOD_NOT_FOUND, f"a client of 2026-07-28 cannot be asked {method}")
         if refusal := inability(self.capabilities, method, params):
             raise refusal
         self._asked += 1
@@ -181,7 +181,7 @@ class ParkedCalls:
     def _park(self, call: _ParkedCall) -> Message:
         if self._closed and call.task is not None:
             call.task.cancel()
-            raise RpcError(INVALID_PARAMS, "the gateway is going down")
+            raise RpcError(INVALID_PARAMS, "the gateway is stopping")
         call.caller = None
         # Each round has a token of its own: one that has been used is worth nothing.
         call.key = secrets.token_bytes(16)
@@ -244,7 +244,7 @@ class ParkedCalls:
             raw = b""
         key, seal = raw[:16], raw[16:]
         if not hmac.compare_digest(seal, self._mac(key)):
-            raise RpcError(INVALID_PARAMS, "requestState is not one that was given out here")
+            raise RpcError(INVALID_PARAMS, "requestState was not issued by this gateway")
         return key
 
     def _mac(self, key: bytes) -> bytes:

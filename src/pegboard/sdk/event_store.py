@@ -1,4 +1,4 @@
-"""What a session's streams said, kept for a while, so that a client whose connection broke can read on.
+"""The event store: what a session's streams said, kept for a while for a client whose connection broke.
 
 One `SessionEventStore` belongs to one session: the SDK names a stream by its request's id alone, and every client
 counts from one.

@@ -240,7 +240,7 @@ class GatewayServer(Server[Any]):
             ask=channel.ask if client.era == "handshake" else None,
             on_progress=channel.on_progress,
             log_level=_level(ctx) if client.era == "modern" else self._backend.log_level(client),
-            started_call=_started_call(ctx),
+            started_call=_take_started_call(ctx),
         )
 
     def _on_session_end(self, session: _Session) -> None:
@@ -415,7 +415,7 @@ def _problem(ctx: _Context, params: Mapping[str, Any]) -> str | None:
     return problem
 
 
-def _started_call(ctx: _Context) -> Any:
+def _take_started_call(ctx: _Context) -> Any:
     if ctx.request is None:
         return None
     held = ctx.request.started_call if isinstance(ctx.request, PipeRequest) else ctx.request.scope.get(STARTED_CALL)

@@ -1,4 +1,4 @@
-"""ToolIndex: finds tools by what they do."""
+"""ToolIndex: finds tools by what they do, ranked by TF-IDF."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from pegboard.lru_dict import LruDict
 from pegboard.search.edit_distance import distance_to_beginning
 from pegboard.search.tokens import stem_word
 
@@ -33,7 +34,7 @@ class Vocabulary:
         self._unused: list[int] = []
         self._sizes = array("i")  # of each term, how many pieces it has
         self._by_piece: dict[str, array[int]] = {}
-        self._alike: dict[str, list[tuple[str, float]]] = {}
+        self._alike = LruDict[str, list[tuple[str, float]]](_MOST_REMEMBERED)
 
     def number(self, term: str) -> int:
         """The number of a term, a new one if need be."""
@@ -85,8 +86,6 @@ class Vocabulary:
             return []
         found = self._alike.get(word)
         if found is None:
-            if len(self._alike) >= _MOST_REMEMBERED:
-                self._alike.clear()
             found = self._alike[word] = self._look_for(word)
         return found
 

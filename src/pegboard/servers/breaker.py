@@ -1,4 +1,4 @@
-"""When to try a server again: back-off with jitter, and a breaker that stops trying for a while."""
+"""When to try a server again: back-off with jitter, and a circuit breaker that stops trying for a while."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reaper: a tiny process that outlives Pegboard by a moment and ends the servers it left behind.
+"""The orphan reaper: a tiny process that outlives Pegboard by a moment and ends the servers it left behind.
 
 Pegboard stops its servers itself. But nothing can be done inside a process that is killed outright, so
 the reaper holds one end of a pipe and, when the other end goes away without a farewell, ends what it was told of.

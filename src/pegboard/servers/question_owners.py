@@ -1,4 +1,4 @@
-"""Who is in conversation with a server right now, and whose question it is when the server asks.
+"""Question owners: who has requests under way at a server, and whose question it is when the server asks.
 
 Over HTTP a question comes with the request it belongs to. Over a pipe it does not, so two clients could be
 mixed up there. What has never asked anything runs side by side; what asks, or has not shown yet that it does
@@ -35,10 +35,10 @@ _SHORTEST_LOOK = 0.001
 _LONGEST_LOOK = 0.1
 _MAX_SUBJECTS = 20_000
 _WHOSE = (
-    "it cannot be told which of several clients this question belongs to; "
-    'with "instance": "session" in its config each client has this server to itself'
+    "it is not known which of several clients this question belongs to; "
+    'with "instance": "session" in the config of this server each client session has a process of its own'
 )
-_GIVEN_UP = "the request that this question belongs to was given up"
+_GIVEN_UP = "the request that this question belongs to was cancelled"
 
 
 @dataclass(slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""A plain call: a request that is expected to be answered soon, and with nothing but a result.
+"""A raw call: a request that is expected to be answered soon, and with nothing but a result.
 
 It goes to its server as bytes and its result comes back as bytes. Should it turn out otherwise (the server says or
 asks something meanwhile, or takes its time), a requester that can deal with that takes it over, and it goes on as any
@@ -158,7 +158,7 @@ class RawCall:
     async def resume_as(self, requester: Requester) -> Message:
         """Go on with it on behalf of somebody who can hear and be asked; its result, or what went wrong."""
         if self._over:
-            raise unavailable(f"{self.peer.label}: the call was taken back before it was answered", retryable=False)
+            raise unavailable(f"{self.peer.label}: the call was cancelled before it was answered", retryable=False)
         self._timer.cancel()
         self._requester = requester
         if self._resumed is not None:

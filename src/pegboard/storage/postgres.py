@@ -212,7 +212,7 @@ class PostgresDatabase:
         return self._busy()
 
     def _busy(self) -> StorageError:
-        reason = "no connection to spare"
+        reason = "all connections are in use"
         return StorageError(f"{self.name} had {reason}", "try again", reason=reason, is_busy=True)
 
     def _explain_lost(self, lost: _Lost) -> StorageError:

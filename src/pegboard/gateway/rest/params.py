@@ -55,7 +55,7 @@ def merge_arguments(given: Mapping[str, Any], also: Mapping[str, Any]) -> dict[s
     """Arguments from two places; where both say something, it has to be the same."""
     for name in given.keys() & also.keys():
         if given[name] != also[name]:
-            raise invalid(f"{name}: the address says one thing and the body another")
+            raise invalid(f"{name}: the address and the body have different values")
     return {**given, **also}
 
 

@@ -1,4 +1,4 @@
-"""Happy eyeballs: of a host with several addresses the next is tried while one is silent; the first to answer counts.
+"""Happy eyeballs (RFC 8305): while one address of a host keeps silent the next is tried; the first to answer is used.
 
 Of a name with addresses of both families, one is often of no use: on a network without working IPv6 nobody should have
 to wait for it. asyncio could do this, but uvloop cannot.

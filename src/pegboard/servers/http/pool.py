@@ -1,4 +1,4 @@
-"""A thin HTTP/1.1 client for one origin: kept connections, and answers that come by callbacks, without a task each."""
+"""The connection pool of one origin: a thin HTTP/1.1 client whose answers come by callbacks, without a task each."""
 
 from __future__ import annotations
 
@@ -322,7 +322,7 @@ class HttpConnection(asyncio.Protocol):
         if self._inflating is None or self._inflating.is_whole:
             exchange.finish()
         else:
-            exchange.fail(ConnectionFailed("its compressed answer breaks off"))
+            exchange.fail(ConnectionFailed("its compressed answer is incomplete"))
 
     def _ends_with_connection(self) -> bool:
         coding = self._headers.get("transfer-encoding", "").lower()
@@ -432,7 +432,7 @@ class ConnectionPool:
             self._connections.add(line)
             self.release(line, _IDLE_LIMIT)
         else:
-            self._fail_next("the connection was closed as soon as it stood")
+            self._fail_next("the connection was closed as soon as it was open")
 
     def _fail_next(self, reason: str) -> None:
         if (exchange := self._next()) is not None:

@@ -1,4 +1,7 @@
-"""Which task of a file is which of those known before: by its words, wherever it stands now."""
+"""Which task of a file is which of those known before: by its words, wherever it stands now.
+
+Unique texts that kept their order (the longest increasing subsequence of places) cut a long file into short parts.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,7 @@ def _anchors(before: Sequence[str], now: Sequence[str]) -> list[tuple[int, int]]
     once_before = _once(before)
     once_now = _once(now)
     pairs = [(once_before[text], b) for text, b in once_now.items() if text in once_before]
-    # The longest rising row of places: for each length the pair that ends it lowest, and who comes before each.
+    # The longest increasing subsequence: for each length the pair that ends it lowest, and who comes before each.
     ends: list[int] = []
     lowest: list[int] = []
     earlier: list[int] = []
