@@ -36,11 +36,18 @@ from pegboard.servers.server import Server, ServerState
 from pegboard.storage import Storage, StorageError, open_storage
 from pegboard.telemetry import span
 from pegboard.tool import Disposable, RegisteredTool, RelayingTool, Tool
-from pegboard.toolsets.chats import Chats, CurrentDialog, chat_index, chat_tools, local_sources
-from pegboard.toolsets.discovery import ToolFind, discovery_tools
+from pegboard.toolsets.chats.chats import Chats, local_sources
+from pegboard.toolsets.chats.current import CurrentDialog
+from pegboard.toolsets.chats.index import chat_index
+from pegboard.toolsets.chats.tools import chat_tools
+from pegboard.toolsets.discovery.tools import ToolFind, discovery_tools
 from pegboard.toolsets.hooks import Hooks
-from pegboard.toolsets.memory import Memories, memory_tools
-from pegboard.toolsets.tasks import Project, Registry, draw_graph, task_tools
+from pegboard.toolsets.memory.memories import Memories
+from pegboard.toolsets.memory.tools import memory_tools
+from pegboard.toolsets.tasks.graph import draw_graph
+from pegboard.toolsets.tasks.project import Project
+from pegboard.toolsets.tasks.registry import Registry
+from pegboard.toolsets.tasks.tools import task_tools
 from pegboard.toolsets.workspace import Workspace
 
 NEW_SERVER_WAIT = 0.4

@@ -18,8 +18,8 @@ from harness import http_client, open_gateway
 from pegboard.relay.caller import Caller, current
 from pegboard.servers.jsonrpc import RpcError
 from pegboard.storage import Database
-from pegboard.toolsets.chats import Chats, CurrentDialog
-from pegboard.toolsets.chats.chats import NotThere
+from pegboard.toolsets.chats.chats import Chats, NotThere
+from pegboard.toolsets.chats.current import CurrentDialog
 from pegboard.toolsets.chats.tools import CHAT_TOOLS
 from pegboard.toolsets.workspace import PATIENCE, Workspace
 

@@ -17,7 +17,7 @@ from pegboard.cli.common import FAILED, ConfigOption, JsonOption, find_config, f
 from pegboard.terminal import plain_json
 
 if TYPE_CHECKING:
-    from pegboard.toolsets.memory import Memories
+    from pegboard.toolsets.memory.memories import Memories
 
 
 class Form(StrEnum):
@@ -134,7 +134,7 @@ def _export_to_file(file: Path, work: Callable[[BinaryIO], dict[str, Any]]) -> d
 def _with_memories(config: Path | None, work: Callable[[Memories], Awaitable[object]]) -> dict[str, Any]:
     from pegboard.result import as_result, unavailable
     from pegboard.storage import StorageError, open_storage
-    from pegboard.toolsets.memory import Memories
+    from pegboard.toolsets.memory.memories import Memories
 
     settings = load_settings(find_config(config))
     quiet_logs()
