@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -36,18 +36,7 @@ from pegboard.servers.server import Server, ServerState
 from pegboard.storage import Storage, StorageError, open_storage
 from pegboard.telemetry import span
 from pegboard.tool import Disposable, RegisteredTool, RelayingTool, Tool
-from pegboard.toolsets.chats.chats import Chats, local_sources
-from pegboard.toolsets.chats.current import CurrentDialog
-from pegboard.toolsets.chats.index import chat_index
-from pegboard.toolsets.chats.tools import chat_tools
-from pegboard.toolsets.discovery.tools import ToolFind, discovery_tools
-from pegboard.toolsets.hooks import Hooks
-from pegboard.toolsets.memory.memories import Memories
-from pegboard.toolsets.memory.tools import memory_tools
-from pegboard.toolsets.tasks.graph import draw_graph
-from pegboard.toolsets.tasks.project import Project
-from pegboard.toolsets.tasks.registry import Registry
-from pegboard.toolsets.tasks.tools import task_tools
+from pegboard.toolsets.collection import Toolsets
 from pegboard.toolsets.workspace import Workspace
 
 NEW_SERVER_WAIT = 0.4
@@ -122,27 +111,8 @@ class Board:
             self.registry, self.storage.catalog, lambda: self.servers, may_try=self._may_try, library=self.library
         )
         self.relay = Relay(lambda: self.servers, self.discovery, self.library)
-        self.memories = Memories(self.storage.database, namespace=self.settings.memory_namespace)
-        self._chat_index = chat_index()
-        self.chats = Chats(self._chat_index, local_sources(exports=map(Path, self.settings.chats_exports)))
-        self.tasks = Registry(
-            self.storage.database,
-            Project(
-                self.workspace.client_folders,
-                configured=lambda: workspace or self.settings.workspace,
-                is_elsewhere=self.workspace.is_elsewhere,
-            ),
-        )
-        self._hooks = Hooks(
-            {
-                "chats": lambda: chat_tools(self.chats, CurrentDialog(self.chats, self.workspace)),
-                "discovery": lambda: discovery_tools(self),
-                "memory": lambda: memory_tools(self.memories, lambda: self.settings.memory_answer_size),
-                "tasks": lambda: task_tools(self.tasks),
-            },
-            self.register,
-        )
-        self._hooks.apply(self.settings)
+        self.toolsets = Toolsets(self, self.register)
+        self.toolsets.apply(self.settings)
         self._reaper = OrphanReaper()
         # Tools of disabled servers: not there for clients, but still to be told about.
         self._shelved: dict[str, tuple[RegisteredTool, ...]] = {}
@@ -172,6 +142,7 @@ class Board:
         """Register every server and take over the catalog; nothing is connected."""
         await self.storage.open()
         await self.loaded.open()
+        await self.toolsets.open()
         for remark in self.settings.remarks:
             logger().warning("config.remark", remark=remark)
         for spec in self.settings.servers.values():
@@ -196,8 +167,7 @@ class Board:
         await asyncio.gather(*(server.close() for server in self.servers.values()), return_exceptions=True)
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.to_thread(self._reaper.close)
-        await self.chats.close()
-        await self._chat_index.close()
+        await self.toolsets.close()
         await self.storage.close()
 
     @property
@@ -207,7 +177,7 @@ class Board:
 
     def restrict_to_local(self, wanted: Filter, *, remote: bool) -> Filter:
         """A filter as it is for a client on another machine, or on this one."""
-        return replace(wanted, remote=True) if remote and not self.settings.chats_remote else wanted
+        return replace(wanted, remote=True) if remote and not self.settings.opens_local_tools else wanted
 
     def register(self, tool: Tool) -> Disposable:
         """Add a static tool."""
@@ -238,22 +208,6 @@ class Board:
         """The tools that fit a query best, and how many fit at all."""
         await self._discover_new()
         return await self.finder.find_in_slices(query, limit, wanted.admits if wanted != EVERYTHING else None)
-
-    def is_listed(self, name: str, sight: ListKey) -> bool:
-        """Whether a client has this tool in its list."""
-        return self.lists.is_listed(name, sight)
-
-    def loaded_on(self, board: str | None) -> tuple[str, ...]:
-        """The tools that are loaded on a board."""
-        return self.loaded.on(board)
-
-    async def load_on(self, board: str, names: Iterable[str]) -> None:
-        """Load tools on a board."""
-        await self.loaded.add(board, names)
-
-    async def unload_from(self, board: str, names: Iterable[str]) -> list[str]:
-        """Unload tools from a board; gives those that were loaded."""
-        return await self.loaded.remove(board, names)
 
     def describe(self, tool: RegisteredTool) -> dict[str, Any]:
         """One tool in full: everything its server says of it, and everything we know."""
@@ -290,17 +244,15 @@ class Board:
         self, form: str, change: str | None, path: str | None, caller: Caller | None = None
     ) -> dict[str, Any]:
         """Who waits for whom, for whoever may list tasks: it shows what the list does."""
-        caller = caller or Caller()
-        self.gate.own_tool("tasks", "registry_list", caller.filter)
-        token = current.set(caller)
-        try:
-            return await draw_graph(self.tasks, form, change, path=path)
-        finally:
-            current.reset(token)
+        from pegboard.toolsets.tasks.toolset import TasksToolset
+
+        return await self.toolsets.of(TasksToolset).graph(form, change, path, caller or Caller())
 
     async def search(self, query: str, limit: int, caller: Caller) -> dict[str, Any]:
         """What `tool_find` answers, for people and programs: they search also where models have no tools for it."""
-        tool = ToolFind(self)
+        tool = self.toolsets.tool("tool_find")
+        if tool is None:
+            raise ToolFailure(ToolErrorCode.NOT_IMPLEMENTED, "the discovery toolset is not installed", retryable=False)
         self.gate.check_own(tool.name)
         return await _answer_of(tool, {"query": query, "limit": limit}, caller)
 
@@ -402,15 +354,13 @@ class Board:
             elif self.servers[name].spec != spec:
                 work.append(self._replace(name, spec))
         # Before anything waits: what is denied from now on is gone from now on.
-        self._hooks.apply(settings)
+        self.toolsets.apply(settings)
         # All at once: one process that is slow to end must not keep the others' tools in the list.
         await asyncio.gather(*work)
         for name, server in self.servers.items():
             # Which bare names are another server's depends on what other servers there are.
             if not server.spec.prefix and server.spec.enabled and old.servers.keys() != settings.servers.keys():
                 await self.discovery.restore(name)
-        self.memories.namespace = settings.memory_namespace
-        self.chats.look_at_exports(settings.chats_exports)
         self.finder.invalidate()
         self._changed()
 
@@ -649,7 +599,7 @@ async def _answer_of(tool: Tool, arguments: Mapping[str, Any], caller: Caller) -
     given = await tool.accept(arguments)
     token = current.set(caller)
     try:
-        return await tool.call(given)
+        return await tool.answer(given)
     finally:
         current.reset(token)
 

@@ -87,6 +87,10 @@ class Tool(ABC):
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         """Do the work and give something that can be written as JSON; raise whatever is wrong."""
 
+    async def answer(self, arguments: Mapping[str, Any]) -> Any:
+        """The same for programs, which want what is wrong raised also where a model is told it."""
+        return await self.call(arguments)
+
     async def invoke(self, arguments: Mapping[str, Any] | None = None) -> LanguageModelToolResult:
         """Check the input, call, and wrap the outcome; only cancellation is raised."""
         try:

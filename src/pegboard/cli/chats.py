@@ -210,10 +210,11 @@ def _with_chats(config: Path | None, work: Callable[[Chats], Awaitable[dict[str,
     from pegboard.result import as_result
     from pegboard.toolsets.chats.chats import Chats, local_sources
     from pegboard.toolsets.chats.index import chat_index
+    from pegboard.toolsets.chats.settings import ChatsSettings
 
     async def run() -> dict[str, Any]:
         index = chat_index()
-        chats = Chats(index, local_sources(exports=map(Path, settings.chats_exports)))
+        chats = Chats(index, local_sources(exports=map(Path, settings.of(ChatsSettings).exports)))
         try:
             return (await as_result(on_own_storage(work(chats)))).to_dict()
         finally:

@@ -135,6 +135,7 @@ def _with_memories(config: Path | None, work: Callable[[Memories], Awaitable[obj
     from pegboard.result import as_result, unavailable
     from pegboard.storage import StorageError, open_storage
     from pegboard.toolsets.memory.memories import Memories
+    from pegboard.toolsets.memory.settings import MemorySettings
 
     settings = load_settings(find_config(config))
     quiet_logs()
@@ -147,7 +148,7 @@ def _with_memories(config: Path | None, work: Callable[[Memories], Awaitable[obj
             except StorageError as exc:
                 raise unavailable(str(exc)) from None
             try:
-                return await work(Memories(storage.database, namespace=settings.memory_namespace))
+                return await work(Memories(storage.database, namespace=settings.of(MemorySettings).namespace))
             finally:
                 await storage.close()
 

@@ -17,6 +17,7 @@ from pegboard.toolsets.chats.answers import page_info, session_row, turn
 from pegboard.toolsets.chats.chats import ChatPage
 from pegboard.toolsets.chats.current import PATIENCE
 from pegboard.toolsets.chats.tools import ChatTool, GetRequest, GetResponse, ListSessions, SearchChats
+from pegboard.toolsets.chats.toolset import ChatsToolset
 
 # How many requests of a dialog come at once.
 _TURNS = 50
@@ -54,7 +55,7 @@ class ChatsRest:
             raise invalid("workspace: a dialog has its own")
         arguments = self._tool(request, ListSessions.name).check(arguments)
         limit, offset = int(arguments.get("limit", _TURNS)), int(arguments.get("offset", 0))
-        chats = self._board.chats
+        chats = self._board.toolsets.of(ChatsToolset).chats
         session = await chats.session(request.path_params["id"], patience=PATIENCE)
         requests = await chats.requests(session, offset + 1, offset + limit)
         turns = [turn(index, each) for index, each in enumerate(requests, offset + 1)]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pegboard import exactjson
-from pegboard.toolsets.discovery.house import Available, Found
+from pegboard.catalog.finder import ToolHit
+from pegboard.toolsets.toolset import ToolAvailability
 
 # Bytes for an answer of up to ten hits, and for each hit beyond. It goes to a model twice, as text and as structured
 # content; a model's token is about four bytes, and ten hits should cost it less than 1,500 of them.
@@ -36,8 +37,8 @@ _LONGEST_SERVER = 48
 class Sighting:
     """A tool that was found, and what the one who asked has of it."""
 
-    found: Found
-    available: Available
+    found: ToolHit
+    available: ToolAvailability
     active: bool
     listed: bool
 
