@@ -599,7 +599,7 @@ async def _answer_of(tool: Tool, arguments: Mapping[str, Any], caller: Caller) -
     given = await tool.accept(arguments)
     token = current.set(caller)
     try:
-        return await tool.answer(given)
+        return await tool.call_for_data(given)
     finally:
         current.reset(token)
 

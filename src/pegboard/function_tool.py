@@ -82,6 +82,11 @@ class FunctionTool(ResultTool, Generic[P, R]):
         }
         self.input_schema = self._readable_schema()  # pyright: ignore[reportAttributeAccessIssue]
 
+    @cached_property
+    def _defaults(self) -> Mapping[str, Any]:
+        """None: Python fills in its own, which need not be JSON."""
+        return {}
+
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function itself."""
         return self._function(*args, **kwargs)

@@ -87,8 +87,8 @@ class Tool(ABC):
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         """Do the work and give something that can be written as JSON; raise whatever is wrong."""
 
-    async def answer(self, arguments: Mapping[str, Any]) -> Any:
-        """The same for programs, which want what is wrong raised also where a model is told it."""
+    async def call_for_data(self, arguments: Mapping[str, Any]) -> Any:
+        """The same for programs: data alone; what is wrong is raised also where a model finds it in the answer."""
         return await self.call(arguments)
 
     async def invoke(self, arguments: Mapping[str, Any] | None = None) -> LanguageModelToolResult:
@@ -110,9 +110,10 @@ class Tool(ABC):
             return self.render_failure(exc)
 
     async def accept(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The input as `check` gives it, in a thread where it is so much that others would wait for it."""
+        """The checked input with defaults for what was left out; in a thread where others would wait for it."""
         is_much = self.max_values is None and _has_more_values(arguments, MAX_VALUES)
-        return await asyncio.to_thread(self.check, arguments) if is_much else self.check(arguments)
+        given = await asyncio.to_thread(self.check, arguments) if is_much else self.check(arguments)
+        return {**self._defaults, **given}
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The input as `call` takes it; one that does not fit the schema is refused, naming the parameter."""
@@ -180,6 +181,13 @@ class Tool(ABC):
         if self.meta is not None:
             listed["_meta"] = dict(self.meta)
         return listed
+
+    @cached_property
+    def _defaults(self) -> Mapping[str, Any]:
+        """What the schema says of parameters that are left out."""
+        properties = exactjson.as_object(self.input_schema.get("properties")) or {}
+        described = {name: exactjson.as_object(schema) or {} for name, schema in properties.items()}
+        return {name: schema["default"] for name, schema in described.items() if "default" in schema}
 
     @cached_property
     def _validator(self) -> Any:

@@ -9,8 +9,9 @@ from typing import Any
 from pegboard.exactjson import as_object
 from pegboard.relay.caller import Caller, current
 from pegboard.result import ToolError, ToolErrorCode, ToolFailure, invalid
+from pegboard.text import one_line
 from pegboard.tool import MAX_VALUES, RegisteredTool, RelayingTool, ResultTool, answers, takes
-from pegboard.toolsets.discovery.hit import Sighting, hits, one_line
+from pegboard.toolsets.discovery.hit import Sighting, hits
 from pegboard.toolsets.toolset import BoardApi
 
 _MOST = 50
@@ -78,7 +79,7 @@ class ToolFind(DiscoveryTool):
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         caller = self.caller()
-        found, total = await self._board.find(arguments["query"], arguments.get("limit", 10), caller.filter)
+        found, total = await self._board.find(arguments["query"], arguments["limit"], caller.filter)
         active = frozenset(self._board.loaded.on(caller.board))
         seen = [
             Sighting(
