@@ -28,7 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("cli",),
 )
 ROW = {room: row for row, rooms in enumerate(LAYERS) for room in rooms}
-# A part of a toolset that another room loads by the name of its file belongs to that room.
+# A part of a toolset that another room loads by the name of its file belongs to that room, as does `more_commands.py`.
 PARTS = {"settings": "config", "migrations": "storage", "routes": "gateway", "commands": "cli"}
 
 
@@ -41,8 +41,8 @@ def room_of_module(parts: tuple[str, ...]) -> str:
     match parts:
         case ("toolsets", "installed", *_):
             return "version"
-        case ("toolsets", _, part, *_) if part in PARTS:
-            return PARTS[part]
+        case ("toolsets", _, part, *_) if (kind := part.rpartition("_")[2]) in PARTS:
+            return PARTS[kind]
         case _:
             return parts[0]
 
