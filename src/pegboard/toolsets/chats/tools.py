@@ -69,6 +69,10 @@ def _output(needed: str, **data: Schema) -> dict[str, Any]:
     }
 
 
+def _reads(title: str) -> dict[str, Any]:
+    return {"title": title, "readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+
+
 _SESSION_OUT = {
     "type": "object",
     "properties": {
@@ -189,7 +193,7 @@ Example usage scenarios:
         timestamp=MAYBE_INTEGER,
         totalRequests=INTEGER,
     )
-    annotations = {"title": title, "readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}  # noqa: RUF012
+    annotations = _reads(title)
 
     async def answer(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         session, index, request = await self._request(arguments)
@@ -235,7 +239,7 @@ Example usage scenarios:
         timestamp=MAYBE_INTEGER,
         requestsCount=INTEGER,
     )
-    annotations = {"title": title, "readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}  # noqa: RUF012
+    annotations = _reads(title)
 
     async def answer(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         session = await self._session(arguments)
@@ -298,7 +302,7 @@ Example usage scenarios:
         problem=STRING,
         nextOffset=INTEGER,
     )
-    annotations = {"title": title, "readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}  # noqa: RUF012
+    annotations = _reads(title)
 
     async def answer(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         session, index, request = await self._request(arguments)
@@ -362,7 +366,7 @@ Example usage scenarios:
         sessions={"type": "array", "items": _SESSION_OUT},
         pagination=PAGINATION,
     )
-    annotations = {"title": title, "readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}  # noqa: RUF012
+    annotations = _reads(title)
 
     async def answer(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         page = await self._chats.list(
@@ -430,7 +434,7 @@ Example usage scenarios:
         },
         pagination=PAGINATION,
     )
-    annotations = {"title": title, "readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}  # noqa: RUF012
+    annotations = _reads(title)
 
     async def answer(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         query = arguments.get("query", "")

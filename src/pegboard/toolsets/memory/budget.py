@@ -6,8 +6,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from pegboard.toolsets.answer_size import Row, first_that_fit, json_size
+from pegboard.toolsets.memory.settings import MemorySettings
 
-DEFAULT = 25_000
+DEFAULT = MemorySettings().answer_size
 _MARK = "… [cut: characters {start}-{end} of {total}; read on with memory_get, offset {end}]"
 _SHORTENED = "… [cut: {end} of {total} characters; memory_get or a larger memory.answerSize shows more]"
 _LEAST = 200

@@ -7,33 +7,21 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from pegboard.tool import MAX_VALUES, ResultTool, answers, takes
+from pegboard.tool import answers, takes
 from pegboard.toolsets.answer_size import json_size
 from pegboard.toolsets.page import validate_offset, validate_page
 from pegboard.toolsets.schemas import BOOLEAN, INTEGER, STRING, choice, hints, number, switch, text
 from pegboard.toolsets.tasks import budget
 from pegboard.toolsets.tasks import schemas as say
 from pegboard.toolsets.tasks.check import MAX_LIMIT
-from pegboard.toolsets.tasks.registry import Registry
 from pegboard.toolsets.tasks.specs import KINDS, change_rows, show, spec_rows
+from pegboard.toolsets.tasks.task_tool import TaskTool
 from pegboard.toolsets.tasks.validation import Validation
 
 _MOST_FILES = 100
 
 
-class SpecTool(ResultTool):
-    """What all of them have in common."""
-
-    category = "tasks"
-    max_values = MAX_VALUES
-    # The client may be asked for its folders.
-    asks = True
-
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
-
-
-class SpecList(SpecTool):
+class SpecList(TaskTool):
     """What is specified."""
 
     name = "spec_list"
@@ -63,7 +51,7 @@ class SpecList(SpecTool):
         return {**answer, "message": f"Go on with offset {end}."} if end < len(rows) else answer
 
 
-class SpecShow(SpecTool):
+class SpecShow(TaskTool):
     """Read one."""
 
     name = "spec_show"
@@ -110,7 +98,7 @@ class SpecShow(SpecTool):
         return answer
 
 
-class SpecValidate(SpecTool):
+class SpecValidate(TaskTool):
     """Check."""
 
     name = "spec_validate"

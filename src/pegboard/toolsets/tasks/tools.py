@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pegboard.exactjson import as_list
-from pegboard.tool import MAX_VALUES, ResultTool, answers, takes
+from pegboard.tool import answers, takes
 from pegboard.toolsets.answer_size import json_size
 from pegboard.toolsets.schemas import BOOLEAN, INTEGER, STRING, STRINGS, choice, hints, switch
 from pegboard.toolsets.tasks import budget
@@ -24,19 +24,8 @@ from pegboard.toolsets.tasks.rows import (
     task_row,
     whole_task,
 )
-from pegboard.toolsets.tasks.spec_tools import SPEC_TOOLS, SpecTool
-
-
-class TaskTool(ResultTool):
-    """What all of them have in common."""
-
-    category = "tasks"
-    max_values = MAX_VALUES
-    # The client may be asked for its folders.
-    asks = True
-
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+from pegboard.toolsets.tasks.spec_tools import SPEC_TOOLS
+from pegboard.toolsets.tasks.task_tool import TaskTool
 
 
 class RegistryInit(TaskTool):
@@ -262,6 +251,6 @@ TASK_TOOLS = (
 )
 
 
-def task_tools(registry: Registry) -> list[TaskTool | SpecTool]:
+def task_tools(registry: Registry) -> list[TaskTool]:
     """All of them."""
     return [tool(registry) for tool in TASK_TOOLS]
