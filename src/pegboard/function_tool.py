@@ -69,6 +69,8 @@ class FunctionTool(ResultTool, Generic[P, R]):
     """A function that is a tool, and still the function."""
 
     output_schema = _ANSWERS
+    # Python fills in its own, which need not be JSON.
+    fills_defaults = False
 
     def __init__(self, function: Callable[P, R], namespace: Mapping[str, Any]) -> None:
         self._function = function
@@ -81,11 +83,6 @@ class FunctionTool(ResultTool, Generic[P, R]):
             name: _adapt_hint(hint, namespace) for name, hint in _parameter_types(function, namespace).items()
         }
         self.input_schema = self._readable_schema()  # pyright: ignore[reportAttributeAccessIssue]
-
-    @cached_property
-    def _defaults(self) -> Mapping[str, Any]:
-        """None: Python fills in its own, which need not be JSON."""
-        return {}
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function itself."""

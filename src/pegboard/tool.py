@@ -1,7 +1,7 @@
 """Tools: the base class of Pegboard's own, and the registry's record of any.
 
-A concrete tool writes `call()`; `invoke()` checks the input against the tool's schema, calls, and wraps
-whatever comes back, an exception included, as text. What a tool needs it gets through its constructor.
+A concrete tool writes `call()`; `invoke()` checks the input against the tool's schema, fills in the schema's defaults,
+calls, and wraps whatever comes back, an exception included, as text. What a tool needs it gets through its constructor.
 """
 
 from __future__ import annotations
@@ -80,6 +80,8 @@ class Tool(ABC):
     asks: ClassVar[bool] = False
     # Whether it answers at once, whatever it is given, so that nobody would ever take a call back.
     quick: ClassVar[bool] = False
+    # Whether `call` gets the schema's defaults for what is left out.
+    fills_defaults: ClassVar[bool] = True
     # How many values its arguments may have in all, where that is known; one more, and nobody looks at them.
     max_values: ClassVar[int | None] = None
 
@@ -185,8 +187,8 @@ class Tool(ABC):
     @cached_property
     def _defaults(self) -> Mapping[str, Any]:
         """What the schema says of parameters that are left out."""
-        properties = exactjson.as_object(self.input_schema.get("properties")) or {}
-        described = {name: exactjson.as_object(schema) or {} for name, schema in properties.items()}
+        properties = exactjson.as_object(self.input_schema.get("properties")) if self.fills_defaults else None
+        described = {name: exactjson.as_object(schema) or {} for name, schema in (properties or {}).items()}
         return {name: schema["default"] for name, schema in described.items() if "default" in schema}
 
     @cached_property
