@@ -357,7 +357,7 @@ class Pegboard:
         return {name: said[:_ABOUT] for name, said in self._board.discovery.instructions.items() if said}
 
     def _select_visible(self, tools: Iterable[RegisteredTool]) -> list[RegisteredTool]:
-        chosen = {*self._brought, *self._board.settings.pinned, *self._board.loaded_on(self._caller.board)}
+        chosen = {*self._brought, *self._board.settings.pinned, *self._board.loaded.on(self._caller.board)}
         return [tool for tool in tools if tool.name in chosen or is_discovery_tool(tool)]
 
     def _limit(self, name: str) -> float:
@@ -402,7 +402,7 @@ class Pegboard:
     async def _load(self, names: Iterable[str], format: Format) -> list[dict[str, Any]]:
         tools = [await self._board.find_tool(self._names().resolve(name)) for name in names]
         assert self._caller.board is not None
-        await self._board.load_on(self._caller.board, [tool.name for tool in tools])
+        await self._board.loaded.add(self._caller.board, [tool.name for tool in tools])
         return definitions(format, tools, self._names(), self._conversions)
 
     async def _switch(self, server: str, *, enabled: bool) -> ToolResult[None]:
