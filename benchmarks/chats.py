@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from pegboard.log import configure
-from pegboard.toolsets.chats import Chats, chat_tools, local_sources
+from pegboard.toolsets.chats.chats import Chats, local_sources
 from pegboard.toolsets.chats.index import ChatIndex
-from pegboard.toolsets.chats.tools import PREFIX
+from pegboard.toolsets.chats.tools import PREFIX, chat_tools
 
 START = 1_767_225_600_000
 _ROUNDS = 200

@@ -30,7 +30,8 @@ from benchmarks.notebook import KINDS, Note, Question, content, notes, questions
 from benchmarks.server_memory import ServerMemory, TooSlow, entity_of, server_memory, text_of, write_file
 from pegboard import exactjson
 from pegboard.storage import SqliteDatabase
-from pegboard.toolsets.memory import Memories, memory_tools
+from pegboard.toolsets.memory.memories import Memories
+from pegboard.toolsets.memory.tools import memory_tools
 from pegboard.toolsets.memory.transfer import import_memories
 
 ROUNDS = 3

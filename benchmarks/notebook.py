@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 
-from pegboard.toolsets.memory import Link
+from pegboard.toolsets.memory.memory import Link
 
 _FUNCTION_WORDS = (
     "the of and to a in is that it for was on are as with be by at this have from or had not but what all were when we"

@@ -16,7 +16,9 @@ from pathlib import Path
 
 from pegboard.storage import open_storage
 from pegboard.tool import LanguageModelToolResult
-from pegboard.toolsets.tasks import Project, Registry, task_tools
+from pegboard.toolsets.tasks.project import Project
+from pegboard.toolsets.tasks.registry import Registry
+from pegboard.toolsets.tasks.tools import task_tools
 
 Call = Callable[[], Awaitable[LanguageModelToolResult]]
 

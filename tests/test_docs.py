@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from pegboard.cli.app import app
 from pegboard.config import own, read, settings
+from pegboard.toolsets.installed import load_parts
 
 ROOT = Path(__file__).parent.parent
 INTRODUCTION = """# Commands
@@ -67,9 +68,9 @@ def test_the_page_of_commands_is_their_help() -> None:
 
 def keys_read() -> set[str]:
     """Every key that the config reader asks for."""
-    source = "".join(inspect.getsource(module) for module in (read, own))
+    source = "".join(inspect.getsource(module) for module in (read, own, *load_parts("settings").values()))
     listed = [key.strip('"') for keys in re.findall(r"for key in \(([^)]*)\)", source) for key in keys.split(", ")]
-    found = {*re.findall(r'\.get\("(\w+)"\)', source), *listed, *own.SETTINGS}
+    found = {*re.findall(r'\.get\("(\w+)"\)', source), *listed, *own.settings_keys()}
     return found - {"pegboard", "serverUrl", "disabled", "allow", "deny"}
 
 

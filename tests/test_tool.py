@@ -234,6 +234,33 @@ async def test_no_arguments_are_an_empty_object() -> None:
     assert said(await Saying({"ok": 1}).invoke({"unasked": 1})) == {"ok": 1}
 
 
+async def test_what_is_left_out_has_the_default_of_the_schema() -> None:
+    """A default is written once: `call` finds it among the arguments, save where something else was given."""
+
+    class Paging(Saying):
+        input_schema = {  # noqa: RUF012
+            "type": "object",
+            "properties": {"limit": {"type": "integer", "default": 10}, "offset": {"type": "integer"}, "any": True},
+        }
+
+    tool = Paging(None)
+    assert await tool.accept({}) == {"limit": 10}
+    assert await tool.accept({"limit": 3, "offset": 1}) == {"limit": 3, "offset": 1}
+
+
+async def test_a_programs_function_gets_what_was_given() -> None:
+    """Where a handler is registered with a definition, what is left out stays so."""
+    seen: list[dict[str, Any]] = []
+    schema = {"type": "object", "properties": {"limit": {"type": "integer", "default": 10}}}
+    registry = ToolRegistry()
+    registry.register_static_tool("note", seen.append, {"description": "Notes.", "inputSchema": schema}).unwrap()
+    registered = registry.get("note")
+    assert registered is not None
+    assert registered.tool is not None
+    await registered.tool.invoke({})
+    assert seen == [{}]
+
+
 async def test_services_come_through_the_constructor() -> None:
     """Two tools of one class with different services answer differently: nothing is looked up from outside."""
     one, two = GetRequest(Sessions("a")), GetRequest(Sessions("b"))

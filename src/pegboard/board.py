@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from pegboard.calls import Calls, acting_for
+from pegboard.calls import Calls
 from pegboard.catalog.discovery import Discovery
 from pegboard.catalog.finder import Finder, ToolHit, category
 from pegboard.catalog.registry import ToolRegistry
@@ -25,15 +25,11 @@ from pegboard.log import logger, trace_scope
 from pegboard.metrics import Metrics
 from pegboard.relay.relay import Relay
 from pegboard.resolver import ToolResolver
-from pegboard.result import ToolResult, invalid
+from pegboard.result import ToolErrorCode, ToolFailure, ToolResult, invalid
 from pegboard.servers.server import Server
 from pegboard.storage import Storage, open_storage
 from pegboard.tool import Disposable, RegisteredTool, Tool
-from pegboard.toolsets.chats import Chats, CurrentDialog, chat_index, chat_tools, local_sources
-from pegboard.toolsets.discovery import ToolFind, discovery_tools
-from pegboard.toolsets.hooks import Hooks
-from pegboard.toolsets.memory import Memories, memory_tools
-from pegboard.toolsets.tasks import Project, Registry, draw_graph, task_tools
+from pegboard.toolsets.collection import Toolsets
 from pegboard.toolsets.workspace import Workspace
 
 NEW_SERVER_WAIT = 0.4
@@ -87,28 +83,8 @@ class Board:
         self.call = self.calls.call_for_python
         self.find_tool, self.lookup_tool = self.resolver.find, self.resolver.lookup
         self.availability = self.configured.availability
-        self.memories = Memories(self.storage.database, namespace=self.settings.memory_namespace)
-        self._chat_index = chat_index()
-        self.chats = Chats(self._chat_index, local_sources(exports=map(Path, self.settings.chats_exports)))
-        self.tasks = Registry(
-            self.storage.database,
-            Project(
-                self.workspace.client_folders,
-                configured=lambda: workspace or self.settings.workspace,
-                is_elsewhere=self.workspace.is_elsewhere,
-            ),
-        )
-        self.chats.allows_remote = self.settings.chats_remote
-        self._hooks = Hooks(
-            {
-                "chats": lambda: chat_tools(self.chats, CurrentDialog(self.chats, self.workspace)),
-                "discovery": lambda: discovery_tools(self),
-                "memory": lambda: memory_tools(self.memories, lambda: self.settings.memory_answer_size),
-                "tasks": lambda: task_tools(self.tasks),
-            },
-            self.register,
-        )
-        self._hooks.apply(self.settings)
+        self.toolsets = Toolsets(self, self.register)
+        self.toolsets.apply(self.settings)
         self._warming_up: asyncio.Task[None] | None = None
         self._applying = asyncio.Lock()
 
@@ -132,6 +108,7 @@ class Board:
         """Register every server and take over the catalog; nothing is connected."""
         await self.storage.open()
         await self.loaded.open()
+        await self.toolsets.open()
         for remark in self.settings.remarks:
             logger().warning("config.remark", remark=remark)
         await self.configured.open(self.settings.servers)
@@ -145,8 +122,7 @@ class Board:
         await self.relay.close()
         await self.discovery.close()
         await self.configured.close()
-        await self.chats.close()
-        await self._chat_index.close()
+        await self.toolsets.close()
         await self.storage.close()
 
     def register(self, tool: Tool) -> Disposable:
@@ -179,22 +155,6 @@ class Board:
         await self._discover_new()
         return await self.finder.find_in_slices(query, limit, wanted.admits if wanted != EVERYTHING else None)
 
-    def is_listed(self, name: str, sight: ListKey) -> bool:
-        """Whether a client has this tool in its list."""
-        return self.lists.is_listed(name, sight)
-
-    def loaded_on(self, board: str | None) -> tuple[str, ...]:
-        """The tools that are loaded on a board."""
-        return self.loaded.on(board)
-
-    async def load_on(self, board: str, names: Iterable[str]) -> None:
-        """Load tools on a board."""
-        await self.loaded.add(board, names)
-
-    async def unload_from(self, board: str, names: Iterable[str]) -> list[str]:
-        """Unload tools from a board; gives those that were loaded."""
-        return await self.loaded.remove(board, names)
-
     def describe(self, tool: RegisteredTool) -> dict[str, Any]:
         """One tool in full: everything its server says of it, and everything we know."""
         row = dict(tool.definition)
@@ -214,18 +174,11 @@ class Board:
         tool = self.gate.own_tool(toolset, name, caller.client.filter)
         return await self.calls.run_own(tool, arguments, caller)
 
-    async def task_graph(
-        self, form: str, change: str | None, path: str | None, caller: Caller | None = None
-    ) -> dict[str, Any]:
-        """Who waits for whom, for whoever may list tasks: it shows what the list does."""
-        caller = caller or Caller()
-        self.gate.own_tool("tasks", "registry_list", caller.client.filter)
-        with acting_for(caller):
-            return await draw_graph(self.tasks, form, change, path=path)
-
     async def search(self, query: str, limit: int, caller: Caller) -> dict[str, Any]:
         """What `tool_find` answers, for people and programs: they search also where models have no tools for it."""
-        tool = ToolFind(self)
+        tool = self.toolsets.tool("tool_find")
+        if tool is None:
+            raise ToolFailure(ToolErrorCode.NOT_IMPLEMENTED, "the discovery toolset is not installed", retryable=False)
         self.gate.check_own(tool.name)
         return await self.calls.run_own(tool, {"query": query, "limit": limit}, caller)
 
@@ -257,20 +210,17 @@ class Board:
 
     async def _apply(self, settings: Settings) -> None:
         old, self.settings = self.settings, settings
-        self.chats.allows_remote = settings.chats_remote
         for remark in settings.remarks:
             logger().warning("config.remark", remark=remark)
         if _startup_settings(old) != _startup_settings(settings):
             logger().warning("config.remark", remark="storage, maxNameLength and hosts change with the next start")
         work = self.configured.changes(settings.servers)
         # Before anything waits: what is denied from now on is gone from now on.
-        self._hooks.apply(settings)
+        self.toolsets.apply(settings)
         # All at once: one process that is slow to end must not keep the others' tools in the list.
         await asyncio.gather(*work)
         if old.servers.keys() != settings.servers.keys():
             await self.configured.rename_bare()
-        self.memories.namespace = settings.memory_namespace
-        self.chats.look_at_exports(settings.chats_exports)
         self.finder.invalidate()
         self.lists.invalidate()
 

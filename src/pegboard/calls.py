@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from pegboard import exactjson
 from pegboard.catalog.discovery import Discovery
-from pegboard.clients.caller import Caller, current
+from pegboard.clients.caller import Caller, acting_for
 from pegboard.clients.channel import OnProgress
 from pegboard.exactjson import as_object
 from pegboard.log import logger, new_trace_id, trace_id
@@ -178,21 +178,6 @@ class Calls:
             return await self.call(name, params, caller)
         except RpcError as exc:
             raise failure_of(exc, name) from None
-
-
-class acting_for:  # noqa: N801  used as a function
-    """Runs a static tool for a caller, which the tool finds in `current`."""
-
-    __slots__ = ("_caller", "_token")
-
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
-
-    def __enter__(self) -> None:
-        self._token = current.set(self._caller)
-
-    def __exit__(self, *_: object) -> None:
-        current.reset(self._token)
 
 
 async def _invoke(tool: Tool, params: Params | None, caller: Caller) -> Message:

@@ -69,6 +69,8 @@ class FunctionTool(ResultTool, Generic[P, R]):
     """A function that is a tool, and still the function."""
 
     output_schema = _ANSWERS
+    # Python fills in its own, which need not be JSON.
+    fills_defaults = False
 
     def __init__(self, function: Callable[P, R], namespace: Mapping[str, Any]) -> None:
         self._function = function

@@ -1,7 +1,7 @@
 """Tools: the base class of Pegboard's own (static tools), and the registry's record of any.
 
-A concrete tool writes `call()`; `invoke()` checks the input against the tool's schema, calls, and wraps
-whatever comes back, an exception included, as text. What a tool needs it gets through its constructor.
+A concrete tool writes `call()`; `invoke()` checks the input against the tool's schema, fills in the schema's defaults,
+calls, and wraps whatever comes back, an exception included, as text. What a tool needs it gets through its constructor.
 """
 
 from __future__ import annotations
@@ -80,6 +80,8 @@ class Tool(ABC):
     asks: ClassVar[bool] = False
     # Whether it answers at once, whatever it is given, so that nobody would ever cancel a call.
     quick: ClassVar[bool] = False
+    # Whether `call` gets the schema's defaults for what is left out.
+    fills_defaults: ClassVar[bool] = True
     # How many values its arguments may have in all, where that is known; one more, and nobody looks at them.
     max_values: ClassVar[int | None] = None
 
@@ -90,6 +92,10 @@ class Tool(ABC):
     @abstractmethod
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         """Do the work and give something that can be written as JSON; raise whatever is wrong."""
+
+    async def call_for_data(self, arguments: Mapping[str, Any]) -> Any:
+        """The same for programs: data alone; what is wrong is raised also where a model finds it in the answer."""
+        return await self.call(arguments)
 
     async def invoke(self, arguments: Mapping[str, Any] | None = None) -> LanguageModelToolResult:
         """Check the input, call, and wrap the outcome; only cancellation is raised."""
@@ -110,9 +116,10 @@ class Tool(ABC):
             return self.render_failure(exc)
 
     async def accept(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The input as `check` gives it, in a thread where it is so much that others would wait for it."""
+        """The checked input with defaults for what was left out; in a thread where others would wait for it."""
         is_much = self.max_values is None and _has_more_values(arguments, MAX_VALUES)
-        return await asyncio.to_thread(self.check, arguments) if is_much else self.check(arguments)
+        given = await asyncio.to_thread(self.check, arguments) if is_much else self.check(arguments)
+        return {**self._defaults, **given}
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The input as `call` takes it; one that does not fit the schema is refused, naming the parameter."""
@@ -180,6 +187,13 @@ class Tool(ABC):
         if self.meta is not None:
             listed["_meta"] = dict(self.meta)
         return listed
+
+    @cached_property
+    def _defaults(self) -> Mapping[str, Any]:
+        """What the schema says of parameters that are left out."""
+        properties = exactjson.as_object(self.input_schema.get("properties")) if self.fills_defaults else None
+        described = {name: exactjson.as_object(schema) or {} for name, schema in (properties or {}).items()}
+        return {name: schema["default"] for name, schema in described.items() if "default" in schema}
 
     @cached_property
     def _validator(self) -> Any:

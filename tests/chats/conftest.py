@@ -9,7 +9,7 @@ import pytest
 
 from chats.makers import Home
 from pegboard.storage import Database
-from pegboard.toolsets.chats import Chats
+from pegboard.toolsets.chats.chats import Chats
 from pegboard.toolsets.chats.index import ChatIndex
 
 

@@ -15,7 +15,7 @@ from chats.makers import START, Home, log
 from chats.test_dialog import ANYTHING
 from chats.test_log import Growing
 from loopwatch import loopwatch, served_during
-from pegboard.toolsets.chats import Chats
+from pegboard.toolsets.chats.chats import Chats
 from pegboard.toolsets.chats.claude_code import ClaudeCode, Transcript
 from pegboard.toolsets.chats.reading import LineReading
 from pegboard.toolsets.chats.session import Chat, ChatSession

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chats.makers import START
-from pegboard.toolsets.chats import ChatRequest, ChatSession, markdown
-from pegboard.toolsets.chats.session import ToolUse
+from pegboard.toolsets.chats.export import markdown
+from pegboard.toolsets.chats.session import ChatRequest, ChatSession, ToolUse
 
 SESSION = ChatSession(
     "abc", "Code", START, START + 60_000, 2, "completed", "Fix it", None, "gpt", "/p", "My\ntitle", ("/home/ada",)

@@ -20,8 +20,8 @@ from pegboard.clients.client import Client
 from pegboard.clients.endpoint import Endpoint
 from pegboard.servers.errors import RpcError
 from pegboard.storage import Database
-from pegboard.toolsets.chats import Chats, CurrentDialog
-from pegboard.toolsets.chats.chats import NotThere
+from pegboard.toolsets.chats.chats import Chats, NotThere
+from pegboard.toolsets.chats.current import CurrentDialog
 from pegboard.toolsets.chats.tools import CHAT_TOOLS
 from pegboard.toolsets.workspace import PATIENCE, Workspace
 

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from chats.conftest import Now
 from chats.makers import Home, session
 from pegboard.storage import StorageError
-from pegboard.toolsets.chats import Chats
+from pegboard.toolsets.chats.chats import Chats
 from pegboard.toolsets.chats.index import ChatIndex
 
 pytestmark = pytest.mark.anyio

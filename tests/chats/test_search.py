@@ -7,10 +7,9 @@ import pytest
 from chats.conftest import Now
 from chats.makers import Home, append, log, push, request, session, whole
 from pegboard.storage import Database
-from pegboard.toolsets.chats import Chats
 from pegboard.toolsets.chats import chats as chats_module
 from pegboard.toolsets.chats.answers import page_info
-from pegboard.toolsets.chats.chats import NotThere
+from pegboard.toolsets.chats.chats import Chats, NotThere
 
 pytestmark = pytest.mark.anyio
 

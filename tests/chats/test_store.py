@@ -21,11 +21,12 @@ from chats.conftest import Now
 from chats.makers import OLD, START, Home, append, log, push, put, request, session, whole, write
 from pegboard.exactjson import NotJson
 from pegboard.storage import Database
-from pegboard.toolsets.chats import Chats, chat_tools, fields
+from pegboard.toolsets.chats import fields
 from pegboard.toolsets.chats import reader as reader_module
 from pegboard.toolsets.chats import reading as reading_module
-from pegboard.toolsets.chats.chats import NotThere
+from pegboard.toolsets.chats.chats import Chats, NotThere
 from pegboard.toolsets.chats.table import ChatTable, Packed
+from pegboard.toolsets.chats.tools import chat_tools
 
 pytestmark = pytest.mark.anyio
 

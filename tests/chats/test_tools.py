@@ -17,8 +17,9 @@ from chats.makers import ADA, OLD, START, Home, log, push, request, session, who
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.storage import Database, StorageError
 from pegboard.tool import LanguageModelTextPart, LanguageModelToolResult, Tool
-from pegboard.toolsets.chats import Chats, CurrentDialog, chat_tools
-from pegboard.toolsets.chats.tools import CHAT_TOOLS, ChatTool
+from pegboard.toolsets.chats.chats import Chats
+from pegboard.toolsets.chats.current import CurrentDialog
+from pegboard.toolsets.chats.tools import CHAT_TOOLS, ChatTool, chat_tools
 from pegboard.toolsets.workspace import Workspace
 
 pytestmark = pytest.mark.anyio

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from rich.text import Text
 
-from pegboard.cli import chats, look
+from pegboard.cli import look
 from pegboard.cli.common import finish
 from pegboard.cli.show import TerminalTable, highlight, verbatim
 from pegboard.terminal import plain, plain_data
+from pegboard.toolsets.chats import commands as chats
 
 
 @pytest.mark.parametrize(

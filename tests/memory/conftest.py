@@ -7,7 +7,7 @@ import pytest
 from memory.clock import Clock
 from pegboard.storage import Storage
 from pegboard.storage.database import Database
-from pegboard.toolsets.memory import Memories
+from pegboard.toolsets.memory.memories import Memories
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pegboard.toolsets.memory import Memories
+from pegboard.toolsets.memory.memories import Memories
 
 CORPUS: dict[str, tuple[str, str]] = {
     "shop:billing:decision:use-stripe": (

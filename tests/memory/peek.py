@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pegboard.toolsets.memory import Memories, Memory
+from pegboard.toolsets.memory.memories import Memories
+from pegboard.toolsets.memory.memory import Memory
 from pegboard.toolsets.memory.transaction import MemoryTransaction
 
 

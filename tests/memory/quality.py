@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pegboard.toolsets.memory import Memories
+from pegboard.toolsets.memory.memories import Memories
 
 _FILE = Path(__file__).with_name("quality_set.json")
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from pegboard.toolsets.memory import Link, Memories, memory_tools
 from pegboard.toolsets.memory.budget import DEFAULT
+from pegboard.toolsets.memory.memories import Memories
+from pegboard.toolsets.memory.memory import Link
+from pegboard.toolsets.memory.tools import memory_tools
 
 pytestmark = pytest.mark.anyio
 

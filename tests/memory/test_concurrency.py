@@ -11,7 +11,8 @@ import pytest
 from memory.consistency import assert_consistent
 from pegboard.result import Conflict, ToolFailure
 from pegboard.storage.database import Database
-from pegboard.toolsets.memory import Link, Memories, Memory
+from pegboard.toolsets.memory.memories import Memories
+from pegboard.toolsets.memory.memory import Link, Memory
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ import pytest
 
 from memory.consistency import assert_consistent
 from pegboard.storage import open_storage
-from pegboard.toolsets.memory import Memories
+from pegboard.toolsets.memory.memories import Memories
 
 pytestmark = pytest.mark.anyio
 

@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from harness import Gateway, http_client, open_gateway
+from pegboard.toolsets.memory.toolset import MemoryToolset
 
 pytestmark = pytest.mark.anyio
 
@@ -122,7 +123,7 @@ async def test_random_operations_get_equal_answers(tmp_path: Path, seed: int) ->
             opened = await stack.enter_async_context(
                 open_gateway(folder, {}, **OWN, storage=f"sqlite:{folder / 'own.db'}")
             )
-            opened.board.memories._clock = lambda: now[0]
+            opened.board.toolsets.of(MemoryToolset).memories._clock = lambda: now[0]
             return opened
 
         interfaces: dict[str, Interface] = {}

@@ -19,7 +19,8 @@ from memory.peek import peek_all
 from pegboard.result import ToolFailure
 from pegboard.storage import Storage, open_storage
 from pegboard.storage.database import DatabaseConnection
-from pegboard.toolsets.memory import Link, Memories, Memory
+from pegboard.toolsets.memory.memories import Memories
+from pegboard.toolsets.memory.memory import Link, Memory
 
 T = TypeVar("T")
 SPACES = ("red", "r_d")

@@ -13,8 +13,8 @@ from memory.consistency import assert_consistent
 from memory.peek import peek, peek_all
 from pegboard.result import Conflict, ToolErrorCode, ToolFailure
 from pegboard.storage.database import Database, DatabaseConnection
-from pegboard.toolsets.memory import Link, Memories
-from pegboard.toolsets.memory.memory import Brief, order_links
+from pegboard.toolsets.memory.memories import Memories
+from pegboard.toolsets.memory.memory import Brief, Link, order_links
 
 pytestmark = pytest.mark.anyio
 

@@ -3,7 +3,7 @@
 import pytest
 
 from memory.quality import QualitySet, by_kind, measured
-from pegboard.toolsets.memory import Memories
+from pegboard.toolsets.memory.memories import Memories
 
 pytestmark = pytest.mark.anyio
 

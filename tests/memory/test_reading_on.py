@@ -9,7 +9,8 @@ import anyio
 import pytest
 
 from pegboard.storage import SqliteDatabase
-from pegboard.toolsets.memory import Link, Memories
+from pegboard.toolsets.memory.memories import Memories
+from pegboard.toolsets.memory.memory import Link
 
 pytestmark = pytest.mark.anyio
 

@@ -16,12 +16,12 @@ from memory.corpus import CORPUS, write_corpus
 from pegboard.result import ToolErrorCode, ToolFailure, as_result
 from pegboard.storage import open_storage
 from pegboard.storage.database import Database, DatabaseConnection
-from pegboard.toolsets.memory import Memories
 from pegboard.toolsets.memory.fulltext import Fields
-from pegboard.toolsets.memory.memories import MemoryHit, Page
+from pegboard.toolsets.memory.memories import Memories, MemoryHit
 from pegboard.toolsets.memory.query import Operator, split
 from pegboard.toolsets.memory.saved import Saved
 from pegboard.toolsets.memory.search import WINDOW
+from pegboard.toolsets.page import Page
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,8 @@ import sys
 
 from pegboard.result import Conflict
 from pegboard.storage import open_storage
-from pegboard.toolsets.memory import Link, Memories
+from pegboard.toolsets.memory.memories import Memories
+from pegboard.toolsets.memory.memory import Link
 
 
 async def add(memories: Memories, name: str) -> None:

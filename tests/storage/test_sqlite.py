@@ -18,7 +18,8 @@ import pytest
 
 from pegboard.storage import DatabaseConnection, SqliteDatabase, Storage, StorageError, migrations
 from pegboard.storage import sqlite as module
-from pegboard.storage.migrations import STEPS, Migration
+from pegboard.storage.migration import Migration
+from pegboard.storage.migrations import STEPS
 from storage.samples import RECORD, kept
 
 pytestmark = pytest.mark.anyio

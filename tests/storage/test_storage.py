@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from pegboard.storage import CatalogRecord, DatabaseConnection, Storage, StorageError, migrations, open_storage
-from pegboard.storage.migrations import STEPS, Migration
+from pegboard.storage.migration import Migration
+from pegboard.storage.migrations import STEPS
 from storage.samples import RECORD, at_once, kept
 
 pytestmark = pytest.mark.anyio

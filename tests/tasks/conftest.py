@@ -8,7 +8,8 @@ import pytest
 
 from memory.clock import Clock
 from pegboard.storage import Storage
-from pegboard.toolsets.tasks import Project, Registry
+from pegboard.toolsets.tasks.project import Project
+from pegboard.toolsets.tasks.registry import Registry
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from pegboard.toolsets.tasks import Registry
+from pegboard.toolsets.tasks.registry import Registry
 
 SPEC = """# Sign-in
 

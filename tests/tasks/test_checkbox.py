@@ -15,8 +15,11 @@ import pytest
 
 from pegboard.result import Conflict, ToolErrorCode, ToolFailure
 from pegboard.storage import Storage
-from pegboard.toolsets.tasks import Project, Registry, TaskId, checkbox
+from pegboard.toolsets.tasks import checkbox
 from pegboard.toolsets.tasks.folder import Folder
+from pegboard.toolsets.tasks.project import Project
+from pegboard.toolsets.tasks.registry import Registry
+from pegboard.toolsets.tasks.task import TaskId
 from pegboard.toolsets.tasks.taskfile import parse
 from tasks.project import statuses, tasks_md, write_tasks
 

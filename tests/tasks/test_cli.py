@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from harness import serving, write_config
-from pegboard.cli.tasks import _show_sync
+from pegboard.toolsets.tasks.commands import _show_sync
 from tasks.project import tasks_md, whole, write_tasks
 
 ESCAPES = "red \x1b[31mline\x1b[2J \x1b]0;title\x07 \x9b2J end"

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from pegboard.result import ToolFailure
-from pegboard.toolsets.tasks import Registry, draw_graph
+from pegboard.toolsets.tasks.graph import draw_graph
+from pegboard.toolsets.tasks.registry import Registry
 from tasks.project import write_tasks
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from pegboard.result import ToolErrorCode, ToolFailure
-from pegboard.toolsets.tasks import Registry, TaskFilter, draw_graph
+from pegboard.toolsets.tasks.graph import draw_graph
+from pegboard.toolsets.tasks.outcomes import TaskFilter
+from pegboard.toolsets.tasks.registry import Registry
 from tasks.project import tasks_md, write_tasks
 
 pytestmark = pytest.mark.anyio

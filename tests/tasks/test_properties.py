@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from memory.clock import Clock
 from pegboard.result import ToolFailure
 from pegboard.storage import Storage, open_storage
-from pegboard.toolsets.tasks import Project, Registry, TaskId
 from pegboard.toolsets.tasks.folder import Folder
+from pegboard.toolsets.tasks.project import Project
+from pegboard.toolsets.tasks.registry import Registry
 from pegboard.toolsets.tasks.state import State
-from pegboard.toolsets.tasks.task import PRIORITIES, STATUSES
+from pegboard.toolsets.tasks.task import PRIORITIES, STATUSES, TaskId
 from tasks.project import tasks_md
 
 T = TypeVar("T")

@@ -10,7 +10,10 @@ import pytest
 from memory.clock import Clock
 from pegboard.result import Conflict, ToolErrorCode, ToolFailure
 from pegboard.storage import Storage
-from pegboard.toolsets.tasks import Project, Registry, TaskFilter, TaskId
+from pegboard.toolsets.tasks.outcomes import TaskFilter
+from pegboard.toolsets.tasks.project import Project
+from pegboard.toolsets.tasks.registry import Registry
+from pegboard.toolsets.tasks.task import TaskId
 from tasks.project import statuses, tasks_md, write_tasks
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from pegboard.toolsets.tasks import Registry, TaskId, cycles, task_tools, validation
+from pegboard.toolsets.tasks import cycles, validation
+from pegboard.toolsets.tasks.registry import Registry
+from pegboard.toolsets.tasks.task import TaskId
+from pegboard.toolsets.tasks.tools import task_tools
 from tasks.project import DELTA, PROPOSAL, SPEC, tasks_md, whole, write, write_tasks
 
 pytestmark = pytest.mark.anyio

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from memory.clock import Clock
-from pegboard.toolsets.tasks import Registry
 from pegboard.toolsets.tasks.outcomes import Synced
+from pegboard.toolsets.tasks.registry import Registry
 from tasks.project import statuses, tasks_md, write_tasks
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ import asyncio
 import sys
 
 from pegboard.storage import open_storage
-from pegboard.toolsets.tasks import Registry
+from pegboard.toolsets.tasks.registry import Registry
 
 
 async def main(place: str, root: str, first: int, step: int, last: int) -> None:

@@ -387,6 +387,8 @@ class _FunctionTool(ResultTool):
 
     name = ""
     description = ""
+    # A program's function gets what was given.
+    fills_defaults = False
 
     def __init__(self, handler: Any, definition: Mapping[str, Any]) -> None:
         self._handler = handler

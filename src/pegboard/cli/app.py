@@ -1,10 +1,11 @@
-"""The commands, each in a file of its group."""
+"""The commands, each in a file of its group; those of a toolset in its folder."""
 
 from __future__ import annotations
 
 import typer
 
-from pegboard.cli import change, chats, doctor, look, memory, run, tasks, trust
+from pegboard.cli import change, doctor, look, run, trust
+from pegboard.toolsets.installed import load_parts
 
 app = typer.Typer(
     name="pegboard",
@@ -28,5 +29,5 @@ def root(version: bool = typer.Option(False, "--version", help="Show the version
         raise typer.Exit
 
 
-for group in (run, trust, change, look, memory, chats, tasks, doctor):
+for group in (run, trust, change, look, *load_parts("commands").values(), doctor):
     group.add_to(app)

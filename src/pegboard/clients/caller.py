@@ -92,3 +92,18 @@ def question_for(capabilities: Mapping[str, Any], params: Params) -> dict[str, A
 
 # Who calls a static tool: its `call()` is given the arguments and nothing else.
 current: ContextVar[Caller] = ContextVar("current_caller")
+
+
+class acting_for:  # noqa: N801  used as a function
+    """Runs a static tool for a caller, which the tool finds in `current`."""
+
+    __slots__ = ("_caller", "_token")
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __enter__(self) -> None:
+        self._token = current.set(self._caller)
+
+    def __exit__(self, *_: object) -> None:
+        current.reset(self._token)

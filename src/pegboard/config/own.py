@@ -4,38 +4,40 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
-from pegboard.config.settings import TOOLSETS, Settings
+from pegboard.config.section import SectionContext
+from pegboard.config.settings import Settings, ToolsetSettings
 from pegboard.config.shape import ConfigNode
-from pegboard.config.variables import MissingVariable, Variables
 from pegboard.host_names import host_problem
-from pegboard.names import MAX_NAMESPACE, key_problem, nearest
+from pegboard.names import nearest
+from pegboard.toolsets.installed import TOOLSETS, load_parts
 
 _Changes = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class _Around:
-    """What a setting may need besides itself: the environment, and a place for what is worth saying."""
-
-    environment: Mapping[str, str]
-    remarks: list[str]
-
-
 def own_settings(section: ConfigNode, environment: Mapping[str, str], remarks: list[str]) -> Settings:
     """The settings of the section; what is worth saying about it is added to the remarks."""
-    around = _Around(environment, remarks)
+    context = SectionContext(environment, remarks)
     changes: dict[str, Any] = {}
+    of_toolsets: list[ToolsetSettings] = []
     for key in section.members():
-        if (read := SETTINGS.get(key)) is None:
-            close = nearest(key, SETTINGS, limit=1)
+        if key not in settings_keys():
+            close = nearest(key, settings_keys(), limit=1)
             remarks.append(f"pegboard.{key} is not a setting" + (f"; did you mean {close[0]}?" if close else ""))
-        elif node := section.get(key):
-            changes.update(read(node, around))
-    return replace(Settings(), **changes)
+        elif (node := section.get(key)) and key in _SETTINGS:
+            changes.update(_SETTINGS[key](node, context))
+        elif node:
+            of_toolsets.append(load_parts("settings")[key].read_settings(node, context))
+    return replace(Settings(), **changes, of_toolsets=tuple(of_toolsets))
+
+
+@cache
+def settings_keys() -> tuple[str, ...]:
+    """Every key of the section; those that toolsets read are named as they are."""
+    return (*_SETTINGS, *load_parts("settings"))
 
 
 def tool_patterns(node: ConfigNode) -> dict[str, tuple[str, ...]]:
@@ -47,79 +49,35 @@ def tool_patterns(node: ConfigNode) -> dict[str, tuple[str, ...]]:
     return {key: value for key, value in patterns.items() if value}
 
 
-# The longest key, namespace and link there can be have to fit in, and a third of it is a summary.
-_LEAST_ANSWER = 12_500
-
-
-def _memory(node: ConfigNode, around: _Around) -> _Changes:
-    _remark_others(node, ("namespace", "answerSize"), around)
-    changes: dict[str, Any] = {}
-    if namespace := node.get("namespace"):
-        if problem := key_problem(namespace.text(), MAX_NAMESPACE):
-            raise namespace.wrong(problem)
-        changes["memory_namespace"] = namespace.text()
-    if size := node.get("answerSize"):
-        changes["memory_answer_size"] = size.whole_number(_LEAST_ANSWER, 1_000_000)
-    return changes
-
-
-def _chats(node: ConfigNode, around: _Around) -> _Changes:
-    _remark_others(node, ("exports", "remote"), around)
-    changes: dict[str, Any] = {}
-    if exports := node.get("exports"):
-        changes["chats_exports"] = tuple(_folder(exports, folder, around) for folder in exports.texts())
-    if remote := node.get("remote"):
-        changes["chats_remote"] = remote.flag()
-    return changes
-
-
-def _remark_others(node: ConfigNode, known: tuple[str, ...], around: _Around) -> None:
-    around.remarks.extend(f"pegboard.{node.key}.{key} is not a setting" for key in node.members() if key not in known)
-
-
-def _toolsets(node: ConfigNode, _: _Around) -> _Changes:
+def _toolsets(node: ConfigNode, _: SectionContext) -> _Changes:
     for name in node.texts():
         if name not in TOOLSETS:
             raise node.wrong(f'names "{name}", which is not a toolset: use {", ".join(TOOLSETS)}')
     return {"toolsets": node.texts()}
 
 
-def _hosts(node: ConfigNode, _: _Around) -> _Changes:
+def _hosts(node: ConfigNode, _: SectionContext) -> _Changes:
     for name in node.texts():
         if problem := host_problem(name):
             raise node.wrong(problem)
     return {"hosts": node.texts()}
 
 
-def _folder(node: ConfigNode, text: str, around: _Around) -> str:
-    """A folder, as seen from where the config file is."""
-    return str(node.file.resolve().parent / Path(_fill_variables(node, text, around)).expanduser())
-
-
-def _fill_variables(node: ConfigNode, text: str, around: _Around) -> str:
-    try:
-        return Variables(around.environment, node.file.resolve().parent).fill(text)
-    except MissingVariable as exc:
-        raise node.wrong(str(exc)) from None
-
-
-def _storage(node: ConfigNode, around: _Around) -> _Changes:
-    setting = _fill_variables(node, node.text(), around)
+def _storage(node: ConfigNode, context: SectionContext) -> _Changes:
+    setting = context.fill_variables(node, node.text())
     if setting != "sqlite" and not re.match(r"sqlite:|postgres(ql)?://", setting):
         raise node.wrong('is not known: use "sqlite", "sqlite:PATH" or "postgresql://…"')
     return {"storage": setting}
 
 
-# Every key of the section, and how it is read.
-SETTINGS: dict[str, Callable[[ConfigNode, _Around], _Changes]] = {
+# Every key of the section that is no toolset's, and how it is read.
+_SETTINGS: dict[str, Callable[[ConfigNode, SectionContext], _Changes]] = {
     "expose": lambda node, _: {"expose": node.one_of("auto", "all", "search")},
     "pinned": lambda node, _: {"pinned": node.texts()},
     "toolsets": _toolsets,
     "tools": lambda node, _: tool_patterns(node),
     "search": lambda node, _: {"search": node.one_of("lexical", "semantic")},
-    "memory": _memory,
-    "chats": _chats,
-    "workspace": lambda node, around: {"workspace": _folder(node, node.text(), around)},
+    "workspace": lambda node, context: {"workspace": context.folder(node, node.text())},
     "hosts": _hosts,
     "renamed": lambda node, _: {"renamed": {child.key: child.text() for child in node.children()}},
     "maxNameLength": lambda node, _: {"max_name_length": node.whole_number(16, 128)},

@@ -16,7 +16,7 @@ from typing import Any
 
 from pegboard import exactjson
 from pegboard.config import jsonc
-from pegboard.config.own import SETTINGS
+from pegboard.config.own import settings_keys
 from pegboard.config.read import KEYS
 from pegboard.config.variables import names_in
 from pegboard.exactjson import as_list, as_object
@@ -77,7 +77,7 @@ def review(text: str) -> list[Effect]:
     document = as_object(jsonc.parse(text).value) or {}
     effects = [effect for name, entry in _servers(document) for effect in _server(name, entry)]
     own = as_object(document.get("pegboard")) or {}
-    effects += _members(("section", "pegboard"), "section pegboard", own, SETTINGS)
+    effects += _members(("section", "pegboard"), "section pegboard", own, settings_keys())
     for variable, owners in _variables(document).items():
         shown = f"${_name(variable)} of your environment goes to {', '.join(owners)}"
         effects.append(Effect(("variable", variable), "", "", shown, shown))

@@ -7,16 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pegboard.log import Redactor
+from pegboard.toolsets.installed import TOOLSETS
 
 Transport = Literal["stdio", "http", "sse"]
 Expose = Literal["auto", "all", "search"]
 Instance = Literal["shared", "session"]
 Search = Literal["lexical", "semantic"]
 
-TOOLSETS = ("discovery", "memory", "chats", "tasks")
+S = TypeVar("S", bound="ToolsetSettings")
 
 
 class ConfigError(Exception):
@@ -81,6 +82,11 @@ class ServerSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolsetSettings:
+    """What a toolset was told in its section; each that has one adds its own fields."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that a config file and the environment say together."""
 
@@ -95,14 +101,10 @@ class Settings:
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     search: Search = "lexical"
-    # Where memories belong that nobody said a namespace for, and how many characters an answer about them may have.
-    memory_namespace: str = "default"
-    memory_answer_size: int = 25_000
+    # What toolsets were told; one that is missing here was told nothing.
+    of_toolsets: tuple[ToolsetSettings, ...] = ()
     # The folder that is worked in, for clients that do not tell.
     workspace: str | None = None
-    # Folders of exported chats, and whether clients on other machines have the chat tools.
-    chats_exports: tuple[str, ...] = ()
-    chats_remote: bool = False
     # Under which other host names the gateway may be addressed.
     hosts: tuple[str, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -111,6 +113,10 @@ class Settings:
     storage: str = field(default="sqlite", repr=False)
     # Things worth a log line that stop nothing: a folded name, an unknown key.
     remarks: tuple[str, ...] = ()
+
+    def of(self, kind: type[S]) -> S:
+        """The settings of a toolset, by their class."""
+        return next((each for each in self.of_toolsets if isinstance(each, kind)), None) or kind()
 
     def permits(self, tool: str) -> bool:
         """Whether `tools.allow` and `tools.deny` let this tool of Pegboard's own through."""

@@ -41,7 +41,7 @@ class BoardTools:
 
     def visible(self) -> frozenset[str]:
         """Discovery tools, and what the program registered, the settings pin or somebody loaded."""
-        chosen = (*self.registered, *self._board.settings.pinned, *self._board.loaded_on(self._board_key))
+        chosen = (*self.registered, *self._board.settings.pinned, *self._board.loaded.on(self._board_key))
         return self.discovery().union(chosen)
 
     def discovery(self) -> frozenset[str]:

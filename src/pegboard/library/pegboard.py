@@ -293,7 +293,7 @@ class Pegboard(ToolDecorator):
 
     async def _load(self, names: Iterable[str], format: Format) -> list[dict[str, Any]]:
         tools = [await self._board.find_tool(self._tools.names.resolve(name)) for name in names]
-        await self._board.load_on(self._board_key, [tool.name for tool in tools])
+        await self._board.loaded.add(self._board_key, [tool.name for tool in tools])
         return self._format(format).definitions(tools, self._tools.names, self._tools.conversions)
 
     async def _switch(self, server: str, *, enabled: bool) -> ToolResult[None]:

@@ -12,6 +12,7 @@ from typing import TypeVar, cast
 
 from pegboard.storage import migrations
 from pegboard.storage.database import PATIENCE, DatabaseConnection, Dialect, Row, StorageError, Value
+from pegboard.storage.migration import Migration
 from pegboard.storage.text import storable
 from pegboard.storage.threads import Threads
 
@@ -43,7 +44,7 @@ _ADVICE_OF_SYSTEM = {
 class SqliteDatabase:
     """Writes go through one connection in one thread, reads through a few of their own."""
 
-    def __init__(self, path: Path, steps: Sequence[migrations.Migration] | None = None, *, wipes: bool = False) -> None:
+    def __init__(self, path: Path, steps: Sequence[Migration] | None = None, *, wipes: bool = False) -> None:
         self.path = path
         # Whether what is deleted is overwritten as well.
         self._wipes = wipes
@@ -122,7 +123,7 @@ class SqliteDatabase:
 class _OpenFile:
     """The threads of an open file and their connections."""
 
-    def __init__(self, path: Path, steps: Sequence[migrations.Migration], *, wipes: bool) -> None:
+    def __init__(self, path: Path, steps: Sequence[Migration], *, wipes: bool) -> None:
         self._path = path
         self._wipes = wipes
         self._steps = steps
@@ -244,7 +245,7 @@ def _use_wal(db: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
-def _migrate(db: sqlite3.Connection, name: str, steps: Sequence[migrations.Migration]) -> None:
+def _migrate(db: sqlite3.Connection, name: str, steps: Sequence[Migration]) -> None:
     if _version(db) == len(steps):
         return
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TypeVar, cast
 
 from pegboard.result import invalid
+from pegboard.text import quote_start
 
 _SHOWN = 100
 W = TypeVar("W", bound=str)
@@ -41,4 +42,4 @@ def validate_choice(word: str, parameter: str, choices: Sequence[W]) -> W:
 
 def quote(text: str) -> str:
     """What somebody gave, as far as it is said back to them."""
-    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
+    return repr(quote_start(text, _SHOWN))

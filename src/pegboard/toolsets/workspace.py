@@ -18,8 +18,8 @@ PATIENCE = {"handshake": 2.0, "modern": 60.0}
 class Workspace:
     """Knows the folders of the client that calls now: those in its address, else its roots, else the ones set here."""
 
-    def __init__(self, default: Callable[[], str | None] = lambda: None) -> None:
-        self._default = default
+    def __init__(self, configured: Callable[[], str | None] = lambda: None) -> None:
+        self.configured = configured
 
     @staticmethod
     def is_elsewhere() -> bool:
@@ -31,7 +31,7 @@ class Workspace:
         caller = current.get(None) or Caller()
         if caller.client.workspace:
             return [caller.client.workspace]
-        return await self.roots() or ([default] if (default := self._default()) else None)
+        return await self.roots() or ([default] if (default := self.configured()) else None)
 
     async def roots(self) -> list[str] | None:
         """The folders that the client itself names, if it names any."""

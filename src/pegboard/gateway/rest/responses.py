@@ -58,7 +58,7 @@ class Failed:
 
 
 def answering(work: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """A route that answers with what the work gives, or with what went wrong."""
+    """A route that answers with what the work gives, be it data or a whole response, or with what went wrong."""
 
     async def answer(request: Request) -> Response:
         try:
@@ -67,6 +67,8 @@ def answering(work: Handler) -> Callable[[Request], Awaitable[Response]]:
             raise
         except Exception as exc:
             return error_response(exc)
+        if isinstance(data, Response):
+            return data
         if isinstance(data, Failed):
             return json_response(data.to_dict(), STATUS[data.error.code])
         status, data = (_CREATED, data.data) if isinstance(data, Created) else (_OK, data)

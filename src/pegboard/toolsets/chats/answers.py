@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pegboard import exactjson
+from pegboard.text import truncate
 from pegboard.toolsets.chats.chats import ChatHit, ChatPage
 from pegboard.toolsets.chats.fields import iso
 from pegboard.toolsets.chats.session import ChatRequest, ChatSession, ToolUse
@@ -34,10 +35,7 @@ def hit_row(hit: ChatHit) -> dict[str, Any]:
 
 def page_info(page: ChatPage[Any]) -> dict[str, Any]:
     """Where a page stands among all there is."""
-    more = page.offset + len(page.items) < page.total
-    told: dict[str, Any] = {
-        "pagination": {"total": page.total, "limit": page.limit, "offset": page.offset, "hasMore": more}
-    }
+    told: dict[str, Any] = {"pagination": page.pagination()}
     if page.unread:
         told["message"] = f"{page.unread} chats or requests are not read yet: call again for the rest."
     elif page.cut:
@@ -70,8 +68,3 @@ def call_row(call: ToolUse) -> dict[str, Any]:
         if name in told:
             told[name] = truncate(told[name], MOST_DETAIL)
     return told
-
-
-def truncate(text: str, most: int) -> str:
-    """As much of a text as that."""
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"

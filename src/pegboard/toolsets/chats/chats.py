@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from pegboard.result import ToolErrorCode, ToolFailure
 from pegboard.search.excerpt import cut, highlight
 from pegboard.storage.database import Database
+from pegboard.text import quote_start
 from pegboard.toolsets.chats.claude_code import ClaudeCode
 from pegboard.toolsets.chats.folders import Anywhere, Around, Where, Within, belongs
 from pegboard.toolsets.chats.session import ChatRequest, ChatSession
@@ -22,6 +23,7 @@ from pegboard.toolsets.chats.source import ChatFile, ChatSource
 from pegboard.toolsets.chats.store import ChatStore, OnProgress
 from pegboard.toolsets.chats.vscode import ExportedChats, find_editors
 from pegboard.toolsets.chats.words import Wanted, parse_query
+from pegboard.toolsets.page import Page
 
 T = TypeVar("T")
 
@@ -40,13 +42,9 @@ class NotThere(ToolFailure):
 
 
 @dataclass(frozen=True, slots=True)
-class ChatPage(Generic[T]):
+class ChatPage(Page[T]):
     """Some of what there is, and how many files or requests nobody had the time to read yet."""
 
-    items: Sequence[T]
-    total: int
-    limit: int
-    offset: int
     unread: int = 0
     # Whether there is more than the total, which nobody counted.
     cut: bool = False
@@ -109,7 +107,7 @@ class Chats:
         found = await self._find_session(session_id, _FRESH, until) or await self._find_session(session_id, 0, until)
         found = found or await self.store.hint(session_id)
         if found is None:
-            shown = session_id if len(session_id) <= _SHOWN_ID else f"{session_id[:_SHOWN_ID]}…"
+            shown = quote_start(session_id, _SHOWN_ID)
             raise NotThere(f"Session not found: {shown}")
         return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pegboard.storage.migrations import Migration
+from pegboard.storage.migration import Migration
 
 # Steps are added, never changed.
 STEPS: tuple[Migration, ...] = (

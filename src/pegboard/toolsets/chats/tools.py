@@ -12,20 +12,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from pegboard.result import ToolError, ToolErrorCode
+from pegboard.text import truncate
 from pegboard.tool import MAX_VALUES, LanguageModelToolResult, Tool
-from pegboard.toolsets.chats.answers import MOST_DETAIL, call_row, hit_row, page_info, session_row, truncate
+from pegboard.toolsets.chats.answers import MOST_DETAIL, call_row, hit_row, page_info, session_row
 from pegboard.toolsets.chats.chats import Chats, NotThere
 from pegboard.toolsets.chats.current import PATIENCE, CurrentDialog
 from pegboard.toolsets.chats.session import ChatRequest, ChatSession
-
-Schema = Mapping[str, Any]
+from pegboard.toolsets.schemas import (
+    BOOLEAN,
+    INTEGER,
+    MAYBE_INTEGER,
+    MAYBE_STRING,
+    PAGINATION,
+    STRING,
+    STRINGS,
+    Schema,
+    number,
+)
 
 PREFIX = "copilot_chat_secretary_"
 _NAME = re.compile(rf"{PREFIX}[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _MOST_TEXT, _MOST_CALLS, _MOST_PREVIEW = 20_000, 50, 200
-
-_STRING, _INTEGER, _BOOLEAN = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
-_MAYBE_STRING, _MAYBE_INTEGER = {"type": ["string", "null"]}, {"type": ["integer", "null"]}
 
 _INDEX = {
     "type": "integer",
@@ -45,11 +52,6 @@ _WORKSPACE = {
 }
 
 
-def _number(description: str, least: int, most: int | None, default: int) -> Schema:
-    bounds = {"minimum": least} if most is None else {"minimum": least, "maximum": most}
-    return {"type": "integer", "description": description, **bounds, "default": default, "examples": [default]}
-
-
 def _input(**properties: Schema) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
@@ -58,7 +60,7 @@ def _output(needed: str, **data: Schema) -> dict[str, Any]:
     """Success, failure and exception in one schema."""
     return {
         "type": "object",
-        "properties": {"success": _BOOLEAN, "error": _STRING, "isError": _BOOLEAN, "message": _STRING, **data},
+        "properties": {"success": BOOLEAN, "error": STRING, "isError": BOOLEAN, "message": STRING, **data},
         "anyOf": [
             {"properties": {"success": {"const": True}}, "required": ["success", *needed.split()]},
             {"properties": {"success": {"const": False}}, "required": ["success", "error"]},
@@ -67,29 +69,28 @@ def _output(needed: str, **data: Schema) -> dict[str, Any]:
     }
 
 
+def _reads(title: str) -> dict[str, Any]:
+    return {"title": title, "readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+
+
 _SESSION_OUT = {
     "type": "object",
     "properties": {
-        "sessionId": _STRING,
-        "title": _MAYBE_STRING,
-        "workspace": _MAYBE_STRING,
-        "source": _STRING,
-        "firstSeen": _MAYBE_INTEGER,
-        "lastSeen": _MAYBE_INTEGER,
-        "lastActivity": _MAYBE_STRING,
-        "requestsCount": _INTEGER,
+        "sessionId": STRING,
+        "title": MAYBE_STRING,
+        "workspace": MAYBE_STRING,
+        "source": STRING,
+        "firstSeen": MAYBE_INTEGER,
+        "lastSeen": MAYBE_INTEGER,
+        "lastActivity": MAYBE_STRING,
+        "requestsCount": INTEGER,
         "status": {"enum": ["pending", "in_progress", "completed", "failed", "canceled"]},
-        "firstRequestPreview": _MAYBE_STRING,
-        "agentId": _MAYBE_STRING,
-        "modelId": _MAYBE_STRING,
-        "problem": _STRING,
+        "firstRequestPreview": MAYBE_STRING,
+        "agentId": MAYBE_STRING,
+        "modelId": MAYBE_STRING,
+        "problem": STRING,
     },
     "required": ["sessionId", "requestsCount", "status"],
-}
-_PAGINATION_OUT = {
-    "type": "object",
-    "properties": {"total": _INTEGER, "limit": _INTEGER, "offset": _INTEGER, "hasMore": _BOOLEAN},
-    "required": ["total", "limit", "offset", "hasMore"],
 }
 
 
@@ -124,6 +125,10 @@ class ChatTool(Tool):
             return {"success": True, **await self.answer(_drop_nulls(arguments))}
         except NotThere as exc:
             return {"success": False, "error": str(exc)}
+
+    async def call_for_data(self, arguments: Mapping[str, Any]) -> Any:
+        """The answer alone; why there is none is raised."""
+        return await self.answer(arguments)
 
     @abstractmethod
     async def answer(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -186,13 +191,13 @@ Example usage scenarios:
     input_schema = _input(index=_INDEX, sessionId=_SESSION_ID)
     output_schema = _output(
         "sessionId request index timestamp totalRequests",
-        sessionId=_STRING,
-        request=_STRING,
-        index=_INTEGER,
-        timestamp=_MAYBE_INTEGER,
-        totalRequests=_INTEGER,
+        sessionId=STRING,
+        request=STRING,
+        index=INTEGER,
+        timestamp=MAYBE_INTEGER,
+        totalRequests=INTEGER,
     )
-    annotations = {"title": title, "readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}  # noqa: RUF012
+    annotations = _reads(title)
 
     async def answer(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         session, index, request = await self._request(arguments)
@@ -233,12 +238,12 @@ Example usage scenarios:
     input_schema = _input(sessionId=_SESSION_ID)
     output_schema = _output(
         "sessionId firstRequest timestamp requestsCount",
-        sessionId=_STRING,
-        firstRequest=_STRING,
-        timestamp=_MAYBE_INTEGER,
-        requestsCount=_INTEGER,
+        sessionId=STRING,
+        firstRequest=STRING,
+        timestamp=MAYBE_INTEGER,
+        requestsCount=INTEGER,
     )
-    annotations = {"title": title, "readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}  # noqa: RUF012
+    annotations = _reads(title)
 
     async def answer(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         session = await self._session(arguments)
@@ -283,29 +288,29 @@ Example usage scenarios:
     input_schema = _input(
         index=_INDEX,
         sessionId=_SESSION_ID,
-        offset=_number("Character of the answer to begin with", 0, None, 0),
+        offset=number("Character of the answer to begin with", 0, None, 0),
     )
     output_schema = _output(
         "sessionId index totalRequests request response status timestamp toolCalls editedFiles",
-        sessionId=_STRING,
-        index=_INTEGER,
-        totalRequests=_INTEGER,
-        request=_STRING,
-        response=_STRING,
-        status=_STRING,
-        timestamp=_MAYBE_INTEGER,
+        sessionId=STRING,
+        index=INTEGER,
+        totalRequests=INTEGER,
+        request=STRING,
+        response=STRING,
+        status=STRING,
+        timestamp=MAYBE_INTEGER,
         toolCalls={"type": "array", "items": {"type": "object"}},
-        moreToolCalls=_INTEGER,
-        editedFiles={"type": "array", "items": _STRING},
-        modelId=_MAYBE_STRING,
-        problem=_STRING,
-        nextOffset=_INTEGER,
+        moreToolCalls=INTEGER,
+        editedFiles=STRINGS,
+        modelId=MAYBE_STRING,
+        problem=STRING,
+        nextOffset=INTEGER,
     )
-    annotations = {"title": title, "readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}  # noqa: RUF012
+    annotations = _reads(title)
 
     async def answer(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         session, index, request = await self._request(arguments)
-        start = int(arguments.get("offset", 0))
+        start = int(arguments["offset"])
         end = start + _MOST_TEXT
         told: dict[str, Any] = {
             "sessionId": session.session_id,
@@ -356,21 +361,21 @@ Example usage scenarios:
 - The next page of those of one project: {"workspace": "/home/ada/shop", "limit": 20, "offset": 20}"""
     keywords = ("history", "conversations", "recent", "chats", "sessions", "overview")
     input_schema = _input(
-        limit=_number("How many at most", 1, 100, 20),
-        offset=_number("How many to pass over", 0, None, 0),
+        limit=number("How many at most", 1, 100, 20),
+        offset=number("How many to pass over", 0, None, 0),
         workspace=_WORKSPACE,
     )
     output_schema = _output(
         "sessions pagination",
         sessions={"type": "array", "items": _SESSION_OUT},
-        pagination=_PAGINATION_OUT,
+        pagination=PAGINATION,
     )
-    annotations = {"title": title, "readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}  # noqa: RUF012
+    annotations = _reads(title)
 
     async def answer(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         page = await self._chats.list(
-            int(arguments.get("limit", 20)),
-            int(arguments.get("offset", 0)),
+            int(arguments["limit"]),
+            int(arguments["offset"]),
             arguments.get("workspace") or None,
             patience=PATIENCE,
         )
@@ -409,8 +414,8 @@ Example usage scenarios:
     keywords = ("history", "conversation", "find", "past", "discussed", "remember")
     input_schema = _input(
         query={"type": "string", "description": "What to look for", "maxLength": 2000, "examples": ["retry upload"]},
-        limit=_number("How many results at most", 1, 50, 10),
-        offset=_number("How many results to pass over", 0, None, 0),
+        limit=number("How many results at most", 1, 50, 10),
+        offset=number("How many results to pass over", 0, None, 0),
         workspace=_WORKSPACE,
         sessionId={**_SESSION_ID, "description": "Only this dialog. Left out: all of them."},
     )
@@ -421,19 +426,19 @@ Example usage scenarios:
             "items": {
                 "type": "object",
                 "properties": {
-                    "sessionId": _STRING,
-                    "title": _MAYBE_STRING,
-                    "workspace": _MAYBE_STRING,
-                    "index": _INTEGER,
-                    "timestamp": _MAYBE_INTEGER,
-                    "excerpt": _STRING,
+                    "sessionId": STRING,
+                    "title": MAYBE_STRING,
+                    "workspace": MAYBE_STRING,
+                    "index": INTEGER,
+                    "timestamp": MAYBE_INTEGER,
+                    "excerpt": STRING,
                 },
                 "required": ["sessionId", "index", "excerpt"],
             },
         },
-        pagination=_PAGINATION_OUT,
+        pagination=PAGINATION,
     )
-    annotations = {"title": title, "readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}  # noqa: RUF012
+    annotations = _reads(title)
 
     async def answer(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         query = arguments.get("query", "")
@@ -441,8 +446,8 @@ Example usage scenarios:
             raise NotThere("Query parameter is required")
         page = await self._chats.search(
             query,
-            int(arguments.get("limit", 10)),
-            int(arguments.get("offset", 0)),
+            int(arguments["limit"]),
+            int(arguments["offset"]),
             arguments.get("workspace") or None,
             arguments.get("sessionId") or None,
             patience=PATIENCE,

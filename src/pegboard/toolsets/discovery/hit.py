@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pegboard import exactjson
-from pegboard.toolsets.discovery.house import Available, Found
+from pegboard.catalog.finder import ToolHit
+from pegboard.text import one_line
+from pegboard.toolsets.toolset import ToolAvailability
 
 # Bytes for an answer of up to ten hits, and for each hit beyond. It goes to a model twice, as text and as structured
 # content; a model's token is about four bytes, and ten hits should cost it less than 1,500 of them.
@@ -36,8 +38,8 @@ _LONGEST_SERVER = 48
 class Sighting:
     """A tool that was found, and what the one who asked has of it."""
 
-    found: Found
-    available: Available
+    found: ToolHit
+    available: ToolAvailability
     active: bool
     listed: bool
 
@@ -86,15 +88,6 @@ def _hit(sighting: Sighting, words: str, names: Sequence[str], length: int, most
     if available.reason is not None:
         hit["availability"]["reason"] = one_line(available.reason, max(length, _SHORTEST_REASON))
     return hit
-
-
-def one_line(text: str, length: int) -> str:
-    """The beginning of a text, on one line."""
-    if length <= 0:
-        return ""
-    # Of a description of megabytes only the beginning is looked at.
-    line = " ".join(text[: 8 * length + 200].split())
-    return line if len(line) <= length and len(text) <= 8 * length + 200 else line[: length - 1].rstrip() + "…"
 
 
 def parameter_names(schema: object) -> list[str]:

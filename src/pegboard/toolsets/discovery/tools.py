@@ -9,9 +9,10 @@ from typing import Any
 from pegboard.clients.caller import Caller, current
 from pegboard.exactjson import as_object
 from pegboard.result import ToolError, ToolErrorCode, ToolFailure, invalid
+from pegboard.text import one_line
 from pegboard.tool import MAX_VALUES, RegisteredTool, RelayingTool, ResultTool, answers, takes
-from pegboard.toolsets.discovery.hit import Sighting, hits, one_line
-from pegboard.toolsets.discovery.house import House
+from pegboard.toolsets.discovery.hit import Sighting, hits
+from pegboard.toolsets.toolset import BoardApi
 
 _MOST = 50
 # Of so many names that are wrong each is told what is wrong with it.
@@ -33,12 +34,12 @@ class DiscoveryTool(ResultTool):
     max_values = MAX_VALUES
     quick = True
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, board: BoardApi) -> None:
+        self._board = board
 
     def _remark(self, tool: RegisteredTool) -> str | None:
         """Why a tool cannot be used now, if so."""
-        available = self._house.availability(tool)
+        available = self._board.availability(tool)
         if available.status == "available":
             return None
         return one_line(f"{tool.name} is {available.status} now: {available.reason or 'no reason is known'}", 200)
@@ -48,7 +49,7 @@ class DiscoveryTool(ResultTool):
         if not caller.client.filter.admits_name(name):
             return False
         tool = (
-            self._house.lookup_tool(name, replace(caller.client.filter, remote=False))
+            self._board.lookup_tool(name, replace(caller.client.filter, remote=False))
             if caller.client.filter.remote
             else None
         )
@@ -82,14 +83,14 @@ class ToolFind(DiscoveryTool):
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         caller = self.caller()
-        found, total = await self._house.find(arguments["query"], arguments.get("limit", 10), caller.client.filter)
-        active = frozenset(self._house.loaded_on(caller.client.board))
+        found, total = await self._board.find(arguments["query"], arguments["limit"], caller.client.filter)
+        active = frozenset(self._board.loaded.on(caller.client.board))
         seen = [
             Sighting(
                 each,
-                self._house.availability(each.tool),
+                self._board.availability(each.tool),
                 each.tool.name in active,
-                self._house.is_listed(each.tool.name, caller.client.list_key),
+                self._board.lists.is_listed(each.tool.name, caller.client.list_key),
             )
             for each in found
         ]
@@ -107,12 +108,12 @@ class ToolDescribe(DiscoveryTool):
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         caller = self.caller()
-        tool = await self._house.find_tool(arguments["name"], caller.client.filter)
-        active = tool.name in self._house.loaded_on(caller.client.board)
+        tool = await self._board.find_tool(arguments["name"], caller.client.filter)
+        active = tool.name in self._board.loaded.on(caller.client.board)
         return {
-            **self._house.describe(tool),
+            **self._board.describe(tool),
             "active": active,
-            "listed": self._house.is_listed(tool.name, caller.client.list_key),
+            "listed": self._board.lists.is_listed(tool.name, caller.client.list_key),
         }
 
 
@@ -138,8 +139,8 @@ class ToolLoad(DiscoveryTool):
             # Of such a client nothing is remembered between its requests.
             remarks.insert(0, "Your tool list stays as it is: use these with tool_call.")
         else:
-            await self._house.load_on(caller.client.board, names)
-            answer["total"] = len(self._house.loaded_on(caller.client.board))
+            await self._board.loaded.add(caller.client.board, names)
+            answer["total"] = len(self._board.loaded.on(caller.client.board))
         return {**answer, "message": " ".join(remarks)} if remarks else answer
 
     async def _all(self, names: list[str], caller: Caller) -> list[RegisteredTool]:
@@ -148,7 +149,7 @@ class ToolLoad(DiscoveryTool):
         problems: list[ToolError] = []
         for name in names:
             try:
-                tools.append(await self._house.find_tool(name, caller.client.filter))
+                tools.append(await self._board.find_tool(name, caller.client.filter))
             except ToolFailure as exc:
                 problems.append(exc.error)
             if len(problems) == _MOST_PROBLEMS:
@@ -177,8 +178,8 @@ class ToolUnload(DiscoveryTool):
         caller = self.caller()
         # What a client may not see it cannot take down.
         names = [name for name in arguments["names"] if self._may_see(name, caller)]
-        gone = await self._house.unload_from(caller.client.board, names) if caller.client.board is not None else []
-        return {"unloaded": gone, "total": len(self._house.loaded_on(caller.client.board))}
+        gone = await self._board.loaded.remove(caller.client.board, names) if caller.client.board is not None else []
+        return {"unloaded": gone, "total": len(self._board.loaded.on(caller.client.board))}
 
 
 class ToolActive(DiscoveryTool):
@@ -194,10 +195,10 @@ class ToolActive(DiscoveryTool):
         del arguments
         caller = self.caller()
         tools: list[dict[str, str]] = []
-        for name in self._house.loaded_on(caller.client.board):
+        for name in self._board.loaded.on(caller.client.board):
             if not self._may_see(name, caller):
                 continue
-            tool = self._house.lookup_tool(name, caller.client.filter)
+            tool = self._board.lookup_tool(name, caller.client.filter)
             words = "" if tool is None else one_line(str(tool.definition.get("description") or ""), 160)
             remark = "it is not there now" if tool is None else self._remark(tool)
             tools.append({"name": name, "description": " ".join(filter(None, [words, remark and f"({remark})"]))})
@@ -236,6 +237,6 @@ class ToolCall(RelayingTool):
 NAMES = ("tool_find", "tool_describe", "tool_load", "tool_unload", "tool_active", "tool_call")
 
 
-def discovery_tools(house: House) -> list[ResultTool | RelayingTool]:
+def discovery_tools(board: BoardApi) -> list[ResultTool | RelayingTool]:
     """All of them."""
-    return [ToolFind(house), ToolDescribe(house), ToolLoad(house), ToolUnload(house), ToolActive(house), ToolCall()]
+    return [ToolFind(board), ToolDescribe(board), ToolLoad(board), ToolUnload(board), ToolActive(board), ToolCall()]

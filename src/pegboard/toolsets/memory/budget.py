@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Any
 
-from pegboard import exactjson
+from pegboard.toolsets.answer_size import Row, first_that_fit, json_size
+from pegboard.toolsets.memory.settings import MemorySettings
 
-DEFAULT = 25_000
+DEFAULT = MemorySettings().answer_size
 _MARK = "… [cut: characters {start}-{end} of {total}; read on with memory_get, offset {end}]"
 _SHORTENED = "… [cut: {end} of {total} characters; memory_get or a larger memory.answerSize shows more]"
 _LEAST = 200
@@ -16,8 +16,6 @@ _LEAST = 200
 _FRAME = 300
 MOST_LINKS = 100
 MOST_LINKS_OF_MANY = 20
-
-Row = dict[str, Any]
 
 
 def cut(text: str, room: int, offset: int = 0) -> str:
@@ -30,21 +28,21 @@ def cut(text: str, room: int, offset: int = 0) -> str:
 
 def truncate(text: str, room: int) -> str:
     """As much of a text as there is room for, when it is written."""
-    if _size(text) <= room:
+    if json_size(text) <= room:
         return text
     # Among many there is no room to say it of each.
     mark = _SHORTENED if room > _LEAST + len(_SHORTENED) else "…"
     room -= len(mark)
     end = max(room, 0)
-    while end and _size(text[:end]) > room:
+    while end and json_size(text[:end]) > room:
         end = end * 3 // 4
     return text[:end] + mark.format(end=end, total=len(text))
 
 
 def trim_rows(rows: Sequence[Row], budget: int, most_links: int, first_link: int = 0) -> list[Row]:
     """Rows whose summaries and links leave a third of the budget to the rest; and how many more links there are."""
-    of_summaries = _shares([_size(row["summary"]) for row in rows], budget // 3)
-    of_links = _shares([_size(row["links"]) for row in rows], budget // 3)
+    of_summaries = _shares([json_size(row["summary"]) for row in rows], budget // 3)
+    of_links = _shares([json_size(row["links"]) for row in rows], budget // 3)
     return [
         _few_links({**row, "summary": truncate(row["summary"], of_summary)}, of_its_links, most_links, first_link)
         for row, of_summary, of_its_links in zip(rows, of_summaries, of_links, strict=True)
@@ -53,7 +51,7 @@ def trim_rows(rows: Sequence[Row], budget: int, most_links: int, first_link: int
 
 def fit_texts(rows: Sequence[Row], texts: Sequence[str], budget: int, offset: int = 0) -> list[Row]:
     """As many rows as fit, each with as much of its text as fits, but one at least."""
-    rows = first_that_fit([_with_text(*pair, 0, offset) for pair in zip(rows, texts, strict=True)], budget)
+    rows = first_rows([_with_text(*pair, 0, offset) for pair in zip(rows, texts, strict=True)], budget)
     texts = texts[: len(rows)]
     lengths = [max(len(text) - offset, 0) for text in texts]
 
@@ -62,22 +60,15 @@ def fit_texts(rows: Sequence[Row], texts: Sequence[str], budget: int, offset: in
 
     budget -= _FRAME
     room = sum(lengths)
-    if _size(full(room)) > budget:
+    if json_size(full(room)) > budget:
         # Quotes and line ends take two characters where they are written, and some characters more: it is tried out.
-        room = bisect_right(range(min(room, budget)), budget, key=lambda room: _size(full(room))) - 1
+        room = bisect_right(range(min(room, budget)), budget, key=lambda room: json_size(full(room))) - 1
     return full(room)
 
 
-def first_that_fit(rows: Sequence[Row], budget: int) -> list[Row]:
-    """As many rows as fit, but one at least."""
-    budget -= _FRAME
-    fit: list[Row] = []
-    for row in rows:
-        budget -= _size(row) + 1
-        if fit and budget < 0:
-            break
-        fit.append(row)
-    return fit
+def first_rows(rows: Sequence[Row], budget: int) -> list[Row]:
+    """As many rows as fit into an answer, but one at least."""
+    return first_that_fit(rows, budget - _FRAME)
 
 
 def _with_text(row: Row, text: str, room: int, offset: int) -> Row:
@@ -87,12 +78,7 @@ def _with_text(row: Row, text: str, room: int, offset: int) -> Row:
 def _few_links(row: Row, room: int, most: int, first: int) -> Row:
     """A row with some of its links, as far as there is room, and how many come after them."""
     links: Sequence[Row] = row["links"]
-    shown: list[Row] = []
-    for link in links[first : first + most]:
-        room -= _size(link) + 1
-        if shown and room < 0:
-            break
-        shown.append(link)
+    shown = first_that_fit(links[first : first + most], room)
     more = len(links) - first - len(shown)
     return {**row, "links": shown, "moreLinks": more} if more > 0 else {**row, "links": shown}
 
@@ -106,7 +92,3 @@ def _shares(lengths: Sequence[int], room: int) -> list[int]:
         shares[at] = min(lengths[at], left // (len(waiting) - place))
         left -= shares[at]
     return shares
-
-
-def _size(value: Any) -> int:
-    return len(exactjson.dump(value).decode())

@@ -16,7 +16,6 @@ MAX_LINKS, MAX_TYPE, MAX_TERM = 500, 64, 200
 MAX_QUERY = 200_000
 MAX_KEYWORDS = 64
 # No list is that long, and both databases can count so far.
-MAX_OFFSET = 2**53
 
 
 def validate_key(key: str, parameter: str = "key", most: int = MAX_KEY) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from pegboard.log import logger
 from pegboard.normalization import normalize
@@ -17,7 +17,6 @@ from pegboard.storage.database import Database, DatabaseConnection, StorageError
 from pegboard.toolsets.memory.check import (
     MAX_KEY,
     MAX_KEYWORDS,
-    MAX_OFFSET,
     MAX_QUERY,
     MAX_SUMMARY,
     MAX_TEXT,
@@ -35,6 +34,7 @@ from pegboard.toolsets.memory.saved import Saved
 from pegboard.toolsets.memory.search import search
 from pegboard.toolsets.memory.table import namespaces
 from pegboard.toolsets.memory.transaction import LinkedMemory, MemoryTransaction, Outcome
+from pegboard.toolsets.page import Page, validate_page
 from pegboard.toolsets.validation import validate_choice, validate_number, validate_text
 
 T = TypeVar("T")
@@ -55,16 +55,6 @@ class MemoryHit:
     relevance: float
     score: float
     links: Sequence[Link]
-
-
-@dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
-    """Some of what there is."""
-
-    items: Sequence[T]
-    total: int
-    limit: int
-    offset: int
 
 
 class Memories:
@@ -185,7 +175,7 @@ class Memories:
         """Memories by key, or the latest first, without their texts and links."""
         begin = normalize("NFC", validate_text(prefix, "prefix", MAX_KEY))
         validate_choice(order, "order", ORDERS)
-        most, start = _validate_page(limit, offset)
+        most, start = validate_page(limit, offset, MAX_LIMIT)
 
         def work(desk: MemoryTransaction) -> Page[Brief]:
             entries, total = desk.table.page(begin, order, most, start)
@@ -291,7 +281,7 @@ class Memories:
     async def _search(
         self, ask: Callable[[FullText], Query], limit: int, offset: int, sort_links: bool, namespace: str | None
     ) -> Page[MemoryHit]:
-        most, start = _validate_page(limit, offset)
+        most, start = validate_page(limit, offset, MAX_LIMIT)
 
         def work(desk: MemoryTransaction) -> Page[MemoryHit]:
             query = ask(desk.index)
@@ -337,10 +327,6 @@ class Memories:
         space = validate_namespace(self.namespace if namespace is None else namespace)
         now = self._clock()
         return lambda connection: work(MemoryTransaction(connection, space, now))
-
-
-def _validate_page(limit: int, offset: int) -> tuple[int, int]:
-    return validate_number(limit, "limit", 1, MAX_LIMIT), validate_number(offset, "offset", 0, MAX_OFFSET)
 
 
 def _validate_words(summary: str, text: str) -> None:

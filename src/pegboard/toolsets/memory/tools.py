@@ -6,164 +6,31 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pegboard.exactjson import as_list
-from pegboard.names import MAX_NAMESPACE
 from pegboard.result import invalid
 from pegboard.tool import MAX_VALUES, ResultTool, answers, takes
 from pegboard.toolsets.memory import budget
-from pegboard.toolsets.memory.check import (
-    MAX_KEY,
-    MAX_KEYWORDS,
-    MAX_LINKS,
-    MAX_OFFSET,
-    MAX_QUERY,
-    MAX_SUMMARY,
-    MAX_TERM,
-    MAX_TEXT,
-    MAX_TYPE,
-)
-from pegboard.toolsets.memory.memories import Memories, MemoryHit, Page
+from pegboard.toolsets.memory.check import MAX_KEY, MAX_KEYWORDS, MAX_LINKS, MAX_QUERY
+from pegboard.toolsets.memory.memories import ORDERS, Memories, MemoryHit
 from pegboard.toolsets.memory.memory import Brief, Link, Memory, round_score
-from pegboard.toolsets.memory.query import split
-from pegboard.toolsets.validation import validate_number
-
-Schema = Mapping[str, Any]
-
-
-def _text(description: str, *examples: str, **more: Any) -> Schema:
-    return {"type": "string", "description": description, "examples": list(examples), **more}
-
-
-def _number(description: str, least: int, most: int | None, default: int, example: int) -> Schema:
-    bounds = {"minimum": least} if most is None else {"minimum": least, "maximum": most}
-    return {"type": "integer", "description": description, **bounds, "default": default, "examples": [example]}
-
-
-def _object(properties: Mapping[str, Schema]) -> Schema:
-    # That there are more links is said only where some were left out.
-    required = [name for name in properties if name != "moreLinks"]
-    return {"type": "object", "properties": properties, "required": required}
-
-
-def _array(properties: Mapping[str, Schema]) -> Schema:
-    return {"type": "array", "items": _object(properties)}
-
-
-_KEY = _text(
-    "The memory's key; by convention namespace:domain:type:title",
-    "shop:billing:decision:use-stripe",
-    minLength=1,
-    maxLength=MAX_KEY,
+from pegboard.toolsets.memory.query import OPERATORS, split
+from pegboard.toolsets.memory.schemas import (
+    KEY,
+    LIMIT,
+    LINKS,
+    MEMORY_OUT,
+    NAMESPACE,
+    OFFSET,
+    PAGE_OUT,
+    RESULT_OUT,
+    ROW_OUT,
+    SORT_LINKS,
+    STEP_OUT,
+    SUMMARY,
+    TEXT,
+    rows_of,
 )
-_SUMMARY = _text("One line that says what it is about", "Payments run through Stripe", maxLength=MAX_SUMMARY)
-_TEXT = _text(
-    "All there is to know; what is longer makes several memories, linked",
-    "We chose Stripe because its invoices fit ours. Decided in May.",
-    maxLength=MAX_TEXT,
-)
-_NAMESPACE = _text(
-    "The project that the memory belongs to; left out, the configured one",
-    "shop",
-    minLength=1,
-    maxLength=MAX_NAMESPACE,
-)
-_LINKS = {
-    "type": "array",
-    "maxItems": MAX_LINKS,
-    "description": f"Memories that this one leads to, {MAX_LINKS} at most; they need not be written yet",
-    "items": {
-        "type": "object",
-        "properties": {
-            "key": {
-                **_KEY,
-                "description": "Key of the other memory",
-                "examples": ["shop:billing:bug:double-charge"],
-            },
-            "type": _text(
-                "What it is to this one: decision, constrained, bug, design, assumption, experiment, …",
-                "bug",
-                maxLength=MAX_TYPE,
-            ),
-            "term": _text("The word or phrase that links them", "refund", maxLength=MAX_TERM),
-            "weight": {
-                "type": "number",
-                "description": "How strong the link is",
-                "minimum": 0,
-                "maximum": 1,
-                "default": 0.5,
-                "examples": [0.8],
-            },
-        },
-        "required": ["key"],
-        "additionalProperties": False,
-    },
-    "examples": [[{"key": "shop:billing:bug:double-charge", "type": "bug", "term": "refund", "weight": 0.8}]],
-}
-_SORT_LINKS = {
-    "type": ["boolean", "string"],
-    "enum": [True, False, "true", "false"],
-    "description": "Sort links by weight times the score of their target; false leaves them as they were written",
-    "default": True,
-    "examples": [False],
-}
-_LIMIT = _number("How many results at most", 1, 100, 10, 5)
-_OFFSET = _number("How many results to pass over", 0, None, 0, 10)
-
-_STRING, _INTEGER, _NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}
-_LINK_OUT = {"type": _STRING, "key": _STRING, "term": _STRING, "weight": _NUMBER}
-_LINKS_OUT = _array(_LINK_OUT)
-_SCORE_OUT = {"type": "number", "minimum": 0, "maximum": 100}
-_STATUS_OUT = {"enum": ["active", "cold", "deprecated"]}
-_META_OUT = {
-    "created_at": _STRING,
-    "updated_at": _STRING,
-    "last_accessed_at": _STRING,
-    "access_count": _INTEGER,
-    "traverse_count": _INTEGER,
-    "in_degree": _INTEGER,
-    "out_degree": _INTEGER,
-    "score": _SCORE_OUT,
-    "status": _STATUS_OUT,
-}
-_MEMORY_OUT = {
-    "key": _STRING,
-    "namespace": _STRING,
-    "summary": _STRING,
-    "text": _STRING,
-    "links": _LINKS_OUT,
-    "moreLinks": _INTEGER,
-    "version": _INTEGER,
-    "meta": _object(_META_OUT),
-}
-_STEP_OUT = {**_MEMORY_OUT, "depth": _INTEGER}
-_ROW_OUT = {
-    "key": _STRING,
-    "summary": _STRING,
-    "version": _INTEGER,
-    "score": _SCORE_OUT,
-    "status": _STATUS_OUT,
-    "updated_at": _STRING,
-}
-_RESULT_OUT = {
-    "key": _STRING,
-    "summary": _STRING,
-    "excerpt": _STRING,
-    "relevance": {"type": "number", "minimum": 0, "maximum": 1},
-    "score": _SCORE_OUT,
-    "links": _LINKS_OUT,
-    "moreLinks": _INTEGER,
-}
-_PAGINATION = {"total": _INTEGER, "limit": _INTEGER, "offset": _INTEGER, "hasMore": {"type": "boolean"}}
-_PAGE_OUT = {"pagination": _object(_PAGINATION), "message": _STRING}
-
-
-def _hints(title: str, *, reads: bool = False, destroys: bool = False, again: bool = False) -> dict[str, Any]:
-    return {
-        "title": title,
-        "readOnlyHint": reads,
-        "destructiveHint": destroys,
-        "idempotentHint": reads or again,
-        "openWorldHint": False,
-    }
+from pegboard.toolsets.page import Page, validate_offset
+from pegboard.toolsets.schemas import BOOLEAN, INTEGER, STRING, choice, hints, number, switch, text
 
 
 class MemoryTool(ResultTool):
@@ -193,20 +60,15 @@ class MemoryAdd(MemoryTool):
     keywords = ("remember", "store", "save", "note", "knowledge")
     input_schema = takes(
         ["key"],
-        key=_KEY,
-        summary=_SUMMARY,
-        text=_TEXT,
-        links=_LINKS,
-        namespace=_NAMESPACE,
-        replace={
-            "type": "boolean",
-            "description": "Put it in place of the memory that has this key",
-            "default": False,
-            "examples": [True],
-        },
+        key=KEY,
+        summary=SUMMARY,
+        text=TEXT,
+        links=LINKS,
+        namespace=NAMESPACE,
+        replace=switch("Put it in place of the memory that has this key"),
     )
-    output_schema = answers(created={"type": "boolean"}, **_MEMORY_OUT)
-    annotations = _hints("Add a memory", destroys=True)
+    output_schema = answers(created=BOOLEAN, **MEMORY_OUT)
+    annotations = hints("Add a memory", destroys=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         memory, created = await self._memories.add(
@@ -215,7 +77,7 @@ class MemoryAdd(MemoryTool):
             arguments.get("text", ""),
             _links(arguments.get("links", ())),
             namespace=arguments.get("namespace"),
-            replace=arguments.get("replace", False),
+            replace=arguments["replace"],
         )
         return {**_brief(memory, self._budget), "created": created}
 
@@ -228,22 +90,22 @@ class MemoryGet(MemoryTool):
     keywords = ("recall", "read", "lookup")
     input_schema = takes(
         ["key"],
-        key=_KEY,
-        namespace=_NAMESPACE,
-        sortLinks=_SORT_LINKS,
-        offset=_number("From which character on the text is wanted, where an answer was cut", 0, None, 0, 24000),
-        linksOffset=_number("How many links to pass over, where an answer says moreLinks", 0, None, 0, 100),
+        key=KEY,
+        namespace=NAMESPACE,
+        sortLinks=SORT_LINKS,
+        offset=number("From which character on the text is wanted, where an answer was cut", 0, None, 0, 24000),
+        linksOffset=number("How many links to pass over, where an answer says moreLinks", 0, None, 0, 100),
     )
-    output_schema = answers(**_MEMORY_OUT)
-    annotations = _hints("Read a memory", reads=True)
+    output_schema = answers(**MEMORY_OUT)
+    annotations = hints("Read a memory", reads=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         memory = await self._memories.get(
             arguments["key"], namespace=arguments.get("namespace"), sort_links=_sorting(arguments)
         )
-        first_link = validate_number(arguments.get("linksOffset", 0), "linksOffset", 0, MAX_OFFSET)
+        first_link = validate_offset(arguments["linksOffset"], "linksOffset")
         rows = budget.trim_rows([memory.to_dict()], self._budget, budget.MOST_LINKS, first_link)
-        offset = validate_number(arguments.get("offset", 0), "offset", 0, MAX_OFFSET)
+        offset = validate_offset(arguments["offset"])
         return budget.fit_texts(rows, [memory.text], self._budget, offset)[0]
 
 
@@ -258,20 +120,20 @@ class MemoryUpdate(MemoryTool):
     keywords = ("edit", "modify", "rewrite")
     input_schema = takes(
         ["key"],
-        key=_KEY,
-        summary=_SUMMARY,
-        text=_TEXT,
-        links={**_LINKS, "description": f"Links in place of those there are, {MAX_LINKS} at most"},
+        key=KEY,
+        summary=SUMMARY,
+        text=TEXT,
+        links={**LINKS, "description": f"Links in place of those there are, {MAX_LINKS} at most"},
         version={
             "type": "integer",
             "minimum": 1,
             "description": "The version that you read",
             "examples": [3],
         },
-        namespace=_NAMESPACE,
+        namespace=NAMESPACE,
     )
-    output_schema = answers(**_MEMORY_OUT)
-    annotations = _hints("Change a memory", destroys=True, again=False)
+    output_schema = answers(**MEMORY_OUT)
+    annotations = hints("Change a memory", destroys=True, again=False)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         links = arguments.get("links")
@@ -294,12 +156,12 @@ class MemoryRename(MemoryTool):
     keywords = ("move",)
     input_schema = takes(
         ["old_key", "new_key"],
-        old_key=_KEY,
-        new_key={**_KEY, "description": "The key that it shall have", "examples": ["shop:billing:decision:payments"]},
-        namespace=_NAMESPACE,
+        old_key=KEY,
+        new_key={**KEY, "description": "The key that it shall have", "examples": ["shop:billing:decision:payments"]},
+        namespace=NAMESPACE,
     )
-    output_schema = answers(**_MEMORY_OUT)
-    annotations = _hints("Rename a memory", again=False)
+    output_schema = answers(**MEMORY_OUT)
+    annotations = hints("Rename a memory", again=False)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         memory = await self._memories.rename(
@@ -314,9 +176,9 @@ class MemoryDelete(MemoryTool):
     name = "memory_delete"
     description = "Delete one memory by its key. Links of others that lead to it stay, in case it comes back."
     keywords = ("forget", "remove")
-    input_schema = takes(["key"], key=_KEY, namespace=_NAMESPACE)
-    output_schema = answers(key=_STRING, namespace=_STRING, deleted={"type": "boolean"})
-    annotations = _hints("Delete a memory", destroys=True, again=True)
+    input_schema = takes(["key"], key=KEY, namespace=NAMESPACE)
+    output_schema = answers(key=STRING, namespace=STRING, deleted=BOOLEAN)
+    annotations = hints("Delete a memory", destroys=True, again=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         memory = await self._memories.delete(arguments["key"], namespace=arguments.get("namespace"))
@@ -331,26 +193,21 @@ class MemoryList(MemoryTool):
     keywords = ("browse", "overview")
     input_schema = takes(
         [],
-        namespace=_NAMESPACE,
-        prefix=_text("Only keys that begin so", "shop:billing:", maxLength=MAX_KEY),
-        order={
-            "enum": ["key", "recent"],
-            "description": "By key, or the latest change first",
-            "default": "key",
-            "examples": ["recent"],
-        },
-        limit={**_LIMIT, "default": 50},
-        offset=_OFFSET,
+        namespace=NAMESPACE,
+        prefix=text("Only keys that begin so", "shop:billing:", maxLength=MAX_KEY),
+        order=choice("By key, or the latest change first", ORDERS, "recent", "key"),
+        limit={**LIMIT, "default": 50},
+        offset=OFFSET,
     )
-    output_schema = answers(memories=_array(_ROW_OUT), **_PAGE_OUT)
-    annotations = _hints("List memories", reads=True)
+    output_schema = answers(memories=rows_of(ROW_OUT), **PAGE_OUT)
+    annotations = hints("List memories", reads=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         page = await self._memories.list(
             arguments.get("prefix", ""),
-            arguments.get("order", "key"),
-            arguments.get("limit", 50),
-            arguments.get("offset", 0),
+            arguments["order"],
+            arguments["limit"],
+            arguments["offset"],
             namespace=arguments.get("namespace"),
         )
         size = self._budget
@@ -358,7 +215,7 @@ class MemoryList(MemoryTool):
 
 
 class _SearchTool(MemoryTool):
-    output_schema = answers(results=_array(_RESULT_OUT), **_PAGE_OUT)
+    output_schema = answers(results=rows_of(RESULT_OUT), **PAGE_OUT)
 
     def _answer(self, page: Page[MemoryHit]) -> dict[str, Any]:
         size = self._budget
@@ -377,19 +234,19 @@ class MemorySearch(_SearchTool):
     keywords = ("recall", "remember", "knowledge", "notes", "look up", "find")
     input_schema = takes(
         ["query"],
-        query=_text("What you want to know", "how do we take payments?", minLength=1),
-        limit=_LIMIT,
-        offset=_OFFSET,
-        sortLinks=_SORT_LINKS,
-        namespace=_NAMESPACE,
+        query=text("What you want to know", "how do we take payments?", minLength=1),
+        limit=LIMIT,
+        offset=OFFSET,
+        sortLinks=SORT_LINKS,
+        namespace=NAMESPACE,
     )
-    annotations = _hints("Search memories", reads=True)
+    annotations = hints("Search memories", reads=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         page = await self._memories.search(
             arguments["query"],
-            arguments.get("limit", 10),
-            arguments.get("offset", 0),
+            arguments["limit"],
+            arguments["offset"],
             sort_links=_sorting(arguments),
             namespace=arguments.get("namespace"),
         )
@@ -417,18 +274,13 @@ class MemoryFulltextSearch(_SearchTool):
             "description": f"Keywords as a list, or as text parted by commas; {MAX_KEYWORDS} at most",
             "examples": ["stripe, double charge", ["stripe", "double charge"]],
         },
-        operator={
-            "enum": ["AND", "OR"],
-            "description": "Whether all keywords must be there, or any",
-            "default": "OR",
-            "examples": ["AND"],
-        },
-        limit=_LIMIT,
-        offset=_OFFSET,
-        sortLinks=_SORT_LINKS,
-        namespace=_NAMESPACE,
+        operator=choice("Whether all keywords must be there, or any", OPERATORS, "AND", "OR"),
+        limit=LIMIT,
+        offset=OFFSET,
+        sortLinks=SORT_LINKS,
+        namespace=NAMESPACE,
     )
-    annotations = _hints("Search memories by keyword", reads=True)
+    annotations = hints("Search memories by keyword", reads=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         given = arguments["keywords"]
@@ -437,9 +289,9 @@ class MemoryFulltextSearch(_SearchTool):
             raise invalid("keywords: there is none among blanks and commas")
         page = await self._memories.fulltext(
             words,
-            arguments.get("operator", "OR"),
-            arguments.get("limit", 10),
-            arguments.get("offset", 0),
+            arguments["operator"],
+            arguments["limit"],
+            arguments["offset"],
             sort_links=_sorting(arguments),
             namespace=arguments.get("namespace"),
         )
@@ -454,22 +306,22 @@ class MemoryReadLinked(MemoryTool):
     keywords = ("graph", "related", "context", "neighbours")
     input_schema = takes(
         ["key"],
-        key=_KEY,
-        depth=_number("How many links away at most", 1, 6, 3, 2),
-        breadth=_number("How many links of each memory are followed", 1, 20, 5, 3),
-        total=_number("How many memories at most", 1, 50, 20, 10),
-        sortLinks=_SORT_LINKS,
-        namespace=_NAMESPACE,
+        key=KEY,
+        depth=number("How many links away at most", 1, 6, 3, 2),
+        breadth=number("How many links of each memory are followed", 1, 20, 5, 3),
+        total=number("How many memories at most", 1, 50, 20, 10),
+        sortLinks=SORT_LINKS,
+        namespace=NAMESPACE,
     )
-    output_schema = answers(memories=_array(_STEP_OUT), total=_INTEGER, message=_STRING)
-    annotations = _hints("Read linked memories", reads=True)
+    output_schema = answers(memories=rows_of(STEP_OUT), total=INTEGER, message=STRING)
+    annotations = hints("Read linked memories", reads=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         steps = await self._memories.read_linked(
             arguments["key"],
-            arguments.get("depth", 3),
-            arguments.get("breadth", 5),
-            arguments.get("total", 20),
+            arguments["depth"],
+            arguments["breadth"],
+            arguments["total"],
             sort_links=_sorting(arguments),
             namespace=arguments.get("namespace"),
         )
@@ -508,7 +360,7 @@ def _links(given: Sequence[Mapping[str, Any]]) -> list[Link]:
 
 
 def _sorting(arguments: Mapping[str, Any]) -> bool:
-    return arguments.get("sortLinks", True) in (True, "true")
+    return arguments["sortLinks"] in (True, "true")
 
 
 def _brief(memory: Memory, size: int) -> dict[str, Any]:
@@ -542,17 +394,9 @@ def _result(hit: MemoryHit) -> dict[str, Any]:
 
 
 def _format_page(what: str, rows: Sequence[dict[str, Any]], page: Page[Any], size: int) -> dict[str, Any]:
-    fit = budget.first_that_fit(rows, size)
-    end = page.offset + len(fit)
-    answer: dict[str, Any] = {
-        what: fit,
-        "pagination": {
-            "total": page.total,
-            "limit": page.limit,
-            "offset": page.offset,
-            "hasMore": end < page.total,
-        },
-    }
+    fit = budget.first_rows(rows, size)
+    answer: dict[str, Any] = {what: fit, "pagination": page.pagination(len(fit))}
     if len(fit) < len(rows):
+        end = page.offset + len(fit)
         answer["message"] = f"{len(fit)} of {len(rows)} fit into an answer: go on with offset {end}."
     return answer

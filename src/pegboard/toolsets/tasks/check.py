@@ -11,7 +11,6 @@ from pegboard.toolsets.validation import quote
 
 MAX_ASSIGNEE, MAX_NOTES = 200, 20_000
 MAX_LIMIT, MAX_COUNT = 500, 50
-MAX_OFFSET = 2**53
 _SHOWN = 100
 # Of so many names a message tells, and of so many steps of a circle.
 _MOST_NAMES, _MOST_STEPS, _LONGEST_NAME = 20, 20, 120

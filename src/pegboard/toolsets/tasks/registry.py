@@ -14,10 +14,10 @@ from pathlib import Path
 
 from pegboard.result import Conflict, invalid
 from pegboard.storage.database import Database, DatabaseConnection
+from pegboard.toolsets.page import validate_page
 from pegboard.toolsets.tasks.check import (
     MAX_COUNT,
     MAX_LIMIT,
-    MAX_OFFSET,
     ambiguous,
     circle,
     not_found,
@@ -107,8 +107,7 @@ class Registry:
         self, wanted: TaskFilter | None = None, limit: int = 50, offset: int = 0, *, path: str | None = None
     ) -> TaskPage:
         """Tasks by change and number."""
-        most = validate_number(limit, "limit", 1, MAX_LIMIT)
-        start = validate_number(offset, "offset", 0, MAX_OFFSET)
+        most, start = validate_page(limit, offset, MAX_LIMIT)
         book, state = await self._report_state(path)
         wanted = wanted or TaskFilter()
         problems = book.contents.problems

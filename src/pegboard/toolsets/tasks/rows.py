@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from pegboard.toolsets.answer_size import json_size
 from pegboard.toolsets.tasks import budget
 from pegboard.toolsets.tasks.check import MAX_LIMIT
 from pegboard.toolsets.tasks.outcomes import Dependencies, Synced, TaskPage
@@ -45,7 +46,7 @@ def _fit(row: dict[str, Any], room: int) -> dict[str, Any]:
 def format_tasks(listed: TaskPage) -> dict[str, Any]:
     """A list of tasks with its summary, as far as it fits."""
     summary = _summary(listed)
-    fit = budget.first_that_fit([task_row(task, listed.state) for task in listed.tasks], budget.size(summary))
+    fit = budget.first_rows([task_row(task, listed.state) for task in listed.tasks], json_size(summary))
     end = listed.offset + len(fit)
     answer: dict[str, Any] = {
         "total": listed.total,
@@ -88,19 +89,19 @@ def _change(state: State, name: str, change: ChangeTasks) -> dict[str, Any]:
 
 def format_sync(synced: Synced) -> dict[str, Any]:
     """What a sync found, as far as it fits; every conflict goes before what merely changed."""
-    conflicts = budget.first_that_fit(list(map(_conflict, synced.conflicts[:MAX_LIMIT])))
+    conflicts = budget.first_rows(list(map(_conflict, synced.conflicts[:MAX_LIMIT])))
     kinds = Counter(difference.kind for difference in synced.differences)
     told = [
         {**each.to_dict(), "content": budget.truncate(each.content, 200)} for each in synced.differences[:MAX_LIMIT]
     ]
-    taken = budget.size(conflicts)
+    taken = json_size(conflicts)
     answer: dict[str, Any] = {
         "synced_changes": synced.changes,
         "added": kinds["added"],
         "updated": kinds["updated"],
         "removed": kinds["removed"],
         "conflicts": conflicts,
-        "changes": budget.first_that_fit(told, taken) if taken < budget.ANSWER // 2 else [],
+        "changes": budget.first_rows(told, taken) if taken < budget.ANSWER // 2 else [],
         "dry_run": synced.dry_run,
     }
     if len(conflicts) < len(synced.conflicts):

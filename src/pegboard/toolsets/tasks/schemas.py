@@ -2,35 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
+from pegboard.toolsets.schemas import INTEGER, MAYBE_STRING, STRING, STRINGS, Schema, choice, number, text
 from pegboard.toolsets.tasks.check import MAX_ASSIGNEE, MAX_COUNT, MAX_LIMIT, MAX_NOTES
 from pegboard.toolsets.tasks.task import PRIORITIES, STATUSES
-
-Schema = Mapping[str, Any]
-
-
-def text(description: str, *examples: str, **more: Any) -> Schema:
-    """A parameter that is a text."""
-    return {"type": "string", "description": description, "examples": list(examples), **more}
-
-
-def choice(description: str, choices: Sequence[str], example: str, **more: Any) -> Schema:
-    """A parameter that is one of a few words."""
-    return {"enum": list(choices), "description": description, "examples": [example], **more}
-
-
-def number(description: str, least: int, most: int | None, default: int, example: int) -> Schema:
-    """A parameter that is a whole number."""
-    bounds = {"minimum": least} if most is None else {"minimum": least, "maximum": most}
-    return {"type": "integer", "description": description, **bounds, "default": default, "examples": [example]}
-
-
-def switch(description: str) -> Schema:
-    """A parameter that is on or off."""
-    return {"type": "boolean", "description": description, "default": False, "examples": [True]}
-
 
 PATH = text("The folder that holds openspec; left out, your workspace folder", "/home/me/shop")
 TASK_ID = text(
@@ -60,11 +34,6 @@ DEPENDS_ON: Schema = {
     "examples": [["add-users/2", "1"], "add-users/2"],
 }
 
-STRING: Schema = {"type": "string"}
-INTEGER: Schema = {"type": "integer"}
-BOOLEAN: Schema = {"type": "boolean"}
-STRINGS: Schema = {"type": "array", "items": STRING}
-_MAYBE: Schema = {"type": ["string", "null"]}
 TASK: Schema = {
     "type": "object",
     "properties": {
@@ -76,12 +45,12 @@ TASK: Schema = {
         "depends_on": STRINGS,
         "blocked_by": STRINGS,
         "why_blocked": STRING,
-        "assignee": _MAYBE,
-        "started_at": _MAYBE,
-        "completed_at": _MAYBE,
-        "notes": _MAYBE,
+        "assignee": MAYBE_STRING,
+        "started_at": MAYBE_STRING,
+        "completed_at": MAYBE_STRING,
+        "notes": MAYBE_STRING,
         "source_line": INTEGER,
-        "synced_at": _MAYBE,
+        "synced_at": MAYBE_STRING,
     },
     "required": ["id", "content", "status", "priority", "depends_on", "blocked_by", "source_line"],
 }
@@ -114,14 +83,3 @@ FINDINGS: Schema = {
         "required": ["severity", "file", "line", "message", "advice"],
     },
 }
-
-
-def hints(title: str, *, reads: bool = False, destroys: bool = False, again: bool = False) -> dict[str, Any]:
-    """What a client may tell its user of a tool."""
-    return {
-        "title": title,
-        "readOnlyHint": reads,
-        "destructiveHint": destroys,
-        "idempotentHint": reads or again,
-        "openWorldHint": False,
-    }

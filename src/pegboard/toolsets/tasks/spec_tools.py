@@ -7,31 +7,21 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from pegboard.tool import MAX_VALUES, ResultTool, answers, takes
+from pegboard.tool import answers, takes
+from pegboard.toolsets.answer_size import json_size
+from pegboard.toolsets.page import validate_offset, validate_page
+from pegboard.toolsets.schemas import BOOLEAN, INTEGER, STRING, choice, hints, number, switch, text
 from pegboard.toolsets.tasks import budget
 from pegboard.toolsets.tasks import schemas as say
-from pegboard.toolsets.tasks.check import MAX_LIMIT, MAX_OFFSET
-from pegboard.toolsets.tasks.registry import Registry
+from pegboard.toolsets.tasks.check import MAX_LIMIT
 from pegboard.toolsets.tasks.specs import KINDS, change_rows, show, spec_rows
+from pegboard.toolsets.tasks.task_tool import TaskTool
 from pegboard.toolsets.tasks.validation import Validation
-from pegboard.toolsets.validation import validate_number
 
 _MOST_FILES = 100
 
 
-class SpecTool(ResultTool):
-    """What all of them have in common."""
-
-    category = "tasks"
-    max_values = MAX_VALUES
-    # The client may be asked for its folders.
-    asks = True
-
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
-
-
-class SpecList(SpecTool):
+class SpecList(TaskTool):
     """What is specified."""
 
     name = "spec_list"
@@ -40,29 +30,28 @@ class SpecList(SpecTool):
     input_schema = takes(
         [],
         path=say.PATH,
-        kind=say.choice("Only specs, or only changes", KINDS, "change"),
-        limit=say.number("How many at most", 1, MAX_LIMIT, 100, 20),
+        kind=choice("Only specs, or only changes", KINDS, "change"),
+        limit=number("How many at most", 1, MAX_LIMIT, 100, 20),
         offset=say.OFFSET,
     )
-    output_schema = answers(specs=say.ROWS, changes=say.ROWS, total=say.INTEGER, hasMore=say.BOOLEAN)
-    annotations = say.hints("List specs and changes", reads=True)
+    output_schema = answers(specs=say.ROWS, changes=say.ROWS, total=INTEGER, hasMore=BOOLEAN)
+    annotations = hints("List specs and changes", reads=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
-        limit = validate_number(arguments.get("limit", 100), "limit", 1, MAX_LIMIT)
-        offset = validate_number(arguments.get("offset", 0), "offset", 0, MAX_OFFSET)
+        limit, offset = validate_page(arguments["limit"], arguments["offset"], MAX_LIMIT)
         kind = arguments.get("kind")
         folder, _, state = await self._registry.contents(arguments.get("path"))
         specs = [] if kind == "change" else await asyncio.to_thread(spec_rows, folder)
         changes = [] if kind == "spec" else await asyncio.to_thread(change_rows, folder, state)
         rows = [*specs, *changes]
-        fit = budget.first_that_fit(rows[offset : offset + limit])
+        fit = budget.first_rows(rows[offset : offset + limit])
         end = offset + len(fit)
         parted = max(0, min(len(fit), len(specs) - offset))
         answer = {"specs": fit[:parted], "changes": fit[parted:], "total": len(rows), "hasMore": end < len(rows)}
         return {**answer, "message": f"Go on with offset {end}."} if end < len(rows) else answer
 
 
-class SpecShow(SpecTool):
+class SpecShow(TaskTool):
     """Read one."""
 
     name = "spec_show"
@@ -74,27 +63,27 @@ class SpecShow(SpecTool):
     input_schema = takes(
         ["name"],
         path=say.PATH,
-        name=say.text("The spec's name or the change's id", "add-login", minLength=1),
-        kind=say.choice("Which of the two, where a spec and a change have the same name", KINDS, "spec"),
-        file=say.text("Which file of it", "design.md", "specs/auth/spec.md", minLength=1),
-        offset=say.number("From which character on, where an answer was cut", 0, None, 0, 24000),
+        name=text("The spec's name or the change's id", "add-login", minLength=1),
+        kind=choice("Which of the two, where a spec and a change have the same name", KINDS, "spec"),
+        file=text("Which file of it", "design.md", "specs/auth/spec.md", minLength=1),
+        offset=number("From which character on, where an answer was cut", 0, None, 0, 24000),
     )
     output_schema = answers(
         kind={"enum": list(KINDS)},
-        name=say.STRING,
-        file=say.STRING,
-        text=say.STRING,
+        name=STRING,
+        file=STRING,
+        text=STRING,
         files=say.ROWS,
-        characters=say.INTEGER,
+        characters=INTEGER,
     )
-    annotations = say.hints("Read a spec or a change", reads=True)
+    annotations = hints("Read a spec or a change", reads=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
-        offset = validate_number(arguments.get("offset", 0), "offset", 0, MAX_OFFSET)
+        offset = validate_offset(arguments["offset"])
         folder, _, _ = await self._registry.contents(arguments.get("path"))
         found = await asyncio.to_thread(show, folder, arguments["name"], arguments.get("kind"), arguments.get("file"))
         files = [{"file": name, "bytes": size} for name, size in found.files[:_MOST_FILES]]
-        text, end = budget.cut(found.text, offset, budget.size(files))
+        text, end = budget.cut(found.text, offset, json_size(files))
         answer: dict[str, Any] = {
             "kind": found.kind,
             "name": found.name,
@@ -109,7 +98,7 @@ class SpecShow(SpecTool):
         return answer
 
 
-class SpecValidate(SpecTool):
+class SpecValidate(TaskTool):
     """Check."""
 
     name = "spec_validate"
@@ -121,30 +110,30 @@ class SpecValidate(SpecTool):
     input_schema = takes(
         [],
         path=say.PATH,
-        name=say.text("Only this spec or change", "add-login", minLength=1),
-        strict=say.switch("Whether warnings count, too"),
+        name=text("Only this spec or change", "add-login", minLength=1),
+        strict=switch("Whether warnings count, too"),
         offset=say.OFFSET,
     )
     output_schema = answers(
-        valid=say.BOOLEAN,
-        errors=say.INTEGER,
-        warnings=say.INTEGER,
-        infos=say.INTEGER,
+        valid=BOOLEAN,
+        errors=INTEGER,
+        warnings=INTEGER,
+        infos=INTEGER,
         findings=say.FINDINGS,
-        hasMore=say.BOOLEAN,
+        hasMore=BOOLEAN,
     )
-    annotations = say.hints("Check specs and changes", reads=True)
+    annotations = hints("Check specs and changes", reads=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
-        offset = validate_number(arguments.get("offset", 0), "offset", 0, MAX_OFFSET)
+        offset = validate_offset(arguments["offset"])
         folder, contents, state = await self._registry.contents(arguments.get("path"))
         validation = Validation(folder, contents, state)
         found = await asyncio.to_thread(validation.findings, arguments.get("name"))
         counts = Counter(finding.severity for finding in found)
-        fit = budget.first_that_fit([finding.to_dict() for finding in found[offset : offset + MAX_LIMIT]])
+        fit = budget.first_rows([finding.to_dict() for finding in found[offset : offset + MAX_LIMIT]])
         end = offset + len(fit)
         answer: dict[str, Any] = {
-            "valid": not counts["error"] and not (arguments.get("strict", False) and counts["warning"]),
+            "valid": not counts["error"] and not (arguments["strict"] and counts["warning"]),
             "errors": counts["error"],
             "warnings": counts["warning"],
             "infos": counts["info"],

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pegboard.exactjson import as_list
-from pegboard.tool import MAX_VALUES, ResultTool, answers, takes
+from pegboard.tool import answers, takes
+from pegboard.toolsets.answer_size import json_size
+from pegboard.toolsets.schemas import BOOLEAN, INTEGER, STRING, STRINGS, choice, hints, switch
 from pegboard.toolsets.tasks import budget
 from pegboard.toolsets.tasks import schemas as say
 from pegboard.toolsets.tasks.outcomes import TaskFilter
@@ -22,19 +24,8 @@ from pegboard.toolsets.tasks.rows import (
     task_row,
     whole_task,
 )
-from pegboard.toolsets.tasks.spec_tools import SPEC_TOOLS, SpecTool
-
-
-class TaskTool(ResultTool):
-    """What all of them have in common."""
-
-    category = "tasks"
-    max_values = MAX_VALUES
-    # The client may be asked for its folders.
-    asks = True
-
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+from pegboard.toolsets.tasks.spec_tools import SPEC_TOOLS
+from pegboard.toolsets.tasks.task_tool import TaskTool
 
 
 class RegistryInit(TaskTool):
@@ -47,10 +38,8 @@ class RegistryInit(TaskTool):
     )
     keywords = ("initialize", "create", "start tracking")
     input_schema = takes([], path=say.PATH)
-    output_schema = answers(
-        folder=say.STRING, created=say.BOOLEAN, changes=say.INTEGER, tasks=say.INTEGER, message=say.STRING
-    )
-    annotations = say.hints("Set up the task registry", again=True)
+    output_schema = answers(folder=STRING, created=BOOLEAN, changes=INTEGER, tasks=INTEGER, message=STRING)
+    annotations = hints("Set up the task registry", again=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         made = await self._registry.init(arguments.get("path"))
@@ -76,25 +65,25 @@ class RegistrySync(TaskTool):
     input_schema = takes(
         [],
         path=say.PATH,
-        dry_run=say.switch("Only tell what would be done"),
-        force=say.switch("Settle every conflict for the file, and forget what is known of tasks that are gone"),
+        dry_run=switch("Only tell what would be done"),
+        force=switch("Settle every conflict for the file, and forget what is known of tasks that are gone"),
     )
     output_schema = answers(
-        synced_changes=say.INTEGER,
-        added=say.INTEGER,
-        updated=say.INTEGER,
-        removed=say.INTEGER,
+        synced_changes=INTEGER,
+        added=INTEGER,
+        updated=INTEGER,
+        removed=INTEGER,
         conflicts=say.CONFLICTS,
         changes=say.ROWS,
         problems=say.ROWS,
-        dry_run=say.BOOLEAN,
+        dry_run=BOOLEAN,
     )
     # With `force` it forgets.
-    annotations = say.hints("Sync tasks with their files", destroys=True, again=True)
+    annotations = hints("Sync tasks with their files", destroys=True, again=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         synced = await self._registry.sync(
-            arguments.get("path"), dry_run=arguments.get("dry_run", False), force=arguments.get("force", False)
+            arguments.get("path"), dry_run=arguments["dry_run"], force=arguments["force"]
         )
         return await asyncio.to_thread(format_sync, synced)
 
@@ -115,19 +104,19 @@ class RegistryList(TaskTool):
         status=say.STATUS,
         priority=say.PRIORITY,
         assignee=say.ASSIGNEE,
-        unblocked=say.switch("Only tasks that nothing blocks"),
+        unblocked=switch("Only tasks that nothing blocks"),
         limit=say.LIMIT,
         offset=say.OFFSET,
     )
     output_schema = answers(
-        total=say.INTEGER,
-        filtered=say.INTEGER,
+        total=INTEGER,
+        filtered=INTEGER,
         tasks=say.TASKS,
         summary=say.SUMMARY,
-        hasMore=say.BOOLEAN,
+        hasMore=BOOLEAN,
         problems=say.ROWS,
     )
-    annotations = say.hints("List tasks", reads=True)
+    annotations = hints("List tasks", reads=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         wanted = TaskFilter(
@@ -135,11 +124,9 @@ class RegistryList(TaskTool):
             status=arguments.get("status"),
             priority=arguments.get("priority"),
             assignee=arguments.get("assignee"),
-            unblocked=arguments.get("unblocked", False),
+            unblocked=arguments["unblocked"],
         )
-        listed = await self._registry.list(
-            wanted, arguments.get("limit", 50), arguments.get("offset", 0), path=arguments.get("path")
-        )
+        listed = await self._registry.list(wanted, arguments["limit"], arguments["offset"], path=arguments.get("path"))
         return await asyncio.to_thread(format_tasks, listed)
 
 
@@ -155,23 +142,21 @@ class RegistryNext(TaskTool):
     input_schema = takes([], path=say.PATH, change_id=say.CHANGE_ID, count=say.COUNT)
     output_schema = answers(
         recommended={"anyOf": [say.TASK, {"type": "null"}]},
-        reason=say.STRING,
+        reason=STRING,
         alternatives=say.TASKS,
-        blocked_count=say.INTEGER,
+        blocked_count=INTEGER,
         problems=say.ROWS,
     )
-    annotations = say.hints("Next task", reads=True)
+    annotations = hints("Next task", reads=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
-        found = await self._registry.next(
-            arguments.get("change_id"), arguments.get("count", 1), path=arguments.get("path")
-        )
+        found = await self._registry.next(arguments.get("change_id"), arguments["count"], path=arguments.get("path"))
         rows = [task_row(task, found.state) for task in found.tasks]
         others = [{**row, "reason": why} for row, why in zip(rows[1:], found.reasons[1:], strict=True)]
         answer: dict[str, Any] = {
             "recommended": rows[0] if rows else None,
             "reason": found.reason,
-            "alternatives": budget.first_that_fit(others, budget.size(rows[:1])),
+            "alternatives": budget.first_rows(others, json_size(rows[:1])),
             "blocked_count": found.blocked,
         }
         if found.problems:
@@ -197,8 +182,8 @@ class RegistryUpdate(TaskTool):
         assignee=say.NEW_ASSIGNEE,
         notes=say.NOTES,
     )
-    output_schema = answers(task=say.TASK, unblocked=say.STRINGS, message=say.STRING, synced={"type": "object"})
-    annotations = say.hints("Change a task", destroys=True, again=True)
+    output_schema = answers(task=say.TASK, unblocked=STRINGS, message=STRING, synced={"type": "object"})
+    annotations = hints("Change a task", destroys=True, again=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         updated = await self._registry.update(
@@ -230,26 +215,24 @@ class RegistryDeps(TaskTool):
         ["task_id"],
         path=say.PATH,
         task_id=say.TASK_ID,
-        operation=say.choice("What to do", OPERATIONS, "add", default="list"),
+        operation={**choice("What to do", OPERATIONS, "add"), "default": "list"},
         depends_on=say.DEPENDS_ON,
     )
-    output_schema = answers(
-        task=say.TASK, depends_on=say.ROWS, dependants=say.STRINGS, added=say.STRINGS, removed=say.STRINGS
-    )
-    annotations = say.hints("Dependencies of a task", destroys=True, again=True)
+    output_schema = answers(task=say.TASK, depends_on=say.ROWS, dependants=STRINGS, added=STRINGS, removed=STRINGS)
+    annotations = hints("Dependencies of a task", destroys=True, again=True)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         given = arguments.get("depends_on", [])
         found = await self._registry.deps(
             arguments["task_id"],
-            arguments.get("operation", "list"),
+            arguments["operation"],
             [given] if isinstance(given, str) else [str(each) for each in as_list(given) or []],
             path=arguments.get("path"),
         )
         task = whole_task(found.task, found.state)
         return {
             "task": task,
-            "depends_on": budget.first_that_fit(dependency_rows(found), budget.size(task)),
+            "depends_on": budget.first_rows(dependency_rows(found), json_size(task)),
             "dependants": task_ids(found.dependants),
             "added": task_ids(found.added),
             "removed": task_ids(found.removed),
@@ -268,6 +251,6 @@ TASK_TOOLS = (
 )
 
 
-def task_tools(registry: Registry) -> list[TaskTool | SpecTool]:
+def task_tools(registry: Registry) -> list[TaskTool]:
     """All of them."""
     return [tool(registry) for tool in TASK_TOOLS]

@@ -17,7 +17,7 @@ from pegboard.cli.common import FAILED, ConfigOption, JsonOption, find_config, f
 from pegboard.terminal import plain_json
 
 if TYPE_CHECKING:
-    from pegboard.toolsets.memory import Memories
+    from pegboard.toolsets.memory.memories import Memories
 
 
 class Form(StrEnum):
@@ -142,7 +142,8 @@ def _export_to_file(file: Path, work: Callable[[BinaryIO], dict[str, Any]]) -> d
 def _with_memories(config: Path | None, work: Callable[[Memories], Awaitable[object]]) -> dict[str, Any]:
     from pegboard.result import as_result, unavailable
     from pegboard.storage import StorageError, open_storage
-    from pegboard.toolsets.memory import Memories
+    from pegboard.toolsets.memory.memories import Memories
+    from pegboard.toolsets.memory.settings import MemorySettings
 
     settings = load_settings(find_config(config))
     quiet_logs()
@@ -155,7 +156,7 @@ def _with_memories(config: Path | None, work: Callable[[Memories], Awaitable[obj
             except StorageError as exc:
                 raise unavailable(str(exc)) from None
             try:
-                return await work(Memories(storage.database, namespace=settings.memory_namespace))
+                return await work(Memories(storage.database, namespace=settings.of(MemorySettings).namespace))
             finally:
                 await storage.close()
 

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from pegboard.cli import transfer
 from pegboard.cli.ask import Answer, answerer
 from pegboard.cli.common import (
     WRONG_CALL,
@@ -20,6 +19,7 @@ from pegboard.cli.common import (
     text_of_input,
 )
 from pegboard.cli.show import TerminalTable, ago, colour_state, highlight
+from pegboard.toolsets.memory import transfer_commands
 
 _Namespace = Annotated[
     str | None, typer.Option("--namespace", "-n", help="The namespace; without it, the configured one.")
@@ -41,7 +41,7 @@ def add_to(app: typer.Typer) -> None:
     for command in (add, get, update, rename, delete, search, fulltext, linked):
         group.command()(command)
     group.command("list")(list_memories)
-    transfer.add_to(group)
+    transfer_commands.add_to(group)
     app.add_typer(group, name="memory")
 
 

@@ -28,7 +28,8 @@ from pegboard.cli.show import TerminalTable, ago, highlight, one_line, say, verb
 from pegboard.terminal import plain
 
 if TYPE_CHECKING:
-    from pegboard.toolsets.chats import Chats, ChatSession
+    from pegboard.toolsets.chats.chats import Chats
+    from pegboard.toolsets.chats.session import ChatSession
     from pegboard.toolsets.chats.store import OnProgress
 
 _SHORT_ID, _WHOLE_ID = 8, 36
@@ -76,8 +77,8 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show a chat: what was asked, done and answered."""
-    from pegboard.toolsets.chats import markdown
     from pegboard.toolsets.chats.answers import session_row, turn
+    from pegboard.toolsets.chats.export import markdown
 
     async def work(chats: Chats) -> dict[str, Any]:
         session = await _session(chats, chat, workspace)
@@ -163,7 +164,7 @@ async def _select(chats: Chats, names: Sequence[str], *, every: bool, workspace:
 
 
 async def _export(chats: Chats, session: ChatSession, to: Path | None, into_folder: bool) -> str | None:
-    from pegboard.toolsets.chats import file_name, markdown
+    from pegboard.toolsets.chats.export import file_name, markdown
 
     text = markdown(session, await chats.requests(session))
     if to is None:
@@ -210,11 +211,13 @@ def _with_chats(config: Path | None, work: Callable[[Chats], Awaitable[dict[str,
     settings = load_settings(find_config(config))
     quiet_logs()
     from pegboard.result import as_result
-    from pegboard.toolsets.chats import Chats, chat_index, local_sources
+    from pegboard.toolsets.chats.chats import Chats, local_sources
+    from pegboard.toolsets.chats.index import chat_index
+    from pegboard.toolsets.chats.settings import ChatsSettings
 
     async def run() -> dict[str, Any]:
         index = chat_index()
-        chats = Chats(index, local_sources(exports=map(Path, settings.chats_exports)))
+        chats = Chats(index, local_sources(exports=map(Path, settings.of(ChatsSettings).exports)))
         try:
             return (await as_result(on_own_storage(work(chats)))).to_dict()
         finally:

@@ -1,0 +1,141 @@
+"""REST routes of the tools of all servers: list, search, describe, call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from starlette.requests import Request
+
+from pegboard.calls import FailedResult
+from pegboard.gateway.rest import rows
+from pegboard.gateway.rest.api_route import ApiRoute
+from pegboard.gateway.rest.operations import (
+    OBJECT,
+    TEXT,
+    list_of,
+    object_with,
+    operation,
+    path_parameter,
+    query_parameter,
+    with_body,
+)
+from pegboard.gateway.rest.params import check_query
+from pegboard.gateway.rest.responses import Failed, body_of
+from pegboard.gateway.rest.server_routes import server_problem
+from pegboard.listing.view import Filter
+from pegboard.result import invalid
+from pegboard.servers.errors import RpcError, failure_of
+
+if TYPE_CHECKING:
+    from pegboard.gateway.rest.app import Rest
+
+_STATUSES = ("available", "unavailable", "disabled", "needs_auth")
+TOOL = {
+    "type": "object",
+    "required": ["name", "server", "description", "status"],
+    "properties": {
+        "name": TEXT,
+        "server": {"type": ["string", "null"], "description": "null for Pegboard's own tools."},
+        "description": TEXT,
+        "status": {"enum": ["available", "unavailable", "disabled", "needs_auth"]},
+        "reason": TEXT,
+        "staleSince": {"type": "string", "format": "date-time"},
+        "nextTryInSeconds": {"type": "number"},
+    },
+}
+_NAME = path_parameter("name")
+
+
+async def _tools(rest: Rest, request: Request) -> Any:
+    check_query(request, ("server", "prefix", "status"))
+    query = request.query_params
+    status = query.get("status") or None
+    if status is not None and status not in _STATUSES:
+        raise invalid(f"status must be one of {', '.join(_STATUSES)}, found {status!r}")
+    await rest.board.list_tools()
+    chosen = Filter.of(query.get("server"), query.get("prefix"))
+    for name in sorted(chosen.servers or ()):
+        if problem := server_problem(rest.board, name):
+            raise invalid(problem)
+    wanted = chosen.within(rest.caller(request).client.filter)
+    tools = rows.tool_rows(rest.board, wanted, status)
+    return {"tools": tools, "total": len(tools)}
+
+
+async def _search(rest: Rest, request: Request) -> Any:
+    check_query(request, ("q", "limit"))
+    query = request.query_params
+    limit = query.get("limit") or "10"
+    if not (limit.isascii() and limit.isdigit() and len(limit) < 10):
+        raise invalid(f"limit must be a whole number from 1 to 50, found {limit[:40]!r}")
+    if "q" not in query:
+        raise invalid("q is missing: what to search for")
+    return await rows.search_rows(rest.board, query["q"], int(limit), rest.caller(request).client.filter)
+
+
+async def _tool(rest: Rest, request: Request) -> Any:
+    tool = await rest.board.find_tool(request.path_params["name"], rest.caller(request).client.filter)
+    return rest.board.describe(tool)
+
+
+async def _call(rest: Rest, request: Request) -> Any:
+    name = request.path_params["name"]
+    params = {**await _arguments(request), "name": name}
+    try:
+        result = await rest.board.calls.call(name, params, rest.caller(request))
+    except RpcError as exc:
+        raise failure_of(exc, name) from None
+    return Failed(result.error, result) if isinstance(result, FailedResult) else result
+
+
+async def _arguments(request: Request) -> dict[str, Any]:
+    body = await body_of(request)
+    for name in body:
+        if name != "arguments":
+            raise invalid(f'{name[:80]!r} is not a field of a call: did you mean {{"arguments": {{…}}}}?')
+    arguments = body.get("arguments", {})
+    if not isinstance(arguments, dict):
+        raise invalid("arguments must be an object")
+    return {"arguments": cast("dict[str, Any]", arguments)}
+
+
+ROUTES = (
+    ApiRoute(
+        "GET",
+        "/api/tools",
+        _tools,
+        operation(
+            "Every tool that passes the filters",
+            object_with("tools", list_of(TOOL)),
+            query_parameter("server", "Names of servers, comma separated."),
+            query_parameter("prefix", "How a tool's name begins."),
+            query_parameter("status", "available, unavailable, disabled or needs_auth."),
+        ),
+    ),
+    ApiRoute(
+        "GET",
+        "/api/tools/search",
+        _search,
+        operation(
+            "The tools that fit a query best, as tool_find gives them",
+            object_with("tools", list_of(OBJECT)),
+            query_parameter("q", "What the tool should do, in plain words.", required=True),
+            query_parameter("limit", "How many at most: 1 to 50, 10 if nothing is said."),
+        ),
+    ),
+    ApiRoute("GET", "/api/tools/{name}", _tool, operation("A tool in full", OBJECT, _NAME)),
+    ApiRoute(
+        "POST",
+        "/api/tools/{name}/call",
+        _call,
+        with_body(
+            operation(
+                "Call a tool; data is its result, also beside the error where a tool of Pegboard's own fails",
+                OBJECT,
+                _NAME,
+            ),
+            {"type": "object", "properties": {"arguments": OBJECT}, "additionalProperties": False},
+            required=False,
+        ),
+    ),
+)

@@ -1,0 +1,51 @@
+"""REST routes that say how the gateway is: for whoever watches it, and for commands that look for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from pegboard.gateway.proof import CHALLENGE_HEADER, MAX_CHALLENGE, http_purpose, prove
+from pegboard.gateway.rest.api_route import ApiRoute
+from pegboard.gateway.rest.operations import plain_operation
+from pegboard.gateway.rest.responses import json_response
+from pegboard.listing.view import Filter
+from pegboard.version import VERSION
+
+if TYPE_CHECKING:
+    from pegboard.gateway.rest.app import Rest
+
+
+async def _health(rest: Rest, request: Request) -> Response:
+    problem = rest.board.storage.problem
+    status = {"status": "ok"} if problem is None else {"status": "degraded", "storage": problem}
+    about = {"version": VERSION, "config": rest.identity}
+    return json_response({**status, **about, **_proof(rest, request)}, 200)
+
+
+def _proof(rest: Rest, request: Request) -> dict[str, str]:
+    """That we are the gateway of our run file, where somebody asks for it."""
+    challenge, server = request.headers.get(CHALLENGE_HEADER, ""), request.scope.get("server")
+    if not challenge or len(challenge) > MAX_CHALLENGE or server is None:
+        return {}
+    return {"proof": prove(rest.token, http_purpose(server[1]), challenge.encode("latin-1")).decode()}
+
+
+async def _metrics(rest: Rest, _: Request) -> Response:
+    states = [(name, server.state.value) for name, server in sorted(rest.board.servers.items())]
+    tools = len((await rest.board.lists.view_in_slices(Filter())).items)
+    text = rest.board.metrics.text(states, tools, rest.sessions(), rest.board.parked.count)
+    return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+ROUTES = (
+    ApiRoute(
+        "GET",
+        "/health",
+        _health,
+        plain_operation("Whether the gateway is up, and whether its storage works: status is ok or degraded"),
+    ),
+    ApiRoute("GET", "/metrics", _metrics, plain_operation("Counters for Prometheus", "text/plain")),
+)

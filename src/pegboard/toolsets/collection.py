@@ -1,0 +1,57 @@
+"""All installed toolsets on one board: those that the settings want have their tools registered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from pegboard.config import Settings
+from pegboard.tool import Disposable, Tool
+from pegboard.toolsets.installed import load_parts
+from pegboard.toolsets.toolset import BoardApi, Toolset
+
+S = TypeVar("S", bound=Toolset)
+
+
+class Toolsets:
+    """Registers the tools of the wanted toolsets, and takes out those that are not wanted any more."""
+
+    def __init__(self, board: BoardApi, register: Callable[[Tool], Disposable]) -> None:
+        self._all: list[Toolset] = [part.TOOLSET(board) for part in load_parts("toolset").values()]
+        self._register = register
+        self._registered: dict[str, Disposable] = {}
+
+    def of(self, kind: type[S]) -> S:
+        """The toolset of this class."""
+        return next(toolset for toolset in self._all if isinstance(toolset, kind))
+
+    def tool(self, name: str) -> Tool | None:
+        """The tool of this name, whether it is registered or not."""
+        return next((tool for toolset in self._all for tool in toolset.tools() if tool.name == name), None)
+
+    def apply(self, settings: Settings) -> None:
+        """Register what the settings want; what is registered already stays."""
+        for toolset in self._all:
+            toolset.apply(settings)
+        wanted = {
+            tool.name: tool
+            for toolset in self._all
+            if toolset.name in settings.toolsets
+            for tool in toolset.tools()
+            if settings.permits(tool.name)
+        }
+        for name in self._registered.keys() - wanted.keys():
+            self._registered.pop(name).dispose()
+        for name, tool in wanted.items():
+            if name not in self._registered:
+                self._registered[name] = self._register(tool)
+
+    async def open(self) -> None:
+        """Begin."""
+        for toolset in self._all:
+            await toolset.open()
+
+    async def close(self) -> None:
+        """Finish what is under way."""
+        for toolset in self._all:
+            await toolset.close()
