@@ -1,0 +1,99 @@
+"""REST as commands speak it: with a running gateway of the same config, else with one in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote, urlencode
+
+if TYPE_CHECKING:
+    from pegboard.config import Location
+
+Answer = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RestRequest:
+    """One request; an answer is a `ToolResult` as a plain object."""
+
+    method: str
+    target: str
+    body: object = None
+
+
+class RestTransport(Protocol):
+    """Carries requests to a gateway, wherever it is. A gateway that does not answer is an answer, too."""
+
+    def send(self, request: RestRequest) -> Answer:
+        """The answer to one request."""
+        ...
+
+    def send_all(self, requests: Sequence[RestRequest], on_answer: Callable[[], None]) -> list[Answer]:
+        """The answers to several requests that are made at once, in their order."""
+        ...
+
+
+def connect(location: Location) -> RestClient:
+    """A client of the gateway that serves this config, if one runs, else of one that this process is."""
+    from pegboard.cli.common import load_settings, quiet_logs
+    from pegboard.cli.http_transport import find_running
+
+    if (running := find_running(location.path)) is not None:
+        return RestClient(running)
+    settings = load_settings(location)
+    quiet_logs()
+    from pegboard.cli.in_process import InProcessTransport
+
+    return RestClient(InProcessTransport(settings, location.path))
+
+
+class RestClient:
+    """What commands ask a gateway."""
+
+    def __init__(self, transport: RestTransport) -> None:
+        self._transport = transport
+
+    def servers(self) -> Answer:
+        """Every server."""
+        return self._get("/api/servers")
+
+    def tools(self, server: str | None, prefix: str | None, status: str | None) -> Answer:
+        """Every tool that passes."""
+        return self._get("/api/tools", server=server, prefix=prefix, status=status)
+
+    def find(self, query: str, limit: int) -> Answer:
+        """The tools that fit best."""
+        return self._get("/api/tools/search", q=query, limit=limit)
+
+    def describe(self, name: str) -> Answer:
+        """One tool in full."""
+        return self._get(f"/api/tools/{_segment(name)}")
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        """Call a tool."""
+        request = RestRequest("POST", f"/api/tools/{_segment(name)}/call", {"arguments": arguments})
+        return self._transport.send(request)
+
+    def task_graph(self, path: str | None, change: str | None, form: str) -> Answer:
+        """Who waits for whom."""
+        return self._get("/api/tasks/graph", path=path, change_id=change, format=form)
+
+    def refresh(self, names: Sequence[str], on_answer: Callable[[], None] = lambda: None) -> dict[str, Answer]:
+        """Have servers asked for their tools now, all at once."""
+        requests = [RestRequest("POST", f"/api/servers/{_segment(name)}/refresh") for name in names]
+        return dict(zip(names, self._transport.send_all(requests, on_answer), strict=True))
+
+    def _get(self, path: str, /, **query: object) -> Answer:
+        given = {name: value for name, value in query.items() if value}
+        target = f"{path}?{urlencode(given, errors='replace')}" if given else path
+        return self._transport.send(RestRequest("GET", target))
+
+
+def failure(code: str, message: str, *, retryable: bool) -> Answer:
+    """The answer where no gateway has one."""
+    return {"success": False, "error": {"code": code, "message": message, "retryable": retryable}}
+
+
+def _segment(name: str) -> str:
+    return quote(name, safe="", errors="replace")
