@@ -69,8 +69,8 @@ def _exchange(gateway: RunningGateway, request: RestRequest) -> Answer:
     from pegboard import exactjson
 
     with _connect(gateway) as connection:
-        payload = None if request.body is None else exactjson.dump(request.body)
-        connection.request(request.method, request.target, payload, {"content-type": "application/json"})
+        headers = {"content-type": "application/json"}
+        connection.request(request.method, request.target, request.payload() or None, headers)
         return exactjson.parse_object(connection.getresponse().read())
 
 

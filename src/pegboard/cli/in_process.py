@@ -70,15 +70,13 @@ async def _answer(routes: Sequence[Route], request: RestRequest) -> Answer:
             # Decoded after the route is found: a slash in a name is a part of the name.
             names = {name: unquote(value) for name, value in found["path_params"].items()}
             scope |= {"path_params": names, "query_string": query.encode()}
-            response: Response = await route.endpoint(Request(scope, _receive(request.body)))
+            response: Response = await route.endpoint(Request(scope, _receive(request.payload())))
             return exactjson.parse_object(bytes(response.body))
     return failure("TOOL_NOT_FOUND", f"{path}: there is nothing here", retryable=False)
 
 
-def _receive(body: object) -> Callable[[], Awaitable[dict[str, Any]]]:
-    payload = b"" if body is None else exactjson.dump(body)
-
+def _receive(body: bytes) -> Callable[[], Awaitable[dict[str, Any]]]:
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": payload, "more_body": False}
+        return {"type": "http.request", "body": body, "more_body": False}
 
     return receive

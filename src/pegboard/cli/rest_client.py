@@ -19,7 +19,13 @@ class RestRequest:
 
     method: str
     target: str
-    body: object = None
+    body: Mapping[str, Any] | None = None
+
+    def payload(self) -> bytes:
+        """The body as it is sent: exact, so that the gateway refuses what is no text, as bytes of a shell may be."""
+        from pegboard import exactjson
+
+        return b"" if self.body is None else exactjson.dump(exactjson.exact(self.body))
 
 
 class RestTransport(Protocol):
@@ -85,8 +91,13 @@ class RestClient:
         return dict(zip(names, self._transport.send_all(requests, on_answer), strict=True))
 
     def _get(self, path: str, /, **query: object) -> Answer:
-        given = {name: value for name, value in query.items() if value}
-        target = f"{path}?{urlencode(given, errors='replace')}" if given else path
+        given = {name: value for name, value in query.items() if value is not None}
+        try:
+            target = f"{path}?{urlencode(given)}" if given else path
+        except UnicodeEncodeError as exc:
+            # An address cannot carry it.
+            message = f"{exc.object!r} is not valid Unicode: it contains half of a surrogate pair"
+            return failure("TOOL_INVALID_INPUT", message, retryable=False)
         return self._transport.send(RestRequest("GET", target))
 
 
