@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 from harness import serving, toy, write_config
-from pegboard.cli.ask import Running, running
+from pegboard.cli.http_transport import HttpTransport, find_running
+from pegboard.cli.rest_client import RestClient
 from pegboard.config import RunningGateway, announcement, find_gateways, identity
 from pegboard.config.edit import switch_server
 
@@ -76,8 +77,8 @@ def test_a_command_sends_nothing_to_whoever_has_the_port_of_a_dead_gateway(tmp_p
         with impostor({"status": "ok", "version": "1", "config": identity(config), **proof}) as (port, heard):
             gateway = RunningGateway(1, f"http://127.0.0.1:{port}", 1, "secret")
             with announcement(config, gateway):
-                assert running(config) is None
-                refused = Running(gateway).call("memory_add", {"text": "private"})
+                assert find_running(config) is None
+                refused = RestClient(HttpTransport(gateway)).call("memory_add", {"text": "private"})
         assert refused["error"]["code"] == "TOOL_UNAVAILABLE"
         assert [path for path, _ in heard] == ["/health", "/health"]
         assert "private" not in str(heard)
@@ -93,9 +94,9 @@ def test_two_gateways_of_one_config_are_both_found(tmp_path: Path) -> None:
             assert url != other
             second.send_signal(signal.SIGKILL)
             second.wait()
-        found = running(config)
+        found = find_running(config)
         assert found is not None
-        assert found.servers()["data"]["servers"][0]["name"] == "one"
+        assert RestClient(found).servers()["data"]["servers"][0]["name"] == "one"
         # The one that was killed could not take its file away: whoever finds that nobody is there does.
         assert {gateway.pid for _, gateway in find_gateways(config)} == {first.pid}
     assert list(run_folder().iterdir()) == []

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pegboard.cli.ask import Alone, Answer, Answerer, answerer, running
 from pegboard.cli.common import (
     BAD_CONFIG,
     FAILED,
@@ -22,10 +21,10 @@ from pegboard.cli.common import (
     finish,
     json_text,
     load_settings,
-    quiet_logs,
     stop,
     without_name,
 )
+from pegboard.cli.rest_client import Answer, RestClient, connect
 from pegboard.cli.show import say
 
 if TYPE_CHECKING:
@@ -103,18 +102,17 @@ def refresh(
     settings = load_settings(location)
     check_servers(names or [], settings.servers)
     chosen = names or [name for name, spec in settings.servers.items() if spec.enabled]
-    source = answerer(location)
-    _report_refresh(_refresh_all(source, chosen, quiet=as_json), as_json=as_json)
+    _report_refresh(_refresh_all(connect(location), chosen, quiet=as_json), as_json=as_json)
 
 
-def _refresh_all(source: Answerer, names: list[str], *, quiet: bool) -> dict[str, Answer]:
+def _refresh_all(gateway: RestClient, names: list[str], *, quiet: bool) -> dict[str, Answer]:
     from rich.console import Console
     from rich.progress import Progress
 
     console = Console(stderr=True, quiet=quiet)
     with Progress(console=console, transient=True) as progress:
         bar = progress.add_task("asking servers", total=len(names))
-        return source.refresh(names, lambda _: progress.advance(bar))
+        return gateway.refresh(names, lambda: progress.advance(bar))
 
 
 def _report_refresh(results: dict[str, Answer], *, as_json: bool) -> None:
@@ -170,21 +168,19 @@ def _edit(change: Any) -> None:
 
 
 def _first_look(path: Path, name: str) -> Answer:
-    gateway = running(path)
-    if gateway is None:
-        from pegboard.config import Location
+    from pegboard.config import Location
 
-        settings = load_settings(Location(path, exists=True))
-        quiet_logs()
-        return Alone(settings).refresh([name], lambda _: None)[name]
-    # The gateway looks at its config file twice a second.
+    gateway = connect(Location(path, exists=True))
     deadline = time.monotonic() + _TAKE_OVER
-    while time.monotonic() < deadline:
-        rows = gateway.servers().get("data", {}).get("servers", [])
-        if any(row["name"] == name for row in rows):
-            break
+    # A running gateway looks at its config file twice a second.
+    while not _is_known(gateway, name) and time.monotonic() < deadline:
         time.sleep(0.1)
-    return gateway.refresh([name], lambda _: None)[name]
+    return gateway.refresh([name])[name]
+
+
+def _is_known(gateway: RestClient, name: str) -> bool:
+    answer = gateway.servers()
+    return "error" in answer or any(row["name"] == name for row in answer["data"]["servers"])
 
 
 def _with_progress(text: str, work: Any) -> Answer:

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from pegboard.cli.ask import Answerer, answerer
 from pegboard.cli.common import (
     FAILED,
     WRONG_CALL,
@@ -20,6 +19,7 @@ from pegboard.cli.common import (
     stop,
     text_of_input,
 )
+from pegboard.cli.rest_client import RestClient, connect
 from pegboard.cli.show import TerminalTable, ago, colour_state, one_line, say
 
 # The states as people say them; `--json` and REST have the exact ones.
@@ -46,7 +46,7 @@ def add_to(app: typer.Typer) -> None:
 
 def servers(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Show every server: state, tools, when it was last seen, latency, last error."""
-    answer = answerer(find_config(config)).servers()
+    answer = connect(find_config(config)).servers()
     data: dict[str, Any] = answer.get("data") or {}
     if problem := data.get("configProblem"):
         say(
@@ -66,11 +66,11 @@ def tools(
     """List tools."""
     if status not in {None, "available", "unavailable", "disabled", "needs_auth"}:
         stop(f"--status must be available or unavailable, found {status!r}", WRONG_CALL)
-    source = answerer(find_config(config))
-    if server and "data" in (known := source.servers()):
+    gateway = connect(find_config(config))
+    if server and "data" in (known := gateway.servers()):
         check_servers(filter(None, server.split(",")), [row["name"] for row in known["data"]["servers"]])
-    answer = source.tools(server, prefix, status)
-    _name_missing(source, server)
+    answer = gateway.tools(server, prefix, status)
+    _name_missing(gateway, server)
     finish(answer, as_json=as_json, show=_show_tools)
 
 
@@ -83,15 +83,15 @@ def find(
     """Find tools by what they do, as an agent does with tool_find."""
     if not query.strip():
         stop("say what to search for", WRONG_CALL)
-    source = answerer(find_config(config))
-    answer = source.find(query, limit)
-    _name_missing(source)
+    gateway = connect(find_config(config))
+    answer = gateway.find(query, limit)
+    _name_missing(gateway)
     finish(answer, as_json=as_json, show=_show_found)
 
 
 def describe(tool: str, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Show a tool in full."""
-    finish(answerer(find_config(config)).describe(tool), as_json=as_json, show=_show_tool)
+    finish(connect(find_config(config)).describe(tool), as_json=as_json, show=_show_tool)
 
 
 def call(
@@ -109,7 +109,7 @@ def call(
     given = as_object(json_argument(text, "the arguments", _EXAMPLE))
     if given is None:
         stop(f"the arguments must be a JSON object: {_EXAMPLE}", WRONG_CALL)
-    answer = answerer(find_config(config)).call(tool, given)
+    answer = connect(find_config(config)).call(tool, given)
     # Where the tool itself failed the call was right, whatever the reason.
     has_failed = (as_object(answer.get("data")) or {}).get("isError") is True
     finish(answer, as_json=as_json, show=_show_result, failed=FAILED if has_failed else None)
@@ -117,9 +117,9 @@ def call(
         raise typer.Exit(FAILED)
 
 
-def _name_missing(source: Answerer, wanted: str | None = None) -> None:
+def _name_missing(gateway: RestClient, wanted: str | None = None) -> None:
     """Say of which servers no tools can be used, and where it says why: what is not in a list does not show."""
-    data: dict[str, Any] = source.servers().get("data") or {}
+    data: dict[str, Any] = gateway.servers().get("data") or {}
     rows: list[dict[str, Any]] = data.get("servers", [])
     among = set(filter(None, (wanted or "").split(",")))
     failed: list[str] = [row["name"] for row in rows if row["state"] in _FAILED and (not among or row["name"] in among)]

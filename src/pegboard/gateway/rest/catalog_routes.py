@@ -70,7 +70,7 @@ async def _search(rest: Rest, request: Request) -> Any:
         raise invalid(f"limit must be a whole number from 1 to 50, found {limit[:40]!r}")
     if "q" not in query:
         raise invalid("q is missing: what to search for")
-    return await rows.search_rows(rest.board, query["q"], int(limit), rest.caller(request).client.filter)
+    return await rows.search_rows(rest.board, query["q"], int(limit), rest.caller(request))
 
 
 async def _tool(rest: Rest, request: Request) -> Any:

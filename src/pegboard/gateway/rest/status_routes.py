@@ -36,7 +36,7 @@ def _proof(rest: Rest, request: Request) -> dict[str, str]:
 async def _metrics(rest: Rest, _: Request) -> Response:
     states = [(name, server.state.value) for name, server in sorted(rest.board.servers.items())]
     tools = len((await rest.board.lists.view_in_slices(Filter())).items)
-    text = rest.board.metrics.text(states, tools, rest.sessions(), rest.board.parked.count)
+    text = rest.board.metrics.text(states, tools, rest.sessions(), rest.board.relay.parked.count)
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pegboard.cli.ask import on_own_storage
 from pegboard.cli.common import (
     FAILED,
     WRONG_CALL,
@@ -219,12 +218,23 @@ def _with_chats(config: Path | None, work: Callable[[Chats], Awaitable[dict[str,
         index = chat_index()
         chats = Chats(index, local_sources(exports=map(Path, settings.of(ChatsSettings).exports)))
         try:
-            return (await as_result(on_own_storage(work(chats)))).to_dict()
+            return (await as_result(_on_own_storage(work(chats)))).to_dict()
         finally:
             await chats.close()
             await index.close()
 
     return asyncio.run(run())
+
+
+async def _on_own_storage(work: Awaitable[dict[str, Any]]) -> dict[str, Any]:
+    """Work of a command itself: that its storage cannot be used says nothing about a server, and it may say where."""
+    from pegboard.result import ToolErrorCode, ToolFailure
+    from pegboard.storage import StorageError
+
+    try:
+        return await work
+    except StorageError as exc:
+        raise ToolFailure(ToolErrorCode.EXECUTION_FAILED, str(exc), retryable=False) from None
 
 
 @contextmanager

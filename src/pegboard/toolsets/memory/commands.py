@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from pegboard.cli.ask import Answer, answerer
 from pegboard.cli.common import (
     WRONG_CALL,
     ConfigOption,
@@ -18,6 +17,7 @@ from pegboard.cli.common import (
     stop,
     text_of_input,
 )
+from pegboard.cli.rest_client import Answer, connect
 from pegboard.cli.show import TerminalTable, ago, colour_state, highlight
 from pegboard.toolsets.memory import transfer_commands
 
@@ -179,7 +179,7 @@ def list_memories(
 def _ask(config: Any, tool: str, namespace: str | None, **arguments: Any) -> Answer:
     """The answer of a memory tool, as an agent would get it."""
     given = {name: value for name, value in {**arguments, "namespace": namespace}.items() if value is not None}
-    answer = answerer(find_config(config)).call(tool, given)
+    answer = connect(find_config(config)).call(tool, given)
     return answer["data"]["structuredContent"] if "data" in answer else answer
 
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from pegboard.cli.ask import Answer, answerer
 from pegboard.cli.common import ConfigOption, JsonOption, find_config, finish
+from pegboard.cli.rest_client import Answer, connect
 from pegboard.cli.show import TerminalTable, colour_state, verbatim
 
 _Folder = Annotated[
@@ -95,14 +95,14 @@ def graph(
 ) -> None:
     """Draw the dependencies between tasks."""
     form = "mermaid" if mermaid else "rows"
-    answer = answerer(find_config(config)).task_graph(_folder(path), change, form)
+    answer = connect(find_config(config)).get("/api/tasks/graph", path=_folder(path), change_id=change, format=form)
     finish(answer, as_json=as_json, show=_show_mermaid if mermaid else _show_graph)
 
 
 def _ask(config: Any, tool: str, path: Path | None, **arguments: Any) -> Answer:
     """The answer of a task tool, as an agent would get it."""
     given = {name: value for name, value in {**arguments, "path": _folder(path)}.items() if value is not None}
-    answer = answerer(find_config(config)).call(tool, given)
+    answer = connect(find_config(config)).call(tool, given)
     return answer["data"]["structuredContent"] if "data" in answer else answer
 
 

@@ -1,0 +1,82 @@
+"""REST without a gateway: the routes of one, on a board that is open as long as the answers take."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match, Route
+
+from pegboard import exactjson
+from pegboard.board import Board
+from pegboard.cli.rest_client import Answer, RestRequest, failure
+from pegboard.gateway.config_watcher import ConfigFile
+from pegboard.gateway.rest.app import Rest
+from pegboard.storage import StorageError
+
+if TYPE_CHECKING:
+    from pegboard.config import Settings
+
+# Whoever asks for these waits for servers that were never seen; a gateway has time to ask them in the background.
+_LISTS = frozenset({"/api/tools", "/api/tools/search"})
+_NEW_SERVER_WAIT = 90.0
+
+
+class InProcessTransport:
+    """Answers requests by calling the endpoints of a gateway's routes."""
+
+    def __init__(self, settings: Settings, config: Path) -> None:
+        self._settings = settings
+        self._config = config
+
+    def send(self, request: RestRequest) -> Answer:
+        """The answer to one request."""
+        (answer,) = self.send_all([request], lambda: None)
+        return answer
+
+    def send_all(self, requests: Sequence[RestRequest], on_answer: Callable[[], None]) -> list[Answer]:
+        """The answers to several requests that are made at once, in their order."""
+        try:
+            return asyncio.run(self._answer_all(requests, on_answer))
+        except StorageError as exc:
+            # No server is at fault, and whoever is at this machine may know where the storage is.
+            return [failure("TOOL_EXECUTION_FAILED", str(exc), retryable=True) for _ in requests]
+
+    async def _answer_all(self, requests: Sequence[RestRequest], on_answer: Callable[[], None]) -> list[Answer]:
+        async with Board(self._settings) as board:
+            routes = Rest(board, ConfigFile(board, self._config), "", "", lambda: 0).routes()
+
+            async def answer(request: RestRequest) -> Answer:
+                if request.target.partition("?")[0] in _LISTS:
+                    await board.discovery.discover_new(_NEW_SERVER_WAIT)
+                answer = await _answer(routes, request)
+                on_answer()
+                return answer
+
+            return await asyncio.gather(*map(answer, requests))
+
+
+async def _answer(routes: Sequence[Route], request: RestRequest) -> Answer:
+    path, _, query = request.target.partition("?")
+    scope: dict[str, Any] = {"type": "http", "method": request.method, "path": path, "headers": []}
+    for route in routes:
+        match, found = route.matches(scope)
+        if match is Match.FULL:
+            # Decoded after the route is found: a slash in a name is a part of the name.
+            names = {name: unquote(value) for name, value in found["path_params"].items()}
+            scope |= {"path_params": names, "query_string": query.encode()}
+            response: Response = await route.endpoint(Request(scope, _receive(request.payload())))
+            return exactjson.parse_object(bytes(response.body))
+    return failure("TOOL_NOT_FOUND", f"{path}: there is nothing here", retryable=False)
+
+
+def _receive(body: bytes) -> Callable[[], Awaitable[dict[str, Any]]]:
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive

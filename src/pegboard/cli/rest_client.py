@@ -1,0 +1,111 @@
+"""REST as commands speak it: with a running gateway of the same config, else with one in this process."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote, urlencode
+
+if TYPE_CHECKING:
+    from pegboard.config import Location
+
+Answer = dict[str, Any]
+_NEW_OBJECTS = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class RestRequest:
+    """One request; an answer is a `ToolResult` as a plain object."""
+
+    method: str
+    target: str
+    body: Mapping[str, Any] | None = None
+
+    def payload(self) -> bytes:
+        """The body as it is sent: exact, so that the gateway refuses what is no text, as bytes of a shell may be."""
+        from pegboard import exactjson
+
+        return b"" if self.body is None else exactjson.dump(exactjson.exact(self.body))
+
+
+class RestTransport(Protocol):
+    """Carries requests to a gateway, wherever it is. A gateway that does not answer is an answer, too."""
+
+    def send(self, request: RestRequest) -> Answer:
+        """The answer to one request."""
+        ...
+
+    def send_all(self, requests: Sequence[RestRequest], on_answer: Callable[[], None]) -> list[Answer]:
+        """The answers to several requests that are made at once, in their order."""
+        ...
+
+
+def connect(location: Location) -> RestClient:
+    """A client of the gateway that serves this config, if one runs, else of one that this process is."""
+    from pegboard.cli.common import load_settings, quiet_logs
+    from pegboard.cli.http_transport import find_running
+
+    if (running := find_running(location.path)) is not None:
+        return RestClient(running)
+    settings = load_settings(location)
+    quiet_logs()
+    # Most of what a command makes are modules, which stay: to look among them for garbage is a tenth of its time.
+    gc.set_threshold(_NEW_OBJECTS)
+    from pegboard.cli.in_process import InProcessTransport
+
+    return RestClient(InProcessTransport(settings, location.path))
+
+
+class RestClient:
+    """What commands ask a gateway."""
+
+    def __init__(self, transport: RestTransport) -> None:
+        self._transport = transport
+
+    def servers(self) -> Answer:
+        """Every server."""
+        return self.get("/api/servers")
+
+    def tools(self, server: str | None, prefix: str | None, status: str | None) -> Answer:
+        """Every tool that passes."""
+        return self.get("/api/tools", server=server, prefix=prefix, status=status)
+
+    def find(self, query: str, limit: int) -> Answer:
+        """The tools that fit best."""
+        return self.get("/api/tools/search", q=query, limit=limit)
+
+    def describe(self, name: str) -> Answer:
+        """One tool in full."""
+        return self.get(f"/api/tools/{_segment(name)}")
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        """Call a tool."""
+        request = RestRequest("POST", f"/api/tools/{_segment(name)}/call", {"arguments": arguments})
+        return self._transport.send(request)
+
+    def refresh(self, names: Sequence[str], on_answer: Callable[[], None] = lambda: None) -> dict[str, Answer]:
+        """Have servers asked for their tools now, all at once."""
+        requests = [RestRequest("POST", f"/api/servers/{_segment(name)}/refresh") for name in names]
+        return dict(zip(names, self._transport.send_all(requests, on_answer), strict=True))
+
+    def get(self, path: str, /, **query: object) -> Answer:
+        """The answer at an address of the gateway, with those parameters that have a value."""
+        given = {name: value for name, value in query.items() if value is not None}
+        try:
+            target = f"{path}?{urlencode(given)}" if given else path
+        except UnicodeEncodeError as exc:
+            # An address cannot carry it.
+            message = f"{exc.object!r} is not valid Unicode: it contains half of a surrogate pair"
+            return failure("TOOL_INVALID_INPUT", message, retryable=False)
+        return self._transport.send(RestRequest("GET", target))
+
+
+def failure(code: str, message: str, *, retryable: bool) -> Answer:
+    """The answer where no gateway has one."""
+    return {"success": False, "error": {"code": code, "message": message, "retryable": retryable}}
+
+
+def _segment(name: str) -> str:
+    return quote(name, safe="", errors="replace")
