@@ -16,6 +16,7 @@ from typing import Any
 
 import uvicorn
 
+from forking import warm_start
 from pegboard.board import Board
 from pegboard.config import ServerSpec, read_settings
 from pegboard.gateway.http import HttpFront, uvicorn_config
@@ -156,12 +157,12 @@ async def open_gateway(tmp_path: Path, servers: Mapping[str, Entry], **own: Any)
 
 @contextlib.contextmanager
 def serving(
-    config: Path, port: int = 0, *, started_by: Sequence[str] = (), **env: str
+    config: Path, port: int = 0, *, command: Sequence[str] = (), **env: str
 ) -> Generator[tuple[subprocess.Popen[str], str]]:
     """`pegboard serve` as a process of its own, and the address it says it listens on."""
-    command = [*started_by, sys.executable, "-m", "pegboard", "serve", "--config", str(config), "--port", str(port)]
+    whole = [*(command or warm_start()), "serve", "--config", str(config), "--port", str(port)]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **env}
+        whole, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **env}
     )
     assert process.stdout is not None
     try:
@@ -469,15 +470,17 @@ async def stdio_client(
     version: str = "2025-11-25",
     env: Mapping[str, str] | None = None,
     args: tuple[str, ...] = (),
+    command: Sequence[str] = (),
     **options: Any,
 ) -> AsyncGenerator[RawClient]:
     """A raw client of `pegboard stdio` as a process of its own."""
+    program, *first = command or warm_start()
     environment = {name: value for name, value in os.environ.items() if name.startswith("PEGBOARD_")}
     spec = ServerSpec(
         name="gateway",
         given_name="gateway",
-        command=sys.executable,
-        args=("-m", "pegboard", "stdio", "--config", str(config), *args),
+        command=program,
+        args=(*first, "stdio", "--config", str(config), *args),
         env={**environment, **(env or {})},
     )
     async with process_client(spec, version, **options) as client:

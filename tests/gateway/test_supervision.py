@@ -17,6 +17,7 @@ import pytest
 from mcp.server.lowlevel import Server
 from structlog.testing import capture_logs
 
+from forking import warm_start
 from harness import LIMIT, alive, eventually, http_client, open_board, open_gateway, stdio_client, toy, write_config
 from pegboard.board import Board
 from pegboard.config import read_settings, run_file
@@ -249,7 +250,7 @@ async def test_a_bridge_crosses_only_to_the_gateway_that_left_the_address(tmp_pa
 async def test_a_client_that_does_not_read_does_not_keep_the_gateway_alive(tmp_path: Path) -> None:
     """SIGTERM ends `pegboard stdio` even while its output is stuck."""
     config = write_config(tmp_path / "pegboard.json", {"one": toy()})
-    command = [sys.executable, "-m", "pegboard", "stdio", "--config", str(config)]
+    command = [*warm_start(), "stdio", "--config", str(config)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdin is not None
     assert process.stdout is not None
