@@ -93,3 +93,26 @@ def test_every_module_says_in_its_first_line_what_it_is_for() -> None:
     """A docstring on each module, function of the public face and class."""
     missing = [str(path) for path in SOURCE.rglob("*.py") if not ast.get_docstring(ast.parse(path.read_text("utf-8")))]
     assert missing == []
+
+
+# Modules that are still longer than one is read at a sitting: each leaves the list when it is parted.
+LONG = {
+    *("servers/server.py", "board.py", "servers/jsonrpc.py", "catalog/discovery.py", "toolsets/memory/tools.py"),
+}
+
+
+def lines(file: Path) -> int:
+    return len(file.read_text("utf-8").splitlines())
+
+
+def test_no_module_is_longer_than_can_be_read_at_a_sitting() -> None:
+    """At 500 lines there is a second noun in it."""
+    long = {str(file.relative_to(SOURCE)) for file in SOURCE.rglob("*.py") if lines(file) > 500}
+    assert long <= LONG
+
+
+def test_no_module_of_tests_is_long_without_a_reason() -> None:
+    """Beyond 800 lines its docstring says why: it is "long because"."""
+    tests = (file for file in Path(__file__).parent.rglob("*.py") if "node_modules" not in file.parts)
+    long = {file: ast.get_docstring(ast.parse(file.read_text("utf-8"))) or "" for file in tests if lines(file) > 800}
+    assert [str(file) for file, reason in long.items() if "long because" not in reason] == []

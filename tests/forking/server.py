@@ -20,6 +20,7 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -150,21 +151,22 @@ def become(request: Request) -> None:
     os.chdir(request.folder)
     os.environ.clear()
     os.environ.update(request.environment)
-    unbuffered = bool(request.environment.get("PYTHONUNBUFFERED"))
     # Whoever puts a stream of their own into `sys` counts on the first one to be kept.
     sys.stdin = sys.__stdin__ = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8")
-    sys.stdout = sys.__stdout__ = open_output(1, "strict", unbuffered=unbuffered)
-    sys.stderr = sys.__stderr__ = open_output(2, "backslashreplace", unbuffered=unbuffered)
+    sys.stdout = sys.__stdout__ = open_output(1, "strict", request.environment)
+    sys.stderr = sys.__stderr__ = open_output(2, "backslashreplace", request.environment)
     sys.argv = [request.main, *request.arguments]
 
 
-def open_output(descriptor: int, errors: str, *, unbuffered: bool) -> io.TextIOWrapper:
+def open_output(descriptor: int, errors: str, environment: Mapping[str, str]) -> io.TextIOWrapper:
     """A stream as the interpreter makes it."""
     raw = io.FileIO(descriptor, "w", closefd=False)
+    unbuffered = bool(environment.get("PYTHONUNBUFFERED"))
+    encoding, _, given_errors = environment.get("PYTHONIOENCODING", "").partition(":")
     return io.TextIOWrapper(
         cast("io.BufferedWriter", raw) if unbuffered else io.BufferedWriter(raw),
-        encoding="utf-8",
-        errors=errors,
+        encoding=encoding or "utf-8",
+        errors=given_errors or errors,
         line_buffering=descriptor == 2 or raw.isatty(),
         write_through=unbuffered,
     )

@@ -3,6 +3,8 @@
 It speaks either era, and its `misbehave` tool answers in every wrong way that has been seen. What it is like
 comes as JSON in the first argument, e.g. `{"tools": ["a", "b"], "era": "modern", "pages": 2}`. Beyond tools it
 offers what its `features` name; each of them is a class of its own below, with its methods and its tools.
+
+The file is long because it is started as a script with `-I -S`, which cannot import what lies beside it.
 """
 
 from __future__ import annotations
