@@ -33,7 +33,8 @@ def main() -> None:
         os.kill(pid, number)
     status = int.from_bytes(server.recv(4) or b"\x09", "big")
     if os.WIFSIGNALED(status):
-        signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+        for number in PASSED_ON:
+            signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), os.WTERMSIG(status))
     os._exit(os.waitstatus_to_exitcode(status))
 
