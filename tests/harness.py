@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import itertools
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
@@ -132,13 +134,51 @@ class Gateway:
         await self.front.config.reload()
 
 
+class PromptServer(uvicorn.Server):
+    """uvicorn pauses for a tenth of a second before it sees that it is to end, and again for its connections; not so
+    this one, which leaves signals to the run of tests."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._ending = asyncio.Event()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+    def end(self) -> None:
+        self.should_exit = True
+        self._ending.set()
+
+    async def main_loop(self) -> None:
+        for counter in itertools.count():
+            if await self.on_tick(counter):
+                return
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await self._ending.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for each in [*self.servers, *(sockets or [])]:
+            each.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        try:
+            async with asyncio.timeout(self.config.timeout_graceful_shutdown):
+                while self.server_state.connections or self.server_state.tasks:
+                    await asyncio.sleep(0.002)
+        except TimeoutError:
+            for task in self.server_state.tasks:
+                task.cancel()
+        await self.lifespan.shutdown()
+
+
 @contextlib.asynccontextmanager
 async def open_gateway(tmp_path: Path, servers: Mapping[str, Entry], **own: Any) -> AsyncGenerator[Gateway]:
     """The whole gateway over HTTP, in this process."""
     path = write_config(tmp_path / "pegboard.json", servers, **own)
     front = HttpFront(Board(read_settings(path, os.environ)), path, "127.0.0.1")
-    server = uvicorn.Server(uvicorn_config(front))
-    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]
+    server = PromptServer(uvicorn_config(front))
     listener = listen_on("127.0.0.1", 0)
     async with front.board:
         async with front.running():
@@ -149,7 +189,7 @@ async def open_gateway(tmp_path: Path, servers: Mapping[str, Entry], **own: Any)
             except BaseException as exc:
                 # Raised again outside: inside, a task group would wrap it, and the test would say nothing.
                 failed = exc
-        server.should_exit = True
+        server.end()
         await serving
     if failed is not None:
         raise failed
@@ -369,6 +409,23 @@ class RawClient:
         await self.link.close()
 
 
+class ListeningTransport(StreamableHttpTransport):
+    """A client's own end over HTTP, which knows when its standing stream is open, or refused."""
+
+    def __init__(self, spec: ServerSpec) -> None:
+        super().__init__(spec)
+        self.answered = asyncio.Event()
+
+    async def _read_events(self, response: Any, stream: Any, request_id: int | None) -> None:
+        if request_id is None:
+            self.answered.set()
+        await super()._read_events(response, stream, request_id)
+
+    def _goes_on(self, refusal: Any, failures: int) -> bool:
+        self.answered.set()
+        return super()._goes_on(refusal, failures)
+
+
 @contextlib.asynccontextmanager
 async def connect(
     wire: Transport,
@@ -411,10 +468,11 @@ async def connect(
             if isinstance(wire, StreamableHttpTransport):
                 wire.version = client.hello["protocolVersion"]
             await link.notify("notifications/initialized")
-            if isinstance(wire, StreamableHttpTransport) and listen:
+            if isinstance(wire, ListeningTransport) and listen:
                 wire.listen()
-                # The stream is open once the gateway answers on it; a ping behind it is not enough of a proof.
-                await asyncio.sleep(0.05)
+                # A ping behind it is not enough of a proof.
+                async with asyncio.timeout(LIMIT):
+                    await wire.answered.wait()
         yield client
     finally:
         await client.close()
@@ -447,7 +505,7 @@ def unattributed(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
 def http_client(url: str, version: str = "2025-11-25", **options: Any) -> Any:
     """A raw client over HTTP."""
     return connect(
-        StreamableHttpTransport(ServerSpec(name="gateway", given_name="gateway", transport="http", url=url)),
+        ListeningTransport(ServerSpec(name="gateway", given_name="gateway", transport="http", url=url)),
         version,
         **options,
     )

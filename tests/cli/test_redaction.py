@@ -48,7 +48,7 @@ class _Echo(BaseHTTPRequestHandler):
 @contextmanager
 def _echo() -> Generator[int]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Echo)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
         yield server.server_address[1]

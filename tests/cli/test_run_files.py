@@ -62,7 +62,7 @@ def impostor(answer: dict[str, Any]) -> Generator[tuple[int, list[tuple[str, str
             """Say nothing."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         yield server.server_port, heard
         server.shutdown()
