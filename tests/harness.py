@@ -421,9 +421,9 @@ class ListeningTransport(StreamableHttpTransport):
             self.answered.set()
         await super()._read_events(response, stream, request_id)
 
-    def _goes_on(self, refusal: Any, failures: int) -> bool:
+    def _goes_on(self, exc: Any, failures: int) -> bool:
         self.answered.set()
-        return super()._goes_on(refusal, failures)
+        return super()._goes_on(exc, failures)
 
 
 @contextlib.asynccontextmanager

@@ -35,7 +35,8 @@ def answer(start: tuple[str, ...], command: list[str], folder: Path) -> tuple[in
     done = subprocess.run(
         [*start, *command], input="", capture_output=True, text=True, timeout=60, check=False, cwd=folder, env=env
     )
-    return done.returncode, *(text.replace(str(folder), "FOLDER") for text in (done.stdout, done.stderr))
+    out, err = (text.replace(str(folder), "FOLDER") for text in (done.stdout, done.stderr))
+    return done.returncode, out, err
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -134,7 +134,8 @@ def read_request(launcher: socket.socket) -> Request | None:
         return None
     with launcher.makefile("rb") as stream:
         text = stream.read(int.from_bytes(length, "big"))
-    return Request(*marshal.loads(text), array.array("i", descriptors))
+    main, arguments, folder, environment = marshal.loads(text)
+    return Request(main, arguments, folder, environment, array.array("i", descriptors))
 
 
 def tell(launcher: socket.socket, number: int) -> None:
