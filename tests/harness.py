@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import inspect
 import itertools
 import json
 import os
+import py_compile
 import socket
 import subprocess
 import sys
@@ -58,9 +60,15 @@ Entry = dict[str, Any]
 Answer = Callable[[Mapping[str, Any]], Any]
 
 
+@functools.cache
+def toy_program() -> str:
+    """The toy, compiled: a script would be compiled again at each of some thousand starts."""
+    return py_compile.compile(str(TOY), doraise=True) or str(TOY)
+
+
 def toy(entry: Entry | None = None, **settings: Any) -> Entry:
     """A config entry for a toy over stdio; the interpreter starts in a moment without site packages."""
-    args = ["-I", "-S", str(TOY), json.dumps(settings)]
+    args = ["-I", "-S", toy_program(), json.dumps(settings)]
     return {"command": sys.executable, "args": args, **(entry or {})}
 
 
