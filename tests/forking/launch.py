@@ -26,11 +26,21 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in descriptors:
         os.dup2(nothing, descriptor)
-    pid = int.from_bytes(server.recv(4), "big")
+    answer = server.recv(4)
+    if not answer:
+        os._exit(1)
+    pid = int.from_bytes(answer, "big")
+
+    def pass_on(number: int, _: object) -> None:
+        try:  # noqa: SIM105 (without another module)
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass  # it has ended, and how comes next
+
     for number in PASSED_ON:
-        signal.signal(number, lambda number, _: os.kill(pid, number))
+        signal.signal(number, pass_on)
     for number in pending:
-        os.kill(pid, number)
+        pass_on(number, None)
     status = int.from_bytes(server.recv(4) or b"\x09", "big")
     if os.WIFSIGNALED(status):
         for number in PASSED_ON:
