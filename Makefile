@@ -35,12 +35,14 @@ serve: $(VENV)/run.stamp
 	@$(BIN)/pegboard serve $(ARGS)
 
 # Most tests wait for processes and networks more than they work, so there are more workers than most machines have cores.
+# Each worker and what it starts reads the same modules, so they are compiled once, whatever the machine's own setting.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/browser.stamp
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(ARGS)
 
 # The same with a hundred servers where the short form has twenty.
 test-long: $(VENV)/browser.stamp
-	PEGBOARD_LONG_TESTS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --timeout 600 $(ARGS)
+	PEGBOARD_LONG_TESTS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --timeout 600 $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

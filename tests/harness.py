@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import inspect
+import itertools
 import json
 import os
+import py_compile
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
@@ -16,6 +20,7 @@ from typing import Any
 
 import uvicorn
 
+from forking import warm_start
 from pegboard.board import Board
 from pegboard.config import ServerSpec, read_settings
 from pegboard.gateway.http import HttpFront, uvicorn_config
@@ -57,9 +62,15 @@ Entry = dict[str, Any]
 Answer = Callable[[Mapping[str, Any]], Any]
 
 
+@functools.cache
+def toy_program() -> str:
+    """The toy, compiled: a script would be compiled again at each of some thousand starts."""
+    return py_compile.compile(str(TOY), doraise=True) or str(TOY)
+
+
 def toy(entry: Entry | None = None, **settings: Any) -> Entry:
     """A config entry for a toy over stdio; the interpreter starts in a moment without site packages."""
-    args = ["-I", "-S", str(TOY), json.dumps(settings)]
+    args = ["-I", "-S", toy_program(), json.dumps(settings)]
     return {"command": sys.executable, "args": args, **(entry or {})}
 
 
@@ -133,13 +144,51 @@ class Gateway:
         await self.front.config.reload()
 
 
+class PromptServer(uvicorn.Server):
+    """uvicorn pauses for a tenth of a second before it sees that it is to end, and again for its connections; not so
+    this one, which leaves signals to the run of tests."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._ending = asyncio.Event()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+    def end(self) -> None:
+        self.should_exit = True
+        self._ending.set()
+
+    async def main_loop(self) -> None:
+        for counter in itertools.count():
+            if await self.on_tick(counter):
+                return
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await self._ending.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for each in [*self.servers, *(sockets or [])]:
+            each.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        try:
+            async with asyncio.timeout(self.config.timeout_graceful_shutdown):
+                while self.server_state.connections or self.server_state.tasks:
+                    await asyncio.sleep(0.002)
+        except TimeoutError:
+            for task in self.server_state.tasks:
+                task.cancel()
+        await self.lifespan.shutdown()
+
+
 @contextlib.asynccontextmanager
 async def open_gateway(tmp_path: Path, servers: Mapping[str, Entry], **own: Any) -> AsyncGenerator[Gateway]:
     """The whole gateway over HTTP, in this process."""
     path = write_config(tmp_path / "pegboard.json", servers, **own)
     front = HttpFront(Board(read_settings(path, os.environ)), path, "127.0.0.1")
-    server = uvicorn.Server(uvicorn_config(front))
-    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]
+    server = PromptServer(uvicorn_config(front))
     listener = listen_on("127.0.0.1", 0)
     async with front.board:
         async with front.running():
@@ -150,7 +199,7 @@ async def open_gateway(tmp_path: Path, servers: Mapping[str, Entry], **own: Any)
             except BaseException as exc:
                 # Raised again outside: inside, a task group would wrap it, and the test would say nothing.
                 failed = exc
-        server.should_exit = True
+        server.end()
         await serving
     if failed is not None:
         raise failed
@@ -158,12 +207,12 @@ async def open_gateway(tmp_path: Path, servers: Mapping[str, Entry], **own: Any)
 
 @contextlib.contextmanager
 def serving(
-    config: Path, port: int = 0, *, started_by: Sequence[str] = (), **env: str
+    config: Path, port: int = 0, *, command: Sequence[str] = (), **env: str
 ) -> Generator[tuple[subprocess.Popen[str], str]]:
     """`pegboard serve` as a process of its own, and the address it says it listens on."""
-    command = [*started_by, sys.executable, "-m", "pegboard", "serve", "--config", str(config), "--port", str(port)]
+    whole = [*(command or warm_start()), "serve", "--config", str(config), "--port", str(port)]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **env}
+        whole, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **env}
     )
     assert process.stdout is not None
     try:
@@ -370,6 +419,23 @@ class RawClient:
         await self.link.close()
 
 
+class ListeningTransport(StreamableHttpTransport):
+    """A client's own end over HTTP, which knows when its standing stream is open, or refused."""
+
+    def __init__(self, spec: ServerSpec) -> None:
+        super().__init__(spec)
+        self.answered = asyncio.Event()
+
+    async def _read_events(self, response: Any, stream: Any, request_id: int | None) -> None:
+        if request_id is None:
+            self.answered.set()
+        await super()._read_events(response, stream, request_id)
+
+    def _goes_on(self, exc: Any, failures: int) -> bool:
+        self.answered.set()
+        return super()._goes_on(exc, failures)
+
+
 @contextlib.asynccontextmanager
 async def connect(
     wire: Transport,
@@ -410,10 +476,11 @@ async def connect(
             client.hello = await client.request("initialize", params)
             wire.on_negotiated("handshake", client.hello["protocolVersion"])
             await link.notify("notifications/initialized")
-            if not wire.is_duplex and listen:
+            if isinstance(wire, ListeningTransport) and listen:
                 wire.listen(lambda: None)
-                # The stream is open once the gateway answers on it; a ping behind it is not enough of a proof.
-                await asyncio.sleep(0.05)
+                # A ping behind it is not enough of a proof.
+                async with asyncio.timeout(LIMIT):
+                    await wire.answered.wait()
         yield client
     finally:
         await client.close()
@@ -446,7 +513,7 @@ def unattributed(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
 def http_client(url: str, version: str = "2025-11-25", **options: Any) -> Any:
     """A raw client over HTTP."""
     return connect(
-        StreamableHttpTransport(ServerSpec(name="gateway", given_name="gateway", transport="http", url=url)),
+        ListeningTransport(ServerSpec(name="gateway", given_name="gateway", transport="http", url=url)),
         version,
         **options,
     )
@@ -469,15 +536,17 @@ async def stdio_client(
     version: str = "2025-11-25",
     env: Mapping[str, str] | None = None,
     args: tuple[str, ...] = (),
+    command: Sequence[str] = (),
     **options: Any,
 ) -> AsyncGenerator[RawClient]:
     """A raw client of `pegboard stdio` as a process of its own."""
+    program, *first = command or warm_start()
     environment = {name: value for name, value in os.environ.items() if name.startswith("PEGBOARD_")}
     spec = ServerSpec(
         name="gateway",
         given_name="gateway",
-        command=sys.executable,
-        args=("-m", "pegboard", "stdio", "--config", str(config), *args),
+        command=program,
+        args=(*first, "stdio", "--config", str(config), *args),
         env={**environment, **(env or {})},
     )
     async with process_client(spec, version, **options) as client:

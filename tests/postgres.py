@@ -24,6 +24,8 @@ USER = "pegboard"
 PASSWORD = "tulip-42/ü@"
 QUOTED = "tulip-42%2F%C3%BC%40"
 _OWNER = "postgres"
+# Ends a server and takes its folder away once its input ends, as it does however the run of tests ends.
+_GUARD = 'read -r _; kill -INT "$0"; while kill -0 "$0"; do sleep 0.1; done; rm -rf "$1"'
 # Nothing here has to survive the machine.
 _QUICK = ("fsync=off", "full_page_writes=off", "shared_buffers=32MB", "max_connections=150", "unix_socket_directories=")
 
@@ -32,10 +34,12 @@ class PostgresServer:
     """A server on a port of its own, with passwords as in life."""
 
     def __init__(self, folder: Path, programs: Path) -> None:
+        self._folder = folder
         self._data = folder / "data"
         self._log = folder / "log"
         self._programs = programs
         self._process: subprocess.Popen[bytes] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
         self._numbers = itertools.count(1)
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port: int = free.getsockname()[1]
@@ -47,6 +51,9 @@ class PostgresServer:
         command = [str(self._programs / "postgres"), "-D", str(self._data), "-h", "127.0.0.1", "-p", str(self.port)]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen([*command, *settings], stdout=log, stderr=log, user=_unprivileged())
+        # In a session of its own: what hangs up or interrupts the run does not reach it.
+        guard = ["sh", "-c", _GUARD, str(self._process.pid), str(self._folder)]
+        self._guard = subprocess.Popen(guard, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
         deadline = time.monotonic() + 30
         while True:
             try:
@@ -59,6 +66,10 @@ class PostgresServer:
 
     def stop(self) -> None:
         """End it with every connection, as a restart does."""
+        if self._guard is not None:
+            self._guard.kill()
+            self._guard.communicate()
+            self._guard = None
         if self._process is not None:
             self._process.send_signal(signal.SIGINT)
             try:

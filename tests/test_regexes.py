@@ -43,14 +43,16 @@ class Use(NamedTuple):
 def uses() -> Iterator[Use]:
     """Every pattern of the source, once for each way in which it is applied."""
     trees = {path: ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+    methods = {path: applied(tree) for path, tree in trees.items()}
     for path, tree in trees.items():
         module = ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
         yield from inline(module, tree)
         for name in compiled(tree):
             pattern = getattr(importlib.import_module(module), name)
-            readers = [tree] if name.startswith("_") else trees.values()
+            readers = [path] if name.startswith("_") else trees
             # One that is only handed on is matched at a place.
-            for method in sorted(set(chain.from_iterable(applied(each, name) for each in readers))) or ["match"]:
+            named = chain.from_iterable(methods[each].get(name, ()) for each in readers)
+            for method in sorted(set(named)) or ["match"]:
                 yield Use(f"{module}.{name}", pattern, method)
 
 
@@ -75,11 +77,13 @@ def called(node: ast.Call) -> str | None:
     return function.attr if of_re and isinstance(function, ast.Attribute) else None
 
 
-def applied(tree: ast.Module, name: str) -> Iterator[str]:
-    """The methods of a pattern that are named."""
+def applied(tree: ast.Module) -> dict[str, set[str]]:
+    """The methods of patterns that are named, by what they are methods of."""
+    found: dict[str, set[str]] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name:
-            yield from {node.attr}.intersection(METHODS)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in METHODS:
+            found.setdefault(node.value.id, set()).add(node.attr)
+    return found
 
 
 USES = [use for use in uses() if not any(str(use).startswith(place) for place in TRUSTED)]

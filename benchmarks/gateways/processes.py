@@ -145,12 +145,15 @@ def started(command: Sequence[str], folder: Path, placed: Callable[[int], None] 
 
 
 def leave_nothing_running() -> None:
-    """Have a request to end treated as an interruption, which still ends whatever was started."""
+    """Have a request to end treated as an interruption, which still ends whatever was started; a background job has
+    interruptions ignored."""
 
     def interrupt(_: int, __: object) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)
 
 
 def end(popen: subprocess.Popen[bytes]) -> None:

@@ -6,7 +6,6 @@ import contextlib
 import http.server
 import json
 import subprocess
-import sys
 import threading
 import urllib.request
 from collections.abc import Generator
@@ -18,6 +17,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, sync_playwright
 
 from browser import browser
+from forking import warm_start
 from harness import toy, write_config
 
 LIMIT = 20_000
@@ -135,7 +135,7 @@ def elsewhere() -> Generator[int]:
             """Say nothing."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Empty) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         yield server.server_port
         server.shutdown()
@@ -146,7 +146,7 @@ def elsewhere() -> Generator[int]:
 def gateway(tmp_path: Path, host: str) -> Generator[str]:
     """A gateway that listens on `host`, and its address on this machine."""
     config = write_config(tmp_path / "pegboard.json", {"one": toy()}, toolsets=["memory"])
-    command = [sys.executable, "-m", "pegboard", "serve", "--config", str(config), "--host", host, "--port", "0"]
+    command = [*warm_start(), "serve", "--config", str(config), "--host", host, "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         try:

@@ -119,3 +119,6 @@ class House:
             while running := [*self.discovery._running.values(), *self.discovery._asking]:
                 await asyncio.wait(running)
                 await asyncio.sleep(0)
+
+
+Build = Callable[..., House]

@@ -7,13 +7,13 @@ import os
 import pty
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from chats.makers import OLD, START, Home, session
+from forking import warm_start
 from harness import write_config
 
 _CONTROL = re.compile(r"\x1b\[[?0-9;]*[a-zA-Z]")
@@ -21,7 +21,7 @@ _CONTROL = re.compile(r"\x1b\[[?0-9;]*[a-zA-Z]")
 
 def pegboard(*args: str) -> subprocess.CompletedProcess[str]:
     """Run a command."""
-    command = [sys.executable, "-m", "pegboard", "chats", *args]
+    command = [*warm_start(), "chats", *args]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=dict(os.environ))
 
 
@@ -38,7 +38,7 @@ def data(*args: str) -> Any:
 def on_terminal(*args: str, only_errors: bool = False, columns: int = 80) -> str:
     """What a person sees of a command."""
     main, side = pty.openpty()
-    command = [sys.executable, "-m", "pegboard", "chats", *args]
+    command = [*warm_start(), "chats", *args]
     out = subprocess.PIPE if only_errors else side
     env = {**os.environ, "TERM": "xterm", "COLUMNS": str(columns)}
     with subprocess.Popen(command, stdout=out, stderr=side, env=env) as process:

@@ -10,11 +10,10 @@ import httpx2
 import pytest
 
 from chats.makers import OLD, START, Home, session, write
-from harness import connect, http_client, open_gateway, serving, stdio_client, write_config
+from harness import ListeningTransport, connect, http_client, open_gateway, serving, stdio_client, write_config
 from pegboard.clients.locality import is_remote
 from pegboard.config import ServerSpec
 from pegboard.servers.errors import RpcError
-from pegboard.servers.transports.streamable_http import StreamableHttpTransport
 
 pytestmark = pytest.mark.anyio
 
@@ -50,7 +49,7 @@ def projects(home: Home) -> Home:
 def from_elsewhere(url: str, version: str) -> Any:
     """A client whose requests were passed on by a proxy on this machine."""
     spec = ServerSpec(name="gateway", given_name="gateway", transport="http", url=url, headers=ELSEWHERE)
-    return connect(StreamableHttpTransport(spec), version)
+    return connect(ListeningTransport(spec), version)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from forking import COLD_START, warm_start
 from harness import serving, toy, write_config
 from servers.toy import BUILT_IN
 from servers.toy_http import http_toy
@@ -24,9 +25,8 @@ def pegboard(
     *args: str, config: Path | None = None, stdin: str = "", cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a command."""
-    command = [sys.executable, "-m", "pegboard", *args]
-    if config is not None:
-        command[4:4] = ["--config", str(config)]
+    named = [] if config is None else ["--config", str(config)]
+    command = [*warm_start(), *args[:1], *named, *args[1:]]
     return subprocess.run(
         command, input=stdin, capture_output=True, text=True, timeout=60, check=False, cwd=cwd, env=dict(os.environ)
     )
@@ -285,7 +285,7 @@ def test_a_gateway_that_cannot_use_its_config_any_more_says_so(tmp_path: Path) -
 
 def test_serving_without_any_config_says_how_to_begin(tmp_path: Path) -> None:
     """Where it listens, how to connect a client, how to add a first server."""
-    command = [sys.executable, "-m", "pegboard", "serve", "--port", "0"]
+    command = [*warm_start(), "serve", "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=tmp_path)
     try:
         assert process.stdout is not None
@@ -319,7 +319,7 @@ def test_sighup_reloads_the_config(tmp_path: Path) -> None:
     import signal
 
     path = write_config(tmp_path / "pegboard.json", {"one": toy()})
-    command = [sys.executable, "-m", "pegboard", "serve", "--config", str(path), "--port", "0"]
+    command = [*warm_start(), "serve", "--config", str(path), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -435,7 +435,7 @@ def test_input_that_is_no_text_is_a_wrong_call(tmp_path: Path, command: tuple[st
     path = write_config(tmp_path / "pegboard.json", {}, toolsets=["memory"])
     for locale in ("C.UTF-8", "C"):
         done = subprocess.run(
-            [sys.executable, "-m", "pegboard", *command, "--config", str(path)],
+            [*COLD_START, *command, "--config", str(path)],
             input=b'{"key": "caf\xe9"}',
             capture_output=True,
             timeout=60,
@@ -479,7 +479,7 @@ def test_an_export_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     config = write_config(tmp_path / "pegboard.json", {}, toolsets=["memory"])
     rows = "\n".join(json.dumps({"key": f"k{n}", "text": f"{n} " * 20_000}) for n in range(4))
     ok("memory", "import", "-", "--config", str(config), stdin=rows)
-    command = [sys.executable, "-m", "pegboard", "memory", "export", "--config", str(config)]
+    command = [*warm_start(), "memory", "export", "--config", str(config)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from forking import warm_start
 from harness import Entry, write_config
 
 # Says all that it was given, and dies.
@@ -47,7 +48,7 @@ class _Echo(BaseHTTPRequestHandler):
 @contextmanager
 def _echo() -> Generator[int]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Echo)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
         yield server.server_address[1]
@@ -83,7 +84,7 @@ def test_planted_secrets_are_never_told(tmp_path: Path) -> None:
 
     def run(*command: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "pegboard", *command, "--config", str(config)],
+            [*warm_start(), *command, "--config", str(config)],
             capture_output=True,
             text=True,
             timeout=60,
@@ -95,7 +96,7 @@ def test_planted_secrets_are_never_told(tmp_path: Path) -> None:
     with _echo() as port:
         config = write_config(tmp_path / "pegboard.json", _servers(port))
         said = [run("doctor"), run("doctor", "--json"), run("refresh"), run("servers"), run("servers", "--json")]
-        command = [sys.executable, "-m", "pegboard", "serve", "--port", "0", "--config", str(config)]
+        command = [*warm_start(), "serve", "--port", "0", "--config", str(config)]
         with (
             (tmp_path / "log").open("w") as log,
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment) as gateway,

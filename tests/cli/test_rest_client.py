@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from harness import serving, toy, write_config
-from pegboard.cli.http_transport import HttpTransport, find_running
+from pegboard.cli.http_transport import GatewayTransport, find_running
 from pegboard.cli.in_process import InProcessTransport
 from pegboard.cli.rest_client import RestClient
 from pegboard.config import RunningGateway, read_settings
@@ -54,6 +54,6 @@ def test_a_slash_in_a_name_is_a_part_of_the_name(tmp_path: Path) -> None:
 
 def test_what_an_address_cannot_carry_is_a_wrong_call() -> None:
     """It is not sent changed, and nothing has to run for the answer."""
-    nobody = RestClient(HttpTransport(RunningGateway(1, "http://127.0.0.1:1", 1, "secret")))
+    nobody = RestClient(GatewayTransport(RunningGateway(1, "http://127.0.0.1:1", 1, "secret")))
     assert nobody.find("half \udcff", 3)["error"]["code"] == "TOOL_INVALID_INPUT"
     assert nobody.find("whole", 3)["error"]["code"] == "TOOL_UNAVAILABLE"

@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Generator
@@ -18,8 +17,9 @@ from typing import Any
 
 import pytest
 
+from forking import COLD_START, warm_start
 from harness import serving, toy, write_config
-from pegboard.cli.http_transport import HttpTransport, find_running
+from pegboard.cli.http_transport import GatewayTransport, find_running
 from pegboard.cli.rest_client import RestClient
 from pegboard.config import RunningGateway, announcement, find_gateways, identity
 from pegboard.config.edit import switch_server
@@ -29,7 +29,7 @@ MADE_ELSEWHERE = 'its folder cannot be made; choose another with PEGBOARD_STATE_
 
 
 def pegboard(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pegboard", *words]
+    command = [*warm_start(), *words]
     return subprocess.run(
         command, capture_output=True, text=True, timeout=LIMIT, check=False, env={**os.environ, **env}
     )
@@ -63,7 +63,7 @@ def impostor(answer: dict[str, Any]) -> Generator[tuple[int, list[tuple[str, str
             """Say nothing."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         yield server.server_port, heard
         server.shutdown()
@@ -78,7 +78,7 @@ def test_a_command_sends_nothing_to_whoever_has_the_port_of_a_dead_gateway(tmp_p
             gateway = RunningGateway(1, f"http://127.0.0.1:{port}", 1, "secret")
             with announcement(config, gateway):
                 assert find_running(config) is None
-                refused = RestClient(HttpTransport(gateway)).call("memory_add", {"text": "private"})
+                refused = RestClient(GatewayTransport(gateway)).call("memory_add", {"text": "private"})
         assert refused["error"]["code"] == "TOOL_UNAVAILABLE"
         assert [path for path, _ in heard] == ["/health", "/health"]
         assert "private" not in str(heard)
@@ -88,8 +88,8 @@ def test_a_command_sends_nothing_to_whoever_has_the_port_of_a_dead_gateway(tmp_p
 def test_two_gateways_of_one_config_are_both_found(tmp_path: Path) -> None:
     """When the later one stops, or is killed, the first still answers, and no file is left of either."""
     config = write_config(tmp_path / "pegboard.json", {"one": toy()})
-    with serving(config) as (first, url):
-        with serving(config) as (second, other):
+    with serving(config, command=COLD_START) as (first, url):
+        with serving(config, command=COLD_START) as (second, other):
             assert {gateway.pid for _, gateway in find_gateways(config)} == {first.pid, second.pid}
             assert url != other
             second.send_signal(signal.SIGKILL)
@@ -107,7 +107,7 @@ def test_a_run_file_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
     config = write_config(tmp_path / "pegboard.json", {}, storage=f"sqlite:{tmp_path / 'x.db'}", toolsets=[])
     (tmp_path / "file").write_text("no folder")
     env = {**os.environ, "PEGBOARD_STATE_DIR": str(tmp_path / "file" / "state")}
-    command = [sys.executable, "-m", "pegboard", "serve", "--config", str(config), "--port", "0"]
+    command = [*warm_start(), "serve", "--config", str(config), "--port", "0"]
     with (
         (tmp_path / "log").open("w") as log,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=env) as process,
@@ -130,7 +130,7 @@ def test_a_storage_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     env = {**os.environ, "PEGBOARD_STATE_DIR": str(tmp_path / "file" / "state"), "PEGBOARD_LOG": "warning"}
     for command in ("serve", "stdio"):
         more = ["--port", "0"] if command == "serve" else []
-        whole = [sys.executable, "-m", "pegboard", command, "--config", str(config), *more]
+        whole = [*warm_start(), command, "--config", str(config), *more]
         done = subprocess.run(
             whole, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env, timeout=LIMIT, check=False
         )
@@ -148,7 +148,7 @@ def test_a_storage_that_cannot_be_used_is_no_server_that_cannot_be_reached(tmp_p
     """It has the exit code of any failure, and says where the storage would be and what to do."""
     (tmp_path / "file").write_text("no folder")
     env = {**os.environ, "PEGBOARD_STATE_DIR": str(tmp_path / "file" / "state")}
-    whole = [sys.executable, "-m", "pegboard", *command]
+    whole = [*warm_start(), *command]
     done = subprocess.run(
         whole, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env, timeout=LIMIT, check=False
     )
@@ -164,7 +164,7 @@ def test_a_storage_that_cannot_be_used_is_no_server_that_cannot_be_reached(tmp_p
 def test_an_output_that_cannot_be_written_is_one_line(tmp_path: Path, command: list[str]) -> None:
     """And the exit code says that it failed."""
     with Path("/dev/full").open("w") as full:
-        whole = [sys.executable, "-m", "pegboard", *command]
+        whole = [*warm_start(), *command]
         done = subprocess.run(
             whole, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path, timeout=LIMIT, check=False
         )
@@ -217,7 +217,7 @@ def hang_up(listener: socket.socket) -> None:
 def test_a_signal_to_reload_does_not_end_a_gateway_that_starts(tmp_path: Path) -> None:
     """SIGHUP is ignored from the first moment, and means a reload once there is something to reload."""
     config = write_config(tmp_path / "pegboard.json", {})
-    command = [sys.executable, "-m", "pegboard", "serve", "--config", str(config), "--port", "0"]
+    command = [*COLD_START, "serve", "--config", str(config), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         try:
@@ -245,7 +245,7 @@ def test_other_machines_can_reach_it_is_said(tmp_path: Path) -> None:
     """`serve` beyond loopback warns, and takes the names it is told; a wrong one is the caller's mistake."""
     config = write_config(tmp_path / "pegboard.json", {})
     assert pegboard("serve", "--config", str(config), "--allow-host", "http://x").returncode == 2
-    command = [sys.executable, "-m", "pegboard", "serve", "--config", str(config), "--port", "0"]
+    command = [*warm_start(), "serve", "--config", str(config), "--port", "0"]
     beyond = [*command, "--host", "0.0.0.0", "--allow-host", "pegboard.example"]
     for words, warned in ((command, False), (beyond, True)):
         log = tmp_path / "log"

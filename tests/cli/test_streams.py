@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Literal
@@ -13,6 +12,7 @@ from typing import Literal
 import httpx2
 import pytest
 
+from forking import COLD_START, warm_start
 from harness import eventually, write_config
 from pegboard.config import find_gateways
 from pegboard.config.runfile import RunningGateway
@@ -28,8 +28,9 @@ def unread(args: list[str], reader: Reader, *, also_stderr: bool = False) -> Gen
     """A command with a pipe that nobody reads for its output, or with none at all."""
     reading, writing = os.pipe()
     os.close(reading)
-    command = [sys.executable, "-m", "pegboard", *args]
+    command = [*warm_start(), *args]
     if reader == "never there":
+        command = [*COLD_START, *args]
         closed = ">&- 2>&-" if also_stderr else ">&-"
         command = ["sh", "-c", f'exec "$@" {closed}', "sh", *command]
     err = writing if also_stderr else subprocess.PIPE
@@ -100,7 +101,7 @@ def test_the_banner_does_not_let_a_path_steer_the_terminal(tmp_path: Path) -> No
     folder = tmp_path / "\x1b]0;owned\x07\x1b[2J\u202eodd"
     folder.mkdir()
     config = write_config(folder / "pegboard.json", OFF)
-    command = [sys.executable, "-m", "pegboard", "serve", "--config", str(config), "--port", "0"]
+    command = [*warm_start(), "serve", "--config", str(config), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         banner = process.stdout.readline()

@@ -6,11 +6,12 @@ import json
 import os
 import pty
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from forking import warm_start
 
 COLUMNS, LINES = 80, 24
 
@@ -20,7 +21,7 @@ def at_terminal(folder: Path, answer: bytes) -> list[str]:
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": str(COLUMNS), "LINES": str(LINES)}
     process = subprocess.Popen(
-        [sys.executable, "-m", "pegboard", "trust", str(folder)],
+        [*warm_start(), "trust", str(folder)],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
@@ -50,7 +51,7 @@ def write(folder: Path, servers: dict[str, Any]) -> None:
 
 def without_terminal(folder: Path, *words: str) -> str:
     """What it prints where nobody can be asked."""
-    command = [sys.executable, "-m", "pegboard", "trust", str(folder), *words]
+    command = [*warm_start(), "trust", str(folder), *words]
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False, env=dict(os.environ)
     )

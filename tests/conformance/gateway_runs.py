@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.suite import NEXT, STABLE, Check, run_suite
+from forking import warm_start
 from harness import serving, write_config
 from node import NODE_MODULES, node
 
@@ -43,9 +43,10 @@ def gateway_before(era: str) -> Generator[str]:
     with tempfile.TemporaryDirectory() as folder:
         # The suite has a session for each scenario: on a shared pipe these would be many clients, and a line of the log
         # that does not say whose it is would be nobody's.
+        program, *first = warm_start(FIXTURE)
         entry = {
-            "command": sys.executable,
-            "args": [str(FIXTURE), "--stdio", "--era", era],
+            "command": program,
+            "args": [*first, "--stdio", "--era", era],
             "prefix": False,
             "instance": "session",
         }
@@ -53,7 +54,7 @@ def gateway_before(era: str) -> Generator[str]:
         environment = {**os.environ, "PEGBOARD_STATE_DIR": str(Path(folder) / "state")}
         # The suite lists once and never looks again, so the catalog has to be there before it starts.
         subprocess.run(
-            [sys.executable, "-m", "pegboard", "refresh", "--config", str(config)],
+            [*warm_start(), "refresh", "--config", str(config)],
             check=True, capture_output=True, env=environment, timeout=60,
         )  # fmt: skip
         with serving(config, PEGBOARD_STATE_DIR=str(Path(folder) / "state")) as (_, url):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import sys
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from forking import warm_start
 from harness import HANDSHAKE_VERSIONS, eventually, open_gateway, serving, toy, write_config
 from pegboard.sdk.sessions import HttpSession
 
@@ -94,7 +94,7 @@ async def over_http(tmp_path: Path, version: str) -> AsyncGenerator[Way]:
 async def over_lines(tmp_path: Path, version: str, *, bridge: bool = False) -> AsyncGenerator[Way]:
     config = write_config(tmp_path / "pegboard.json", {"one": toy()})
     with serving(config) if bridge else contextlib.nullcontext():
-        command = (sys.executable, "-m", "pegboard", "stdio", "--config", str(config))
+        command = (*warm_start(), "stdio", "--config", str(config))
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
         try:

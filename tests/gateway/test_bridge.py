@@ -7,13 +7,13 @@ import gc
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from forking import warm_start
 from harness import eventually, open_gateway, serving, toy, write_config
 from pegboard.gateway.bridge import bridgehead
 from pegboard.gateway.proof import prove
@@ -54,7 +54,7 @@ class Bridge:
 
 
 def bridge(config: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "pegboard", "stdio", "--config", str(config)]
+    command = [*warm_start(), "stdio", "--config", str(config)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from forking import COLD_START
 from harness import eventually, serving, stdio_client, toy, write_config
 from pegboard.gateway import garbage
 from pegboard.gateway.garbage import short_collections
@@ -97,9 +98,9 @@ async def test_a_gateway_sets_aside_what_it_has_started_with(tmp_path: Path, com
     frozen = tmp_path / "frozen"
     config = write_config(tmp_path / "pegboard.json", {"one": toy()})
     if command == "serve":
-        with serving(config, PYTHONPATH=str(tmp_path), FROZEN=str(frozen)):
+        with serving(config, command=COLD_START, PYTHONPATH=str(tmp_path), FROZEN=str(frozen)):
             await eventually(lambda: frozen.exists() and frozen.read_text())
     else:
-        async with stdio_client(config, env={"PYTHONPATH": str(tmp_path), "FROZEN": str(frozen)}):
+        async with stdio_client(config, command=COLD_START, env={"PYTHONPATH": str(tmp_path), "FROZEN": str(frozen)}):
             await eventually(lambda: frozen.exists() and frozen.read_text())
     assert int(frozen.read_text()) > 10_000

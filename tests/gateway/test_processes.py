@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from forking import COLD_START, warm_start
 from harness import LIMIT, TOY, alive, eventually, http_client, open_board, serving, stdio_client, toy, write_config
 from pegboard.servers.orphan_reaper import MARKER, find_marked_processes
 
@@ -50,7 +51,7 @@ async def start_both(url: str) -> None:
 async def test_a_signal_ends_every_child_and_grandchild(tmp_path: Path, number: signal.Signals) -> None:
     """SIGTERM and SIGINT end Pegboard cleanly, with exit code 0 and no process left."""
     mark = f"mark-{tmp_path.name}-{number}"
-    with serving(stubborn(tmp_path, mark)) as (process, url):
+    with serving(stubborn(tmp_path, mark), command=COLD_START) as (process, url):
         await start_both(url)
         assert len(toys_of(mark)) == 4
         process.send_signal(number)
@@ -62,7 +63,7 @@ async def test_a_signal_ends_every_child_and_grandchild(tmp_path: Path, number: 
 async def test_even_a_killed_gateway_leaves_nothing_behind(tmp_path: Path) -> None:
     """SIGKILL cannot be caught; the keeper ends what was left."""
     mark = f"mark-{tmp_path.name}"
-    with serving(stubborn(tmp_path, mark)) as (process, url):
+    with serving(stubborn(tmp_path, mark), command=COLD_START) as (process, url):
         await start_both(url)
         assert len(toys_of(mark)) == 4
         process.kill()
@@ -72,8 +73,8 @@ async def test_even_a_killed_gateway_leaves_nothing_behind(tmp_path: Path) -> No
 def test_a_background_job_is_not_ended_by_ctrl_c(tmp_path: Path) -> None:
     """A shell starts it with SIGINT ignored, and so it stays; SIGTERM ends it."""
     config = write_config(tmp_path / "pegboard.json", {})
-    ignoring = ("sh", "-c", 'trap \'\' INT; exec "$0" "$@"')
-    with serving(config, started_by=ignoring) as (process, url):
+    ignoring = ("sh", "-c", 'trap \'\' INT; exec "$0" "$@"', *COLD_START)
+    with serving(config, command=ignoring) as (process, url):
         ignored = re.search(r"^SigIgn:\s*(\w+)$", Path(f"/proc/{process.pid}/status").read_text(), re.MULTILINE)
         assert ignored is not None
         assert int(ignored[1], 16) >> (signal.SIGINT - 1) & 1
@@ -89,7 +90,7 @@ def test_a_stdio_gateway_in_the_background_ends_with_its_client_alone(tmp_path: 
     """What is ignored when it starts stays ignored; it ends when its input does."""
     config = write_config(tmp_path / "pegboard.json", {})
     ignoring = ["sh", "-c", 'trap \'\' INT HUP; exec "$0" "$@"']
-    command = [*ignoring, sys.executable, "-m", "pegboard", "stdio", "--config", str(config)]
+    command = [*ignoring, *COLD_START, "stdio", "--config", str(config)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -113,7 +114,7 @@ async def test_a_client_that_goes_away_ends_its_stdio_gateway(tmp_path: Path) ->
     mark = f"mark-{tmp_path.name}"
     config = stubborn(tmp_path, mark)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "pegboard", "stdio", "--config", str(config),
+        *COLD_START, "stdio", "--config", str(config),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     assert process.stdin is not None
@@ -204,7 +205,7 @@ async def test_starting_takes_no_connection_and_a_second_gateway_says_so(tmp_pat
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/health") as answer:
             assert answer.status == 200
         assert not log.exists()
-        command = [sys.executable, "-m", "pegboard", "serve", "--config", str(config), "--port", port]
+        command = [*warm_start(), "serve", "--config", str(config), "--port", port]
         second = await asyncio.to_thread(
             subprocess.run, command, capture_output=True, text=True, timeout=30, check=False
         )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from forking import warm_start
 from harness import toy, write_config
 
 INITIALIZE = {
@@ -22,7 +22,7 @@ INITIALIZE = {
 
 def run_stdio(config: Path, lines: list[bytes]) -> list[dict[str, Any]]:
     """Everything that `pegboard stdio` writes in answer to these lines."""
-    command = [sys.executable, "-m", "pegboard", "stdio", "--config", str(config)]
+    command = [*warm_start(), "stdio", "--config", str(config)]
     done = subprocess.run(command, input=b"".join(lines), capture_output=True, timeout=60, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -67,7 +67,7 @@ def test_a_bad_config_starts_nothing_and_exits_with_3(tmp_path: Path, content: s
     """One message on stderr, nothing on stdout."""
     config = tmp_path / "pegboard.json"
     config.write_text(content)
-    command = [sys.executable, "-m", "pegboard", "stdio", "--config", str(config)]
+    command = [*warm_start(), "stdio", "--config", str(config)]
     done = subprocess.run(command, input=b"", capture_output=True, timeout=60, check=False, text=False)
     assert done.returncode == 3
     assert done.stdout == b""

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from harness import LIMIT, TOY, Answer, RawClient, connect, process_client
+from harness import LIMIT, TOY, Answer, ListeningTransport, RawClient, connect, process_client
 from pegboard.config import ServerSpec
 from pegboard.servers.errors import RpcError
 from pegboard.servers.transports.sse import SseTransport
-from pegboard.servers.transports.streamable_http import StreamableHttpTransport
 from servers.toy import FEATURES, RICH_RESULT, Settings, form, model, prompt, resource, template, url
 from servers.toy_http import Manners, http_toy
 
@@ -48,7 +47,7 @@ async def direct(kind: str, **more: Any) -> AsyncGenerator[RawClient]:
         target = listening.sse_url if transport == "sse" else listening.url
         spec = ServerSpec(name="toy", given_name="toy", transport="http", url=target)
         async with connect(
-            SseTransport(spec) if transport == "sse" else StreamableHttpTransport(spec), version, **options
+            SseTransport(spec) if transport == "sse" else ListeningTransport(spec), version, **options
         ) as client:
             yield client
 

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from forking import warm_start
 from harness import Gateway, RawClient, http_client, open_gateway, stdio_client, write_config
 from pegboard import Pegboard
 from pegboard.exactjson import MAX_DEPTH, dump, parse
@@ -147,7 +148,7 @@ def test_a_value_is_exact_on_the_command_line(tmp_path: Path) -> None:
     config = write_config(tmp_path / "pegboard.json", {"v": VERBATIM}, toolsets=["discovery"])
 
     def run(*args: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "pegboard", *args, "--config", str(config), "--json"]
+        command = [*warm_start(), *args, "--config", str(config), "--json"]
         return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=dict(os.environ))
 
     done = run("call", "v__echo", VALUES)

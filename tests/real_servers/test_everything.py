@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from forking import warm_start
 from harness import Entry, open_gateway, write_config
 from pegboard.config import ServerSpec
 from pegboard.servers.connector import EVERYTHING_ASKABLE
@@ -346,7 +346,7 @@ async def behind(transport: str, front: str, tmp_path: Path, script: Try) -> lis
             await gateway.board.refresh()
             return await record(address(gateway.mcp), script, "everything__")
         config = write_config(tmp_path / "pegboard.json", {"everything": entry})
-        pegboard = [sys.executable, "-m", "pegboard"]
+        pegboard = warm_start()
         refresh = [*pegboard, "refresh", "--config", str(config)]
         await asyncio.to_thread(subprocess.run, refresh, check=True, capture_output=True)
         own = {name: value for name, value in os.environ.items() if name.startswith("PEGBOARD_")}

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
+from forking import warm_start
 from harness import Entry, http_client, open_gateway, stdio_client, write_config
 from node import node, package
 
@@ -185,7 +186,7 @@ async def test_the_official_client_works_with_the_gateway(tmp_path: Path, front:
         return
     config = write_config(tmp_path / "pegboard.json", servers)
     own = {key: value for key, value in os.environ.items() if key.startswith("PEGBOARD_")}
-    warm = [sys.executable, "-m", "pegboard", "refresh", "--config", str(config)]
+    warm = [*warm_start(), "refresh", "--config", str(config)]
     await asyncio.to_thread(subprocess.run, warm, check=True, capture_output=True)
     parameters = StdioServerParameters(
         command=sys.executable, args=["-m", "pegboard", "stdio", "--config", str(config)], env=own

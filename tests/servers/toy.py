@@ -3,17 +3,16 @@
 It speaks either era, and its `misbehave` tool answers in every wrong way that has been seen. What it is like
 comes as JSON in the first argument, e.g. `{"tools": ["a", "b"], "era": "modern", "pages": 2}`. Beyond tools it
 offers what its `features` name; each of them is a class of its own below, with its methods and its tools.
+
+The file is long because it is started as a script with `-I -S`, which cannot import what lies beside it.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import itertools
 import json
 import os
 import queue
-import subprocess
 import sys
 import threading
 import time
@@ -792,12 +791,18 @@ class Withdrawn(Exception):  # noqa: N818
 
 def sealed(subject: str, known: Message) -> str:
     """Answers of earlier rounds as the client carries them."""
+    import base64
+    import hashlib
+
     text = base64.b64encode(json.dumps(known).encode()).decode()
     return f"{hashlib.sha256(f'{subject} {text}'.encode()).hexdigest()}.{text}"
 
 
 def opened(subject: str, state: Any) -> Message:
     """What was sealed for the same tool, prompt or resource."""
+    import base64
+    import hashlib
+
     digest, _, text = str(state).partition(".")
     if digest != hashlib.sha256(f"{subject} {text}".encode()).hexdigest():
         raise RpcError(-32602, "a requestState that this server did not give out")
@@ -933,6 +938,8 @@ def run_stdio(toy: Toy) -> None:
 
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if settings.grandchild:
+        import subprocess
+
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     time.sleep(settings.start_delay)

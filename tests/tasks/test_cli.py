@@ -7,13 +7,13 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from forking import warm_start
 from harness import serving, write_config
 from pegboard.toolsets.tasks.commands import _show_sync
 from tasks.project import tasks_md, whole, write_tasks
@@ -28,7 +28,7 @@ def in_a_terminal(config: Path, cwd: Path, width: int, *args: str) -> str:
     import struct
     import termios
 
-    command = [sys.executable, "-m", "pegboard", "tasks", *args, "--config", str(config)]
+    command = [*warm_start(), "tasks", *args, "--config", str(config)]
     screen, keyboard = pty.openpty()
     fcntl.ioctl(keyboard, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
     env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
@@ -44,7 +44,7 @@ def in_a_terminal(config: Path, cwd: Path, width: int, *args: str) -> str:
 
 def pegboard(config: Path, cwd: Path, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
     """Run a command of the group somewhere."""
-    command = [sys.executable, "-m", "pegboard", "tasks", *args, "--config", str(config)]
+    command = [*warm_start(), "tasks", *args, "--config", str(config)]
     return subprocess.run(
         command, capture_output=True, text=True, timeout=60, check=False, cwd=cwd, env={**os.environ, **env}
     )

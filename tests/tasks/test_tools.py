@@ -11,9 +11,8 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from harness import RawClient, connect, http_client, open_gateway, stdio_client, toy, write_config
+from harness import ListeningTransport, RawClient, connect, http_client, open_gateway, stdio_client, toy, write_config
 from pegboard.config import ServerSpec
-from pegboard.servers.transports.streamable_http import StreamableHttpTransport
 from tasks.project import tasks_md, whole, write, write_tasks
 
 pytestmark = pytest.mark.anyio
@@ -242,7 +241,7 @@ async def test_a_client_elsewhere_stays_within_the_workspace(tmp_path: Path, ver
         for address in (gateway.mcp, f"{gateway.mcp}?workspace={other}"):
             headers = {"X-Forwarded-For": "192.0.2.7"}
             spec = ServerSpec(name="gateway", given_name="gateway", transport="http", url=address, headers=headers)
-            async with connect(StreamableHttpTransport(spec), version) as client:
+            async with connect(ListeningTransport(spec), version) as client:
                 refused = await failure(client, "registry_list", {"path": str(other)})
                 assert refused["code"] == "TOOL_INVALID_INPUT"
                 assert "outside of the workspace" in refused["message"]

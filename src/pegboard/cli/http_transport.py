@@ -23,14 +23,14 @@ _MAX_HEALTH = 10_000
 _MOST_AT_ONCE = 64
 
 
-def find_running(config: Path) -> HttpTransport | None:
+def find_running(config: Path) -> GatewayTransport | None:
     """The way to a gateway that serves this config, if one does."""
     from pegboard.config.runfile import find_gateways, forget
 
     for file, gateway in find_gateways(config):
         try:
             with _connect(gateway):
-                return HttpTransport(gateway)
+                return GatewayTransport(gateway)
         except ConnectionRefusedError:
             forget(file)
         except _UNANSWERED:
@@ -38,7 +38,7 @@ def find_running(config: Path) -> HttpTransport | None:
     return None
 
 
-class HttpTransport:
+class GatewayTransport:
     """Sends each request over a connection of its own."""
 
     def __init__(self, gateway: RunningGateway) -> None:
