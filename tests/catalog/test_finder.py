@@ -11,7 +11,7 @@ from loopwatch import LIMIT, loopwatch
 from pegboard import pace
 from pegboard.catalog.finder import Finder
 from pegboard.catalog.registry import Exposure, ToolRegistry
-from pegboard.gateway.rest.openapi import document
+from pegboard.search import document
 
 
 def tool(name: str, description: str) -> dict[str, Any]:
