@@ -38,7 +38,7 @@ _WHOSE = (
     "it is not known which of several clients this question belongs to; "
     'with "instance": "session" in the config of this server each client session has a process of its own'
 )
-_GIVEN_UP = "the request that this question belongs to was cancelled"
+_GIVEN_UP = "the request that this question belongs to was given up"
 
 
 @dataclass(slots=True, eq=False)
