@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,8 +31,7 @@ def warm_start(main: str | Path = "pegboard") -> tuple[str, ...]:
 @cache
 def _fork_server() -> Path:
     """The socket of this worker's fork server, which ends with the worker, whatever ends that."""
-    folder = Path(tempfile.mkdtemp(prefix="pegboard-forks-"))
-    address = folder / "socket"
+    address = Path(tempfile.mkdtemp(prefix="pegboard-forks-")) / "socket"
     command = [sys.executable, "-P", str(HERE / "server.py"), str(address)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
@@ -41,10 +39,5 @@ def _fork_server() -> Path:
     if process.stdout.read(1) != b".":
         raise RuntimeError("the fork server does not start")
     process.stdout.close()
-
-    def stop() -> None:
-        process.communicate()
-        shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(stop)
+    atexit.register(process.communicate)
     return address

@@ -16,6 +16,7 @@ import os
 import pkgutil
 import runpy
 import selectors
+import shutil
 import signal
 import socket
 import sys
@@ -123,6 +124,8 @@ class ForkServer:
         os.close(forked.handle)
 
     def _end_all(self) -> None:
+        # Here, since nobody else is sure to be left.
+        shutil.rmtree(Path(self._listener.getsockname()).parent, ignore_errors=True)
         for forked in self._forked:
             signal.pidfd_send_signal(forked.handle, signal.SIGTERM)
 

@@ -186,11 +186,10 @@ async def test_the_official_client_works_with_the_gateway(tmp_path: Path, front:
         return
     config = write_config(tmp_path / "pegboard.json", servers)
     own = {key: value for key, value in os.environ.items() if key.startswith("PEGBOARD_")}
-    warm = [*warm_start(), "refresh", "--config", str(config)]
-    await asyncio.to_thread(subprocess.run, warm, check=True, capture_output=True)
-    parameters = StdioServerParameters(
-        command=sys.executable, args=["-m", "pegboard", "stdio", "--config", str(config)], env=own
-    )
+    program, *first = warm_start()
+    refresh = [program, *first, "refresh", "--config", str(config)]
+    await asyncio.to_thread(subprocess.run, refresh, check=True, capture_output=True)
+    parameters = StdioServerParameters(command=program, args=[*first, "stdio", "--config", str(config)], env=own)
     async with Client(parameters, mode=mode) as client:
         await check(client)
 
