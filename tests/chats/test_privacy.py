@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from chats.makers import OLD, START, Home, session, write
-from harness import ListeningTransport, connect, http_client, open_gateway, serving, stdio_client, write_config
+from harness import LIMIT, ListeningTransport, connect, http_client, open_gateway, serving, stdio_client, write_config
 from pegboard.clients.locality import is_remote
 from pegboard.config import ServerSpec
 from pegboard.servers.errors import RpcError
@@ -171,7 +171,7 @@ async def test_rest_refuses_them_too(tmp_path: Path, projects: Home) -> None:
     del projects
     async with (
         open_gateway(tmp_path, {}, **OWN) as gateway,
-        httpx2.AsyncClient(base_url=gateway.url, headers=ELSEWHERE) as http,
+        httpx2.AsyncClient(base_url=gateway.url, headers=ELSEWHERE, timeout=LIMIT) as http,
     ):
         for path in ("/api/chats", "/api/chats/s0", "/api/chat/search?q=about"):
             reply = await http.get(path)

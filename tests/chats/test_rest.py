@@ -12,7 +12,7 @@ import jsonschema_rs
 import pytest
 
 from chats.makers import Home, session
-from harness import http_client, open_gateway
+from harness import LIMIT, http_client, open_gateway
 from pegboard.gateway.rest.openapi import document
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +23,7 @@ async def rest(tmp_path: Path, **own: Any) -> AsyncGenerator[tuple[httpx2.AsyncC
     """A gateway with the chats toolset, a plain HTTP client, and where MCP is."""
     async with (
         open_gateway(tmp_path, {}, **{"toolsets": ["chats"], **own}) as gateway,
-        httpx2.AsyncClient(base_url=gateway.url) as http,
+        httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http,
     ):
         yield http, gateway.mcp
 

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from forking import COLD_START, warm_start
-from harness import eventually, write_config
+from harness import LIMIT, eventually, write_config
 from pegboard.config import find_gateways
 from pegboard.config.runfile import RunningGateway
 
@@ -87,7 +87,7 @@ async def test_the_gateway_runs_on(tmp_path: Path, reader: Reader, also_stderr: 
             return bool(found) or process.poll() is not None
 
         await eventually(has_started)
-        async with httpx2.AsyncClient(base_url=found[0].url) as http:
+        async with httpx2.AsyncClient(base_url=found[0].url, timeout=LIMIT) as http:
             assert (await http.post("/api/servers/off/enable")).status_code == 200
             assert (await http.get("/health")).json()["status"] == "ok"
         process.terminate()

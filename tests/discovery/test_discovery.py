@@ -12,6 +12,7 @@ import jsonschema_rs
 import pytest
 
 from harness import (
+    LIMIT,
     Gateway,
     RawClient,
     eventually,
@@ -347,7 +348,7 @@ async def test_a_board_needs_a_sensible_name(tmp_path: Path) -> None:
     """An address with anything else is not found."""
     import httpx2
 
-    async with searching(tmp_path) as gateway, httpx2.AsyncClient() as http:
+    async with searching(tmp_path) as gateway, httpx2.AsyncClient(timeout=LIMIT) as http:
         for name in ("a%20b", ".hidden", "x" * 65, "a%2Fb"):
             assert (await http.post(f"{gateway.mcp}/{name}", json={})).status_code == 404
 
@@ -530,7 +531,11 @@ async def test_people_and_programs_get_the_same_answers(tmp_path: Path) -> None:
     """`GET /api/tools/search` answers as `tool_find` does, and refuses what it refuses."""
     import httpx2
 
-    async with searching(tmp_path) as gateway, http_client(gateway.mcp) as client, httpx2.AsyncClient() as http:
+    async with (
+        searching(tmp_path) as gateway,
+        http_client(gateway.mcp) as client,
+        httpx2.AsyncClient(timeout=LIMIT) as http,
+    ):
         found = await data(client, "tool_find", {"query": "send mail", "limit": 4})
         answer = await http.get(f"{gateway.url}/api/tools/search", params={"q": "send mail", "limit": 4})
         assert answer.json() == {"success": True, "data": found}
@@ -550,7 +555,10 @@ async def test_people_find_tools_whatever_the_toolsets(tmp_path: Path) -> None:
     """A board without discovery tools can still be searched from outside of MCP."""
     import httpx2
 
-    async with open_gateway(tmp_path, {"work": toy(raw_tools=TASKS)}) as gateway, httpx2.AsyncClient() as http:
+    async with (
+        open_gateway(tmp_path, {"work": toy(raw_tools=TASKS)}) as gateway,
+        httpx2.AsyncClient(timeout=LIMIT) as http,
+    ):
         await gateway.board.refresh()
         answer = await http.get(f"{gateway.url}/api/tools/search", params={"q": "send mail"})
         assert answer.json()["data"]["tools"][0]["name"] == "work__send_mail"
@@ -642,7 +650,7 @@ async def test_a_client_that_never_said_it_is_ready_leaves_nothing_behind(tmp_pa
         "params": {"name": "tool_load", "arguments": {"names": ["work__send_mail"]}},
     }
     accepted = {"accept": "application/json, text/event-stream"}
-    async with searching(tmp_path) as gateway, httpx2.AsyncClient(headers=accepted) as http:
+    async with searching(tmp_path) as gateway, httpx2.AsyncClient(headers=accepted, timeout=LIMIT) as http:
         greeting = await http.post(gateway.mcp, json=hello)
         session = {"mcp-session-id": greeting.headers["mcp-session-id"]}
         assert "send_mail" in (await http.post(gateway.mcp, json=load, headers=session)).text

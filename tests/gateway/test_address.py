@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from harness import ALL_VERSIONS, http_client, open_gateway, toy
+from harness import ALL_VERSIONS, LIMIT, http_client, open_gateway, toy
 
 pytestmark = pytest.mark.anyio
 
@@ -32,7 +32,7 @@ async def test_a_parameter_that_cannot_be_meant_is_refused(
 ) -> None:
     """A filter that is misspelt would let everything through; the refusal names it and what is like it."""
     monkeypatch.setenv("PEGBOARD_FAST_PATH", fast_path)
-    async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient() as http:
+    async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient(timeout=LIMIT) as http:
         for headers in (ACCEPT, {**ACCEPT, "mcp-protocol-version": "2026-07-28", "mcp-method": "ping"}):
             answer = await http.post(gateway.mcp + query, json=PING, headers=headers)
             assert answer.status_code == 400

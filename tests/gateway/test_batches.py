@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from forking import warm_start
-from harness import HANDSHAKE_VERSIONS, eventually, open_gateway, serving, toy, write_config
+from harness import HANDSHAKE_VERSIONS, LIMIT, eventually, open_gateway, serving, toy, write_config
 from pegboard.sdk.sessions import HttpSession
 
 pytestmark = pytest.mark.anyio
@@ -82,7 +82,10 @@ def greeting(version: str) -> dict[str, Any]:
 
 @contextlib.asynccontextmanager
 async def over_http(tmp_path: Path, version: str) -> AsyncGenerator[Way]:
-    async with open_gateway(tmp_path, {"one": toy()}) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+    async with (
+        open_gateway(tmp_path, {"one": toy()}) as gateway,
+        httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http,
+    ):
         await gateway.board.refresh()
         answer = await http.post("/mcp", json=greeting(version), headers=ACCEPT)
         way = OverHttp(http, answer.headers["mcp-session-id"])
@@ -195,7 +198,7 @@ async def test_a_method_that_is_no_text_is_refused(tmp_path: Path, way: str) -> 
 
 async def test_the_modern_era_refuses_an_odd_method_or_id_too(tmp_path: Path) -> None:
     """With status 400, and without a word that the client has not said."""
-    async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+    async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
         for method, number in [*((method, "1") for method in BAD_METHODS), *(('"ping"', number) for number in BAD_IDS)]:
             body = f'{{"jsonrpc":"2.0","id":{number},"method":{method},"params":{{}}}}'
             head = {**ACCEPT, "mcp-protocol-version": "2026-07-28", "mcp-method": "ping"}
@@ -232,7 +235,10 @@ async def test_every_message_of_a_batch_is_answered_once(tmp_path: Path, way: st
 
 async def test_a_batch_ends_with_the_client_that_waits_for_it(tmp_path: Path) -> None:
     """Nothing of it is left, and the same ids can be used again."""
-    async with open_gateway(tmp_path, {"one": toy()}) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+    async with (
+        open_gateway(tmp_path, {"one": toy()}) as gateway,
+        httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http,
+    ):
         await gateway.board.refresh()
         answer = await http.post("/mcp", json=greeting("2025-03-26"), headers=ACCEPT)
         session = answer.headers["mcp-session-id"]
@@ -252,7 +258,7 @@ async def test_a_batch_ends_with_the_client_that_waits_for_it(tmp_path: Path) ->
 
 async def test_a_greeting_whose_id_is_none_opens_no_session(tmp_path: Path) -> None:
     """Nor does a batch with a greeting in it; the modern era refuses both as well."""
-    async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+    async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
         hello = greeting("2025-03-26")
         for body in ({**hello, "id": None}, [hello], [hello, note("notifications/initialized")]):
             for version in ({}, {"mcp-protocol-version": "2026-07-28"}):

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from structlog.testing import capture_logs
 
-from harness import eventually, http_client, open_gateway, toy, write_config
+from harness import LIMIT, eventually, http_client, open_gateway, toy, write_config
 from pegboard.board import Board
 from pegboard.config import ConfigError, UnknownServerError, read_settings
 from pegboard.config.locate import trust_store
@@ -73,12 +73,12 @@ async def test_a_bad_file_keeps_the_old_config_and_says_why(tmp_path: Path, text
             await eventually(lambda: any(entry["event"] == "config.reload.refused" for entry in logs))
         reason = next(entry["reason"] for entry in logs if entry["event"] == "config.reload.refused")
         assert reason.startswith(f"{gateway.config}:")
-        async with httpx2.AsyncClient(base_url=gateway.url) as http:
+        async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
             assert (await http.get("/api/servers")).json()["data"]["configProblem"] == reason
         assert await client.text("one__pid") == pid
         write_config(gateway.config, {"one": toy(), "two": toy()})
         await client.until_listed(lambda names: "two__echo" in names)
-        async with httpx2.AsyncClient(base_url=gateway.url) as http:
+        async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
             assert "configProblem" not in (await http.get("/api/servers")).json()["data"]
 
 

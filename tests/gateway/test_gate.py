@@ -12,6 +12,7 @@ import httpx2
 import pytest
 
 from harness import (
+    LIMIT,
     Entry,
     RawClient,
     eventually,
@@ -258,7 +259,7 @@ def over_a_pipe(version: str, *, bridge: bool = False) -> Opening:
 async def over_rest(tmp_path: Path) -> AsyncGenerator[Entrance]:
     async with open_gateway(tmp_path, servers(), **OWN) as gateway:
         await gateway.board.refresh()
-        async with httpx2.AsyncClient(base_url=gateway.url) as http:
+        async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
             yield OverRest(http)
 
 
@@ -311,7 +312,10 @@ async def test_what_a_rule_forbids_is_out_of_reach(
 async def test_a_tool_that_is_denied_while_its_server_is_off_is_not_told_of(tmp_path: Path) -> None:
     """What is remembered of a disabled server follows its rules as they are now."""
     one = toy(tools=TOOLS)
-    async with open_gateway(tmp_path, {"one": one}) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+    async with (
+        open_gateway(tmp_path, {"one": one}) as gateway,
+        httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http,
+    ):
         await gateway.board.refresh()
         await gateway.configure({"one": {**one, "enabled": False}})
         await gateway.configure({"one": {**one, "enabled": False, "tools": {"deny": ["erase_*"]}}})
@@ -340,7 +344,10 @@ async def test_a_denied_tool_is_refused_as_soon_as_the_config_is_taken_over(tmp_
 async def test_people_do_not_search_where_the_search_is_denied(tmp_path: Path) -> None:
     """`tool_find` in `tools.deny` holds for REST and for Python, too."""
     own: dict[str, Any] = {"toolsets": ["discovery"], "tools": {"deny": ["tool_find"]}}
-    async with open_gateway(tmp_path, {}, **own) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+    async with (
+        open_gateway(tmp_path, {}, **own) as gateway,
+        httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http,
+    ):
         assert (await http.get("/api/tools/search", params={"q": "x"})).status_code == 403
     async with Pegboard(settings=own) as board:
         assert not (await board.find("x")).success

@@ -35,7 +35,7 @@ VISIT = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetc
 async def rest(tmp_path: Path, **own: Any) -> AsyncGenerator[tuple[httpx2.AsyncClient, Gateway]]:
     async with (
         open_gateway(tmp_path, {"one": toy()}, **own) as gateway,
-        httpx2.AsyncClient(base_url=gateway.url) as http,
+        httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http,
     ):
         yield http, gateway
 

@@ -14,7 +14,7 @@ import httpx2
 import jsonschema_rs
 import pytest
 
-from harness import Entry, Gateway, eventually, open_gateway, toy, toy_unless
+from harness import LIMIT, Entry, Gateway, eventually, open_gateway, toy, toy_unless
 from pegboard.gateway.rest.openapi import document
 from pegboard.servers.server_state import ServerState
 from pegboard.tool import Tool
@@ -29,7 +29,10 @@ async def rest(
     tmp_path: Path, servers: dict[str, Entry], **own: Any
 ) -> AsyncGenerator[tuple[httpx2.AsyncClient, Gateway]]:
     """A gateway and a plain HTTP client."""
-    async with open_gateway(tmp_path, servers, **own) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+    async with (
+        open_gateway(tmp_path, servers, **own) as gateway,
+        httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http,
+    ):
         yield http, gateway
 
 

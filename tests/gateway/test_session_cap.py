@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
 
-from harness import Gateway, eventually, open_gateway
+from harness import LIMIT, Gateway, eventually, open_gateway
 from pegboard.clients.client import Client
 from pegboard.clients.sessions import ClientSessions
 from pegboard.protocol.eras import LOG_LEVELS, severity
@@ -54,7 +54,7 @@ def remaining(gateway: Gateway, session: str) -> float:
 
 async def test_whoever_has_the_most_sessions_makes_room(tmp_path: Path) -> None:
     """With the one that was unused the longest; the sessions of others, and those in use, stay."""
-    async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+    async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
         gateway.front._manager.max_sessions = 5
         greedy, modest, newcomer = (Somebody(http, name) for name in ("greedy", "modest", "newcomer"))
         own = await modest.open()
@@ -78,7 +78,7 @@ async def test_whoever_has_the_most_sessions_makes_room(tmp_path: Path) -> None:
 
 async def test_whoever_uses_a_session_is_not_driven_out_by_made_up_credentials(tmp_path: Path) -> None:
     """Nothing verifies them: however many of them somebody comes under, sessions that are used stay, new ones too."""
-    async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+    async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
         gateway.front._manager.max_sessions = 8
         honest, newcomer = Somebody(http, "honest"), Somebody(http, "newcomer")
         own = await honest.open()
@@ -133,7 +133,7 @@ async def test_who_makes_room(
 
 async def test_a_session_that_was_opened_and_never_used_ends_soon(tmp_path: Path) -> None:
     """From the first message behind the greeting on it has the whole time."""
-    async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+    async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
         client = Somebody(http, "one")
         session = await client.open()
         await eventually(lambda: remaining(gateway, session) <= OPENING_LIMIT)
@@ -163,7 +163,7 @@ def test_the_lowest_level_is_known_without_asking_everybody() -> None:
 
 async def test_a_session_is_put_off_once_a_second_at_most(tmp_path: Path) -> None:
     """Thousands of calls a second do not move its end each time."""
-    async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+    async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
         session = await Somebody(http, "me").open()
         used = gateway.front._manager._server_instances[session]
         assert isinstance(used, HttpSession)

@@ -29,7 +29,9 @@ async def test_nothing_new_is_taken_as_soon_as_it_is_told_to_finish() -> None:
 
     shutdown = Shutdown(app)
     await shutdown.finish(LIMIT)
-    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(shutdown), base_url="http://localhost") as http:
+    async with httpx2.AsyncClient(
+        transport=httpx2.ASGITransport(shutdown), base_url="http://localhost", timeout=LIMIT
+    ) as http:
         assert (await http.get("/health")).status_code == 503
 
 
@@ -50,7 +52,10 @@ async def test_requests_end_in_words_while_the_gateway_stops(tmp_path: Path) -> 
     front.board.register(Wait())
     transport = httpx2.ASGITransport(front.app)
     with capture_logs() as logs:
-        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as http, front.board:
+        async with (
+            httpx2.AsyncClient(transport=transport, base_url="http://localhost", timeout=LIMIT) as http,
+            front.board,
+        ):
             async with front.running():
                 late = asyncio.create_task(http.post("/api/tools/wait/call", json={}))
                 async with asyncio.timeout(LIMIT):

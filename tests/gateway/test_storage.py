@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from harness import open_gateway, toy
+from harness import LIMIT, open_gateway, toy
 from pegboard.log import configure
 from postgres import PASSWORD, QUOTED, PostgresServer
 
@@ -54,7 +54,7 @@ async def test_a_gateway_never_tells_its_storages_password(tmp_path: Path, postg
     async with open_gateway(tmp_path, {"one": toy()}, **OWN, storage=postgres_url) as gateway:
         await gateway.board.refresh()
         await gateway.configure({"one": toy()}, **OWN, storage=f"{postgres_url}?connect_timeout=3")
-        async with httpx2.AsyncClient(base_url=gateway.url) as http:
+        async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
             for page in ("/", "/health", "/metrics", "/api/servers", "/api/tools", "/openapi.json"):
                 said.write((await http.get(page)).text)
         said.write(repr(gateway.board.settings))

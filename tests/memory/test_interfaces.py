@@ -12,7 +12,7 @@ from urllib.parse import quote
 import httpx2
 import pytest
 
-from harness import Gateway, http_client, open_gateway
+from harness import LIMIT, Gateway, http_client, open_gateway
 from pegboard.toolsets.memory.toolset import MemoryToolset
 
 pytestmark = pytest.mark.anyio
@@ -135,7 +135,7 @@ async def test_random_operations_get_equal_answers(tmp_path: Path, seed: int) ->
 
             interfaces[version] = over_mcp
         url = (await gateway("rest")).url
-        interfaces["rest"] = over_rest(await stack.enter_async_context(httpx2.AsyncClient(base_url=url)))
+        interfaces["rest"] = over_rest(await stack.enter_async_context(httpx2.AsyncClient(base_url=url, timeout=LIMIT)))
         board = (await gateway("python")).board
 
         async def in_python(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:

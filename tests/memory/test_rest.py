@@ -11,7 +11,7 @@ import httpx2
 import jsonschema_rs
 import pytest
 
-from harness import open_gateway
+from harness import LIMIT, open_gateway
 from pegboard.gateway.rest.openapi import document
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +25,7 @@ async def rest(tmp_path: Path, **own: Any) -> AsyncGenerator[httpx2.AsyncClient]
     """A gateway with the memory toolset, and a plain HTTP client."""
     async with (
         open_gateway(tmp_path, {}, **{**OWN, **own}) as gateway,
-        httpx2.AsyncClient(base_url=gateway.url) as http,
+        httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http,
     ):
         yield http
 

@@ -12,7 +12,7 @@ import httpx2
 import jsonschema_rs
 import pytest
 
-from harness import RawClient, http_client, open_gateway, stdio_client, toy, write_config
+from harness import LIMIT, RawClient, http_client, open_gateway, stdio_client, toy, write_config
 
 pytestmark = pytest.mark.anyio
 
@@ -208,7 +208,7 @@ async def test_links_are_sorted_by_weight_times_the_score_of_their_target(
     """A lighter link to a memory that is read goes before a heavier one to a memory that is not; REST does the same."""
     links = [{"key": "heavy", "weight": 0.52}, {"key": "light", "weight": 0.5}]
     async with open_gateway(tmp_path, {}, **OWN) as gateway:
-        async with http_client(gateway.mcp) as client, httpx2.AsyncClient(base_url=gateway.url) as http:
+        async with http_client(gateway.mcp) as client, httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
             for key in ("heavy", "light"):
                 await data(client, "memory_add", {"key": key, "text": f"It is {key}."})
             for key in ("first", "second"):

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from structlog.testing import capture_logs
 
-from harness import eventually, open_gateway
+from harness import LIMIT, eventually, open_gateway
 from pegboard.storage import Storage, StorageError, health, open_storage
 from postgres import PostgresServer
 
@@ -97,7 +97,7 @@ async def test_an_answer_does_not_say_where_the_storage_is_and_the_log_does(tmp_
     """A client may be on another machine: it hears why and what to do. The log has the place, once."""
     async with (
         open_gateway(tmp_path, {}, toolsets=["memory"]) as gateway,
-        httpx2.AsyncClient(base_url=gateway.url) as http,
+        httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http,
     ):
         await limit_pages(gateway.board.storage, 1)
         memory = {"key": "k", "summary": "s", "text": "x" * 100_000}
@@ -117,7 +117,7 @@ async def test_an_answer_does_not_say_where_the_storage_is_and_the_log_does(tmp_
 
 async def test_health_says_that_storage_is_broken_and_stays_reachable(tmp_path: Path) -> None:
     """`degraded` with the reason, and nothing of where the file is; `ok` once it works."""
-    async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+    async with open_gateway(tmp_path, {}) as gateway, httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
         storage = gateway.board.storage
         assert (await http.get("/health")).json()["status"] == "ok"
         await fill_disk(storage)

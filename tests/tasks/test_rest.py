@@ -11,7 +11,7 @@ import httpx2
 import jsonschema_rs
 import pytest
 
-from harness import open_gateway
+from harness import LIMIT, open_gateway
 from pegboard.gateway.rest.openapi import document
 from tasks.project import tasks_md, whole, write_tasks
 
@@ -23,7 +23,10 @@ async def rest(tmp_path: Path, **own: Any) -> AsyncGenerator[tuple[httpx2.AsyncC
     """A gateway with the task toolset, a plain HTTP client, and the project."""
     root = whole(tmp_path / "project")
     settings = {"toolsets": ["tasks"], "workspace": str(root), **own}
-    async with open_gateway(tmp_path, {}, **settings) as gateway, httpx2.AsyncClient(base_url=gateway.url) as http:
+    async with (
+        open_gateway(tmp_path, {}, **settings) as gateway,
+        httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http,
+    ):
         yield http, root
 
 

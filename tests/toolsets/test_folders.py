@@ -16,7 +16,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from harness import http_client, serving, write_config
+from harness import LIMIT, http_client, serving, write_config
 from pegboard.toolsets.installed import TOOLSETS
 
 pytestmark = pytest.mark.anyio
@@ -75,7 +75,7 @@ def tree(tmp_path: Path) -> Tree:
 
 async def look(url: str) -> tuple[set[str], set[str]]:
     """The tools that a gateway lists, and the paths that it describes."""
-    async with http_client(url) as client, httpx2.AsyncClient() as web:
+    async with http_client(url) as client, httpx2.AsyncClient(timeout=LIMIT) as web:
         tools = await client.request("tools/list", {})
         document: dict[str, Any] = (await web.get(url.replace("/mcp", "/openapi.json"))).json()
     return {tool["name"] for tool in tools["tools"]}, set(document["paths"])
@@ -120,7 +120,7 @@ async def test_the_toolset_of_the_contributors_page_works(tree: Tree, tmp_path: 
     assert tree.run("-m", "pegboard", "count", "coffee", "--config", str(config)) == "41\n"
     with serving(config, PYTHONPATH=str(tree.folder)) as (_, url):
         tools, paths = await look(url)
-        async with http_client(url) as client, httpx2.AsyncClient() as web:
+        async with http_client(url) as client, httpx2.AsyncClient(timeout=LIMIT) as web:
             called = await client.request("tools/call", {"name": "counter_add", "arguments": {"name": "coffee"}})
             answer = (await web.post(url.replace("/mcp", "/api/counters/coffee"), json={"by": 8})).json()
         assert tree.run("-m", "pegboard", "count", "coffee", "--by", "50", "--config", str(config)) == "100\n"
