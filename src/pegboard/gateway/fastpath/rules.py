@@ -187,10 +187,11 @@ class FastPath:
     def _start_call(
         self, client: Client, params: CallParams, tool: RegisteredTool, meta: bytes | None
     ) -> RawCall | None:
-        server = self._board.servers.get(tool.server_name or "")
+        name = tool.server_name or ""
+        server = self._board.servers.get(name)
         if server is None:
             return None
-        self._board.discovery.refresh_if_stale(server.name)
+        self._board.discovery.refresh_if_stale(name)
         client_key = client.session or f"plain-{next(_numbers)}"
         is_handshake = client.era == "handshake"
         call = RawCall(client_key, client.principal_key or client_key, patience=PATIENCE, hears_log=is_handshake)
