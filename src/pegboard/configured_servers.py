@@ -1,10 +1,9 @@
-"""The servers of the config: added, removed, replaced, switched off, and whether their tools can be used now."""
+"""The servers of the config: added, removed, replaced, switched off."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pegboard.catalog.discovery import Discovery
@@ -13,6 +12,7 @@ from pegboard.config import ServerSpec
 from pegboard.gate import Gate
 from pegboard.log import logger
 from pegboard.relay.relay import Relay
+from pegboard.servers.availability import Availability, availability_of
 from pegboard.servers.message import Message, Params
 from pegboard.servers.orphan_reaper import OrphanReaper
 from pegboard.servers.server import Server
@@ -20,27 +20,6 @@ from pegboard.servers.server_state import ServerState
 from pegboard.storage import StorageError
 from pegboard.task_set import TaskSet
 from pegboard.tool import RegisteredTool
-
-
-@dataclass(frozen=True, slots=True)
-class Availability:
-    """Whether a tool can be used now, and if not, why."""
-
-    status: str
-    reason: str | None = None
-    stale_since: float | None = None
-    next_try_in: float | None = None
-
-    def to_dict(self) -> dict[str, object]:
-        """Only what there is to say."""
-        data: dict[str, object] = {"status": self.status}
-        if self.reason is not None:
-            data["reason"] = self.reason
-        if self.stale_since is not None:
-            data["staleSince"] = _iso(self.stale_since)
-        if self.next_try_in is not None:
-            data["nextTryInSeconds"] = round(self.next_try_in, 1)
-        return data
 
 
 class ConfiguredServers:
@@ -111,20 +90,7 @@ class ConfiguredServers:
         server = self.by_name.get(tool.server_name)
         if server is None:
             return Availability("disabled", "the server was removed from the config")
-        return self._server_availability(server)
-
-    def _server_availability(self, server: Server) -> Availability:
-        match server.state:
-            case ServerState.DISABLED:
-                return Availability("disabled", f"server {server.name} is disabled")
-            case ServerState.INVALID:
-                return Availability("unavailable", server.spec.problem)
-            case ServerState.LOST:
-                return Availability("unavailable", server.last_error, next_try_in=server.next_try_in)
-            case ServerState.NEEDS_AUTH:
-                return Availability("needs_auth", server.last_error)
-            case _:
-                return Availability("available", stale_since=self._discovery.stale_since.get(server.name))
+        return availability_of(server, self._discovery.stale_since.get(server.name))
 
     def tool_count(self, name: str) -> int:
         """How many tools of a server are known, whether it is enabled or not."""
@@ -221,9 +187,3 @@ def find_unlisted(servers: Mapping[str, Server]) -> set[str]:
 def may_try(server: Server) -> bool:
     """Whether a server may be asked for its tools without anybody wanting them."""
     return not server.breaker.is_waiting and server.state not in {ServerState.INVALID, ServerState.NEEDS_AUTH}
-
-
-def _iso(moment: float) -> str:
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from pegboard.catalog.definitions import tool_problem
 from pegboard.catalog.registry import DEFAULT_TTL, Exposure, ToolRegistry
-from pegboard.catalog.schema import tool_problem
 from pegboard.names import parse
 from pegboard.result import ToolErrorCode, ToolResult
 from pegboard.tool import RegisteredTool, Tool

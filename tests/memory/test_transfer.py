@@ -21,7 +21,7 @@ from node import package
 from pegboard.result import Conflict, ToolFailure
 from pegboard.storage import StorageError, open_storage
 from pegboard.storage.database import Database, DatabaseConnection
-from pegboard.toolsets.memory.check import MAX_KEY, MAX_LINKS
+from pegboard.toolsets.memory.limits import MAX_KEY, MAX_LINKS
 from pegboard.toolsets.memory.memories import Memories
 from pegboard.toolsets.memory.memory import Link, moment
 from pegboard.toolsets.memory.timestamps import exact, seconds_of

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, cast
 
 from pegboard import exactjson
-from pegboard.catalog.schema import tool_problem
+from pegboard.catalog.definitions import tool_problem
 from pegboard.catalog.sorting import sorting
 from pegboard.log import logger
 from pegboard.names import compose, foreign_prefix, is_snake_case, public_name

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from pegboard.board import Board
-from pegboard.catalog.schema import tool_problem
+from pegboard.catalog.definitions import tool_problem
 from pegboard.clients.caller import Caller
 from pegboard.clients.client import Client
 from pegboard.config import ConfigError, Settings, parse_settings

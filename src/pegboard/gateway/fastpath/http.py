@@ -87,7 +87,7 @@ class HttpFastPath:
         self._sessions = sessions
         self._ready = ready
         self._clients = clients
-        self._rules = rules
+        self.rules = rules
         self.verdicts: LruDict[object, HeaderVerdict] = LruDict(_MAX_VERDICTS)
 
     def judge(self, scope: Scope) -> HeaderVerdict | Decline:
@@ -119,7 +119,7 @@ class HttpFastPath:
         client = verdict.client if verdict.endpoint is None else self._modern_client(scope, verdict, request)
         if client is None:
             return Decline.CLIENT
-        begun = self._rules.begin(client, request)
+        begun = self.rules.begin(client, request)
         return begun if isinstance(begun, Decline) else (request, begun)
 
     async def outcome(self, verdict: HeaderVerdict, request: Request, begun: Begun) -> Answer | RawCall | None:
@@ -140,15 +140,11 @@ class HttpFastPath:
         if verdict.client is None or verdict.client.session is None:
             return False
         called = cancelled_id(body)
-        return called is not None and self._rules.cancel(verdict.client.session, called)
-
-    def decline(self, reason: Decline) -> None:
-        """A request takes the full path."""
-        self._rules.count(reason)
+        return called is not None and self.rules.cancel(verdict.client.session, called)
 
     async def go_on(self, call: RawCall | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Go on the full path, with the call that is under way, if one is."""
-        self._rules.count(Decline.HANDED_OVER)
+        self.rules.count(Decline.HANDED_OVER)
         await self._full_path(scope if call is None else {**scope, STARTED_CALL: Handover(call)}, receive, send)
 
     def _remember(self, key: object, verdict: HeaderVerdict) -> None:

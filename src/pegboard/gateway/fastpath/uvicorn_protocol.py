@@ -69,7 +69,7 @@ class FastPathProtocol(BoundedProtocol):
             return
         verdict = self._judge(parser)
         if isinstance(verdict, Decline):
-            self.fast_path.decline(verdict)
+            self.fast_path.rules.count(verdict)
             super().on_headers_complete()
         else:
             keep_alive = parser.should_keep_alive()
@@ -132,7 +132,7 @@ class FastPathProtocol(BoundedProtocol):
 
     def _leave(self, buffered: _BufferedRequest, reason: Decline) -> None:
         """Give a request to uvicorn, with what was read of it so far."""
-        self.fast_path.decline(reason)
+        self.fast_path.rules.count(reason)
         self._buffered = None
         super().on_headers_complete()
         # In one piece: a client may have sent it in a million.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from starlette.requests import Request
 
 from pegboard.board import Board
+from pegboard.config.settings import Transport
 from pegboard.gateway.rest import rows
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.operations import TEXT, list_of, object_with, operation, path_parameter
@@ -28,7 +29,7 @@ SERVER = {
             ]
         },
         "enabled": {"type": "boolean"},
-        "transport": {"enum": ["stdio", "http", "sse"]},
+        "transport": {"enum": [*get_args(Transport)]},
         "tools": {"type": "integer", "minimum": 0},
         "seen": {"type": "boolean", "description": "Whether its tools are known."},
         "lastSeen": {"type": ["string", "null"], "format": "date-time"},

@@ -13,7 +13,7 @@ from typing import Any
 
 from pegboard.exactjson import as_list
 from pegboard.result import ToolFailure, invalid
-from pegboard.toolsets.memory.check import MAX_LINKS, validate_key, validate_links
+from pegboard.toolsets.memory.limits import MAX_LINKS, validate_key, validate_links
 from pegboard.toolsets.memory.memory import Link
 from pegboard.toolsets.memory.saved import Saved
 

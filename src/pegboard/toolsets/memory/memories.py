@@ -14,7 +14,10 @@ from pegboard.log import logger
 from pegboard.normalization import normalize
 from pegboard.result import Conflict, invalid
 from pegboard.storage.database import Database, DatabaseConnection, StorageError
-from pegboard.toolsets.memory.check import (
+from pegboard.toolsets.memory.excerpt import excerpt
+from pegboard.toolsets.memory.fulltext import Fields, FullText
+from pegboard.toolsets.memory.importance import START
+from pegboard.toolsets.memory.limits import (
     MAX_KEY,
     MAX_KEYWORDS,
     MAX_QUERY,
@@ -24,9 +27,6 @@ from pegboard.toolsets.memory.check import (
     validate_links,
     validate_namespace,
 )
-from pegboard.toolsets.memory.excerpt import excerpt
-from pegboard.toolsets.memory.fulltext import Fields, FullText
-from pegboard.toolsets.memory.importance import START
 from pegboard.toolsets.memory.memory import Brief, Link, Memory, order_links
 from pegboard.toolsets.memory.query import OPERATORS, Operator, Query, keywords, natural
 from pegboard.toolsets.memory.relevance import Ranking

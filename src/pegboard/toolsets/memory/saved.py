@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from pegboard.exactjson import as_list, as_object
 from pegboard.result import invalid
-from pegboard.toolsets.memory.check import MAX_SUMMARY, MAX_TEXT, validate_key, validate_links, validate_namespace
 from pegboard.toolsets.memory.importance import START
+from pegboard.toolsets.memory.limits import MAX_SUMMARY, MAX_TEXT, validate_key, validate_links, validate_namespace
 from pegboard.toolsets.memory.memory import Link
 from pegboard.toolsets.memory.timestamps import exact, seconds_of
 from pegboard.toolsets.validation import validate_number, validate_text

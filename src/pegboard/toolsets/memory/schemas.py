@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pegboard.names import MAX_NAMESPACE
-from pegboard.toolsets.memory.check import MAX_KEY, MAX_LINKS, MAX_SUMMARY, MAX_TERM, MAX_TEXT, MAX_TYPE
+from pegboard.toolsets.memory.limits import MAX_KEY, MAX_LINKS, MAX_SUMMARY, MAX_TERM, MAX_TEXT, MAX_TYPE
 from pegboard.toolsets.schemas import INTEGER, NUMBER, PAGINATION, STRING, Schema, fields, number, text
 
 

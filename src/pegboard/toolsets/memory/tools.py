@@ -9,7 +9,7 @@ from pegboard.exactjson import as_list
 from pegboard.result import invalid
 from pegboard.tool import MAX_VALUES, ResultTool, answers, takes
 from pegboard.toolsets.memory import budget
-from pegboard.toolsets.memory.check import MAX_KEY, MAX_KEYWORDS, MAX_LINKS, MAX_QUERY
+from pegboard.toolsets.memory.limits import MAX_KEY, MAX_KEYWORDS, MAX_LINKS, MAX_QUERY
 from pegboard.toolsets.memory.memories import ORDERS, Memories, MemoryHit
 from pegboard.toolsets.memory.memory import Brief, Link, Memory, round_score
 from pegboard.toolsets.memory.query import OPERATORS, split

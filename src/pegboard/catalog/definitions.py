@@ -1,4 +1,4 @@
-"""Checks what a server says of a tool, before it can spoil a client's whole list."""
+"""Definitions of tools: checks what a server says of a tool, before it can spoil a client's whole list."""
 
 from __future__ import annotations
 

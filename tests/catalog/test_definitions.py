@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from catalog.ear import listening
-from pegboard.catalog.schema import tool_problem
+from pegboard.catalog.definitions import tool_problem
 
 DRAFT_04 = "http://json-schema.org/draft-04/schema#"
 DRAFT_07 = "http://json-schema.org/draft-07/schema#"
