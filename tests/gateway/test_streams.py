@@ -447,12 +447,12 @@ async def test_credentials_are_neither_kept_nor_logged(tmp_path: Path, caplog: p
             assert (await client.send("GET")).status_code == 404
             sessions = here.sessions
             kept_of_it = [vars(sessions), *(vars(session) for session in sessions._server_instances.values())]
-            principals = [cast("Any", session).principal for session in sessions._server_instances.values()]
+            principals = [cast("Any", session).endpoint.principal for session in sessions._server_instances.values()]
     everything = f"{kept_of_it} {caplog.text} {logs}"
     assert any(entry["event"] == "session.of.another" for entry in logs)
     for word in ("sesame", "another-word"):
         assert word not in everything
-    assert [len(principal) for principal in principals] == [64]
+    assert [len(bytes.fromhex(principal)) for principal in principals] == [64]
 
 
 async def test_a_session_that_was_not_used_expires_and_is_opened_anew(tmp_path: Path) -> None:

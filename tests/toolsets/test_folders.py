@@ -16,6 +16,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from forking import COLD_START
 from harness import LIMIT, http_client, serving, write_config
 from pegboard.toolsets.installed import TOOLSETS
 
@@ -94,7 +95,7 @@ async def test_a_toolset_without_its_folder_is_gone(removed: str, tree: Tree, tm
     assert set(keys) & set(TOOLSETS) == {"memory", "chats"} - {removed}
     kept = tmp_path / "kept.db"
     config = write_config(tmp_path / "pegboard.json", {}, toolsets=left, storage=f"sqlite:{kept}")
-    with serving(config, PYTHONPATH=str(tree.folder)) as (_, url):
+    with serving(config, command=COLD_START, PYTHONPATH=str(tree.folder)) as (_, url):
         tools, paths = await look(url)
     assert there(TOOLS, tools) == set(left)
     assert there(PATHS, paths) == set(PATHS) - {removed}
@@ -118,7 +119,7 @@ async def test_the_toolset_of_the_contributors_page_works(tree: Tree, tmp_path: 
     own: dict[str, Any] = {"toolsets": ["counters"], "counters": {"start": 40}, "storage": f"sqlite:{tmp_path}/kept.db"}
     config = write_config(tmp_path / "pegboard.json", {}, **own)
     assert tree.run("-m", "pegboard", "count", "coffee", "--config", str(config)) == "41\n"
-    with serving(config, PYTHONPATH=str(tree.folder)) as (_, url):
+    with serving(config, command=COLD_START, PYTHONPATH=str(tree.folder)) as (_, url):
         tools, paths = await look(url)
         async with http_client(url) as client, httpx2.AsyncClient(timeout=LIMIT) as web:
             called = await client.request("tools/call", {"name": "counter_add", "arguments": {"name": "coffee"}})
