@@ -215,6 +215,7 @@ class HttpSession(StreamableHTTPServerTransport):
         # Requests that the SDK deals with now, a standing stream included: while there are any, it is not idle.
         self._busy = 0
         self._touched = 0.0
+        self._loop = asyncio.get_running_loop()
 
     async def handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -303,7 +304,7 @@ class HttpSession(StreamableHTTPServerTransport):
 
     def touch(self) -> None:
         """It was used, though no request came this way: it is idle from now on only."""
-        now = asyncio.get_running_loop().time()
+        now = self._loop.time()
         idle_scope, limit = self.idle_scope, self._limit
         if idle_scope is not None and limit is not None and not self._busy and now - self._touched > _TOUCHES_APART:
             self._touched = now

@@ -74,7 +74,7 @@ class JsonRpcPeer:
         self.on_notification = on_notification
         self.on_request = on_request
         self._pending: dict[int, Pending] = {}
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._last_id = 0
         # How many open requests want their answers as the bytes they come in.
         self._verbatim = 0
@@ -127,7 +127,7 @@ class JsonRpcPeer:
         if self.lost.done():
             raise ConnectionLost(self.lost.result())
         self._last_id += 1
-        pending = Pending(self._loop.create_future(), on_progress, timeout, in_flight=in_flight, verbatim=verbatim)
+        pending = Pending(self.loop.create_future(), on_progress, timeout, in_flight=in_flight, verbatim=verbatim)
         if in_flight is not None:
             in_flight.extend = pending.extend
         self._pending[self._last_id] = pending

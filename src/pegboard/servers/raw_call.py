@@ -31,6 +31,10 @@ _ORPHANED = 30.0
 _MAX_SAID = 1024
 
 
+def _do_nothing() -> None:
+    """Nobody has to know."""
+
+
 class NotPlain(Exception):  # noqa: N818  it says what became of the call
     """The call is not plain after all."""
 
@@ -65,6 +69,8 @@ class RawCall:
     _on_talk: Callable[[], None]
     # Of its server, as it was when the call was sent.
     era: Era
+    began: float
+    _loop: asyncio.AbstractEventLoop
     _timer: asyncio.TimerHandle
 
     def __init__(self, identity: str, kin: str, *, patience: float, hears_log: bool) -> None:
@@ -73,10 +79,10 @@ class RawCall:
         self._patience = patience
         # Whether the client is told what servers log.
         self._wants_log = hears_log
-        self._loop = asyncio.get_running_loop()
-        self.began = self._loop.time()
-        self._on_end: Callable[[], None] = lambda: None
+        self._on_end: Callable[[], None] = _do_nothing
         self._is_not_plain = self._over = False
+        # Whether it ended with an answer.
+        self.is_answered = False
         # Whether the client has taken it back.
         self.is_cancelled = False
         self._requester: Requester | None = None
@@ -98,6 +104,8 @@ class RawCall:
         has something to say or to ask before its answer."""
         self.peer, self._question_owners, self._in_flight, self._on_talk = peer, question_owners, in_flight, on_talk
         self.era = era
+        # Of the peer: asking for the running loop is a system call in Python 3.11.
+        self._loop, self.began = peer.loop, peer.loop.time()
         self._number, self._pending = peer.open(timeout, in_flight=in_flight, verbatim=True)
         self._soon = self._pending.future
         # From here on it ends by itself, even if whoever began it never comes to wait for it.
@@ -131,11 +139,6 @@ class RawCall:
     def is_over(self) -> bool:
         """Whether nobody waits for it any more."""
         return self._over
-
-    @property
-    def is_answered(self) -> bool:
-        """Whether it ended with an answer."""
-        return self._in_flight.answered
 
     def end(self, *, answered: bool = True) -> None:
         """It is over; nobody waits for it any more. A second time changes nothing."""
@@ -218,9 +221,13 @@ class RawCall:
     def _leave(self, *, answered: bool) -> None:
         self._over = True
         self._timer.cancel()
-        self._in_flight.answered = answered
+        self._in_flight.answered = self.is_answered = answered
         self._question_owners.leave(self._in_flight)
         self._on_end()
+        # It refers to itself through these: it would be left to the garbage collector, thousands of times a second.
+        self._on_end = self._on_talk = self._in_flight.extend = _do_nothing
+        self._pending.in_flight = None
+        del self._in_flight
 
     async def _read(self, result: Part | Message) -> Message:
         if isinstance(result, dict):

@@ -54,6 +54,27 @@ class ResponseHandler(Protocol):
     def on_failure(self, error: ConnectionFailed) -> None: ...
 
 
+class _Nobody:
+    """Handles what still comes of an exchange that is over."""
+
+    def on_head(self, status: int, headers: dict[str, str]) -> None:
+        """Nobody looks."""
+
+    def on_data(self, part: bytes) -> Iterable[object]:
+        """Nobody reads."""
+        del part
+        return ()
+
+    def on_complete(self) -> None:
+        """It is over already."""
+
+    def on_failure(self, error: ConnectionFailed) -> None:
+        """It is over already."""
+
+
+_NOBODY = _Nobody()
+
+
 class Exchange:
     """One request that was handed to a pool."""
 
@@ -87,14 +108,18 @@ class Exchange:
     def finish(self) -> None:
         """Tell the handler that it has all of the answer."""
         if not self.over:
-            self.over = True
-            self.handler.on_complete()
+            self._settle().on_complete()
 
     def fail(self, error: ConnectionFailed) -> None:
         """Tell the handler that nothing comes of it."""
         if not self.over:
-            self.over = True
-            self.handler.on_failure(error)
+            self._settle().on_failure(error)
+
+    def _settle(self) -> ResponseHandler:
+        """It is over. A handler knows its exchange: each would keep the other until the garbage collector comes."""
+        self.over = True
+        handler, self.handler = self.handler, _NOBODY
+        return handler
 
 
 class HttpConnection(asyncio.Protocol):
@@ -104,6 +129,8 @@ class HttpConnection(asyncio.Protocol):
         self._pool = pool
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
+        # Tells whether bytes have come that the loop has yet to read.
+        self._incoming: select.poll | None = None
         self._exchange: Exchange | None = None
         self._headers: dict[str, str] = {}
         # How much came since the last byte that anybody was given.
@@ -125,12 +152,7 @@ class HttpConnection(asyncio.Protocol):
     @property
     def is_quiet(self) -> bool:
         """Whether nothing has come that the loop has yet to see: on a kept connection, that is its end."""
-        assert self._transport is not None
-        if sys.platform == "win32":
-            return True
-        poll = select.poll()
-        poll.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
-        return not poll.poll(0)
+        return self._incoming is None or not self._incoming.poll(0)
 
     def begin(self, exchange: Exchange) -> None:
         """Send a request; its answer goes to its handler."""
@@ -171,6 +193,9 @@ class HttpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection stands."""
         self._transport = cast("asyncio.Transport", transport)
+        if sys.platform != "win32":
+            self._incoming = select.poll()
+            self._incoming.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone; whoever waits for an answer hears of it after all that came."""
