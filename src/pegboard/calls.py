@@ -127,7 +127,7 @@ class Calls:
         """What a tool of Pegboard's own answers, for an entrance that wants the data alone; `ToolFailure` for the
         rest."""
         with self.scope(tool.name, OWN) as scope, acting_for(caller):
-            answer = await tool.call(await tool.accept(arguments))
+            answer = await tool.call_for_data(await tool.accept(arguments))
             scope.outcome = "ok"
             return answer
 
