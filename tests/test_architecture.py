@@ -91,8 +91,8 @@ def test_imports_point_one_way(file: Path) -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
 def test_the_mcp_sdk_is_known_to_few_rooms(file: Path) -> None:
-    """`mcp` is imported by `sdk/`, and by `protocol/` and `gateway/` for its public parts."""
-    if room_of(file) in {"sdk", "protocol", "gateway"}:
+    """`mcp` is imported by `sdk/`, and by `protocol/` for its public parts."""
+    if room_of(file) in {"sdk", "protocol"}:
         return
     assert not {module for module in imported(file) if module == "mcp" or module.startswith("mcp.")}
 

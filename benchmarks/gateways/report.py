@@ -153,7 +153,7 @@ def sections(results: Results) -> list[Section]:
         _ratios(results),
         *(
             _calls(results, f"tools/call, {server}, {era} era", kind, era)
-            for kind, server in (("http", "HTTP server"), ("stdio", "stdio server behind the HTTP front"))
+            for kind, server in (("http", "HTTP server"), ("stdio", "stdio server behind the HTTP gateway"))
             for era in ("handshake", "modern")
         ),
         _columns(

@@ -1,4 +1,4 @@
-"""The board: servers and tools as one, what every front and the library calls."""
+"""The board: servers and tools as one, what the gateway and the library call."""
 
 from __future__ import annotations
 

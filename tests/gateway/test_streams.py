@@ -162,7 +162,7 @@ class House:
         return client
 
     def nothing_is_kept(self) -> bool:
-        shelf = self.sessions.shelf
+        shelf = self.sessions.event_buffer
         return not shelf.events and not shelf.bytes and not self.sessions._server_instances
 
 
@@ -247,7 +247,7 @@ async def test_the_answer_waits_for_the_client(tmp_path: Path) -> None:
 
 def kept(here: House, event_id: str) -> list[Any]:
     """What is kept of the stream that an event is of."""
-    return list(here.sessions.shelf.events[event_id].stream.events.values())
+    return list(here.sessions.event_buffer.events[event_id].stream.events.values())
 
 
 async def test_calls_that_are_over_make_room_for_calls_that_run(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ async def test_calls_that_are_over_make_room_for_calls_that_run(tmp_path: Path) 
             running = id_of(await reader.event())
         async with client.call({"name": "a__echo", "arguments": {"long": "x" * 50_000}}, 2) as reader:
             delivered = id_of((await reader.rest())[0])
-        here.sessions.shelf.max_bytes = 20_000
+        here.sessions.event_buffer.max_bytes = 20_000
         async with client.call(progress(steps=1), 3) as reader:
             await reader.rest()
         for event_id, status in ((delivered, 400), (running, 200)):
@@ -319,7 +319,7 @@ async def test_nothing_is_replayed_after_an_unknown_event(tmp_path: Path) -> Non
         client = await here.client()
         async with client.call(progress(steps=2)) as reader:
             start = id_of((await reader.rest())[0])
-        here.sessions.shelf.max_bytes = 0
+        here.sessions.event_buffer.max_bytes = 0
         async with client.call(progress(steps=1), 2) as reader:
             assert [event.said for event in await reader.rest()][1:] == steps(1)
         for event_id in ("nonsense", start.replace("-", "_"), start):

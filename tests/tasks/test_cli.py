@@ -98,7 +98,7 @@ def test_a_project_is_worked_through(config: Path, tmp_path: Path) -> None:
     said = ok(config, inside, "next", "--count", "2")
     assert said.startswith("add-login/2  1.2 Build\n    priority medium; add-login is at 1 of 2;")
     assert "add-users/1  Table [b]" in said
-    assert "1 held up" in said
+    assert "1 task waits" in said
     assert as_json(config, inside, "next", "--change", "add-users")["recommended"]["id"] == "add-users/1"
     assert "add-login/2 is completed: 1.2 Build" in ok(config, inside, "done", "add-login/1.2")
     assert "can be begun now: add-users/2" in ok(config, inside, "done", "add-users/1")

@@ -97,7 +97,7 @@ def describe(tool: str, config: ConfigOption = None, as_json: JsonOption = False
 def call(
     tool: str,
     arguments: Annotated[
-        str, typer.Argument(metavar="[JSON]", help="The arguments, as a JSON object; - reads them from stdin.")
+        str, typer.Argument(metavar="JSON", help="The arguments, as a JSON object; - reads them from stdin.")
     ] = "{}",
     config: ConfigOption = None,
     as_json: JsonOption = False,

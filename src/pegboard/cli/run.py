@@ -23,6 +23,15 @@ _Workspace = Annotated[
     Path | None,
     typer.Option("--workspace", help="The workspace folder, for clients that name none.", file_okay=False, exists=True),
 ]
+_ClientWorkspace = Annotated[
+    Path | None,
+    typer.Option(
+        "--workspace",
+        help="The workspace folder of this client; its roots are not asked for.",
+        file_okay=False,
+        exists=True,
+    ),
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -74,7 +83,7 @@ def serve(
 
 def stdio(
     board: Annotated[str | None, typer.Option(help="Use the board of this name, which keeps loaded tools.")] = None,
-    workspace: _Workspace = None,
+    workspace: _ClientWorkspace = None,
     config: ConfigOption = None,
 ) -> None:
     """Run the gateway over stdio, for a client's config file."""

@@ -1,4 +1,4 @@
-"""Claude's form: tool definitions, calls out of a message, results back, and tools that are loaded when found."""
+"""Claude's format: tool definitions, calls out of a message, results back, and tools that are loaded when found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenAI's older form, Chat Completions, which many other providers speak as well."""
+"""OpenAI's older format, Chat Completions, which many other providers speak as well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenAI's form for the Responses API: functions, a namespace a server, its tool search run by us, results back."""
+"""OpenAI's format for the Responses API: functions, a namespace a server, its tool search run by us, results back."""
 
 from __future__ import annotations
 

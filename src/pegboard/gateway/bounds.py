@@ -1,7 +1,7 @@
 """uvicorn's protocol with bounds: what a connection may send, and how long it may keep us waiting.
 
 uvicorn reads a head of any size, waits for ever for the rest of a request (slowloris), and keeps an answer for a client
-that never reads it. Built on inner parts of its `HttpToolsProtocol`, which `tests/front` watches.
+that never reads it. Built on inner parts of its `HttpToolsProtocol`, which `tests/gateway` watches.
 """
 
 from __future__ import annotations

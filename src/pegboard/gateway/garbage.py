@@ -14,9 +14,9 @@ import sys
 import time
 from collections.abc import AsyncGenerator
 
-# Python's own are 700, 10 and 10. A plain call leaves no garbage, but while more and more calls come at once their objects
-# count as new ones: 700 are those of a dozen calls. All that is new after 12,000 objects is looked at in some 5 ms; what is
-# replaced meanwhile does not count as new, so that it may be twice as many.
+# Python's own are 700, 10 and 10. A plain call leaves no garbage, but while more and more calls come at once their
+# objects count as new ones: 700 are those of a dozen calls. All that is new after 12,000 objects is looked at in some
+# 5 ms; what is replaced meanwhile does not count as new, so that it may be twice as many.
 _THRESHOLDS = 2_000, 2, 1
 _LOOK_EVERY = 5.0
 # Up to this share of a core the gateway counts as idle.

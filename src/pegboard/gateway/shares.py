@@ -1,4 +1,4 @@
-"""How many connections one address may have: what one takes for itself must leave some for the others."""
+"""Connection limits for each address, so that one cannot use them all."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Pegboard for Python programs: tools in providers' forms, with and without an event loop."""
+"""Pegboard for Python programs: tools in providers' formats, with and without an event loop."""

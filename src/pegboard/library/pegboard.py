@@ -1,4 +1,4 @@
-"""Pegboard for Python programs: every tool in a provider's form, and calls that give results."""
+"""Pegboard for Python programs: every tool in a provider's format, and calls that give results."""
 
 from __future__ import annotations
 

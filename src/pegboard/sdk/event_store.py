@@ -112,7 +112,7 @@ class SessionEventStore(EventStore):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._own = EventBuffer(max_events=max_events, max_bytes=max_bytes, clock=clock)
-        self._shelves = (self._own, total)
+        self._buffers = (self._own, total)
         self._max_events = max_events
         self._running: dict[str, _Stream] = {}
         self._closed = False
@@ -157,8 +157,8 @@ class SessionEventStore(EventStore):
         if event is None:
             return None
         if event.is_answer:
-            for shelf in self._shelves:
-                shelf.finish(event.stream)
+            for buffer in self._buffers:
+                buffer.finish(event.stream)
         return event.text
 
     async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
@@ -195,7 +195,7 @@ class SessionEventStore(EventStore):
         self._forget(list(self._own.events.values()))
 
     def _add(self, stream_id: str, text: str | None, *, is_answer: bool) -> _Event:
-        stream = self._running.setdefault(stream_id, _Stream(stream_id, self._shelves))
+        stream = self._running.setdefault(stream_id, _Stream(stream_id, self._buffers))
         event = _Event(f"{self._prefix}-{next(self._numbers)}", stream, text or "", is_answer)
         if self._closed:
             return event
@@ -204,10 +204,10 @@ class SessionEventStore(EventStore):
             self._forget(list(stream.events.values()))
             return event
         stream.events[event.id] = event
-        for shelf in self._shelves:
-            shelf.put(event)
-        for shelf in self._shelves:
-            while surplus := shelf.surplus():
+        for buffer in self._buffers:
+            buffer.put(event)
+        for buffer in self._buffers:
+            while surplus := buffer.surplus():
                 self._forget(surplus)
         return event
 
@@ -230,10 +230,10 @@ class SessionEventStore(EventStore):
         for event in events:
             stream = event.stream
             del stream.events[event.id]
-            for shelf in stream.shelves:
-                shelf.remove(event)
+            for buffer in stream.shelves:
+                buffer.remove(event)
                 if not stream.events:
-                    shelf.forget(stream)
+                    buffer.forget(stream)
 
 
 class _Reader:

@@ -94,13 +94,15 @@ class HttpSessions(StreamableHTTPSessionManager):
         self._version_of = version_of
         # Sessions by who holds them, the longest unused first.
         self._held: dict[Holder, OrderedDict[str, HttpSession]] = {}
-        self.shelf = EventBuffer(max_bytes=TOTAL_BYTES)
+        self.event_buffer = EventBuffer(max_bytes=TOTAL_BYTES)
 
     def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
         if self.max_sessions is not None and len(self._server_instances) >= self.max_sessions:
             return None
         session_id = uuid4().hex
-        session = HttpSession(session_id, SessionEventStore(self.shelf), self.session_idle_timeout, self._mark_used)
+        session = HttpSession(
+            session_id, SessionEventStore(self.event_buffer), self.session_idle_timeout, self._mark_used
+        )
         if requestor is not None:
             self._session_owners[session_id] = requestor
         self._server_instances[session_id] = session

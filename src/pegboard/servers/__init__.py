@@ -1,1 +1,1 @@
-"""How a server is reached: wires, peers, connections, and the supervision of each server."""
+"""How a server is reached: transports, JSON-RPC peers, connections, and supervision."""

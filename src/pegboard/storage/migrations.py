@@ -1,7 +1,8 @@
 """The numbered steps from an empty database to the newest schema. Steps are added, never changed.
 
 A number is given out once, to Pegboard itself or to one toolset. Nothing is done for that of a toolset which is not
-installed, so a database that knew it can still be used.
+installed, so a database that knew it can still be used. Where that was the highest number, an empty step keeps its
+place.
 """
 
 from __future__ import annotations

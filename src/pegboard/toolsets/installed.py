@@ -1,7 +1,7 @@
 """Which toolsets are installed: each is the folder of that name beside this file, and its line here.
 
-A toolset is made of parts. Each is a file of its folder that is loaded by the room that needs it, and is of that room's
-layer; only `toolset.py` has to be there:
+A toolset is made of parts. Each is a file of its folder. It is loaded by the package that needs it, and is of that
+package's layer; only `toolset.py` has to be there:
 
 - `toolset.py`: `TOOLSET`, the class that makes its tools on a board (`pegboard.toolsets.toolset`)
 - `settings.py`: `read_settings`, which reads and checks its section of the config, for `config/`

@@ -1,10 +1,10 @@
 """The fast path: plain requests of known clients, answered from bytes to bytes. This is where it is decided.
 
-A request takes it if nothing about it needs the protocol's machinery: a `tools/call` without a progress token, a
-round or a header of its own, of a tool whose server is connected and does not talk while it works; a `tools/list`
-of one page; a `ping` of the handshake era. Everything else is declined, with one of the reasons of `Decline`, and takes
-the full path, which has the same outcome and the right words for every fault. A call that turns out not to be plain
-is handed over to the full path as it is.
+A request takes it if nothing about it needs the protocol's machinery: a `tools/call` without a progress token, input
+responses or arguments in headers, to a connected server that sends nothing before its result; a `tools/list` without a
+cursor; a `ping` of the handshake era. Everything else is declined, with one of the reasons of `Decline`, and takes the
+full path, which has the same outcome and the right words for every fault. A call that turns out not to be plain is
+handed over to the full path as it is.
 """
 
 from __future__ import annotations

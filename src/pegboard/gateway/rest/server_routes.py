@@ -1,4 +1,4 @@
-"""REST routes of the servers behind the gateway: how each is, and switches."""
+"""REST routes of servers: state, enable, disable, refresh."""
 
 from __future__ import annotations
 

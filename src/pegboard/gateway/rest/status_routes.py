@@ -1,4 +1,4 @@
-"""REST routes that say how the gateway is: for whoever watches it, and for commands that look for it."""
+"""REST routes for health and metrics, and for commands that look for the gateway."""
 
 from __future__ import annotations
 

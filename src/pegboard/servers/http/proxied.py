@@ -1,4 +1,4 @@
-"""The client for servers behind a proxy that the environment names: httpx, which speaks to proxies of every kind."""
+"""The client for servers behind a proxy that the environment names: httpx2, which speaks to proxies of every kind."""
 
 from __future__ import annotations
 

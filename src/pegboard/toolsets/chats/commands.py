@@ -117,7 +117,7 @@ def search(
 
 def export(
     chats: Annotated[
-        list[str] | None, typer.Argument(metavar="[CHAT]...", help="Ids of chats, or their beginnings.")
+        list[str] | None, typer.Argument(metavar="CHAT", help="Ids of chats, or their beginnings.")
     ] = None,
     to: Annotated[
         Path | None,

@@ -1,4 +1,4 @@
-"""The shelf: what is known of every chat, so that a file is opened only after it has changed.
+"""The chat store: what is known of every chat, so that a file is opened only after it has changed.
 
 A file is known by its path and by how it looks from outside. Records stay in memory and in the database, which other
 processes share, requests in the database alone; whatever is wrong with one file is told in its record, and hides no

@@ -118,7 +118,7 @@ class ToolDescribe(DiscoveryTool):
 
 
 class ToolLoad(DiscoveryTool):
-    """Hang tools in front of the model."""
+    """Add tools to the client's list."""
 
     name = "tool_load"
     description = (

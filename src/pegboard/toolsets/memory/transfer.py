@@ -1,6 +1,6 @@
 """Memories into a file and out of it: JSON, one memory a line; or the file of npm's `server-memory`.
 
-What kind of line it is says each line by itself, so any file of either kind can be read, and files can be joined.
+Each line says itself of which kind it is, so any file of either kind can be read, and files can be joined.
 """
 
 from __future__ import annotations

@@ -137,7 +137,8 @@ def _show_next(data: dict[str, Any]) -> None:
     for row, reason in zip([data["recommended"], *data["alternatives"]], reasons, strict=True):
         print(f"{row['id']}  {row['content']}\n    {reason}")
     if data["blocked_count"]:
-        print(f"{data['blocked_count']} held up")
+        count = data["blocked_count"]
+        print("1 task waits" if count == 1 else f"{count} tasks wait")
     _show_problems(data)
 
 

@@ -1,4 +1,4 @@
-"""Circles among dependencies."""
+"""Cycles among dependencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why: what is said to somebody who asks what to do next, or does something out of turn."""
+"""Texts that explain why a task is next, or why it waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A setting: what somebody wants of a task to be another way."""
+"""A requested update of a task."""
 
 from __future__ import annotations
 
