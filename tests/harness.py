@@ -23,7 +23,7 @@ import uvicorn
 from forking import warm_start
 from pegboard.board import Board
 from pegboard.config import ServerSpec, read_settings
-from pegboard.gateway.http import HttpFront, uvicorn_config
+from pegboard.gateway.http import HttpGateway, uvicorn_config
 from pegboard.gateway.listen import listen_on
 from pegboard.protocol.eras import MODERN_VERSIONS, modern_params
 from pegboard.protocol.headers import request_headers
@@ -126,7 +126,7 @@ async def open_board(tmp_path: Path, servers: Mapping[str, Entry], **own: Any) -
 class Gateway:
     """A running gateway."""
 
-    front: HttpFront
+    front: HttpGateway
     url: str
     config: Path
 
@@ -187,7 +187,7 @@ class PromptServer(uvicorn.Server):
 async def open_gateway(tmp_path: Path, servers: Mapping[str, Entry], **own: Any) -> AsyncGenerator[Gateway]:
     """The whole gateway over HTTP, in this process."""
     path = write_config(tmp_path / "pegboard.json", servers, **own)
-    front = HttpFront(Board(read_settings(path, os.environ)), path, "127.0.0.1")
+    front = HttpGateway(Board(read_settings(path, os.environ)), path, "127.0.0.1")
     server = PromptServer(uvicorn_config(front))
     listener = listen_on("127.0.0.1", 0)
     async with front.board:

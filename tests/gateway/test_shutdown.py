@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from harness import LIMIT, write_config
 from pegboard.board import Board
 from pegboard.config import read_settings
-from pegboard.gateway.http import HttpFront
+from pegboard.gateway.http import HttpGateway
 from pegboard.gateway.shutdown import Shutdown
 from pegboard.tool import Tool
 
@@ -48,7 +48,7 @@ async def test_requests_end_in_words_while_the_gateway_stops(tmp_path: Path) -> 
             await asyncio.Event().wait()
 
     config = write_config(tmp_path / "pegboard.json", {})
-    front = HttpFront(Board(read_settings(config, os.environ)), config, "127.0.0.1")
+    front = HttpGateway(Board(read_settings(config, os.environ)), config, "127.0.0.1")
     front.board.register(Wait())
     transport = httpx2.ASGITransport(front.app)
     with capture_logs() as logs:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _TAKE_OVER = 5.0
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
+_ServerName = Annotated[str, typer.Argument(help="The server's name.")]
+
 
 def add_to(app: typer.Typer) -> None:
     """Add this group's commands."""
@@ -73,7 +75,7 @@ def add(
     )
 
 
-def remove(name: str, config: ConfigOption = None) -> None:
+def remove(name: _ServerName, config: ConfigOption = None) -> None:
     """Remove a server from the config."""
     from pegboard.config.edit import remove_server
 
@@ -82,12 +84,12 @@ def remove(name: str, config: ConfigOption = None) -> None:
     say(f"{name} was removed from {location.path}.")
 
 
-def enable(name: str, config: ConfigOption = None) -> None:
+def enable(name: _ServerName, config: ConfigOption = None) -> None:
     """Switch a server on."""
     _switch(name, config, enabled=True)
 
 
-def disable(name: str, config: ConfigOption = None) -> None:
+def disable(name: _ServerName, config: ConfigOption = None) -> None:
     """Switch a server off; it stays in the config."""
     _switch(name, config, enabled=False)
 

@@ -34,6 +34,8 @@ _FAILED = ("unreachable", "lost", "needs_auth", "invalid")
 _NAMED = 10
 _EXAMPLE = """give a JSON object, like '{"timezone": "UTC"}'"""
 
+_ToolName = Annotated[str, typer.Argument(help="The tool's name, as in time__get_current_time.")]
+
 
 def add_to(app: typer.Typer) -> None:
     """Add this group's commands."""
@@ -89,13 +91,13 @@ def find(
     finish(answer, as_json=as_json, show=_show_found)
 
 
-def describe(tool: str, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+def describe(tool: _ToolName, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Show a tool in full."""
     finish(connect(find_config(config)).describe(tool), as_json=as_json, show=_show_tool)
 
 
 def call(
-    tool: str,
+    tool: _ToolName,
     arguments: Annotated[
         str, typer.Argument(metavar="JSON", help="The arguments, as a JSON object; - reads them from stdin.")
     ] = "{}",

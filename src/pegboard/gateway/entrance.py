@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pegboard.clients.endpoint import Endpoint
 from pegboard.clients.request_context import PipeRequest
-from pegboard.gateway.mcp import McpFront
+from pegboard.gateway.mcp import McpHandlers
 from pegboard.gateway.pipe_client import Open, PipeAnswerer, Stream
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def entrance(server: GatewayServer, endpoint: Endpoint) -> Open:
     return enter
 
 
-def late_entrance(front: McpFront, endpoint: Endpoint) -> Open:
+def late_entrance(front: McpHandlers, endpoint: Endpoint) -> Open:
     """Where it takes a second until it is; meanwhile the loop goes on."""
 
     async def enter(write: _Write, fast_path: PipeAnswerer | None) -> Stream:

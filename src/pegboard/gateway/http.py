@@ -37,7 +37,7 @@ from pegboard.gateway.garbage import short_collections
 from pegboard.gateway.guard import Guard, refusal_response
 from pegboard.gateway.hosts import AllowedHosts
 from pegboard.gateway.listen import bracket, reachable
-from pegboard.gateway.mcp import McpFront
+from pegboard.gateway.mcp import McpHandlers
 from pegboard.gateway.pipe_client import PipeClient
 from pegboard.gateway.rest.app import Rest
 from pegboard.gateway.rest.pages import page
@@ -54,7 +54,7 @@ _GRACE = 2
 _FINISH = 5.0
 
 
-class HttpFront:
+class HttpGateway:
     """One board on one address."""
 
     def __init__(self, board: Board, config_path: Path, host: str, allowed: Sequence[str] = ()) -> None:
@@ -64,7 +64,7 @@ class HttpFront:
         self.token = secrets.token_hex(16)
         self.bridge = 0
         self._sessions = 0
-        self._front = front = McpFront(board)
+        self._front = front = McpHandlers(board)
         self.server = GatewayServer(front, on_sessions=self._count)
         # Host, Origin and size are the guard's business: one rule for MCP and REST.
         self._manager = HttpSessions(self.server, version_of=self.server.version_of)
@@ -176,7 +176,7 @@ async def serve(
     allowed: Sequence[str] = (),
 ) -> None:
     """Serve until a signal says stop."""
-    front = HttpFront(board, config_path, host, allowed)
+    front = HttpGateway(board, config_path, host, allowed)
     stopping, hurrying = asyncio.Event(), asyncio.Event()
 
     def stop() -> None:
@@ -200,7 +200,7 @@ async def serve(
             await serving
 
 
-def uvicorn_config(front: HttpFront) -> uvicorn.Config:
+def uvicorn_config(front: HttpGateway) -> uvicorn.Config:
     """How uvicorn is to serve us."""
     return uvicorn.Config(
         front.app,

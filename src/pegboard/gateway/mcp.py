@@ -44,7 +44,7 @@ _WAYS = {
 }
 
 
-class McpFront:
+class McpHandlers:
     """The board behind the protocol."""
 
     def __init__(self, board: Board) -> None:

@@ -19,7 +19,7 @@ from pegboard.gateway.entrance import late_entrance
 from pegboard.gateway.fastpath.pipe import PipeFastPath
 from pegboard.gateway.fastpath.rules import FastPath, is_open
 from pegboard.gateway.garbage import short_collections
-from pegboard.gateway.mcp import McpFront
+from pegboard.gateway.mcp import McpHandlers
 from pegboard.gateway.pipe_client import PipeClient
 from pegboard.protocol.message import MAX_BODY
 
@@ -29,7 +29,7 @@ async def serve_stdio(board: Board, config_path: Path, endpoint: Endpoint) -> No
     out = _claim_output()
     config = ConfigFile(board, config_path)
     async with board, short_collections():
-        front = McpFront(board)
+        front = McpHandlers(board)
         fast_path = PipeFastPath(front, ClientCache(), FastPath(board, front), endpoint) if is_open() else None
         client = PipeClient(_Writer(out).write, late_entrance(front, endpoint), fast_path, before_sdk=True)
         serving = asyncio.get_running_loop().create_task(client.serve())

@@ -21,7 +21,7 @@ from pegboard.clients.endpoint import Endpoint
 from pegboard.gateway.entrance import entrance
 from pegboard.gateway.fastpath.pipe import PipeFastPath
 from pegboard.gateway.fastpath.rules import FastPath
-from pegboard.gateway.mcp import McpFront
+from pegboard.gateway.mcp import McpHandlers
 from pegboard.gateway.pipe_client import PipeAnswerer, PipeClient, Stream
 from pegboard.sdk.server import GatewayServer
 
@@ -41,7 +41,7 @@ class Visit:
     entered: bool = False
 
     def __post_init__(self) -> None:
-        front = McpFront(self.board)
+        front = McpHandlers(self.board)
         endpoint = Endpoint(private=True)
         enter = entrance(GatewayServer(front), endpoint)
 

@@ -11,7 +11,7 @@ from pegboard.clients.client import Client, identify
 from pegboard.clients.endpoint import Endpoint
 from pegboard.gateway.fastpath.decline import Decline
 from pegboard.gateway.fastpath.rules import Begun, FastPath, answer, cancelled_id
-from pegboard.gateway.mcp import McpFront
+from pegboard.gateway.mcp import McpHandlers
 from pegboard.protocol import raw_json
 from pegboard.protocol.eras import LATEST_HANDSHAKE, VERSION_KEY
 from pegboard.protocol.raw_json import Request
@@ -33,7 +33,7 @@ CAPABILITIES = {
 class PipeFastPath:
     """Answers the plain requests of one client."""
 
-    def __init__(self, front: McpFront, clients: ClientCache, rules: FastPath, endpoint: Endpoint) -> None:
+    def __init__(self, front: McpHandlers, clients: ClientCache, rules: FastPath, endpoint: Endpoint) -> None:
         self._front = front
         self._clients = clients
         self._rules = rules

@@ -22,7 +22,7 @@ from pegboard.clients.cache import MAX_META
 from pegboard.clients.caller import Caller
 from pegboard.clients.client import Client
 from pegboard.gateway.fastpath.decline import Decline
-from pegboard.gateway.mcp import McpFront
+from pegboard.gateway.mcp import McpHandlers
 from pegboard.log import logger
 from pegboard.pace import Pace
 from pegboard.protocol import raw_json
@@ -66,7 +66,7 @@ def is_open() -> bool:
 class FastPath:
     """Answers what is plain."""
 
-    def __init__(self, board: Board, front: McpFront) -> None:
+    def __init__(self, board: Board, front: McpHandlers) -> None:
         self._board = board
         self._front = front
         # Calls by the conversation they are of and the id that they have there, for whoever cancels one; no call is
