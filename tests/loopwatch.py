@@ -64,8 +64,9 @@ def loopwatch() -> Generator[LoopWatch]:
                 watch.longest, watch.culprit = took, repr(handle)
 
     ticking = loop.create_task(_tick(watch))
-    # What other tests left behind is none of the gateway's business; what they imported is frozen anyway.
+    # What other tests imported or left behind is none of the gateway's business: no collection looks at it again.
     gc.collect()
+    gc.freeze()
     asyncio.Handle._run = measured  # type: ignore[method-assign]
     try:
         yield watch
