@@ -25,7 +25,11 @@ from harness import (
     write_config,
 )
 from pegboard import Pegboard
+from pegboard.board import Board
+from pegboard.config import Settings
+from pegboard.listing.view import Filter
 from pegboard.servers.errors import RpcError
+from pegboard.tool import ResultTool
 
 pytestmark = pytest.mark.anyio
 
@@ -351,3 +355,31 @@ async def test_people_do_not_search_where_the_search_is_denied(tmp_path: Path) -
         assert (await http.get("/api/tools/search", params={"q": "x"})).status_code == 403
     async with Pegboard(settings=own) as board:
         assert not (await board.find("x")).success
+
+
+async def test_a_tool_that_becomes_local_is_refused_to_clients_elsewhere_from_then_on() -> None:
+    """Whatever was decided before; and no decision is kept for a filter that is longer than anybody needs."""
+
+    class Changing(ResultTool):
+        """A tool of a program."""
+
+        name = "changing"
+        description = "It changes."
+        private = False
+
+        def is_local_only(self) -> bool:
+            """As things are now."""
+            return self.private
+
+        async def call(self, arguments: Mapping[str, Any]) -> Any:
+            return dict(arguments)
+
+    board, tool = Board(Settings(toolsets=())), Changing()
+    board.register(tool)
+    elsewhere = Filter().for_remote()
+    assert board.gate.tool("changing", elsewhere) is not None
+    tool.private = True
+    assert board.gate.tool("changing", elsewhere) is None
+    assert board.gate.tool("changing", Filter()) is not None
+    assert board.gate.tool("changing", Filter.of(None, "changing" * 1000)) is None
+    assert all(not wanted.is_long and not wanted.remote for _, wanted in board.gate._decided)

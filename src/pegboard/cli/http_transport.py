@@ -17,7 +17,7 @@ from pegboard.cli.rest_client import Answer, RestRequest, failure
 if TYPE_CHECKING:
     from pegboard.config import RunningGateway
 
-_UNANSWERED = (OSError, ValueError, http.client.HTTPException)
+_UNANSWERED = (OSError, ValueError, RecursionError, http.client.HTTPException)
 _PROOF_LIMIT = 5.0
 _MAX_HEALTH = 10_000
 _MOST_AT_ONCE = 64
@@ -92,5 +92,7 @@ def _connect(gateway: RunningGateway) -> Generator[http.client.HTTPConnection]:
         proof = str(cast("Answer", said).get("proof")) if isinstance(said, dict) else ""
         if not hmac.compare_digest(proof.encode(), prove(gateway.token, http_purpose(port), challenge.encode())):
             raise OSError("somebody else answers there")
+        if connection.sock is None:
+            raise OSError("it closed the connection: it is stopping")
         connection.sock.settimeout(None)
         yield connection

@@ -40,6 +40,11 @@ class Client:
     is_new: bool = False
     first_list: tuple[ListKey, View[RegisteredTool]] | None = None
 
+    def declare(self, capabilities: Mapping[str, Any]) -> None:
+        """The client says what it can do."""
+        self.capabilities = capabilities
+        vars(self).pop("capabilities_json", None)
+
     @property
     def workspace(self) -> str | None:
         """The folder that it works in, where its address says so."""

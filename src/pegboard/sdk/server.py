@@ -172,10 +172,10 @@ class GatewayServer(Server[Any]):
         """Our own introduction, with what the servers behind us can do that we only pass on."""
         if not isinstance(result, dict):
             return result
-        if ctx.method == "initialize":
-            _connection(ctx).state[_CLIENT_KEY] = _session_client(ctx, _params(ctx).get("capabilities"))
         client = _client(ctx)
         if ctx.method == "initialize":
+            # A session that is introduced again keeps the endpoint it was opened with, and all that follows from it.
+            client.declare(_object(_params(ctx).get("capabilities")))
             self._clean_up_after(_connection(ctx), client)
             self._versions[client.session or ""] = str(result.get("protocolVersion"))
         own = cast("dict[str, Any]", result.get("capabilities") or {})
@@ -357,12 +357,8 @@ def _client(ctx: _Context) -> Client:
         return identify(_endpoint(ctx), "modern", None, _object(meta.get(CLIENT_CAPABILITIES_KEY)), meta)
     state = _connection(ctx).state
     if _CLIENT_KEY not in state:
-        state[_CLIENT_KEY] = _session_client(ctx, None)
+        state[_CLIENT_KEY] = identify(_endpoint(ctx), session=_session_id(ctx))
     return cast("Client", state[_CLIENT_KEY])
-
-
-def _session_client(ctx: _Context, capabilities: object) -> Client:
-    return identify(_endpoint(ctx), session=_session_id(ctx), capabilities=_object(capabilities))
 
 
 def _endpoint(ctx: _Context) -> Endpoint:

@@ -34,7 +34,8 @@ from pegboard.servers.raw_call import CallCancelled, RawCall
 # A larger body takes the full path.
 MAX_PLAIN_BODY = 1024 * 1024
 _MAX_VERDICTS = 4096
-_MAX_HEADERS = 8192
+# A head that is larger than this is not worth keeping.
+_MAX_HEAD = 8192
 # These differ from request to request; each is looked at by itself.
 _OWN_TO_EACH = frozenset({b"content-length", b"mcp-name", b"traceparent", b"tracestate", b"x-request-id"})
 _ONCE = (
@@ -107,7 +108,7 @@ class HttpFastPath:
             self.verdicts.move_to_end(key)
             return verdict
         found = self._judge(scope)
-        if not isinstance(found, Decline) and sum(len(name) + len(value) for name, value in headers) <= _MAX_HEADERS:
+        if not isinstance(found, Decline) and _size(scope) <= _MAX_HEAD:
             self._remember(key, found)
         return found
 
@@ -199,6 +200,11 @@ def _is_plain(headers: list[tuple[bytes, bytes]]) -> bool:
     if not {b"application/json", b"text/event-stream"} <= accepted:
         return False
     return named.get(b"content-type", b"").partition(b";")[0].strip() == b"application/json"
+
+
+def _size(scope: Scope) -> int:
+    head = sum(len(name) + len(value) for name, value in scope["headers"])
+    return head + len(scope["path"]) + len(scope["query_string"])
 
 
 def _is_open(session: HttpSession | None) -> bool:

@@ -7,9 +7,6 @@ from typing import Any
 
 from starlette.requests import Request
 
-from pegboard.clients.caller import Caller
-from pegboard.clients.client import identify
-from pegboard.clients.endpoint import endpoint_of
 from pegboard.exactjson import as_object
 from pegboard.names import nearest
 from pegboard.result import invalid
@@ -19,11 +16,6 @@ from pegboard.tool import Tool
 _MOST_DIGITS = 15
 # The type of a parameter that may be given several times.
 _LIST = ["string", "array"]
-
-
-def caller_of(request: Request) -> Caller:
-    """Who sends a request."""
-    return Caller(identify(endpoint_of(request.scope)))
 
 
 def query_arguments(request: Request, tool: Tool, **names: str) -> dict[str, Any]:
