@@ -189,7 +189,7 @@ class Board:
         chosen = names or [name for name, server in self.servers.items() if server.spec.enabled]
         for name in chosen:
             if (server := self.servers.get(name)) is not None:
-                server.try_now()
+                server.breaker.half_open()
         return await self.discovery.refresh(chosen, trace)
 
     async def discover_all_tools(self, trace: str | None = None) -> ToolResult[dict[str, int]]:

@@ -13,7 +13,7 @@ from pegboard.gate import Gate
 from pegboard.log import logger
 from pegboard.relay.relay import Relay
 from pegboard.servers.availability import Availability, availability_of
-from pegboard.servers.message import Message, Params
+from pegboard.servers.message import Params
 from pegboard.servers.orphan_reaper import OrphanReaper
 from pegboard.servers.server import Server
 from pegboard.servers.server_state import ServerState
@@ -42,6 +42,8 @@ class ConfiguredServers:
         self._discovery = discovery
         self._relay = relay
         self._on_change = on_change
+        # What a server says or asks outside of any request is the relay's business.
+        self.on_notification, self.on_request = relay.forward_notification, relay.forward_request
         # Tools of disabled servers: not there for clients, but still to be shown to people.
         self._shelved: dict[str, tuple[RegisteredTool, ...]] = {}
         self._reaper = OrphanReaper()
@@ -122,14 +124,6 @@ class ConfiguredServers:
     def on_resource_updated(self, server: Server, key: str | None, params: Params) -> None:
         """A server said that a resource changed."""
         self._relay.subscriptions.publish(server, key, params)
-
-    def on_notification(self, server: Server, key: str | None, method: str, params: Params, only: str | None) -> None:
-        """A server said something that belongs to no request under way."""
-        self._relay.forward_notification(server, key, method, params, only)
-
-    async def on_request(self, server: Server, key: str | None, method: str, params: Params) -> Message:
-        """A server asks something that belongs to no request under way."""
-        return await self._relay.forward_request(server, key, method, params)
 
     def _add(self, spec: ServerSpec) -> None:
         self.removed.pop(spec.name, None)

@@ -120,7 +120,7 @@ async def test_a_half_open_breaker_lets_one_of_many_sessions_try(tmp_path: Path)
             assert not (await board.call("one__x", {}, Caller(Client(session=f"s{number}")))).success
         assert board.servers["one"].breaker.is_open
         listener = await asyncio.start_server(greet, "127.0.0.1", port)
-        board.servers["one"].try_now()
+        board.servers["one"].breaker.half_open()
         trial = asyncio.ensure_future(board.call("one__x", {}, Caller(Client(session="s0"))))
         async with asyncio.timeout(LIMIT):
             await greeted.wait()

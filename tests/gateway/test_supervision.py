@@ -386,7 +386,7 @@ async def test_a_server_that_asks_for_a_pause_is_not_connected_before(
             assert 0 < second.error.retry_after <= 120
             assert len(server.headers) == asked
             server.manners.status = None
-            board.servers["busy"].try_now()
+            board.servers["busy"].breaker.half_open()
             assert (await board.call("busy__echo", {})).success
 
 

@@ -67,7 +67,7 @@ class HttpGateway:
         self._front = front = McpHandlers(board)
         self.server = GatewayServer(front, on_sessions=self._count)
         # Host, Origin and size are the guard's business: one rule for MCP and REST.
-        self._manager = HttpSessions(self.server, version_of=self.server.version_of)
+        self._manager = HttpSessions(self.server, version_of=self.server.versions.get)
         self._clients, self._fast_path = ClientCache(), FastPath(board, front)
         hosts = AllowedHosts(host, (*board.settings.hosts, *allowed))
         self.shutdown = Shutdown(_behind_proxies(self._make_app(hosts)))

@@ -97,7 +97,8 @@ class GatewayServer(Server[Any]):
     def __init__(self, backend: Backend, *, on_sessions: Callable[[int], None] = lambda _: None) -> None:
         self._backend = backend
         self._sessions: set[_Session] = set()
-        self._versions: dict[str, str] = {}
+        # The protocol version that each session was opened with.
+        self.versions: dict[str, str] = {}
         self._on_sessions = on_sessions
         self._streams: Counter[str] = Counter()
         super().__init__(
@@ -177,7 +178,7 @@ class GatewayServer(Server[Any]):
             # A session that is introduced again keeps the endpoint it was opened with, and all that follows from it.
             client.declare(_object(_params(ctx).get("capabilities")))
             self._clean_up_after(_connection(ctx), client)
-            self._versions[client.session or ""] = str(result.get("protocolVersion"))
+            self.versions[client.session or ""] = str(result.get("protocolVersion"))
         own = cast("dict[str, Any]", result.get("capabilities") or {})
         passed_on = self._backend.capabilities(client)
         return {
@@ -225,11 +226,7 @@ class GatewayServer(Server[Any]):
         if _GREETED_KEY not in connection.state:
             connection.state[_GREETED_KEY] = True
             connection.exit_stack.push_async_callback(self._backend.session_ended, client)
-            connection.exit_stack.callback(self._versions.pop, client.session or "", None)
-
-    def version_of(self, session: str) -> str | None:
-        """The protocol version that a session was opened with."""
-        return self._versions.get(session)
+            connection.exit_stack.callback(self.versions.pop, client.session or "", None)
 
     def _caller(self, ctx: _Context, client: Client, channel: ClientChannel) -> Caller:
         """The client during this request."""

@@ -95,10 +95,6 @@ class Server:
             self.last_error = last_error
             self._become(ServerState.UNREACHABLE)
 
-    def try_now(self) -> None:
-        """Somebody asks for this server explicitly: the breaker lets one try through."""
-        self.breaker.half_open()
-
     async def request(
         self,
         method: str,

@@ -56,10 +56,6 @@ class Registry:
         self.project = project or Project()
         self._books: OrderedDict[Path, FolderState] = OrderedDict()
 
-    async def folder(self, path: str | None = None) -> Path:
-        """The OpenSpec folder that a call is about."""
-        return await self.project.folder(path)
-
     async def init(self, path: str | None = None) -> Initialised:
         """Have a registry of a folder; an empty one, if there is none yet."""
         book = await self._book(path)
