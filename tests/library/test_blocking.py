@@ -185,8 +185,9 @@ def test_closing_does_not_wait_for_a_plain_function() -> None:
 def test_a_call_that_is_interrupted_does_not_go_on() -> None:
     """After Ctrl-C it is cancelled, once, so that it can clean up; and the board can be used as before."""
     script = (
-        "import asyncio, os, signal\n"
+        "import asyncio, os, signal, threading\n"
         "from pegboard import Pegboard\n"
+        "stopped = threading.Event()\n"
         "with Pegboard.sync(settings={'toolsets': []}) as board:\n"
         "    @board.tool\n"
         "    async def endless() -> None:\n"
@@ -196,6 +197,7 @@ def test_a_call_that_is_interrupted_does_not_go_on() -> None:
         "        finally:\n"
         "            await asyncio.sleep(0.01)\n"
         "            print('stopped', flush=True)\n"
+        "            stopped.set()\n"
         "    @board.tool\n"
         "    async def other() -> None:\n"
         "        print('other', flush=True)\n"
@@ -203,6 +205,8 @@ def test_a_call_that_is_interrupted_does_not_go_on() -> None:
         "        board.call('endless')\n"
         "    except KeyboardInterrupt:\n"
         "        board.call('other')\n"
+        # The end of the board would cancel it a second time.
+        "        stopped.wait(30)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     # Which of them comes to speak first is the event loop's business.
