@@ -21,7 +21,7 @@ class LruDict(OrderedDict[K, V]):
         super().__setitem__(key, value)
         self.move_to_end(key)
         while len(self) > self.capacity:
-            self.on_drop(*self.popitem(last=False))
+            self.popitem(last=False)
 
     def use(self, key: K) -> V | None:
         """The value of a key, which is the youngest from now on."""
@@ -29,6 +29,3 @@ class LruDict(OrderedDict[K, V]):
         if key in self:
             self.move_to_end(key)
         return value
-
-    def on_drop(self, key: K, value: V) -> None:
-        """Called with what was dropped, for subclasses that have to end it."""

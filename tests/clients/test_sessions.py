@@ -32,9 +32,6 @@ class Echo:
         del on_progress
         return {"asked": method, **params}
 
-    def drop(self) -> None:
-        """Nothing to end."""
-
 
 def client(
     session: str, wanted: Filter = EVERYTHING, capabilities: Mapping[str, Any] | None = None, level: str | None = None

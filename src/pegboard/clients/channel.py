@@ -21,7 +21,3 @@ class Channel(Protocol):
     async def ask(self, method: str, params: Mapping[str, Any], on_progress: OnProgress | None) -> dict[str, Any]:
         """Put a question to the client; its result, or `RpcError`."""
         ...
-
-    def drop(self) -> None:
-        """Nobody reads there any more."""
-        ...
