@@ -17,6 +17,7 @@ from pegboard.catalog.discovery import Discovery
 from pegboard.clients.caller import Caller, acting_for
 from pegboard.clients.channel import OnProgress
 from pegboard.exactjson import as_object
+from pegboard.listing.loaded import LoadedTools
 from pegboard.log import logger, new_trace_id, trace_id
 from pegboard.metrics import Metrics
 from pegboard.protocol.eras import forward_params
@@ -92,12 +93,14 @@ class Calls:
         discovery: Discovery,
         relay: Relay,
         metrics: Metrics,
+        loaded: LoadedTools,
     ) -> None:
         self._servers = servers
         self._resolver = resolver
         self._discovery = discovery
         self._relay = relay
         self._metrics = metrics
+        self._loaded = loaded
 
     def scope(self, name: str, owner: str = "none") -> CallScope:
         """The seam around a call of this tool."""
@@ -113,6 +116,7 @@ class Calls:
             if isinstance(tool.tool, RelayingTool):
                 tool, params = await self._resolve_relayed(tool.tool, params, caller)
             scope.name, scope.owner = tool.name, tool.server_name or OWN
+            self._loaded.use(caller.client.board, tool.name)
             result = await self._call(tool, params, caller)
             scope.outcome = "error" if result.get("isError") is True else "ok"
             return result

@@ -149,6 +149,10 @@ class Discovery:
         if waiting:
             await asyncio.wait(waiting, timeout=limit)
 
+    def list_starting(self) -> list[str]:
+        """Servers that are being asked for the first time, or are about to be: what they have is not known yet."""
+        return [name for name in self._list_enabled() if self._is_unseen(name) and name not in self._failures]
+
     def discover_if_new(self, name: str) -> None:
         """Ask a server in the background if it was never seen."""
         if self._is_unseen(name) and self._due(name):

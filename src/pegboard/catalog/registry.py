@@ -414,6 +414,15 @@ def _make_tool(
     )
 
 
+def without_board(tool: RegisteredTool) -> RegisteredTool:
+    """A tool in the words for clients that have no board to load tools on."""
+    words = tool.tool.boardless_description if tool.tool is not None else None
+    if words is None:
+        return tool
+    definition = {**tool.definition, "description": words}
+    return _make_tool(tool.name, tool.server_name, tool.original_name, definition, tool.tool)
+
+
 def _mcp_definition(name: object, definition: object) -> object:
     """A definition in MCP's words; Anthropic's differ in one."""
     if not isinstance(definition, Mapping):

@@ -11,8 +11,10 @@ from typing import Any
 from pegboard import exactjson
 from pegboard.clients.channel import Channel
 from pegboard.clients.endpoint import Endpoint
-from pegboard.listing.loaded import board_key, session_board_key
+from pegboard.exactjson import as_object
+from pegboard.listing.loaded import board_key, principal_board_key, session_board_key
 from pegboard.listing.view import EVERYTHING, Filter, ListKey, View
+from pegboard.names import fold_board_name
 from pegboard.protocol.eras import CLIENT_INFO_KEY, Era
 from pegboard.tool import RegisteredTool
 
@@ -53,7 +55,7 @@ class Client:
     @cached_property
     def list_key(self) -> ListKey:
         """Which list this client sees."""
-        return ListKey(self.filter, self.board)
+        return ListKey(self.filter, self.board, self.endpoint.query.get("expose") or None)
 
     @cached_property
     def capabilities_json(self) -> bytes:
@@ -88,7 +90,7 @@ def identify(
         # A session is bound to its endpoint's principal by whoever keeps the sessions.
         principal=_principal(endpoint, meta) if meta is not None else "",
         filter=chosen.for_remote() if endpoint.remote else chosen,
-        board=_board(endpoint, session),
+        board=_board(endpoint, session, meta),
     )
 
 
@@ -96,9 +98,15 @@ def _principal(endpoint: Endpoint, meta: Mapping[str, Any]) -> str:
     return sha256(f"{endpoint.principal} {meta.get(CLIENT_INFO_KEY)}".encode("utf-8", "replace")).hexdigest()
 
 
-def _board(endpoint: Endpoint, session: str | None) -> str | None:
-    """The board that the address names, or the session's own. In the modern era a list depends on what a request
-    carries and on nothing else, so without a board in the address there is none."""
+def _board(endpoint: Endpoint, session: str | None, meta: Mapping[str, Any] | None) -> str | None:
+    """The board that the address names, the session's own, or the one of the name that a modern client gives itself
+    with every request: there a list depends on what a request carries and on nothing else."""
     if endpoint.board is not None:
         return board_key(endpoint.board)
-    return session_board_key(session) if session is not None else None
+    if session is not None:
+        return session_board_key(session)
+    name = (as_object((meta or {}).get(CLIENT_INFO_KEY)) or {}).get("name")
+    folded = fold_board_name(name) if isinstance(name, str) else None
+    if folded is None or not endpoint.principal:
+        return board_key(folded) if folded is not None else None
+    return principal_board_key(endpoint.principal, folded)

@@ -76,6 +76,7 @@ _SETTINGS: dict[str, Callable[[ConfigNode, SectionContext], _Changes]] = {
     "pinned": lambda node, _: {"pinned": node.texts()},
     "toolsets": _toolsets,
     "tools": lambda node, _: tool_patterns(node),
+    "boardSize": lambda node, _: {"board_size": node.whole_number(1, 1000)},
     "search": lambda node, _: {"search": node.one_of("lexical", "semantic")},
     "workspace": lambda node, context: {"workspace": context.folder(node, node.text())},
     "hosts": _hosts,

@@ -96,6 +96,8 @@ class Settings:
     servers: Mapping[str, ServerSpec] = field(default_factory=dict[str, ServerSpec])
     expose: Expose = "auto"
     pinned: tuple[str, ...] = ("memory_search", "memory_fulltext_search")
+    # How many tools can be loaded on a board at once.
+    board_size: int = 40
     toolsets: tuple[str, ...] = TOOLSETS
     # Which of Pegboard's own tools there are.
     allow: tuple[str, ...] = ()
