@@ -109,7 +109,8 @@ def _events(content: list[dict[str, Any]]) -> Iterator[str]:
     yield _event("message_start", message={**whole, "content": [], "stop_reason": None})
     for index, part in enumerate(content):
         if part["type"] == "tool_use":
-            begin, delta = {**part, "input": {}}, {"type": "input_json_delta", "partial_json": json.dumps(part["input"])}
+            begin = {**part, "input": {}}
+            delta = {"type": "input_json_delta", "partial_json": json.dumps(part["input"])}
         else:
             begin, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": part["text"]}
         yield _event("content_block_start", index=index, content_block=begin)

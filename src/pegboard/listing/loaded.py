@@ -47,35 +47,36 @@ class LoadedTools:
         self._on_change = on_change
         self._size = size
         # By board: each tool, and when it was used last, in uses of any tool.
-        self._boards: dict[str, dict[str, int]] = {}
+        self.boards: dict[str, dict[str, int]] = {}
         self._uses = itertools.count()
 
     async def open(self) -> None:
         """Take over the named boards of earlier runs."""
         for name, tools in (await self._store.load()).items():
-            self._boards[board_key(name)] = {tool: next(self._uses) for tool in tools}
+            self.boards[board_key(name)] = {tool: next(self._uses) for tool in tools}
 
     def on(self, board: str | None) -> tuple[str, ...]:
         """What is loaded on a board; where there is no board, nothing can be."""
-        return tuple(self._boards.get(board, ())) if board is not None else ()
+        return tuple(self.boards.get(board, ())) if board is not None else ()
 
     def use(self, board: str | None, name: str) -> None:
         """A client calls a tool: if it has loaded it, it is the last to be unloaded."""
-        if board in self._boards and name in (loaded := self._boards[board]):
+        loaded = self.boards.get(board, {}) if board is not None else {}
+        if name in loaded:
             loaded[name] = next(self._uses)
 
     async def add(self, board: str, names: Iterable[str]) -> list[str]:
         """Load tools; those that are loaded already stay. What had to be unloaded to make room is given back."""
         wanted = list(dict.fromkeys(names))
         async with self._turn(board):
-            loaded = self._boards.get(board, {})
+            loaded = self.boards.get(board, {})
             added = [name for name in wanted if name not in loaded]
             removed = self._find_least_used(loaded, wanted, len(added))
             if added:
                 self._check_room(board)
                 await self._keep(board, added, removed)
                 # Storage may have waited: the board of then is the board of now, since changes are made in turns.
-                loaded = self._boards.setdefault(board, {})
+                loaded = self.boards.setdefault(board, {})
                 for name in removed:
                     loaded.pop(name, None)
             for name in wanted:
@@ -87,20 +88,20 @@ class LoadedTools:
     async def remove(self, board: str, names: Iterable[str]) -> list[str]:
         """Unload tools; those that were loaded are given back."""
         async with self._turn(board):
-            loaded = self._boards.get(board, {})
+            loaded = self.boards.get(board, {})
             removed = [name for name in dict.fromkeys(names) if name in loaded]
             if removed:
                 await self._keep(board, [], removed)
                 for name in removed:
                     del loaded[name]
                 if not loaded:
-                    self._boards.pop(board, None)
+                    self.boards.pop(board, None)
                 self._on_change()
         return removed
 
     def leave(self, session: str) -> None:
         """A session is over."""
-        self._boards.pop(session_board_key(session), None)
+        self.boards.pop(session_board_key(session), None)
 
     def _turn(self, board: str) -> AbstractAsyncContextManager[None]:
         return self._keeping if board.startswith(_NAMED) else nullcontext()
@@ -115,17 +116,17 @@ class LoadedTools:
 
     def _check_room(self, board: str) -> None:
         """A named board stays until its last tool is unloaded: whoever names one after the other fills the disk."""
-        if board in self._boards or board.startswith(_SESSION):
+        if board in self.boards or board.startswith(_SESSION):
             return
         kind = _NAMED if board.startswith(_NAMED) else _PRINCIPAL
-        others = [name for name in self._boards if name.startswith(kind)]
+        others = [name for name in self.boards if name.startswith(kind)]
         if len(others) < MOST_BOARDS:
             return
         if kind == _NAMED:
             raise invalid(
                 f"there are {MOST_BOARDS:,} named boards already: unload every tool of one that is not needed"
             )
-        del self._boards[others[0]]
+        del self.boards[others[0]]
 
     async def _keep(self, board: str, added: Sequence[str], removed: Sequence[str]) -> None:
         if not board.startswith(_NAMED):

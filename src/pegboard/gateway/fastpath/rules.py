@@ -161,7 +161,8 @@ class FastPath:
         call = self._start_call(client, params, tool, meta)
         if call is None:
             return Decline.SERVER
-        self._board.loaded.use(client.board, tool.name)
+        if client.board in self._board.loaded.boards:
+            self._board.loaded.use(client.board, tool.name)
         place = (client.conversation, bytes(request.id))
         if place[0] is not None:
             # At once: on a pipe, its cancellation may be the very next line.
