@@ -644,7 +644,7 @@ async def test_a_client_that_never_said_it_is_ready_leaves_nothing_behind(tmp_pa
         greeting = await http.post(gateway.mcp, json=hello)
         session = {"mcp-session-id": greeting.headers["mcp-session-id"]}
         assert "send_mail" in (await http.post(gateway.mcp, json=load, headers=session)).text
-        boards = gateway.board.loaded._boards
+        boards = gateway.board.loaded.boards
         assert len(boards) == 1
         await http.delete(gateway.mcp, headers=session)
         await eventually(lambda: not boards)
@@ -752,4 +752,4 @@ async def test_an_emptied_board_is_forgotten(tmp_path: Path) -> None:
             async with http_client(f"{gateway.mcp}/board{number}", "2026-07-28") as client:
                 await data(client, "tool_load", {"names": ["work__send_mail"]})
                 await data(client, "tool_unload", {"names": ["work__send_mail"]})
-        assert gateway.board.loaded._boards == {}
+        assert gateway.board.loaded.boards == {}
