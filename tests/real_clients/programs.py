@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +40,10 @@ class Home:
         quiet = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "NO_COLOR": "1"}
         return {**kept, **folders, **quiet, "HOME": str(self.path), "PATH": path, **more}
 
+    def pegboard(self, *arguments: str) -> str:
+        """What `pegboard` prints; it has to succeed."""
+        return run([sys.executable, "-m", "pegboard", *arguments], self.environment(), self.work, check=True)
+
     def run(self, program: str, *arguments: str, **more: str) -> str:
         """What a client program prints, both streams."""
         return run([str(find_program(program)), *arguments], self.environment(**more), self.work)
@@ -52,7 +57,7 @@ def find_program(name: str) -> Path:
     return found
 
 
-def run(command: list[str], environment: dict[str, str], folder: Path) -> str:
+def run(command: list[str], environment: dict[str, str], folder: Path, *, check: bool = False) -> str:
     """What a command prints; it is given nothing to read."""
     done = subprocess.run(
         command,
@@ -64,4 +69,6 @@ def run(command: list[str], environment: dict[str, str], folder: Path) -> str:
         timeout=_LIMIT,
         check=False,
     )
-    return done.stdout.decode("utf-8", "replace")
+    said = done.stdout.decode("utf-8", "replace")
+    assert not check or done.returncode == 0, f"{' '.join(command)}: exit code {done.returncode}\n{said}"
+    return said
