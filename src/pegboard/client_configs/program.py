@@ -67,7 +67,7 @@ class EntryStyle:
     always: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ClientProgram:
     """One client program, as far as its config matters."""
 
