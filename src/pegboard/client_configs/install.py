@@ -79,8 +79,9 @@ def _plan_for_file(
         return plan
     note = _last_note(client, file, context, content)
     original = content if note is None or content is None else note.original(content)
-    # Where an install of ours is all that happened to the file, the new one is made as if that had not been.
-    base = document if note is None or note.removed.strip() else read_document(client, file, original)
+    # Where an install of this entry is all that happened to the file, the new one is made as if that had not been.
+    is_again = note is not None and note.name == name and not note.removed.strip()
+    base = read_document(client, file, original) if is_again else document
     change = FileChange(file.path, content, _changed_text(base, name, entry, replaced).encode())
     is_foreign = present is not None and own_name is None and not options.force
     return replace(
