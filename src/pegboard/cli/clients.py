@@ -404,7 +404,8 @@ def _show_written(plan: InstallPlan, check: CheckOutcome, context: InstallContex
     client = plan.client
     say(f"{client.name}: Pegboard is in {_short(plan.file.path, context) if plan.file else ''} now.")
     if check.problem is None:
-        say(f"Checked: Pegboard answers, and lists {check.tools} tools.")
+        # Servers that were never asked are asked now: a first list may be empty.
+        say(f"Checked: Pegboard answers{f', and lists {check.tools} tools' if check.tools else ''}.")
     else:
         say(f"Pegboard does not answer there yet: {check.problem}", error=True)
         advice = "start the gateway: pegboard serve" if plan.target.url else "see what is wrong: pegboard doctor"

@@ -17,8 +17,6 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 _HEADERS = ("headers", "http_headers", "env_http_headers", "requestOptions")
 _ENVIRONMENTS = ("env", "environment", "envs")
 _LEAST_SECRET = 4
-# What a variable stands for is not in the text, so that the text may be shown.
-_VARIABLE = re.compile(r"\$\{?\w|%\w+%|\{env:")
 # A diff of a long file takes long, and nobody reads it.
 _MOST_LINES = 20_000
 
@@ -54,7 +52,7 @@ def _secrets(data: dict[str, Any]) -> set[str]:
     found = {value for name, value in _texts(data) if is_credential(name)}
     for entry in _objects(data):
         found |= _entry_secrets(entry)
-    return {value for value in found if len(value) >= _LEAST_SECRET and not _VARIABLE.search(value)}
+    return {value for value in found if len(value) >= _LEAST_SECRET}
 
 
 def _entry_secrets(entry: dict[str, Any]) -> frozenset[str]:
