@@ -34,5 +34,5 @@ def config(home: Home) -> Path:
 @pytest.fixture
 def gateway(config: Path, home: Home) -> Generator[str]:
     """The address of a running gateway of that config."""
-    with serving(config, **home.environment()) as (_, url):
+    with serving(config, 0, **home.environment()) as (_, url):
         yield url

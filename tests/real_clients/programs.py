@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ MORE_MODULES = HERE / "node_modules"
 # Where each program is, and what installs it.
 _SHORT = ("claude", "mcporter")
 _LIMIT = 180
+# Some print colours whatever they are told.
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass
@@ -33,12 +36,14 @@ class Home:
 
     def environment(self, **more: str) -> dict[str, str]:
         """What programs see: this home, our Node, the client programs, and nobody's account."""
-        kept = {key: value for key, value in os.environ.items() if key in {"LANG", "PYTHONPATH", "TMPDIR"}}
+        names = {"LANG", "PYTHONPATH", "TMPDIR"}
+        kept = {key: value for key, value in os.environ.items() if key in names or key.startswith("PEGBOARD_")}
         programs = [node().parent, NODE_MODULES / ".bin", MORE_MODULES / ".bin"]
         path = os.pathsep.join([*map(str, programs), os.environ["PATH"]])
-        folders = {f"XDG_{kind}_HOME": str(self.path / kind.lower()) for kind in ("CONFIG", "STATE", "DATA", "CACHE")}
+        folders = {"CONFIG": ".config", "STATE": ".local/state", "DATA": ".local/share", "CACHE": ".cache"}
+        places = {f"XDG_{kind}_HOME": str(self.path / folder) for kind, folder in folders.items()}
         quiet = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "NO_COLOR": "1"}
-        return {**kept, **folders, **quiet, "HOME": str(self.path), "PATH": path, **more}
+        return {**kept, **places, **quiet, "HOME": str(self.path), "PATH": path, **more}
 
     def pegboard(self, *arguments: str) -> str:
         """What `pegboard` prints; it has to succeed."""
@@ -69,6 +74,6 @@ def run(command: list[str], environment: dict[str, str], folder: Path, *, check:
         timeout=_LIMIT,
         check=False,
     )
-    said = done.stdout.decode("utf-8", "replace")
+    said = _STYLE.sub("", done.stdout.decode("utf-8", "replace"))
     assert not check or done.returncode == 0, f"{' '.join(command)}: exit code {done.returncode}\n{said}"
     return said

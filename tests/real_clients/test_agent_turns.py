@@ -32,7 +32,7 @@ def claude_code(home: Home, model: ScriptedModel) -> str:
 
 def opencode(home: Home, model: ScriptedModel) -> str:
     """A turn of OpenCode."""
-    file = home.path / "config/opencode/opencode.jsonc"
+    file = home.path / ".config/opencode/opencode.json"
     settings = json.loads(file.read_text())
     settings["provider"] = {"anthropic": {"options": {"baseURL": model.url, "apiKey": "x"}}}
     file.write_text(json.dumps(settings))

@@ -43,22 +43,24 @@ def test_mcporter_reads_what_editors_would(home: Home, config: Path, gateway: st
     files = {
         "cursor": home.path / ".cursor/mcp.json",
         "windsurf": home.path / ".codeium/windsurf/mcp_config.json",
-        "vscode": home.path / "config/Code/User/mcp.json",
+        "vscode": home.path / ".config/Code/User/mcp.json",
     }
     before = {
-        "cursor": b'\xef\xbb\xbf{\r\n\t// mine\r\n\t"mcpServers": {},\r\n}',
+        "cursor": b'{\r\n\t// mine\r\n\t"mcpServers": {},\r\n}',
         "windsurf": b'{"mcpServers":{"other":{"command":"true","args":[]}}}\n',
         "vscode": b'{\n    "servers": {\n    },\n    "inputs": []\n}\n',
     }
     for client, file in files.items():
         file.parent.mkdir(parents=True)
         file.write_bytes(before[client])
-    home.pegboard("install", *files, "--yes", "--config", str(config))
+    for client in files:
+        # Of entries with the same name it takes one.
+        home.pegboard("install", client, "--name", f"pegboard-{client}", "--yes", "--config", str(config))
     listed = home.run("mcporter", "list", "--json")
-    found = json.loads(listed[listed.index("{") :])
-    ours = {row["source"]["path"]: row for row in found["servers"] if "pegboard" in row["name"]}
-    assert {Path(path) for path in ours} == set(files.values()), listed
-    assert all(row["status"] == "ok" and len(row["tools"]) == 8 for row in ours.values()), listed
+    found = {row["name"]: row for row in json.loads(listed[listed.index("{") :])["servers"]}
+    for client, file in files.items():
+        row = found[f"pegboard-{client}"]
+        assert (row["status"], row["source"]["path"], len(row["tools"])) == ("ok", str(file), 8), listed
     home.pegboard("uninstall", *files, "--yes", "--config", str(config))
     assert {client: file.read_bytes() for client, file in files.items()} == before
     del gateway
