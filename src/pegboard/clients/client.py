@@ -16,6 +16,8 @@ from pegboard.listing.view import EVERYTHING, Filter, ListKey, View
 from pegboard.protocol.eras import CLIENT_INFO_KEY, Era
 from pegboard.tool import RegisteredTool
 
+_LONGEST_NAME = 80
+
 
 @dataclass(eq=False)
 class Client:
@@ -39,6 +41,8 @@ class Client:
     # Of a session that cannot be notified yet: the list that it was given.
     is_new: bool = False
     first_list: tuple[ListKey, View[RegisteredTool]] | None = None
+    # What it calls itself, for people who look on.
+    name: str = ""
 
     def declare(self, capabilities: Mapping[str, Any]) -> None:
         """The client says what it can do."""
@@ -89,7 +93,14 @@ def identify(
         principal=_principal(endpoint, meta) if meta is not None else "",
         filter=chosen.for_remote() if endpoint.remote else chosen,
         board=_board(endpoint, session),
+        name=name_in((meta or {}).get(CLIENT_INFO_KEY)),
     )
+
+
+def name_in(info: object) -> str:
+    """What a client calls itself in its `clientInfo`."""
+    name = (exactjson.as_object(info) or {}).get("name")
+    return name[:_LONGEST_NAME] if isinstance(name, str) else ""
 
 
 def _principal(endpoint: Endpoint, meta: Mapping[str, Any]) -> str:

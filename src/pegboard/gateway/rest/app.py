@@ -35,4 +35,6 @@ class Rest:
 
     def caller(self, request: Request) -> Caller:
         """Who sends a request."""
-        return Caller(identify(endpoint_of(request.scope)))
+        client = identify(endpoint_of(request.scope))
+        client.name = "REST"
+        return Caller(client)
