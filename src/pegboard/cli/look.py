@@ -20,15 +20,7 @@ from pegboard.cli.common import (
     text_of_input,
 )
 from pegboard.cli.rest_client import RestClient, connect
-from pegboard.cli.show import TerminalTable, ago, colour_state, one_line, say
-
-# The states as people say them; `--json` and REST have the exact ones.
-_STATES: dict[str, str] = {
-    **dict.fromkeys(("registered", "connected", "idle"), "ready"),
-    **dict.fromkeys(("unreachable", "lost"), "unreachable"),
-    "connecting": "starting",
-    "needs_auth": "needs sign-in",
-}
+from pegboard.cli.show import TerminalTable, ago, colour_state, one_line, say, state_word
 
 _FAILED = ("unreachable", "lost", "needs_auth", "invalid")
 _NAMED = 10
@@ -138,9 +130,7 @@ def _show_servers(data: dict[str, Any]) -> None:
     for row in data["servers"]:
         latency = "" if row["latencyMs"] is None else f"{row['latencyMs']:.0f} ms"
         count = str(row["tools"]) if row["seen"] else "?"
-        exact = str(row["state"])
-        state = colour_state(_STATES.get(exact, exact))
-        rows.add(row["name"], state, count, ago(row["lastSeen"]), latency, _note(row))
+        rows.add(row["name"], colour_state(state_word(row)), count, ago(row["lastSeen"]), latency, _note(row))
     rows.show()
 
 

@@ -26,12 +26,15 @@ from pegboard.servers.message import Message, Params
 from pegboard.servers.orphan_reaper import OrphanReaper
 from pegboard.servers.raw_call import RawCall, RawRequest
 from pegboard.servers.requester import NoRequester, Requester
+from pegboard.servers.server_log import ServerLog
 from pegboard.servers.server_state import ServerState
 from pegboard.servers.supervisor import Supervisor
 from pegboard.servers.transports.by_name import TRANSPORTS
 from pegboard.task_set import TaskSet
 
 LONGEST_LOGGED = 700
+# Behind it a reason repeats what is in the server's log already.
+_SAID = "; it said: "
 
 # What makes another server of it, if it changes.
 _address = attrgetter("transport", "command", "args", "env", "cwd", "url", "headers", "instance")
@@ -48,6 +51,7 @@ class Server:
         self.hello: ServerHello | None = None
         self.last_seen: float | None = None
         self.latency: float | None = None
+        self.log = ServerLog(lambda: self.spec.redactor)
         self.last_error = spec.problem
         # Why it could not be connected, as it was last logged.
         self._logged_reason: str | None = None
@@ -315,6 +319,7 @@ class Server:
         self.breaker.record_success()
         self._supervisor.stop()
         self._become(ServerState.CONNECTED)
+        self.log.note(f"connected, protocol {connection.hello.version}")
         logger().info("server.connected", server=self.name, era=self.era, version=connection.hello.version)
         if before is ServerState.LOST:
             self._listener.on_list_changed(self)
@@ -324,7 +329,7 @@ class Server:
         # A session's own process is told what its client can do; a shared one, what any client might.
         announced = EVERYTHING_ASKABLE if key is None else capabilities or {}
         make = partial(Connection, server=self, key=key, listener=self._listener)
-        return Connector(self.spec, self._reaper, self._tasks, announced, make).connect(self.era)
+        return Connector(self.spec, self._reaper, self._tasks, announced, self.log, make).connect(self.era)
 
     def _could_not_open(self, exc: Exception, *, for_call: bool, is_discovery: bool) -> ToolFailure:
         if isinstance(exc, RpcError) and exc.refusal is not None:
@@ -335,6 +340,7 @@ class Server:
         is_news = not is_discovery and reason != self._logged_reason
         self.last_error = self._logged_reason = reason
         log = logger().warning if is_news else logger().debug
+        self.log.note(f"could not be connected: {reason.partition(_SAID)[0]}")
         log("server.connect.failed", server=self.name, reason=reason[:LONGEST_LOGGED])
         if isinstance(exc, (RpcError, ConnectionLost)):
             # It may have changed its era since it was last seen: next time it is asked.
@@ -363,6 +369,7 @@ class Server:
         )
 
     def _close_idle(self, connection: Connection) -> None:
+        self.log.note("stopped: nobody used it")
         logger().info("server.idle", server=self.name)
         self._tasks.spawn(self._release(connection))
 
@@ -380,6 +387,7 @@ class Server:
         if not self._is_wanted():
             return
         self.last_error = reason
+        self.log.note(f"connection lost: {reason.partition(_SAID)[0]}")
         logger().warning("server.lost", server=self.name, reason=reason[:LONGEST_LOGGED])
         if connection.key is not None:
             # A session's own process: the next call of that session starts another.

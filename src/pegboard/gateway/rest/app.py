@@ -28,6 +28,7 @@ class Rest:
     identity: str
     token: str
     sessions: Callable[[], int]
+    started: float = 0.0
 
     def routes(self) -> list[Route]:
         """What is served where."""
