@@ -24,7 +24,7 @@ from pegboard.cli.show import TerminalTable, ago, colour_state, one_line, say, s
 
 _FAILED = ("unreachable", "lost", "needs_auth", "invalid")
 _NAMED = 10
-_EXAMPLE = """give a JSON object, like '{"timezone": "UTC"}'"""
+_EXAMPLE = """give KEY=VALUE, or a JSON object like '{"timezone": "UTC"}'"""
 
 _ToolName = Annotated[str, typer.Argument(help="The tool's name, as in time__get_current_time.")]
 
@@ -39,7 +39,10 @@ def add_to(app: typer.Typer) -> None:
 
 
 def servers(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Show every server: state, tools, when it was last seen, latency, last error."""
+    """Show every server: state, tools, when it was last seen, latency, last error.
+
+    Example: pegboard servers
+    """
     answer = connect(find_config(config)).servers()
     data: dict[str, Any] = answer.get("data") or {}
     if problem := data.get("configProblem"):
@@ -57,7 +60,10 @@ def tools(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List tools."""
+    """List tools.
+
+    Example: pegboard tools --server git,docs
+    """
     if status not in {None, "available", "unavailable", "disabled", "needs_auth"}:
         stop(f"--status must be available or unavailable, found {status!r}", WRONG_CALL)
     gateway = connect(find_config(config))
@@ -74,7 +80,10 @@ def find(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find tools by what they do, as an agent does with tool_find."""
+    """Find tools by what they do.
+
+    Example: pegboard find "what time is it in Tokyo"
+    """
     if not query.strip():
         stop("say what to search for", WRONG_CALL)
     gateway = connect(find_config(config))
@@ -84,31 +93,59 @@ def find(
 
 
 def describe(tool: _ToolName, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Show a tool in full."""
+    """Show a tool in full.
+
+    Example: pegboard describe time__get_current_time
+    """
     finish(connect(find_config(config)).describe(tool), as_json=as_json, show=_show_tool)
 
 
 def call(
     tool: _ToolName,
     arguments: Annotated[
-        str, typer.Argument(metavar="JSON", help="The arguments, as a JSON object; - reads them from stdin.")
-    ] = "{}",
+        list[str] | None,
+        typer.Argument(
+            metavar="KEY=VALUE|JSON",
+            help="The arguments: KEY=VALUE for each, typed by the tool's schema (KEY:=JSON for any value), "
+            "or all of them as one JSON object; - reads it from stdin.",
+        ),
+    ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Call a tool and print its result."""
+    """Call a tool and print its result.
+
+    Example: pegboard call time__get_current_time timezone=UTC
+
+    Example: pegboard call time__get_current_time '{"timezone": "UTC"}'
+    """
     from pegboard.exactjson import as_object
 
-    text = text_of_input() if arguments == "-" else arguments
-    given = as_object(json_argument(text, "the arguments", _EXAMPLE))
-    if given is None:
-        stop(f"the arguments must be a JSON object: {_EXAMPLE}", WRONG_CALL)
-    answer = connect(find_config(config)).call(tool, given)
+    gateway = connect(find_config(config))
+    answer = gateway.call(tool, _arguments(gateway, tool, arguments or ["{}"]))
     # Where the tool itself failed the call was right, whatever the reason.
     has_failed = (as_object(answer.get("data")) or {}).get("isError") is True
     finish(answer, as_json=as_json, show=_show_result, failed=FAILED if has_failed else None)
     if has_failed:
         raise typer.Exit(FAILED)
+
+
+def _arguments(gateway: RestClient, tool: str, words: list[str]) -> dict[str, Any]:
+    """The arguments that were typed, or the end with exit code 2."""
+    from pegboard.cli.arguments import ArgumentError, is_pair, read_arguments
+    from pegboard.exactjson import as_object
+
+    if len(words) == 1 and not is_pair(words[0]):
+        text = text_of_input() if words[0] == "-" else words[0]
+        given = as_object(json_argument(text, "the arguments", _EXAMPLE))
+        return stop(f"the arguments must be a JSON object: {_EXAMPLE}", WRONG_CALL) if given is None else given
+    described = gateway.describe(tool)
+    if "error" in described:
+        finish(described, as_json=False, show=lambda _: None)
+    try:
+        return read_arguments(tool, as_object(described["data"].get("inputSchema")) or {}, words)
+    except ArgumentError as exc:
+        stop(str(exc), WRONG_CALL)
 
 
 def _name_missing(gateway: RestClient, wanted: str | None = None) -> None:

@@ -54,7 +54,10 @@ def serve(
         typer.Option(metavar="NAME", help="Another host name that requests may have; can be repeated."),
     ] = None,
 ) -> None:
-    """Run the gateway over HTTP."""
+    """Run the gateway over HTTP.
+
+    Example: pegboard serve --port 7421
+    """
     from pegboard.host_names import host_problem
 
     for name in allow_host or ():
@@ -94,7 +97,10 @@ def stdio(
     workspace: _ClientWorkspace = None,
     config: ConfigOption = None,
 ) -> None:
-    """Run the gateway over stdio, for a client's config file."""
+    """Run the gateway over stdio, for a client's config file.
+
+    Example: pegboard stdio --board my-editor
+    """
     location = find_config(config)
     from pegboard.names import is_board_name
 

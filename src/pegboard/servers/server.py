@@ -260,9 +260,7 @@ class Server:
         if self._closed:
             return unavailable(f"server {self.name} was stopped")
         if self._state is ServerState.DISABLED:
-            return unavailable(
-                f"server {self.name} is disabled: `pegboard enable {self.name}` brings it back", retryable=False
-            )
+            return unavailable(f"server {self.name} is disabled", retryable=False)
         if self._state is ServerState.INVALID:
             return invalid(self.spec.problem or "its config cannot be used")
         return self.breaker.refusal(f"server {self.name}", self.last_error) if self.breaker.is_open else None

@@ -117,7 +117,7 @@ ROUTES = (
         "/api/tools/search",
         _search,
         operation(
-            "The tools that fit a query best, as tool_find gives them",
+            "The tools that fit a query best",
             object_with("tools", list_of(OBJECT)),
             query_parameter("q", "What the tool should do, in plain words.", required=True),
             query_parameter("limit", "How many at most: 1 to 50, 10 if nothing is said."),
