@@ -137,7 +137,9 @@ def test_restart_starts_a_server_anew(config: Path, running: str) -> None:
     done = pegboard("restart", "good", config=config)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("good was restarted: ")
-    starts = [line for line in pegboard("logs", "good", config=config).stdout.splitlines() if "started, process" in line]
+    starts = [
+        line for line in pegboard("logs", "good", config=config).stdout.splitlines() if "started, process" in line
+    ]
     assert len({line.split()[-1] for line in starts}) == 2
     assert data("restart", "good", config=config)["registered"] > 0
     off, ends = pegboard("restart", "off", config=config), pegboard("restart", "ends", config=config)

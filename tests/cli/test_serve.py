@@ -136,7 +136,11 @@ def test_a_narrow_terminal_without_colours(config: Path) -> None:
 def test_a_config_that_every_command_finds_is_not_named(tmp_path: Path) -> None:
     """Without servers, and with the user's own config, the commands are as short as they can be."""
     process = subprocess.Popen(
-        [*warm_start(), "serve", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=tmp_path
+        [*warm_start(), "serve", "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=tmp_path,
     )
     assert process.stdout is not None
     said = process.stdout.readline()
