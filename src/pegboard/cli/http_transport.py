@@ -53,6 +53,11 @@ class GatewayTransport:
     def __init__(self, gateway: RunningGateway) -> None:
         self._gateway = gateway
 
+    @property
+    def url(self) -> str:
+        """The gateway's address."""
+        return self._gateway.url
+
     def send(self, request: RestRequest) -> Answer:
         """The answer to one request."""
         try:
