@@ -130,12 +130,13 @@ ROUTES = (
         _call,
         with_body(
             operation(
-                "Call a tool; data is its result, also beside the error where a tool of Pegboard's own fails",
+                "Call a tool; data is its result",
                 OBJECT,
                 _NAME,
             ),
             {"type": "object", "properties": {"arguments": OBJECT}, "additionalProperties": False},
             required=False,
+            example={"arguments": {}},
         ),
     ),
 )
