@@ -11,7 +11,6 @@ from harness import eventually, open_board, toy
 from pegboard.log import Redactor
 from pegboard.servers.server_log import PEGBOARD, SERVER, ServerLog
 
-
 pytestmark = pytest.mark.anyio
 
 
