@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -196,12 +197,12 @@ def test_the_program_is_called_by_its_name_or_by_its_path(tmp_path: Path, window
     other = tmp_path / "other"
     other.touch()
     python = str(scripts / "python")
-    options = {"python": python, "folder": tmp_path, "is_windows": windows}
+    options: dict[str, Any] = {"python": python, "folder": tmp_path, "is_windows": windows}
     found = find_program(which=lambda _: str(own), **options)
     assert (found.words, found.is_on_path) == (("pegboard",), True)
     for elsewhere in (None, str(other)):
         found = find_program(which=lambda _, it=elsewhere: it, **options)
         assert (found.words, found.is_on_path) == ((str(own.relative_to(tmp_path)),), False)
-    assert find_program(which=lambda _: None, **{**options, "folder": tmp_path / "x"}).words == (str(own),)
+    assert find_program(which=lambda _: None, **options | {"folder": tmp_path / "x"}).words == (str(own),)
     own.unlink()
     assert find_program(which=lambda _: None, **options).words == (python, "-m", "pegboard")

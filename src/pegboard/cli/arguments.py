@@ -40,7 +40,7 @@ def read_arguments(tool: str, schema: Schema, words: Sequence[str]) -> dict[str,
         _check_key(tool, schema, key)
         if key in arguments:
             raise ArgumentError(f"{key} is given twice")
-        arguments[key] = _parse_json(key, value) if is_raw else _typed(schema, key, value)
+        arguments[key] = _parse_json(key, value) if is_raw else _convert(schema, key, value)
     return arguments
 
 
@@ -84,7 +84,7 @@ def _check_key(tool: str, schema: Schema, key: str) -> None:
     raise ArgumentError(f"{tool} has no argument {key!r}: {hint}It takes {names}.")
 
 
-def _typed(schema: Schema, key: str, value: str) -> Any:
+def _convert(schema: Schema, key: str, value: str) -> Any:
     part = as_object((as_object(schema.get("properties")) or {}).get(key)) or {}
     choices = list(_choices(schema, part, 0))
     if value in choices:

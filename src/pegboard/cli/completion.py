@@ -94,7 +94,7 @@ def _attach(command: Any, path: str, completer: Completer) -> None:
             known._custom_shell_complete = completer  # noqa: SLF001
 
 
-def _completing(names: Callable[[Location, Any], Iterable[str]]) -> Completer:
+def _completer(names: Callable[[Location, Any], Iterable[str]]) -> Completer:
     """Those names that begin as the word does. Nothing that goes wrong may end up on the line that is typed."""
 
     def complete_word(context: Any, _parameter: object, word: str) -> list[str]:
@@ -163,13 +163,13 @@ def _statuses(_location: Location, _context: object) -> Iterable[str]:
     return _STATUSES
 
 
-_SERVER, _TOOL = _completing(_servers), _completing(_tools)
+_SERVER, _TOOL = _completer(_servers), _completer(_tools)
 # Commands with the parameter of theirs that is completed. Those of other groups are named here, too: only whoever
 # completes needs to know.
 _COMPLETERS: dict[str, Completer] = {
     **dict.fromkeys(("remove name", "enable name", "disable name", "refresh names"), _SERVER),
     **dict.fromkeys(("logs name", "restart name", "tools server"), _SERVER),
     **dict.fromkeys(("describe tool", "call tool"), _TOOL),
-    "call arguments": _completing(_keys),
-    "tools status": _completing(_statuses),
+    "call arguments": _completer(_keys),
+    "tools status": _completer(_statuses),
 }

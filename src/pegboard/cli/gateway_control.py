@@ -73,7 +73,7 @@ def logs(
 
     Example: pegboard logs github --follow
     """
-    gateway = _running(find_config(config), "the logs of servers are kept by a running gateway")
+    gateway = _require_gateway(find_config(config), "the logs of servers are kept by a running gateway")
     known = [row["name"] for row in _data(gateway.servers())["servers"]]
     check_servers([name] if name else [], known)
     reader = _LogReader(gateway, [name] if name else known, as_json=as_json)
@@ -95,7 +95,7 @@ def restart(name: _ServerName, config: ConfigOption = None, as_json: JsonOption 
 
     Example: pegboard restart github
     """
-    gateway = _running(find_config(config), "without a gateway no server is kept running")
+    gateway = _require_gateway(find_config(config), "without a gateway no server is kept running")
     check_servers([name], [row["name"] for row in _data(gateway.servers())["servers"]])
     answer = gateway.restart(name)
     finish(answer, as_json=as_json, show=lambda data: say(f"{name} was restarted: {data['registered']} tools."))
@@ -142,7 +142,7 @@ def _clock_time(moment: str) -> str:
     return datetime.fromisoformat(moment).astimezone().strftime("%H:%M:%S")
 
 
-def _running(location: Location, why: str) -> RestClient:
+def _require_gateway(location: Location, why: str) -> RestClient:
     """The gateway that serves this config; the end with exit code 4 if none runs."""
     from pegboard.cli.http_transport import find_running
 

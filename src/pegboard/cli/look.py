@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -20,7 +21,7 @@ from pegboard.cli.common import (
     text_of_input,
 )
 from pegboard.cli.rest_client import RestClient, connect
-from pegboard.cli.show import TerminalTable, ago, colour_state, one_line, say, state_word
+from pegboard.cli.show import TerminalTable, ago, colour_state, fit_line, is_on_terminal, one_line, say, state_word
 
 _FAILED = ("unreachable", "lost", "needs_auth", "invalid")
 _NAMED = 10
@@ -163,12 +164,25 @@ def _show_servers(data: dict[str, Any]) -> None:
     if not data["servers"]:
         print("No servers yet. Add one: pegboard add time -- uvx mcp-server-time")
         return
-    rows = TerminalTable("name", "state", "tools", "last seen", "latency", "last error")
+    # On a terminal there is no room for notes beside the rest: they stand below. In a pipe a server is one line.
+    is_terminal = is_on_terminal()
+    notes = {row["name"]: _note(row) for row in data["servers"]}
+    columns = ("name", "state", "tools", "last seen", "latency", *(() if is_terminal else ("last error",)))
+    rows = TerminalTable(*columns, droppable=("latency", "last seen", "tools"))
     for row in data["servers"]:
         latency = "" if row["latencyMs"] is None else f"{row['latencyMs']:.0f} ms"
         count = str(row["tools"]) if row["seen"] else "?"
-        rows.add(row["name"], colour_state(state_word(row)), count, ago(row["lastSeen"]), latency, _note(row))
+        cells = (row["name"], colour_state(state_word(row)), count, ago(row["lastSeen"]), latency)
+        rows.add(*cells, *(() if is_terminal else (notes[row["name"]],)))
     rows.show()
+    if is_terminal:
+        _show_notes(notes)
+
+
+def _show_notes(notes: Mapping[str, str]) -> None:
+    for name, note in notes.items():
+        if note:
+            say(fit_line(f"{name}: {note}"))
 
 
 def _note(row: dict[str, Any]) -> str:

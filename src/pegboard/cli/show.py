@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,13 @@ def state_word(row: Mapping[str, Any]) -> str:
     return _STATE_WORDS.get(exact, exact)
 
 
+def is_on_terminal() -> bool:
+    """Whether what is printed goes to a terminal, where there is a width to fit into."""
+    from rich.console import Console
+
+    return Console().is_terminal
+
+
 def fit_line(text: str) -> str:
     """A text of one line, cut to the width of the terminal; in a pipe nothing is cut."""
     from rich.console import Console
@@ -106,8 +113,12 @@ def highlight(excerpt: str, style: str) -> Text:
 class TerminalTable:
     """What a table shows. A cell is text, never markup; only what explains itself at length is folded."""
 
-    def __init__(self, *columns: str, folded: Collection[str] = (), least: int = 0) -> None:
+    def __init__(
+        self, *columns: str, folded: Collection[str] = (), least: int = 0, droppable: Sequence[str] = ()
+    ) -> None:
         self._columns = columns
+        # Which columns are left out first where there is no room for all.
+        self._droppable = droppable
         self._folded = {*_FOLDED, *folded}
         # How wide the first column is at least, however narrow the terminal.
         self._least = least
@@ -127,6 +138,7 @@ class TerminalTable:
         if not console.is_terminal:
             self._write()
             return
+        self._drop_columns(console.width)
         table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
         for at, (column, width) in enumerate(zip(self._columns, self._widths(console.width), strict=True)):
             whole = at == 0 or column in self._folded
@@ -134,6 +146,15 @@ class TerminalTable:
         for row in self._rows:
             table.add_row(*(verbatim(cell) if isinstance(cell, str) else cell for cell in row))
         console.print(table)
+
+    def _drop_columns(self, room: int) -> None:
+        for column in self._droppable:
+            cells = [[name, *(row[at] for row in self._rows)] for at, name in enumerate(self._columns)]
+            if sum(max(map(_width, each)) + _GAP for each in cells) - _GAP <= room:
+                return
+            at = self._columns.index(column)
+            self._columns = (*self._columns[:at], *self._columns[at + 1 :])
+            self._rows = [(*row[:at], *row[at + 1 :]) for row in self._rows]
 
     def _write(self) -> None:
         """For a pipe: nothing is cut, and a row is a line, whatever stands in it."""

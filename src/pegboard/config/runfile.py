@@ -70,10 +70,10 @@ def _read_run_files(pattern: str, environment: Mapping[str, str]) -> Generator[t
         return
     for file in files:
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            yield file, _running(json.loads(file.read_text("utf-8")))
+            yield file, _parse_run_file(json.loads(file.read_text("utf-8")))
 
 
-def _running(said: Mapping[str, Any]) -> RunningGateway:
+def _parse_run_file(said: Mapping[str, Any]) -> RunningGateway:
     """A gateway from its run file; one of an older version does not say everything."""
     return RunningGateway(
         int(said["pid"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Iterator, Mapping
 
@@ -24,8 +25,11 @@ from pegboard.servers.transports.transport import Transport
 _ENDLESS = 4 * MAX_MESSAGE_BYTES
 _STDERR_LINES = 20
 _STDERR_SHOWN = 600
-# It is behind every error of npm, and says nothing.
-_NPM_LOG = "A complete log of this run can be found in"
+# Lines that are behind every error of npm, and say nothing.
+_NPM_NOISE = re.compile(
+    r"A complete log of this run can be found in|Note that you can also install from a$"
+    r"|tarball, folder, http url, or git url\.$|^npm (?:error|ERR!)(?: 404)?$"
+)
 
 
 class StdioTransport(Transport):
@@ -140,7 +144,7 @@ class StdioTransport(Transport):
 
 def _last_lines(text: str, room: int) -> str:
     """As many whole lines from the end of a text as there is room for."""
-    lines = [line for line in text.splitlines() if line and _NPM_LOG not in line]
+    lines = [line for line in text.splitlines() if line and not _NPM_NOISE.search(line)]
     kept: list[str] = []
     while lines and (not kept or sum(map(len, kept)) + len(lines[-1]) <= room):
         kept.insert(0, lines.pop()[-room:])
