@@ -203,6 +203,7 @@ def test_the_program_is_called_by_its_name_or_by_its_path(tmp_path: Path, window
     for elsewhere in (None, str(other)):
         found = find_program(which=lambda _, it=elsewhere: it, **options)
         assert (found.words, found.is_on_path) == ((str(own.relative_to(tmp_path)),), False)
-    assert find_program(which=lambda _: None, **options | {"folder": tmp_path / "x"}).words == (str(own),)
+    far: dict[str, Any] = {**options, "folder": tmp_path / "x"}
+    assert find_program(which=lambda _: None, **far).words == (str(own),)
     own.unlink()
     assert find_program(which=lambda _: None, **options).words == (python, "-m", "pegboard")

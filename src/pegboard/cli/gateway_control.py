@@ -190,7 +190,12 @@ def _find_gateways(location: Location) -> tuple[list[dict[str, Any]], list[dict[
 
 
 def _status_row(gateway: RunningGateway, answer: Answer) -> dict[str, Any]:
-    return {"url": gateway.url, "pid": gateway.pid, **(answer.get("data") or {})}
+    """What a gateway says of itself, and what its run file does."""
+    from datetime import UTC, datetime
+
+    started = datetime.fromtimestamp(gateway.started, UTC).isoformat(timespec="seconds")
+    known = {"url": gateway.url, "pid": gateway.pid, "config": gateway.config, "startedAt": started}
+    return {**known, **(answer.get("data") or {})}
 
 
 def _show_status(row: Mapping[str, Any]) -> None:

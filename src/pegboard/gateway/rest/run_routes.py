@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 
+from pegboard.clients.endpoint import endpoint_of
 from pegboard.gateway.rest import rows
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.operations import TEXT, list_of, object_with, operation, path_parameter, query_parameter
 from pegboard.gateway.rest.params import check_query
 from pegboard.gateway.rest.server_routes import server_problem
-from pegboard.result import ToolErrorCode, ToolFailure, invalid
+from pegboard.result import Forbidden, ToolErrorCode, ToolFailure, invalid
 from pegboard.servers.server import Server
 from pegboard.servers.server_log import PEGBOARD, SERVER, LogLine
 from pegboard.version import VERSION
@@ -39,9 +40,9 @@ _LINE = {
     },
 }
 _STATUS = object_with(
-    "pid",
-    _INTEGER,
-    version=TEXT,
+    "version",
+    TEXT,
+    pid=_INTEGER,
     config=TEXT,
     startedAt={"type": ["string", "null"], "format": "date-time"},
     sessions=_INTEGER,
@@ -51,23 +52,26 @@ _STATUS = object_with(
 )
 
 
-async def _status(rest: Rest, _: Request) -> Any:
+async def _status(rest: Rest, request: Request) -> Any:
     problem = rest.config.problem
     states = Counter(server.state.value for server in rest.board.servers.values())
+    # Where files are is for clients on this machine.
+    own = {} if endpoint_of(request.scope).remote else {"pid": os.getpid(), "config": str(rest.config.path)}
     return {
-        "pid": os.getpid(),
+        **own,
         "version": VERSION,
-        "config": str(rest.config.path),
         "startedAt": rows.moment(rest.started or None),
         "sessions": rest.sessions(),
         "servers": dict(sorted(states.items())),
         "tools": len(rest.board.registry.all()),
-        **({} if problem is None else {"configProblem": problem}),
+        **({} if problem is None or not own else {"configProblem": problem}),
     }
 
 
 async def _log(rest: Rest, request: Request) -> Any:
     check_query(request, ("limit", "after"))
+    if endpoint_of(request.scope).remote:
+        raise Forbidden("what a server writes is only for clients on the machine that Pegboard runs on")
     server = _find_server(rest, request)
     limit = _number(request, "limit", _USUAL_LINES)
     if limit > _MOST_LINES:
