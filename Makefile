@@ -12,9 +12,8 @@ help:
 	@echo "make test    set up and run every test"
 	@echo "make lint | types | mutants | conformance | bench | clean"
 
-$(VENV)/run.stamp: pyproject.toml constraints.txt
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable .
+$(VENV)/run.stamp: pyproject.toml constraints.txt scripts/install.py
+	@$(PYTHON) scripts/install.py $(VENV) --constraint constraints.txt --editable .
 	@touch $@
 
 # pip before 25.1 cannot read dependency groups, so the newest one the constraints allow comes first.

@@ -96,10 +96,10 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def own_logging() -> Generator[None]:
     """Whatever a test sets up is gone after it: logging has one root for everyone."""
     root, config = logging.getLogger(), structlog.get_config()
-    level, told_from = root.level, logger().told_from
+    level, told_from, tells_calls = root.level, logger().told_from, logger().tells_calls
     was_configured = structlog.is_configured()
     yield
-    logger().told_from, logger().destination = told_from, None
+    logger().told_from, logger().destination, logger().tells_calls = told_from, None, tells_calls
     for handler in [handler for handler in root.handlers if isinstance(handler, _ToStructlog)]:
         root.removeHandler(handler)
     root.setLevel(level)

@@ -19,6 +19,7 @@ from pegboard.toolsets.installed import load_parts
 ROOT = Path(__file__).parent.parent
 INTRODUCTION = """# Commands
 
+`status`, `logs` and `restart` are about a running `pegboard serve`, and end with exit code 4 if there is none.
 `servers`, `tools`, `find`, `describe`, `call`, `refresh`, `memory …` (except `export` and `import`) and `tasks …` ask a
 running `pegboard serve` of the same config. If there is none, they do the work themselves.
 

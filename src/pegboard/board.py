@@ -83,7 +83,7 @@ class Board:
         self.call = self.calls.call_for_python
         self.find_tool, self.lookup_tool = self.resolver.find, self.resolver.lookup
         self.availability = self.configured.availability
-        self.toolsets = Toolsets(self, self.register)
+        self.toolsets = Toolsets(self, self.register, self.registry.batch)
         self.toolsets.apply(self.settings)
         self._warming_up: asyncio.Task[None] | None = None
         self._applying = asyncio.Lock()

@@ -62,6 +62,8 @@ class Discovery:
         self._retries: dict[str, asyncio.TimerHandle] = {}
         # What storage says went wrong last, by server.
         self.errors: dict[str, str] = {}
+        # What was said of each server's last failure.
+        self._logged_errors: dict[str, str] = {}
         self.stale_since: dict[str, float] = {}
         self.instructions: dict[str, str] = {}
         self.capabilities: dict[str, Mapping[str, Any]] = {}
@@ -206,6 +208,7 @@ class Discovery:
         self.instructions.pop(spec.name, None)
         self.capabilities.pop(spec.name, None)
         self.errors.pop(spec.name, None)
+        self._logged_errors.pop(spec.name, None)
         self.cuts.pop(spec.name, None)
         await self.put_away(spec.name)
         await self._store.forget(spec.name, spec.fingerprint)
@@ -299,10 +302,15 @@ class Discovery:
         result = await as_result(self._ask(source, for_call=for_call))
         if result.error is not None:
             self._record_failure(name)
-            logger().warning("tools.discovery.server.failed", serverName=name, errorMessage=result.error.message)
-            await self._save_error(name, fingerprint, result.error.message)
+            message = result.error.message
+            # The same once more is no news: a server that is not there is tried again and again.
+            log = logger().debug if self._logged_errors.get(name) == message else logger().warning
+            self._logged_errors[name] = message
+            log("tools.discovery.server.failed", serverName=name, errorMessage=message)
+            await self._save_error(name, fingerprint, message)
         else:
             self._forgive(name)
+            self._logged_errors.pop(name, None)
             logger().info("tools.discovery.server.success", serverName=name, toolCount=result.data)
         return result
 

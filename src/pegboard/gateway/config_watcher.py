@@ -21,7 +21,7 @@ class ConfigFile:
 
     def __init__(self, board: Board, path: Path) -> None:
         self._board = board
-        self._path = path
+        self.path = path
         self._needs_trust = board.settings.needs_trust
         # Trust in the file may change without the file.
         self._trust = trust_store().record(path) if self._needs_trust else None
@@ -42,7 +42,7 @@ class ConfigFile:
         """Look at the file now and then, until cancelled; a look is one stat, or two."""
         while True:
             await asyncio.sleep(_LOOK_EVERY)
-            if _stamp(self._path) == self._stamp and _stamp(self._trust) == self._trust_stamp:
+            if _stamp(self.path) == self._stamp and _stamp(self._trust) == self._trust_stamp:
                 continue
             try:
                 await self.reload()
@@ -67,13 +67,13 @@ class ConfigFile:
     async def _take_over(self) -> None:
         async with self._lock:
             was_there = self._stamp is not None or self._is_missing
-            self._stamp = _stamp(self._path)
+            self._stamp = _stamp(self.path)
             self._trust_stamp = _stamp(self._trust)
             self._is_missing = was_there and self._stamp is None
             if self._is_missing:
                 # Editors replace files: between the old one and the new one there is none.
-                raise ConfigError(f"{self._path} is missing; the config stays as it was")
-            path = self._path if self._path.exists() else None
+                raise ConfigError(f"{self.path} is missing; the config stays as it was")
+            path = self.path if self.path.exists() else None
             settings = read_settings(path, os.environ, needs_trust=self._needs_trust)
             await self._board.apply(settings)
             self.problem = None
@@ -91,7 +91,7 @@ class ConfigFile:
         is_known = name in self._board.servers
         await asyncio.to_thread(
             switch_server,
-            self._path,
+            self.path,
             name,
             enabled=enabled,
             known_elsewhere=is_known,

@@ -173,7 +173,7 @@ class FastPath:
         self, call: RawCall, place: tuple[object, bytes], client: Client, request: Request, tool: RegisteredTool
     ) -> Answer | RawCall | None:
         owner = tool.server_name or ""
-        with self._board.calls.scope(tool.name, owner) as scope:
+        with self._board.calls.scope(client, tool.name, owner) as scope:
             try:
                 result = await self._result(call, client, owner)
             except CallCancelled:

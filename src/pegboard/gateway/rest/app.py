@@ -28,6 +28,7 @@ class Rest:
     identity: str
     token: str
     sessions: Callable[[], int]
+    started: float = 0.0
 
     def routes(self) -> list[Route]:
         """What is served where."""
@@ -35,4 +36,6 @@ class Rest:
 
     def caller(self, request: Request) -> Caller:
         """Who sends a request."""
-        return Caller(identify(endpoint_of(request.scope)))
+        client = identify(endpoint_of(request.scope))
+        client.name = "REST"
+        return Caller(client)

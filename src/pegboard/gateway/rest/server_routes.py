@@ -93,7 +93,7 @@ ROUTES = (
         "/api/servers",
         _servers,
         operation(
-            "Every server and its state; `configProblem` says why the config file is not in use as it is now",
+            "Every server and its state",
             object_with("servers", list_of(SERVER), configProblem=TEXT),
         ),
     ),
