@@ -74,6 +74,11 @@ def display_address(spec: ServerSpec) -> str:
     return " ".join(word if REDACTED in word else shlex.quote(word) for word in words)
 
 
+def display_args(args: Iterable[str]) -> list[str]:
+    """The arguments of a command, with nothing secret in them."""
+    return _visit_args(args, _hide)
+
+
 def _hide(_value: str, _is_named: bool) -> str:
     return REDACTED
 
