@@ -20,7 +20,6 @@ from pegboard.cli.common import (
     json_text,
     stop,
     text_of_input,
-    without_name,
 )
 from pegboard.cli.config_change import ask_servers, command_for, config_to_change, edit_config
 from pegboard.cli.rest_client import Answer
@@ -32,7 +31,7 @@ _TRANSPORTS = {"stdio": "stdio", "http": "http", "streamable-http": "http", "sse
 _WITH_VALUE = frozenset({"--env", "-e", "--header", "-H", "--transport", "-t", "--config", "-c"})
 _FLAGS = frozenset({"--sse", "--force", "--json", "--help", "-h"})
 
-_Name = Annotated[str, typer.Argument(help="The server's name.")]
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="The server's name.")]
 _Force = Annotated[bool, typer.Option("--force", help="Replace another server of that name.")]
 
 
@@ -95,7 +94,9 @@ def add_to(app: typer.Typer) -> None:
 
 def add(
     name: _Name,
-    target: Annotated[list[str], typer.Argument(help="URL, or -- COMMAND ARG…")],
+    target: Annotated[
+        list[str], typer.Argument(metavar="URL | -- COMMAND ARG…", help="Its address, or the command that runs it.")
+    ],
     env: Annotated[
         list[str] | None,
         typer.Option(
@@ -182,7 +183,7 @@ def _say_known(name: str, path: Path, before: Mapping[str, Any] | None, entry: M
     if is_same_entry(before or {}, entry):
         say(f"{name} is in {path} already, with the same entry. It is asked again.")
     else:
-        say(f"{name} replaces: {_display(before)}")
+        say(f"{name} was replaced in {path}. It was: {_display(before)}")
 
 
 def _finish(answer: Answer, name: str, path: Path, config: Path | None, *, is_new: bool, as_json: bool) -> None:
@@ -192,10 +193,10 @@ def _finish(answer: Answer, name: str, path: Path, config: Path | None, *, is_ne
     elif error is None:
         say(f"{name} was added to {path}: {_tools(answer)}." if is_new else f"{name}: {_tools(answer)}.")
     else:
-        say(f"pegboard: {name} could not be reached: {without_name(error['message'], name)}", error=True)
+        say(f"pegboard: {error['message']}", error=True)
         say(
-            f"It is in {path}. When the cause is mended, ask it again: {command_for(config, 'refresh', name)}\n"
-            f"Or take it out: {command_for(config, 'remove', name)}",
+            f"{name} is in {path} all the same. To ask it again: {command_for(config, 'refresh', name)}\n"
+            f"To take it out: {command_for(config, 'remove', name)}",
             error=True,
         )
     if error is not None:

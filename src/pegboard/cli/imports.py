@@ -133,7 +133,7 @@ def _source(name: str) -> ClientProgram | Path | str:
     if path.is_dir() and name:
         stop(f"{name} is a folder: to read the clients' files in it, use --project {name}", WRONG_CALL)
     if not any(mark in name for mark in ("{", "://", " ", "\n")):
-        stop(f"{unknown} There is no file of that name either.", WRONG_CALL)
+        stop(f"there is no file {name!r}, and {unknown}", WRONG_CALL)
     return name
 
 
@@ -202,7 +202,7 @@ class _Import:
         if not count or dry_run:
             self._report({"written": False})
             if not self._as_json:
-                say("Nothing was written." if dry_run else "There is nothing new to write.")
+                say(self._nothing(dry_run=dry_run))
             if not count and not self._plan.servers and any(not each.is_skipped for each in self._plan.unreadable):
                 raise typer.Exit(FAILED)
             return False
@@ -214,6 +214,11 @@ class _Import:
         if not typer.confirm(f"Write {_servers(count)} to {self._location.path}?"):
             stop("nothing was written", FAILED)
         return True
+
+    def _nothing(self, *, dry_run: bool) -> str:
+        if not self._plan.servers and not self._plan.unreadable:
+            return f"No servers were found. {_servers_of(self._clients)}"
+        return "Nothing was written." if dry_run else "There is nothing new to write."
 
     def write(self) -> None:
         """Write the entries, ask the servers for their tools, and say what came of it."""
@@ -301,6 +306,12 @@ def _show_secrets(plan: ImportPlan) -> None:
         count = "1 secret is" if len(found) == 1 else f"{len(found)} secrets are"
         say(f"{count} taken over as plain text: {', '.join(found[:_MOST_NAMES])}{more}.")
         say("The config file will be readable by you alone (mode 0600).")
+
+
+def _servers_of(clients: Sequence[ClientProgram]) -> str:
+    if len(clients) > _MOST_NAMES:
+        return f"Pegboard looked into the files of {len(clients)} clients: pegboard clients lists them."
+    return f"Pegboard looked into the files of {', '.join(client.name for client in clients)}."
 
 
 def _servers(count: int) -> str:

@@ -75,8 +75,10 @@ def _parse_toml(text: str) -> ForeignDocument:
     try:
         value = tomllib.loads(text.replace("\r\n", "\n"))
     except tomllib.TOMLDecodeError as exc:
-        line = _TOML_LINE.search(str(exc))
-        raise UnreadableText(f"not TOML: {str(exc).partition(' (at ')[0]}", int(line[1]) if line else 1) from None
+        found = _TOML_LINE.search(str(exc))
+        # Without a line it is the end of the text.
+        line = int(found[1]) if found else text.count("\n") + 1
+        raise UnreadableText(f"not TOML: {str(exc).partition(' (at ')[0]}", line) from None
     except RecursionError:
         raise UnreadableText("not TOML: it is nested too deep") from None
     return ForeignDocument(value, lambda path: _toml_line(text, path))

@@ -258,6 +258,8 @@ class _EntryTranslator:
             self._drop(key, "it is not a length of time")
             return
         seconds = self.variables.dialect.seconds(value) if factor is None else value * factor
+        if factor is None and self.variables.dialect.unit == "guess" and seconds != value:
+            self.variables.notes[f"{key} is taken as {value:g} milliseconds"] = None
         if not 0.001 <= seconds <= 10_000_000:
             self._drop(key, "it is not a useful length of time")
         elif ours in self.entry:
@@ -291,7 +293,7 @@ class _EntryTranslator:
         if items is None or not all(isinstance(item, str) for item in items):
             self._drop(key, "it is not a list of texts")
             return []
-        return cast("list[str]", items)
+        return [*cast("list[str]", items)]
 
     def _take_rest(self) -> None:
         for key in list(self.unread):
@@ -368,7 +370,7 @@ def _is_json(value: Any) -> bool:
         return all(map(_is_json, items))
     if (members := as_object(value)) is not None:
         return all(map(_is_json, members.values()))
-    return isinstance(value, (str, int)) or value is None
+    return isinstance(value, str) or value is None or (isinstance(value, int) and abs(value) < _ENDLESS)
 
 
 def _scalar(value: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pegboard.client_configs.reading import Steps
 from pegboard.exactjson import as_list, as_object
+from pegboard.names import correct_spelling
 
 # The keys under which clients have their servers.
 SECTIONS = ("mcpServers", "mcp_servers", "servers", "context_servers", "amp.mcpServers", "mcp.servers")
@@ -44,6 +45,8 @@ def find_entries(value: Any) -> list[FoundEntry]:
         return found
     if looks_like_entry(root):
         return [FoundEntry(_name_in(root), root, (), "", _inputs(root))]
+    if _is_misspelt_entry(root):
+        return [FoundEntry(_name_in(root), root, (), "")]
     if any(looks_like_entry(each) for each in root.values()):
         return list(_map_entries(root, (), "", _inputs(root)))
     return []
@@ -56,6 +59,11 @@ def looks_like_entry(value: Any) -> bool:
         return False
     # A map of servers may have one that is called "command".
     return any(not _is_entry_map(members[key]) for key in _ENTRY if key in members)
+
+
+def _is_misspelt_entry(members: Mapping[str, Any]) -> bool:
+    words = [key for key, value in members.items() if isinstance(value, str)]
+    return any(correct_spelling(word, ("command", "url")) for word in words)
 
 
 def _is_entry_map(value: Any) -> bool:
