@@ -47,7 +47,11 @@ def entry(text: str | dict[str, Any], client: str | None = None, **origin: Any) 
         ),
         (
             "claude-code",
-            {"mcpServers": {"docs": {"type": "streamable-http", "url": "https://d.example/mcp", "headers": {"X": "1"}}}},
+            {
+                "mcpServers": {
+                    "docs": {"type": "streamable-http", "url": "https://d.example/mcp", "headers": {"X": "1"}}
+                }
+            },
             {"type": "http", "url": "https://d.example/mcp", "headers": {"X": "1"}},
         ),
         (
@@ -88,8 +92,10 @@ def entry(text: str | dict[str, Any], client: str | None = None, **origin: Any) 
         ),
         (
             "continue",
-            "name: mine\nmcpServers:\n  - name: d\n    type: streamable-http\n    url: https://d.example\n"
-            "    connectionTimeout: 2500\n    requestOptions:\n      headers:\n        K: ${{ secrets.KEY }}\n",
+            (
+                "name: mine\nmcpServers:\n  - name: d\n    type: streamable-http\n    url: https://d.example\n"
+                "    connectionTimeout: 2500\n    requestOptions:\n      headers:\n        K: ${{ secrets.KEY }}\n"
+            ),
             {"type": "http", "url": "https://d.example", "headers": {"K": "${KEY}"}, "connectTimeout": 2.5},
         ),
         (
@@ -99,7 +105,11 @@ def entry(text: str | dict[str, Any], client: str | None = None, **origin: Any) 
         ),
         (
             "gemini",
-            {"mcpServers": {"d": {"httpUrl": "https://d.example", "url": "https://d.example", "headers": {"K": "$KEY"}}}},
+            {
+                "mcpServers": {
+                    "d": {"httpUrl": "https://d.example", "url": "https://d.example", "headers": {"K": "$KEY"}}
+                }
+            },
             {"type": "http", "url": "https://d.example", "headers": {"K": "${KEY}"}},
         ),
         (
@@ -119,9 +129,11 @@ def entry(text: str | dict[str, Any], client: str | None = None, **origin: Any) 
         ),
         (
             "codex",
-            '[mcp_servers.t]\ncommand = "uvx"\nargs = ["mcp-server-time"]\nenv_vars = ["A", {name = "B"}]\n'
-            "startup_timeout_sec = 20\ntool_timeout_sec = 90\nenabled = false\n"
-            'enabled_tools = ["x"]\ndisabled_tools = ["y"]\n[mcp_servers.t.env]\nC = "1"\n',
+            (
+                '[mcp_servers.t]\ncommand = "uvx"\nargs = ["mcp-server-time"]\nenv_vars = ["A", {name = "B"}]\n'
+                "startup_timeout_sec = 20\ntool_timeout_sec = 90\nenabled = false\n"
+                'enabled_tools = ["x"]\ndisabled_tools = ["y"]\n[mcp_servers.t.env]\nC = "1"\n'
+            ),
             {
                 **TIME,
                 "env": {"C": "1", "A": "${A}", "B": "${B}"},
@@ -133,8 +145,10 @@ def entry(text: str | dict[str, Any], client: str | None = None, **origin: Any) 
         ),
         (
             "codex",
-            '[mcp_servers.d]\nurl = "https://d.example"\nbearer_token_env_var = "T"\nstartup_timeout_ms = 1500\n'
-            'http_headers = {X = "1"}\nenv_http_headers = {Y = "V"}\n',
+            (
+                '[mcp_servers.d]\nurl = "https://d.example"\nbearer_token_env_var = "T"\nstartup_timeout_ms = 1500\n'
+                'http_headers = {X = "1"}\nenv_http_headers = {Y = "V"}\n'
+            ),
             {
                 "url": "https://d.example",
                 "headers": {"X": "1", "Y": "${V}", "Authorization": "Bearer ${T}"},
@@ -143,8 +157,10 @@ def entry(text: str | dict[str, Any], client: str | None = None, **origin: Any) 
         ),
         (
             "goose",
-            "extensions:\n  t:\n    type: stdio\n    cmd: uvx\n    args: [mcp-server-time]\n    envs: {A: '1'}\n"
-            "    env_keys: [B]\n    timeout: 300\n    enabled: true\n    available_tools: [x]\n",
+            (
+                "extensions:\n  t:\n    type: stdio\n    cmd: uvx\n    args: [mcp-server-time]\n    envs: {A: '1'}\n"
+                "    env_keys: [B]\n    timeout: 300\n    enabled: true\n    available_tools: [x]\n"
+            ),
             {**TIME, "env": {"A": "1", "B": "${B}"}, "timeout": 300, "tools": {"allow": ["x"]}},
         ),
         (
@@ -183,12 +199,16 @@ def entry(text: str | dict[str, Any], client: str | None = None, **origin: Any) 
         ("copilot", {"mcpServers": {"t": {**TIME, "tools": ["x"]}}}, {**TIME, "tools": {"allow": ["x"]}}),
         ("amp", {"amp.mcpServers": {"t": TIME}}, TIME),
         ("kilo", {"mcp": {"d": {"type": "remote", "url": "https://d.example"}}}, {"url": "https://d.example"}),
-        ("crush", {"mcp": {"d": {"type": "sse", "url": "https://d.example"}}}, {"type": "sse", "url": "https://d.example"}),
+        (
+            "crush",
+            {"mcp": {"d": {"type": "sse", "url": "https://d.example"}}},
+            {"type": "sse", "url": "https://d.example"},
+        ),
         ("junie", {"mcpServers": {"t": TIME}}, TIME),
         ("qwen", {"mcpServers": {"t": TIME}}, TIME),
         ("copilot-jetbrains", {"servers": {"t": TIME}}, TIME),
     ],
-)  # fmt: skip
+)
 def test_a_clients_entry_becomes_ours(client: str, text: str | dict[str, Any], meant: dict[str, Any]) -> None:
     """Every field, unit and variable as that client means them."""
     suffix = ".yaml" if isinstance(text, str) and ":\n" in text and "{" not in text.partition("\n")[0] else ""
@@ -211,7 +231,7 @@ def test_a_clients_entry_becomes_ours(client: str, text: str | dict[str, Any], m
         '"time": %s',
         '\n  // a part\n  "time": %s,\n',
         '"mcpServers": {"time": %s}',
-        "```json\n{\"time\": %s}\n```",
+        '```json\n{"time": %s}\n```',
         '\ufeff{"mcpServers":\r\n {"time": %s}}',
         '[{"name": "time", "command": "uvx", "args": ["mcp-server-time"]}]',
         '{"name": "time", "command": "uvx", "args": ["mcp-server-time"]}',
@@ -231,7 +251,7 @@ def test_a_clients_entry_becomes_ours(client: str, text: str | dict[str, Any], m
         "mcpServers:\n  time:\n    command: uvx\n    args: [mcp-server-time]\n",
         "extensions:\n  time:\n    cmd: uvx\n    args:\n      - mcp-server-time\n",
     ],
-)  # fmt: skip
+)
 def test_whatever_is_pasted_is_read(text: str) -> None:
     """With or without the braces, the section or the name around it."""
     server = one(text.replace("%s", json.dumps(TIME)))
@@ -311,7 +331,7 @@ def test_an_address_and_the_options_of_other_programs_are_read() -> None:
         ("[" * 100_000, 1, "not JSON"),
         ("{" * 100_000, 1, "not JSON"),
     ],
-)  # fmt: skip
+)
 def test_a_text_that_cannot_be_read_says_where_and_why(text: str, line: int, reason: str) -> None:
     """One message with a line, and no exception."""
     reading = no_servers(read(text), PASTED)
