@@ -11,6 +11,7 @@ import pytest
 from client_configs.places import SYSTEMS
 from pegboard.client_configs.import_files import project_count, read_clients, read_named_file
 from pegboard.client_configs.place import Place, System
+from pegboard.client_configs.program import ClientProgram
 from pegboard.client_configs.table import CLIENTS, find_client
 
 ONE = {"command": "x"}
@@ -28,25 +29,18 @@ def write(path: Path, text: str | dict[str, object]) -> Path:
 
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("client", [each for each in CLIENTS if each.user], ids=lambda each: each.id)
-def test_each_clients_file_is_found_on_each_system(client: str, system: System, tmp_path: Path) -> None:
+def test_each_clients_file_is_found_on_each_system(client: ClientProgram, system: System, tmp_path: Path) -> None:
     """Where the table says it is, in its format."""
-    program = find_client(getattr(client, "id", str(client)))
     place = place_in(tmp_path, system)
-    file = program.user_files(place)[0]
-    section = {"command": "x", "cmd": "x"}
-    if file.format == "toml":
-        text = '[mcp_servers.a]\ncommand = "x"\n'
-    elif file.format == "yaml":
-        text = "extensions:\n  a:\n    type: stdio\n    cmd: x\n"
-    else:
-        key = file.key[0]
-        text = json.dumps({key: {"a": {"command": section["command"]}}})
-    write(file.path, text)
-    found = read_clients([program], place, with_project=False)
+    file = client.user_files(place)[0]
+    texts = {
+        "toml": '[mcp_servers.a]\ncommand = "x"\n',
+        "yaml": "extensions:\n  a:\n    type: stdio\n    cmd: x\n",
+    }
+    write(file.path, texts.get(file.format) or json.dumps({file.key[0]: {"a": ONE}}))
+    found = read_clients([client], place, with_project=False)
     assert found.unreadable == ()
-    assert [(each.name, each.entry["command"], each.origin.label) for each in found.servers] == [
-        ("a", "x", program.name)
-    ]
+    assert [(each.name, each.entry, each.origin.label) for each in found.servers] == [("a", ONE, client.name)]
 
 
 def test_the_users_files_come_before_the_projects(tmp_path: Path) -> None:
@@ -66,7 +60,10 @@ def test_the_local_scope_of_claude_code_belongs_to_its_project(tmp_path: Path) -
     """It is counted, and taken over for that project alone."""
     place = place_in(tmp_path)
     code = [find_client("claude-code")]
-    projects = {str(place.project): {"mcpServers": {"mine": ONE}}, "/other": {"mcpServers": {"theirs": {"command": "z"}}}}
+    projects = {
+        str(place.project): {"mcpServers": {"mine": ONE}},
+        "/other": {"mcpServers": {"theirs": {"command": "z"}}},
+    }
     write(tmp_path / ".claude.json", {"mcpServers": {"all": {"command": "y"}}, "projects": projects})
     assert [each.name for each in read_clients(code, place, with_project=False).servers] == ["all"]
     assert project_count(code, place) == 2

@@ -132,7 +132,7 @@ def _source(name: str) -> ClientProgram | Path | str:
         return path
     if path.is_dir() and name:
         stop(f"{name} is a folder: to read the clients' files in it, use --project {name}", WRONG_CALL)
-    if not any(mark in name for mark in ("{", "://", " ", "\n")):
+    if not any(mark in name for mark in ("{", "://", ":mcp/", " ", "\n")):
         stop(f"there is no file {name!r}, and {unknown}", WRONG_CALL)
     return name
 

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from pegboard.client_configs.command_line import parse_command_line
 from pegboard.client_configs.dialect import dialect_of
-from pegboard.client_configs.document import ForeignDocument, clean_text, parse_document
 from pegboard.client_configs.entry import UnusableEntry, translate_entry
+from pegboard.client_configs.foreign_document import ForeignDocument, clean_text, parse_document
 from pegboard.client_configs.foreign_variables import VariableTranslator
 from pegboard.client_configs.install_link import parse_link
 from pegboard.client_configs.mcp_remote import open_mcp_remote

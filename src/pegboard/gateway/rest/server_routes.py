@@ -12,7 +12,7 @@ from pegboard.board import Board
 from pegboard.client_configs.import_plan import ImportPlan, plan_import
 from pegboard.client_configs.reader import no_servers, read_text
 from pegboard.client_configs.reading import TextOrigin
-from pegboard.config.aliases import ALL_ALIASES
+from pegboard.config.aliases import ALL_ALIASES, with_own_keys
 from pegboard.config.read import KEYS
 from pegboard.config.settings import ServerExistsError, Transport
 from pegboard.exactjson import as_object
@@ -135,6 +135,8 @@ async def _add_one(rest: Rest, body: Mapping[str, Any]) -> Any:
     if not isinstance(force := body.get("force", False), bool):
         raise invalid("force must be true or false")
     _check_members(entry)
+    if with_own_keys(entry).keys().isdisjoint({"command", "url"}):
+        raise invalid("the entry needs a command or a url")
     try:
         is_new = await rest.config.add(name, entry, force=force)
     except ServerExistsError as exc:
