@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pegboard.client_configs.own_entry import is_own_entry
+from pegboard.client_configs.entries import DEFAULT_PORT, is_own_entry
 from pegboard.client_configs.reading import ConfigReading, ForeignServer, UnreadableEntry
 from pegboard.config.aliases import with_own_keys
 from pegboard.config.literal_secrets import display_entry, literal_secrets, mask_entry
@@ -143,7 +143,7 @@ def _place(
     ports: Collection[int],
 ) -> PlannedServer:
     row = PlannedServer(server.name, server, entry, "new")
-    if is_own_entry(entry, ports):
+    if is_own_entry(entry, {DEFAULT_PORT, *ports}):
         return replace(row, outcome="skipped")
     if (other := seen.get(_identity(entry))) is not None:
         return replace(row, outcome="same", other=other)

@@ -79,6 +79,11 @@ def display_args(args: Iterable[str]) -> list[str]:
     return _visit_args(args, _hide)
 
 
+def hide_secrets(text: str) -> str:
+    """A text of any kind, each secret in it that has a name or stands in an address hidden."""
+    return _visit_text(text, _hide)
+
+
 def _hide(_value: str, _is_named: bool) -> str:
     return REDACTED
 
