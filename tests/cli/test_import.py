@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from forking import warm_start
-from harness import toy, write_config
+from harness import serving, toy, write_config
 from pegboard.cli.app import app
 from servers.toy import BUILT_IN
 
@@ -124,6 +124,17 @@ def test_everything_is_written_in_one_step_and_asked_for_its_tools(run: Run, con
     assert SECRET not in done.output
     again = run("--yes")
     assert (again.exit_code, "There is nothing new to write." in again.stdout) == (0, True)
+
+
+def test_a_running_gateway_takes_the_servers_over(run: Run, config: Path) -> None:
+    """And asks them itself, on whatever port it listens: its own address is skipped, too."""
+    with serving(config) as (_, url):
+        text = json.dumps({"mcpServers": {"fresh": toy(), "bridge": {"url": f"{url}/mcp/board"}}})
+        done = run("-", "--yes", stdin=text)
+        assert done.exit_code == 0, done.stderr
+        assert f"  fresh: {len(BUILT_IN)} tools" in done.stdout
+        assert "skipped: Pegboard itself" in done.stdout
+        assert list(entries(config)) == ["mine", "fresh"]
 
 
 def test_a_server_that_does_not_answer_stays_and_the_exit_code_is_0(run: Run, config: Path) -> None:

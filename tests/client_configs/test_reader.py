@@ -282,7 +282,7 @@ def test_a_one_click_link_is_read(link: str) -> None:
 
 def test_a_link_of_goose_is_read() -> None:
     """A command with each argument as a field, the names of its variables, or an address."""
-    assert entry(goose_link("time", {"type": "stdio", "cmd": "uvx", "args": ["mcp-server-time", "-v"]})) == {
+    assert entry("goose://extension?cmd=uvx&arg=mcp-server-time&arg=-v&id=time&name=time") == {
         "command": "uvx",
         "args": ["mcp-server-time", "-v"],
     }

@@ -95,7 +95,7 @@ def add_to(app: typer.Typer) -> None:
 def add(
     name: _Name,
     target: Annotated[
-        list[str], typer.Argument(metavar="URL | -- COMMAND ARG…", help="Its address, or the command that runs it.")
+        list[str], typer.Argument(metavar="URL|COMMAND", help="Its address, or -- and the command that runs it.")
     ],
     env: Annotated[
         list[str] | None,
@@ -123,7 +123,7 @@ def add(
 
     \b
     Examples:
-      pegboard add docs https://example.com/mcp -H "Authorization: Bearer ${DOCS_TOKEN}"
+      pegboard add docs https://example.com/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'
       pegboard add time -- uvx mcp-server-time --local-timezone UTC
       pegboard add github --env GITHUB_TOKEN -- npx -y @example/github-server
     """
