@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from pegboard.cli import change, clients, completion, doctor, gateway_control, look, run, trust
+from pegboard.cli import add, change, clients, completion, doctor, gateway_control, imports, look, run, trust
 from pegboard.toolsets.installed import load_parts
 
 app = typer.Typer(
@@ -29,5 +29,6 @@ def root(version: bool = typer.Option(False, "--version", help="Show the version
         raise typer.Exit
 
 
-for group in (run, gateway_control, trust, clients, change, look, *load_parts("commands").values(), doctor, completion):
+_GROUPS = (run, gateway_control, trust, add, imports, clients, change, look)
+for group in (*_GROUPS, *load_parts("commands").values(), doctor, completion):
     group.add_to(app)

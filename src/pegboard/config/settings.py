@@ -28,6 +28,10 @@ class UnknownServerError(ConfigError):
     """There is no server of that name in the config."""
 
 
+class ServerExistsError(ConfigError):
+    """There is another server of that name in the config."""
+
+
 class ConfigWriteError(ConfigError):
     """The config cannot be written, though nothing is wrong with what it says: a full disk, missing rights."""
 
