@@ -21,6 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("storage", "formats"),
     ("search",),
     ("catalog", "servers"),
+    ("mcp_registry",),
     ("listing",),
     ("clients",),
     ("relay", "sdk"),
