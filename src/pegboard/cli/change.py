@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from pathlib import Path
@@ -23,6 +24,16 @@ from pegboard.cli.common import (
     load_settings,
     stop,
     without_name,
+)
+from pegboard.cli.registry import (
+    CalledOption,
+    FromOption,
+    InputOption,
+    UseOption,
+    VersionOption,
+    YesOption,
+    choose_server,
+    registry_wish,
 )
 from pegboard.cli.rest_client import Answer, RestClient, connect
 from pegboard.cli.show import say
@@ -46,22 +57,41 @@ def add_to(app: typer.Typer) -> None:
 
 
 def add(
-    name: Annotated[str, typer.Argument(help="The server's name.")],
-    target: Annotated[list[str], typer.Argument(help="URL, or -- COMMAND ARG…")],
+    name: Annotated[str, typer.Argument(help="The server's name.")] = "",
+    target: Annotated[list[str] | None, typer.Argument(help="URL, or -- COMMAND ARG…")] = None,
     env: Annotated[
         list[str] | None, typer.Option("--env", "-e", metavar="K=V", help="Environment of the command.")
     ] = None,
     header: Annotated[list[str] | None, typer.Option("--header", "-H", metavar="K=V", help="HTTP header.")] = None,
     sse: Annotated[bool, typer.Option("--sse", help="The server speaks the older HTTP+SSE transport.")] = False,
+    source: FromOption = None,
+    version: VersionOption = None,
+    called: CalledOption = None,
+    use: UseOption = None,
+    values: InputOption = None,
+    yes: YesOption = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Add a server to the config and ask it for its tools at once."""
-    if not name.strip():
-        stop("a server needs a name", WRONG_CALL)
-    entry = _entry(target, _pairs(env, "--env"), _pairs(header, "--header"), sse=sse)
+    """Add a server to the config and ask it for its tools at once.
+
+    Example: pegboard add time -- uvx mcp-server-time
+
+    Example: pegboard add --from io.github.someone/weather
+    """
     location = _changing(config)
     path = location.path
+    wish = registry_wish(source, version, called, use, values or [], yes=yes)
+    if wish is not None:
+        if target or header or sse:
+            stop("--from stands for the URL or the command: leave those out", WRONG_CALL)
+        chosen = choose_server(location, wish.with_name(name).with_values(env or []))
+        name, entry = chosen.name, chosen.entry
+        os.environ.update(chosen.environment)
+    else:
+        if not name.strip() or not target:
+            stop("a server needs a name, and a URL or a command: pegboard add NAME -- COMMAND", WRONG_CALL)
+        entry = _entry(target, _pairs(env, "--env"), _pairs(header, "--header"), sse=sse)
     from pegboard.config.edit import add_server
     from pegboard.names import fold_server_name
 

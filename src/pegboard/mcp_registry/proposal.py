@@ -104,9 +104,8 @@ class _Filling:
 
     def _url(self) -> str:
         url = self._text(self._recipe.url, 0, "the address")
-        filled = "".join(part if isinstance(part, str) else "x" for part in self._recipe.url)
-        if problem := url_problem(filled):
-            raise UnusableText(f"the address {problem}")
+        if not is_reference(url) and (problem := url_problem(url)):
+            raise WrongAnswer(f"with these values the address {problem}")
         return url
 
     def _values(self, ingredients: Mapping[str, Ingredient], what: str) -> dict[str, str]:
@@ -114,22 +113,22 @@ class _Filling:
         return {name: self._text(each.words[0], 0, what) for name, each in filled.items()}
 
     def _words(self, ingredient: Ingredient, env: Mapping[str, str]) -> Iterator[str]:
-        if ingredient.switch is not None:
-            if not self._is_on(ingredient.switch, env):
-                return
-        elif not self._has_all(ingredient):
+        words = ingredient.words
+        if (switch := ingredient.switch) is not None:
+            words = words[: self._switch_length(switch, env, len(words))]
+        if not words or not self._has_all(ingredient):
             return
         times = max((len(self._parts(key)) for key in ingredient.keys), default=1) if ingredient.is_repeated else 1
         for at in range(times):
-            yield from (self._text(word, at, "an argument") for word in ingredient.words)
+            yield from (self._text(word, at, "an argument") for word in words)
 
-    def _is_on(self, switch: str, env: Mapping[str, str]) -> bool:
+    def _switch_length(self, switch: str, env: Mapping[str, str], length: int) -> int:
+        """How many of its words a switch has."""
         kind, colon, name = switch.partition(":")
         if kind == "env" and colon:
-            return name in env
-        question = self._recipe.questions[switch]
-        given = self._answers.get(switch) or [question.default or "false"]
-        return given[0] == "true"
+            return length if name in env else 0
+        answer = (self._answers.get(switch) or [self._recipe.questions[switch].default])[0]
+        return {None: 0, "false": 0, "true": 1}.get(answer, length)
 
     def _has_all(self, ingredient: Ingredient) -> bool:
         return all(self._parts(key) for key in ingredient.keys)

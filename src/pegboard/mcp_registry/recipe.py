@@ -20,7 +20,7 @@ class Ingredient:
 
     words: tuple[Template, ...]
     is_repeated: bool = False
-    # A switch: its words are there if the answer to this question is true.
+    # A switch: if the answer to this question is true, its first word stands alone; if it is false, nothing does.
     switch: str | None = None
 
     @property
@@ -81,9 +81,9 @@ class RecipeBuilder:
         if about.value is not None:
             value = self._fixed(about)
             return Ingredient((name, value) if value else (name,), about.is_repeated)
-        if _says_no_value(about):
-            return Ingredient((name,)) if about.is_required else self._switch(key, about)
-        if about.format == "boolean":
+        if _is_constant(about):
+            return Ingredient((name,))
+        if about.format == "boolean" or (_says_no_value(about) and not about.is_required):
             return self._switch(key, about)
         return Ingredient((name, self._blank(key, about)), about.is_repeated)
 
@@ -95,14 +95,8 @@ class RecipeBuilder:
         return template
 
     def _switch(self, key: str, about: RegistryInput) -> Ingredient:
-        asked = RegistryInput(
-            description=about.description,
-            is_required=about.is_required,
-            default=about.default or "false",
-            format="boolean",
-        )
-        self._ask(question_of(key, asked))
-        return Ingredient(((about.name,),), switch=key)
+        word = self._blank(key, about)
+        return Ingredient(((about.name,), word), about.is_repeated, switch=key)
 
     def _blank(self, key: str, about: RegistryInput) -> Template:
         # Two arguments are two values, whatever they are called.
@@ -123,7 +117,20 @@ class RecipeBuilder:
         self.questions[question.key] = question if known is None else known.join(question)
 
 
+def _is_constant(about: RegistryInput) -> bool:
+    """Whether there is nothing but a name: nobody is asked for anything."""
+    return _says_no_value(about) and not about.description
+
+
 def _says_no_value(about: RegistryInput) -> bool:
-    """Whether nothing hints at a value behind a name, so that it is a switch."""
-    hints = (about.default, about.placeholder, about.hint, about.choices, about.format, about.variables)
+    """Whether nothing hints at a value behind a name, so that it may be a switch."""
+    hints = (
+        about.is_repeated,
+        about.default,
+        about.placeholder,
+        about.hint,
+        about.choices,
+        about.format,
+        about.variables,
+    )
     return not about.is_secret and not any(hints)

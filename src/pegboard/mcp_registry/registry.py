@@ -75,17 +75,21 @@ class McpRegistry:
 
     async def server(self, name: str, version: str = LATEST) -> FoundServer:
         """One server by its whole name; without a network, as it is kept."""
-        try:
-            async with self._client() as client:
+        async with self._client() as client:
+            try:
                 record = await client.server(name, version)
-                return FoundServer(_read(record, name, client.label), record, [])
-        except ToolFailure as exc:
-            kept = await asyncio.to_thread(load_servers, self._file())
-            if exc.error.code is ToolErrorCode.NOT_FOUND:
-                raise _unknown(name, version, kept) from None
-            if (found := kept.servers.get(name)) is None or version not in {LATEST, found.version}:
-                raise
-            return FoundServer(found, kept.record(name), [f"{exc.error.message}. This is as it was {_age(kept)}."])
+            except ToolFailure as exc:
+                return await asyncio.to_thread(self._kept_server, name, version, exc)
+            return FoundServer(_read(record, name, client.label), record, [])
+
+    def _kept_server(self, name: str, version: str, failure: ToolFailure) -> FoundServer:
+        """The server as it is kept, if that is what was asked for; else what failed."""
+        kept = load_servers(self._file())
+        if failure.error.code is ToolErrorCode.NOT_FOUND:
+            raise _unknown(name, version, kept) from None
+        if (found := kept.servers.get(name)) is None or version not in {LATEST, found.version}:
+            raise failure
+        return FoundServer(found, kept.record(name), [f"{failure.error.message}. This is as it was {_age(kept)}."])
 
     async def _read_on(self, query: str, budget: float) -> tuple[KeptServers, list[str]]:
         file = self._file()

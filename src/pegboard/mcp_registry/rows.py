@@ -46,7 +46,7 @@ def server_row(server: RegistryServer) -> dict[str, Any]:
         "updatedAt": server.updated_at,
         "website": server.website,
         "repository": server.repository,
-        "runs": [_run_row(recipe, at) for at, recipe in enumerate(recipes_of(server), 1)],
+        "runs": [_run_row(recipe, at, server_name(server)) for at, recipe in enumerate(recipes_of(server), 1)],
     }
 
 
@@ -58,9 +58,9 @@ def detail_row(found: FoundServer) -> dict[str, Any]:
     return {**row, "serverName": name, "choices": choices, "record": found.record, "notes": found.notes}
 
 
-def _run_row(recipe: Recipe, use: int) -> dict[str, Any]:
+def _run_row(recipe: Recipe, use: int, name: str) -> dict[str, Any]:
     problem = problem_of(recipe)
-    line = "" if problem is not None else command_line(propose(recipe, "server", {}).entry)
+    line = "" if problem is not None else command_line(propose(recipe, name, {}).entry)
     return {"use": use, "kind": recipe.kind, "about": recipe.about, "command": line, "problem": problem}
 
 
