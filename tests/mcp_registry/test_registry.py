@@ -17,7 +17,7 @@ from mcp_registry.records import ALL, BOTH, DELETED, OFFICIAL, PACKAGE_ONLY, REM
 from pegboard.config import Settings
 from pegboard.mcp_registry import kept_servers, walk
 from pegboard.mcp_registry.client import RegistryLimits
-from pegboard.mcp_registry.kept_servers import kept_file, load_servers
+from pegboard.mcp_registry.kept_servers import file_of, load_servers
 from pegboard.mcp_registry.registry import Found, McpRegistry, registry_address
 from pegboard.result import ToolErrorCode, ToolFailure
 
@@ -38,7 +38,7 @@ def names(found: Found) -> list[str]:
 
 def make_older(registry: FixtureRegistry, folder: Path, by: timedelta) -> None:
     """Let what is kept be from another time."""
-    file = kept_file(folder, registry.url)
+    file = file_of(folder, registry.url)
     head, _, rest = file.read_text("utf-8").partition("\n")
     facts = json.loads(head)
     moved = {key: (datetime.fromisoformat(facts[key]) - by).isoformat() for key in ("covered", "checked")}
@@ -241,7 +241,7 @@ async def test_a_place_in_the_list_that_is_forgotten_is_begun_anew(tmp_path: Pat
     with registry_of(MANY) as registry:
         client = client_of(registry, tmp_path)
         await client.search("thing", budget=0)
-        file = kept_file(tmp_path, registry.url)
+        file = file_of(tmp_path, registry.url)
         file.write_text(file.read_text("utf-8").replace('"cursor":"4"', '"cursor":"expired"'), "utf-8")
         found = await client.search("thing")
         assert (found.known, found.is_complete, found.notes) == (30, True, [])
@@ -253,7 +253,7 @@ async def test_a_place_in_the_list_that_is_forgotten_is_begun_anew(tmp_path: Pat
 async def test_a_broken_file_counts_as_none(content: bytes, tmp_path: Path) -> None:
     """It is read from the registry again."""
     with registry_of(ALL) as registry:
-        file = kept_file(tmp_path, registry.url)
+        file = file_of(tmp_path, registry.url)
         file.parent.mkdir(parents=True)
         file.write_bytes(content)
         assert len((await client_of(registry, tmp_path).search("weather")).servers) == 3

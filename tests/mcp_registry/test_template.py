@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pegboard.config.variables import Variables
 from pegboard.mcp_registry.template import (
     Blank,
-    Reference,
+    VariableReference,
     UnusableText,
     check_visible,
     escape,
@@ -40,10 +40,10 @@ def test_pieces_of_several_places_make_no_variable_together(pieces: list[str]) -
     assert fill(join(pieces)) == "".join(pieces)
 
 
-@given(st.lists(TRICKY | st.just(Reference("${SECRET}")), max_size=5))
-def test_a_reference_is_filled_in_and_nothing_else(pieces: list[str | Reference]) -> None:
+@given(st.lists(TRICKY | st.just(VariableReference("${SECRET}")), max_size=5))
+def test_a_reference_is_filled_in_and_nothing_else(pieces: list[str | VariableReference]) -> None:
     """What cannot be said like that is refused."""
-    wanted = "".join("hunter2" if isinstance(piece, Reference) else piece for piece in pieces)
+    wanted = "".join("hunter2" if isinstance(piece, VariableReference) else piece for piece in pieces)
     try:
         written = join(pieces)
     except UnusableText:

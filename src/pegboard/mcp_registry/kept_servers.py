@@ -69,7 +69,7 @@ class KeptServers:
         return exactjson.parse_object(self.lines[name])
 
 
-def kept_file(folder: Path, address: str) -> Path:
+def file_of(folder: Path, address: str) -> Path:
     """Where the servers of the registry at this address are kept."""
     return folder / "registry" / f"{hashlib.sha256(address.encode('utf-8', 'replace')).hexdigest()[:16]}.jsonl"
 

@@ -16,7 +16,7 @@ from pegboard.mcp_registry.runtime_options import option_warnings, variable_warn
 from pegboard.mcp_registry.server_json import RegistryServer
 from pegboard.mcp_registry.template import (
     Blank,
-    Reference,
+    VariableReference,
     Template,
     UnusableText,
     check_visible,
@@ -63,7 +63,7 @@ def propose(recipe: Recipe, server: str, answers: Answers) -> Proposal:
             close = nearest(key, recipe.questions, limit=1)
             raise WrongAnswer(f"it asks for no {key!r}{f': did you mean {close[0]}?' if close else ''}")
         question.check(given)
-    return _Filling(recipe, server, answers).proposal()
+    return _RecipeFilling(recipe, server, answers).proposal()
 
 
 def command_line(entry: Mapping[str, object]) -> str:
@@ -79,7 +79,7 @@ def _quote(word: str) -> str:
     return word if word.startswith("${") and word.endswith("}") and word.count("$") == 1 else shlex.quote(word)
 
 
-class _Filling:
+class _RecipeFilling:
     """Puts answers into the blanks of one recipe."""
 
     def __init__(self, recipe: Recipe, server: str, answers: Answers) -> None:
@@ -134,7 +134,7 @@ class _Filling:
         return all(self._parts(key) for key in ingredient.keys)
 
     def _text(self, template: Template, at: int, where: str) -> str:
-        parts: list[str | Reference] = []
+        parts: list[str | VariableReference] = []
         for part in template:
             if isinstance(part, Blank):
                 values = self._parts(part.key)
@@ -144,14 +144,14 @@ class _Filling:
                 parts.append(part)
         return join(parts)
 
-    def _parts(self, key: str) -> list[str | Reference]:
+    def _parts(self, key: str) -> list[str | VariableReference]:
         """The values for a question: those given, else the default, else what the environment will hold."""
         question = self._recipe.questions[key]
         given = self._answers.get(key)
         if given and not question.is_secret:
-            return [self._given(key, value) for value in given]
+            return [self._user_value(key, value) for value in given]
         if given and all(map(is_reference, given)):
-            return [Reference(value) for value in given]
+            return [VariableReference(value) for value in given]
         if question.default is not None and not question.is_secret:
             check_visible(question.default, f"the default of {key}")
             return [question.default]
@@ -159,9 +159,9 @@ class _Filling:
             return []
         variable = question.variable_for(self._server)
         self._variables[variable] = question
-        return [Reference(f"${{{variable}}}")]
+        return [VariableReference(f"${{{variable}}}")]
 
     @staticmethod
-    def _given(key: str, value: str) -> str | Reference:
+    def _user_value(key: str, value: str) -> str | VariableReference:
         check_visible(value, key)
-        return Reference(value) if is_reference(value) else value
+        return VariableReference(value) if is_reference(value) else value

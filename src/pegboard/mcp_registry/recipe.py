@@ -67,7 +67,7 @@ class RecipeBuilder:
     def value(self, name: str, about: RegistryInput, *, variable: str | None = None) -> Ingredient:
         """The value of a variable or a header of this name."""
         if about.value is not None:
-            return Ingredient((self._fixed(about),))
+            return Ingredient((self._constant(about),))
         self._ask(question_of(name, about, variable=variable))
         return Ingredient(((Blank(name),),))
 
@@ -75,11 +75,11 @@ class RecipeBuilder:
         """What an argument adds to a command line."""
         if about.is_positional:
             key = about.hint or f"argument_{place}"
-            word = self._fixed(about) if about.value is not None else self._blank(key, about)
+            word = self._constant(about) if about.value is not None else self._blank(key, about)
             return Ingredient((word,), about.is_repeated)
         name, key = (about.name,), about.name.lstrip("-") or about.name
         if about.value is not None:
-            value = self._fixed(about)
+            value = self._constant(about)
             return Ingredient((name, value) if value else (name,), about.is_repeated)
         if _is_constant(about):
             return Ingredient((name,))
@@ -105,7 +105,7 @@ class RecipeBuilder:
         self._ask(question_of(key, about))
         return (Blank(key),)
 
-    def _fixed(self, about: RegistryInput) -> Template:
+    def _constant(self, about: RegistryInput) -> Template:
         template = parse_template(about.value or "", about.variables)
         for key in blanks_of(template):
             inner = about.variables[key]

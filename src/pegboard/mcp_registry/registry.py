@@ -15,7 +15,7 @@ from typing import Any
 from pegboard.config import Settings, state_folder
 from pegboard.config.address import url_problem
 from pegboard.mcp_registry.client import RegistryClient, RegistryLimits
-from pegboard.mcp_registry.kept_servers import KeptServers, kept_file, load_servers, save_servers
+from pegboard.mcp_registry.kept_servers import KeptServers, file_of, load_servers, save_servers
 from pegboard.mcp_registry.ranking import rank
 from pegboard.mcp_registry.server_json import RegistryServer, UnreadableServer, read_server
 from pegboard.mcp_registry.walk import BUDGET, RegistryWalk
@@ -79,10 +79,10 @@ class McpRegistry:
             try:
                 record = await client.server(name, version)
             except ToolFailure as exc:
-                return await asyncio.to_thread(self._kept_server, name, version, exc)
+                return await asyncio.to_thread(self._answer_offline, name, version, exc)
             return FoundServer(_read(record, name, client.label), record, [])
 
-    def _kept_server(self, name: str, version: str, failure: ToolFailure) -> FoundServer:
+    def _answer_offline(self, name: str, version: str, failure: ToolFailure) -> FoundServer:
         """The server as it is kept, if that is what was asked for; else what failed."""
         kept = load_servers(self._file())
         if failure.error.code is ToolErrorCode.NOT_FOUND:
@@ -118,7 +118,7 @@ class McpRegistry:
             await client.close()
 
     def _file(self) -> Path:
-        return kept_file(self._folder or state_folder(), self._address())
+        return file_of(self._folder or state_folder(), self._address())
 
 
 def _read(record: dict[str, Any], name: str, label: str) -> RegistryServer:

@@ -32,7 +32,7 @@ Template = tuple[str | Blank, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class VariableReference:
     """`${VAR}` as the config reads it."""
 
     text: str
@@ -59,11 +59,11 @@ def is_reference(text: str) -> bool:
     return _REFERENCE.search(text) is not None
 
 
-def join(parts: Sequence[str | Reference]) -> str:
+def join(parts: Sequence[str | VariableReference]) -> str:
     """The text for the config: everything but references means itself."""
     written = ""
     for part in _merge(parts):
-        if isinstance(part, Reference):
+        if isinstance(part, VariableReference):
             if written.endswith("$") and part.text.startswith("$"):
                 raise UnusableText("a $ directly before a variable cannot be written into the config")
             written += part.text
@@ -83,9 +83,9 @@ def check_visible(text: str, where: str) -> None:
         raise UnusableText(f"{where} has characters that cannot be seen")
 
 
-def _merge(parts: Iterable[str | Reference]) -> list[str | Reference]:
+def _merge(parts: Iterable[str | VariableReference]) -> list[str | VariableReference]:
     """Neighbours as one text: `$` and `{VAR}` from two places would be a variable together."""
-    merged: list[str | Reference] = []
+    merged: list[str | VariableReference] = []
     for part in parts:
         if merged and isinstance(part, str) and isinstance(merged[-1], str):
             merged[-1] += part
