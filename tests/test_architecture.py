@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         *("telemetry", "terminal", "normalization", "faircache", "task_set", "lru_dict", "text", "host_names"),
     ),
     ("config", "tool", "function_tool", "protocol"),
-    ("storage", "formats"),
+    ("storage", "formats", "service"),
     ("search",),
     ("catalog", "servers"),
     ("mcp_registry",),

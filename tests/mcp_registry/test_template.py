@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pegboard.config.variables import Variables
 from pegboard.mcp_registry.template import (
     Blank,
-    VariableReference,
     UnusableText,
+    VariableReference,
     check_visible,
     escape,
     join,

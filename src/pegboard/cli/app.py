@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from pegboard.cli import change, doctor, look, registry, run, trust
+from pegboard.cli import change, doctor, look, registry, run, service, trust
 from pegboard.toolsets.installed import load_parts
 
 app = typer.Typer(
@@ -29,5 +29,5 @@ def root(version: bool = typer.Option(False, "--version", help="Show the version
         raise typer.Exit
 
 
-for group in (run, trust, change, registry, look, *load_parts("commands").values(), doctor):
+for group in (run, trust, change, registry, look, *load_parts("commands").values(), service, doctor):
     group.add_to(app)

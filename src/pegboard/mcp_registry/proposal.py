@@ -16,9 +16,9 @@ from pegboard.mcp_registry.runtime_options import option_warnings, variable_warn
 from pegboard.mcp_registry.server_json import RegistryServer
 from pegboard.mcp_registry.template import (
     Blank,
-    VariableReference,
     Template,
     UnusableText,
+    VariableReference,
     check_visible,
     is_reference,
     join,
