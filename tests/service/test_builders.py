@@ -100,8 +100,8 @@ def test_a_unit_is_good_for_systemd(name: str, start: list[str], tmp_path: Path)
     assert _systemd_words(lines["Environment"]) == [f"PATH={ODD}"]
     if shutil.which("systemd-analyze") is None:
         return
-    # A folder of its own: a user's real one would be looked through, too.
-    env = {**os.environ, "SYSTEMD_UNIT_PATH": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
+    # Before the folders of the system, which has the targets.
+    env = {**os.environ, "SYSTEMD_UNIT_PATH": f"{tmp_path}:", "XDG_RUNTIME_DIR": str(tmp_path)}
     command = ["systemd-analyze", "--user", "verify", str(unit)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=env)
     assert "pegboard.service" not in done.stderr, done.stderr
