@@ -87,6 +87,8 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pegboard.board.NEW_SERVER_WAIT", 1.5)
     monkeypatch.setenv("PEGBOARD_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("PEGBOARD_CONFIG_DIR", str(tmp_path / "config"))
+    # No test asks the registry of the whole world: nobody listens there.
+    monkeypatch.setenv("PEGBOARD_REGISTRY", "http://127.0.0.1:9")
     for name in list(os.environ):
         if name.endswith(("_MCP_URL", "_MCP_ENABLED")) or name in {"PEGBOARD_CONFIG", "PEGBOARD_LOG"}:
             monkeypatch.delenv(name)

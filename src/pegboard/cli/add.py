@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,16 @@ from pegboard.cli.common import (
     text_of_input,
 )
 from pegboard.cli.config_change import ask_servers, command_for, config_to_change, edit_config
+from pegboard.cli.registry import (
+    CalledOption,
+    FromOption,
+    InputOption,
+    UseOption,
+    VersionOption,
+    YesOption,
+    choose_server,
+    registry_wish,
+)
 from pegboard.cli.rest_client import Answer
 from pegboard.cli.show import say
 
@@ -29,6 +40,8 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*[:=]\s*(.*)", re.DOTALL)
 _TRANSPORTS = {"stdio": "stdio", "http": "http", "streamable-http": "http", "sse": "sse"}
 _WITH_VALUE = frozenset({"--env", "-e", "--header", "-H", "--transport", "-t", "--config", "-c"})
+# With `--from` there is no command behind them.
+_FROM_WITH_VALUE = frozenset({"--from", "--version", "--as", "--use", "--input"})
 _FLAGS = frozenset({"--sse", "--force", "--json", "--help", "-h"})
 
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="The server's name.")]
@@ -50,7 +63,7 @@ def separate_command(args: Sequence[str]) -> list[str]:
     at = 0
     while at < len(given) and given[at] != "--":
         word = given[at]
-        if word in _WITH_VALUE:
+        if word in _WITH_VALUE | _FROM_WITH_VALUE:
             at += 1
         elif not word.startswith("-") or word == "-":
             found += 1
@@ -93,10 +106,11 @@ def add_to(app: typer.Typer) -> None:
 
 
 def add(
-    name: _Name,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The server's name.")] = "",
     target: Annotated[
-        list[str], typer.Argument(metavar="URL|COMMAND", help="Its address, or -- and the command that runs it.")
-    ],
+        list[str] | None,
+        typer.Argument(metavar="URL|COMMAND", help="Its address, or -- and the command that runs it."),
+    ] = None,
     env: Annotated[
         list[str] | None,
         typer.Option(
@@ -113,6 +127,12 @@ def add(
         str | None, typer.Option("--transport", "-t", metavar="stdio|http|sse", help="How the server is spoken to.")
     ] = None,
     sse: Annotated[bool, typer.Option("--sse", help="The same as --transport sse.")] = False,
+    source: FromOption = None,
+    version: VersionOption = None,
+    called: CalledOption = None,
+    use: UseOption = None,
+    values: InputOption = None,
+    yes: YesOption = False,
     force: _Force = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -126,9 +146,20 @@ def add(
       pegboard add docs https://example.com/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'
       pegboard add time -- uvx mcp-server-time --local-timezone UTC
       pegboard add github --env GITHUB_TOKEN -- npx -y @example/github-server
+      pegboard add --from io.github.someone/weather
     """
-    kind = _transport(transport, sse=sse)
-    entry = _entry(target, _variables(env), _headers(header), kind)
+    wish = registry_wish(source, version, called, use, values or [], yes=yes)
+    if wish is None:
+        if not name.strip() or not target:
+            stop("a server needs a name, and a URL or a command: pegboard add NAME -- COMMAND", WRONG_CALL)
+        entry = _entry(target, _variables(env), _headers(header), _transport(transport, sse=sse))
+    else:
+        if target or header or sse or transport:
+            stop("--from stands for the URL or the command: leave those out", WRONG_CALL)
+        chosen = choose_server(config_to_change(config), wish.with_name(name).with_values(env or []))
+        name, entry = chosen.name, chosen.entry
+        # Secrets that were typed are for this first look; the file names the variables.
+        os.environ.update(chosen.environment)
     _add(name, entry, config, force=force, as_json=as_json)
 
 

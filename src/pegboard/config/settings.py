@@ -113,6 +113,8 @@ class Settings:
     workspace: str | None = None
     # Under which other host names the gateway may be addressed.
     hosts: tuple[str, ...] = ()
+    # The MCP registry that servers are searched in.
+    registry: str = "https://registry.modelcontextprotocol.io"
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
     max_name_length: int = 48
     # An address may hold a password.

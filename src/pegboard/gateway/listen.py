@@ -7,6 +7,7 @@ import errno
 import http.client
 import json
 import socket
+import sys
 from typing import cast
 
 _LIMIT = 2.0
@@ -30,7 +31,7 @@ def listen_on(host: str, port: int, config: str | None = None) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Without the protocol's number asyncio does not know it for TCP, and leaves small answers waiting for an ACK.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.SOL_SOCKET, _sharing(sys.platform), 1)
     try:
         listener.bind((host, port))
         # From here on a client can connect, even before uvicorn takes over.
@@ -43,6 +44,11 @@ def listen_on(host: str, port: int, config: str | None = None) -> socket.socket:
         raise OSError(exc.errno, f"{where}: {exc.strerror}") from None
     listener.setblocking(False)
     return listener
+
+
+def _sharing(system: str) -> int:
+    """The option by which a port can be had again at once. On Windows that one would let two gateways have it."""
+    return getattr(socket, "SO_EXCLUSIVEADDRUSE", ~4) if system == "win32" else socket.SO_REUSEADDR
 
 
 def bracket(host: str) -> str:

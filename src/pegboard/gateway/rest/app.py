@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from starlette.requests import Request
 from starlette.routing import Route
@@ -16,6 +16,7 @@ from pegboard.gateway.config_watcher import ConfigFile
 from pegboard.gateway.rest import openapi
 from pegboard.gateway.rest.router import starlette_routes
 from pegboard.gateway.rest.table import route_table
+from pegboard.mcp_registry.registry import McpRegistry, registry_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,10 @@ class Rest:
     token: str
     sessions: Callable[[], int]
     started: float = 0.0
+    mcp_registry: McpRegistry = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mcp_registry", McpRegistry(lambda: registry_address(self.board.settings)))
 
     def routes(self) -> list[Route]:
         """What is served where."""

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from pegboard.gateway.rest import catalog_routes, client_routes, run_routes, server_routes, status_routes
+from pegboard.gateway.rest import (
+    catalog_routes,
+    client_routes,
+    registry_routes,
+    run_routes,
+    server_routes,
+    status_routes,
+)
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.tool_route import ToolRoute
 from pegboard.toolsets.installed import load_parts
@@ -20,5 +27,6 @@ def route_table() -> list[RestRoute]:
         *run_routes.ROUTES,
         *catalog_routes.ROUTES,
         *client_routes.ROUTES,
+        *registry_routes.ROUTES,
     )
     return [*own, *(route for part in load_parts("routes").values() for route in part.ROUTES)]
