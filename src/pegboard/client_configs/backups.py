@@ -38,13 +38,13 @@ class InstallNote:
     folders: tuple[str, ...] = ()
 
     @property
-    def made_file(self) -> bool:
+    def is_new_file(self) -> bool:
         """Whether there was no file before."""
         return not self.before
 
     def original(self, content: bytes) -> bytes | None:
         """What was there before, if the file still is what the install left; `None` for no file."""
-        return None if self.made_file else (self.undo(content.decode()) or "").encode()
+        return None if self.is_new_file else (self.undo(content.decode()) or "").encode()
 
     def undo(self, text: str) -> str | None:
         """The text with that part as it was before; `None` if it is not there any more, or more than once."""

@@ -13,7 +13,7 @@ from pegboard.client_configs.document import ClientFileError, ServerDocument
 from pegboard.client_configs.entries import EntryTarget, build_entry, is_own_entry
 from pegboard.client_configs.file_change import FileChange, decode, digest, missing_folders, read_whole
 from pegboard.client_configs.overlap import overlapping_servers
-from pegboard.client_configs.preview import masked_diff
+from pegboard.client_configs.preview import mask_diff
 from pegboard.client_configs.program import ClientFile, ClientProgram
 from pegboard.client_configs.toml_text import say_the_same
 
@@ -82,7 +82,7 @@ def _plan_for_file(
     # Where an install of this entry is all that happened to the file, the new one is made as if that had not been.
     is_again = note is not None and note.name == name and not note.removed.strip()
     base = read_document(client, file, original) if is_again else document
-    change = FileChange(file.path, content, _changed_text(base, name, entry, replaced).encode())
+    change = FileChange(file.path, content, _text_with(base, name, entry, replaced).encode())
     is_foreign = present is not None and own_name is None and not options.force
     return replace(
         plan,
@@ -135,7 +135,7 @@ def show_change(client: ClientProgram, file: ClientFile, change: FileChange) -> 
     """The change as a diff without secrets."""
     before, after = decode(file.path, change.before), decode(file.path, change.after)
     data = {"before": read_document(client, file, change.before).data()}
-    return masked_diff(str(file.path), before, after, data)
+    return mask_diff(str(file.path), before, after, data)
 
 
 def _own_name(
@@ -153,7 +153,7 @@ def _outcome(content: bytes | None, present: object) -> Outcome:
     return "add" if present is None else "update"
 
 
-def _changed_text(base: ServerDocument, name: str, entry: Mapping[str, Any], replaced: Collection[str]) -> str:
+def _text_with(base: ServerDocument, name: str, entry: Mapping[str, Any], replaced: Collection[str]) -> str:
     added = replace(base, text=base.put(name, entry))
     left = replace(added, text=added.take_out([each for each in replaced if each in added.servers()]))
     names = (name, *replaced)
