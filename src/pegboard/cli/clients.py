@@ -371,9 +371,9 @@ def _show_install(plan: InstallPlan, context: InstallContext) -> None:
         say(f"{client.name}: Pegboard is in {file} already. There is nothing to do.")
         return
     say(f"{client.name}: {file} will be {'created' if plan.outcome == 'create' else 'changed'}.")
-    if not client.is_present(context.place):
-        say(f"{client.name} was not found on this machine.")
     say(f"The entry is {plan.reason}.")
+    for remark in plan.remarks:
+        say(remark)
     if plan.replaced:
         say(f"Pegboard serves these, so they are taken out: {', '.join(plan.replaced)}.")
     _show_diff(plan.diff)

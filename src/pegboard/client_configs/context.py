@@ -126,6 +126,12 @@ def pegboard_program() -> tuple[str, ...]:
     return (sys.executable, "-m", "pegboard")
 
 
+def is_temporary(command: str) -> bool:
+    """Whether a program stands in a cache: `uvx` makes an environment there, and takes it away again."""
+    parts = Path(command).parts
+    return any(part.startswith(("archive-v", "environments-v")) for part in parts) and "uv" in parts
+
+
 def _program_candidates() -> Iterator[Path]:
     name = "pegboard.exe" if sys.platform == "win32" else "pegboard"
     own = Path(sys.executable).parent / name
