@@ -96,10 +96,10 @@ def test_a_command_has_its_whole_path_and_the_config_that_is_not_the_usual_one()
 @pytest.mark.parametrize(
     ("client", "gateway", "transport", "kind", "reason"),
     [
-        ("cursor", True, None, "http", "HTTP, because a gateway runs at http://127.0.0.1:7420"),
+        ("cursor", True, None, "http", "an address (HTTP), because a gateway runs at http://127.0.0.1:7420"),
         ("cursor", False, None, "stdio", "a command, because no gateway runs now"),
         ("cursor", True, "stdio", "stdio", "a command, as you asked"),
-        ("cursor", True, "http", "http", "HTTP, as you asked"),
+        ("cursor", True, "http", "http", "an address (HTTP), as you asked"),
         ("cursor", False, "http", "http", "no gateway runs now, so start one: pegboard serve"),
         ("claude-desktop", True, None, "stdio", "a command, because Claude Desktop takes nothing else"),
         ("junie", True, None, "stdio", "a command, because Junie takes nothing else"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 from pegboard.client_configs import claude_cli
 from pegboard.client_configs.backups import InstallNote, describe_change
@@ -16,7 +17,7 @@ from pegboard.client_configs.context import (
     is_temporary,
 )
 from pegboard.client_configs.document import ClientFileError, ServerDocument
-from pegboard.client_configs.entries import EntryTarget, build_entry, is_own_entry
+from pegboard.client_configs.entries import DEFAULT_PORT, EntryTarget, build_entry, is_own_entry, is_own_url
 from pegboard.client_configs.file_change import FileChange, decode, digest, missing_folders, read_whole
 from pegboard.client_configs.overlap import overlapping_servers
 from pegboard.client_configs.preview import mask_diff
@@ -110,6 +111,9 @@ def _remarks(plan: InstallPlan, file: ClientFile, context: InstallContext, optio
         yield "The command is a path of this machine: use --http for a file that others get, too."
     if plan.target.url is None and is_temporary(plan.target.command):
         yield "This Pegboard runs from a cache of uv, which may be emptied: install it first (uv tool install)."
+    if plan.target.url is not None and not is_own_url(plan.target.url, {DEFAULT_PORT}):
+        port = urlsplit(plan.target.url).port
+        yield f"The gateway has to listen on this port each time: pegboard serve --port {port}"
     if claude_cli.is_usable(plan.client, file, context.place):
         yield "`claude mcp add-json` writes it, in its own layout."
 
