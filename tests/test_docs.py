@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from docpages.clients import client_pages
+from docpages.clients import OVERVIEW, client_pages, overview
 from docpages.commands import commands_page
 from docpages.generated import check_page
 from docpages.messages import is_said, quoted_messages
@@ -35,6 +35,11 @@ def test_the_page_of_rest_is_the_openapi_document() -> None:
 def test_the_page_of_a_client_is_written_from_the_table_that_install_uses(name: str) -> None:
     """Files, keys and entries on a page are those that `pegboard install` writes."""
     check_page(DOCS / "clients" / name, CLIENT_PAGES[name])
+
+
+def test_the_page_of_all_clients_leads_to_each() -> None:
+    """Every client that Pegboard can be put into."""
+    check_page(OVERVIEW, overview())
 
 
 def test_there_is_no_page_of_a_client_that_the_table_does_not_have() -> None:

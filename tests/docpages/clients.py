@@ -7,6 +7,7 @@ from pathlib import Path
 
 from docpages.client_notes import NOTES
 from docpages.generated import HOW, table
+from docpages.pages import DOCS
 from pegboard.client_configs.entries import EntryTarget, build_entry, snippet
 from pegboard.client_configs.place import Place, System
 from pegboard.client_configs.program import ClientProgram, FileSpec
@@ -16,6 +17,8 @@ SYSTEMS: tuple[tuple[System, str], ...] = (("linux", "Linux"), ("macos", "macOS"
 FORMATS = {"json": "JSON", "jsonc": "JSON with comments", "toml": "TOML", "yaml": "YAML"}
 FENCES = {"json": "json", "jsonc": "json", "toml": "toml", "yaml": "yaml"}
 OTHERS = "others.md"
+OVERVIEW = DOCS / "clients.md"
+START, END = "<!-- clients: written by tests/test_docs.py -->\n", "<!-- end of clients -->\n"
 
 
 def installable() -> list[ClientProgram]:
@@ -27,6 +30,22 @@ def client_pages() -> dict[str, str]:
     """The text of each page by its file name, and one page for all that are only read."""
     pages = {f"{client.id}.md": client_page(client) for client in installable()}
     return {**pages, OTHERS: others_page()}
+
+
+def overview() -> str:
+    """The page of all clients, with a table that leads to each page."""
+    text = OVERVIEW.read_text("utf-8")
+    rows = [
+        (f"[{client.name}](clients/{client.id}.md)", f"`pegboard install {client.id}`", _kind(client))
+        for client in installable()
+    ]
+    listed = table(("client", "command", "connected by"), *rows)
+    rest = f"[Other clients](clients/{OTHERS}): their servers can be taken over, their files are not written."
+    return f"{text.partition(START)[0]}{START}\n{listed}\n\n{rest}\n\n{END}{text.partition(END)[2]}"
+
+
+def _kind(client: ClientProgram) -> str:
+    return "address or command" if client.style.takes_http else "command"
 
 
 def client_page(client: ClientProgram) -> str:
@@ -66,6 +85,8 @@ def _connect(client: ClientProgram) -> Iterator[str]:
             f"`pegboard install {client.id} --link` prints a link. When you open it, "
             f"{client.name} offers to add Pegboard.\n"
         )
+    if any(spec.is_written for spec in client.project):
+        yield f"`pegboard install {client.id} --scope project` writes the file of the project in this folder.\n"
     if _is_written(client):
         yield f"To undo it:\n\n```sh\npegboard uninstall {client.id}\n```\n"
 

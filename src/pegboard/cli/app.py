@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from pegboard.cli import change, doctor, look, run, trust
+from pegboard.cli import change, clients, doctor, look, run, trust
 from pegboard.toolsets.installed import load_parts
 
 app = typer.Typer(
@@ -29,5 +29,5 @@ def root(version: bool = typer.Option(False, "--version", help="Show the version
         raise typer.Exit
 
 
-for group in (run, trust, change, look, *load_parts("commands").values(), doctor):
+for group in (run, trust, clients, change, look, *load_parts("commands").values(), doctor):
     group.add_to(app)

@@ -44,6 +44,11 @@ class GatewayTransport:
     def __init__(self, gateway: RunningGateway) -> None:
         self._gateway = gateway
 
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return self._gateway.url
+
     def send(self, request: RestRequest) -> Answer:
         """The answer to one request."""
         try:

@@ -34,13 +34,15 @@ def kiro_link(name: str, entry: Entry) -> str:
 
 
 def goose_link(name: str, entry: Entry) -> str:
-    """A link that Goose opens; of a command each argument is a field of its own."""
-    if "uri" in entry:
-        fields = [("type", str(entry["type"])), ("url", str(entry["uri"]))]
-    else:
-        fields = [("cmd", str(entry["cmd"])), *(("arg", str(argument)) for argument in entry["args"])]
-    named = [("id", name), ("name", name), ("description", "All tools of Pegboard")]
-    return f"goose://extension?{urlencode([*fields, *named], quote_via=quote)}"
+    """A link that Goose opens; of commands it takes few, so that the entry must have an address."""
+    fields = {
+        "type": str(entry["type"]),
+        "url": str(entry["uri"]),
+        "id": name,
+        "name": name,
+        "description": "All tools of Pegboard",
+    }
+    return f"goose://extension?{urlencode(fields, quote_via=quote)}"
 
 
 def _quote_json(value: Entry) -> str:

@@ -57,13 +57,17 @@ class EntryStyle:
     http_type: str | None = None
     url_key: str = "url"
     command_type: str | None = None
+    command_key: str = "command"
     # One list of command and arguments, instead of two members.
     is_command_list: bool = False
+    env_key: str = "env"
+    # The entry repeats its own name.
+    has_name: bool = False
     # Members that every entry has.
     always: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ClientProgram:
     """One client program, as far as its config matters."""
 
@@ -80,6 +84,8 @@ class ClientProgram:
     # What a person does so that the client takes over a change.
     reload: str = ""
     link: LinkBuilder | None = None
+    # Its link takes an address, and no command of ours.
+    link_needs_http: bool = False
     import_only: bool = False
 
     def user_files(self, place: Place) -> list[ClientFile]:

@@ -218,10 +218,19 @@ GOOSE = ClientProgram(
         ),
     ),
     folders=("{config}/goose", "{roaming}/Block/goose"),
-    style=EntryStyle(http_type="streamable_http", url_key="uri", command_type="stdio"),
+    style=EntryStyle(
+        http_type="streamable_http",
+        url_key="uri",
+        command_type="stdio",
+        command_key="cmd",
+        env_key="envs",
+        has_name=True,
+        always={"enabled": True, "timeout": 300},
+    ),
     timeout_unit="s",
     reload="open the link, or paste the entry into the file; then restart {name}",
     link=goose_link,
+    link_needs_http=True,
 )
 
 LM_STUDIO = ClientProgram(
@@ -280,7 +289,13 @@ OPENCODE = ClientProgram(
     ),
     folders=("{config}/opencode",),
     programs=("opencode",),
-    style=EntryStyle(http_type="remote", command_type="local", is_command_list=True, always={"enabled": True}),
+    style=EntryStyle(
+        http_type="remote",
+        command_type="local",
+        is_command_list=True,
+        env_key="environment",
+        always={"enabled": True},
+    ),
     timeout_unit="ms",
     reload=_RESTART,
 )

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, cast
 
 from pegboard.config import jsonc
 from pegboard.config.file import read_file
-from pegboard.config.locate import identity, trust_store
+from pegboard.config.locate import trust_store
+from pegboard.config.lock import alone_with
 from pegboard.config.read import check_trust, decode, parse_settings
-from pegboard.config.runfile import run_file
 from pegboard.config.settings import ConfigError, ConfigWriteError, UnknownServerError
 from pegboard.exactjson import as_object
 from pegboard.names import fold_server_name, nearest
@@ -109,34 +108,12 @@ def _rewrite(path: Path, change: Callable[[str], str], *, needs_trust: bool) -> 
 @contextlib.contextmanager
 def _alone_with(path: Path) -> Generator[None]:
     """Of two processes that change the same file, one waits: neither's change is lost."""
-    if sys.platform == "win32":
-        yield
-        return
-    try:
-        lock = run_file(path).with_name(f"{identity(path)}.lock")
-        lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = _acquire(lock)
-    except (OSError, RuntimeError) as exc:
-        # A path that leads in a circle has no identity to lock.
-        raise ConfigWriteError(f"{path}: {getattr(exc, 'strerror', None) or exc}") from None
-    with handle:
+    with contextlib.ExitStack() as stack:
         try:
-            yield
-        finally:
-            lock.unlink(missing_ok=True)
-
-
-def _acquire(lock: Path) -> TextIO:
-    """The lock file, held. Whoever held it before took it away: what we waited for may be another file by now."""
-    import fcntl
-
-    while True:
-        handle = lock.open("w")
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(handle.fileno()), lock.stat()):
-                return handle
-        handle.close()
+            stack.enter_context(alone_with(path))
+        except (OSError, RuntimeError) as exc:
+            raise ConfigWriteError(f"{path}: {getattr(exc, 'strerror', None) or exc}") from None
+        yield
 
 
 def _rewrite_alone(path: Path, change: Callable[[str], str], *, needs_trust: bool) -> None:

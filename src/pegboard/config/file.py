@@ -10,7 +10,7 @@ from pathlib import Path
 MAX_BYTES = 4 * 2**20
 
 
-def read_file(path: Path, *, is_found: bool = False) -> bytes:
+def read_file(path: Path, *, is_found: bool = False, most: int = MAX_BYTES) -> bytes:
     """All of a config file; raises `OSError` if it is too large.
 
     One that was found, and not named by anybody, has to be an ordinary file: a pipe would let us wait for ever.
@@ -19,7 +19,7 @@ def read_file(path: Path, *, is_found: bool = False) -> bytes:
     with os.fdopen(os.open(path, flags), "rb") as file:
         if is_found and not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no ordinary file")
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise OSError(errno.EFBIG, f"it is larger than {MAX_BYTES:,} bytes")
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it is larger than {most:,} bytes")
     return content

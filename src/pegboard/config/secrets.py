@@ -74,6 +74,11 @@ def display_address(spec: ServerSpec) -> str:
     return " ".join(word if REDACTED in word else shlex.quote(word) for word in words)
 
 
+def hide_secrets(text: str) -> str:
+    """A text of any kind, each secret in it that has a name or stands in an address hidden."""
+    return _visit_text(text, _hide)
+
+
 def _hide(_value: str, _is_named: bool) -> str:
     return REDACTED
 

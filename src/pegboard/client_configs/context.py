@@ -1,0 +1,140 @@
+"""What an install depends on beside the client: this machine, Pegboard's config, the gateway that runs, its program."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from pegboard.client_configs.backups import Backups
+from pegboard.client_configs.document import ClientFileError, ServerDocument
+from pegboard.client_configs.entries import DEFAULT_PORT, EntryTarget
+from pegboard.client_configs.file_change import decode, read_whole
+from pegboard.client_configs.place import Place, this_place
+from pegboard.client_configs.program import ClientProgram, Scope
+from pegboard.config.locate import state_folder, user_config
+
+TransportChoice: TypeAlias = Literal["http", "stdio"]
+# A process that a client starts has not the variables of this shell.
+_CARRIED = ("PEGBOARD_STATE_DIR", "PEGBOARD_CONFIG_DIR")
+
+
+class InstallUsageError(ValueError):
+    """What was asked for does not fit the client."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstallOptions:
+    """What a person can choose."""
+
+    scope: Scope = "user"
+    # Without one, the client's id.
+    board: str | None = None
+    # Without one, what fits.
+    transport: TransportChoice | None = None
+    # Without one, the name that Pegboard has there, or `pegboard`.
+    name: str | None = None
+    # Take out the servers that Pegboard serves now.
+    replace: bool = False
+    # Overwrite an entry of the same name that is not ours.
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InstallContext:
+    """This machine, as an install sees it."""
+
+    place: Place
+    # Pegboard's own config file.
+    config: Path
+    backups: Backups
+    # The address of a gateway of that config, if one runs.
+    gateway: str | None = None
+    # The command that starts Pegboard, and what it needs in its environment.
+    program: tuple[str, ...] = ("pegboard",)
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    is_default_config: bool = True
+
+    @property
+    def ports(self) -> set[int]:
+        """The ports at which an address of this machine is ours."""
+        running = urlsplit(self.gateway).port if self.gateway else None
+        return {DEFAULT_PORT} | ({running} if running else set())
+
+    def command(self, board: str) -> EntryTarget:
+        """The command that a client starts."""
+        program, *first = self.program
+        named = () if self.is_default_config else ("--config", str(self.config))
+        return EntryTarget(command=program, args=(*first, "stdio", "--board", board, *named), env=self.env)
+
+    def address(self, board: str) -> EntryTarget:
+        """The address that a client goes to."""
+        return EntryTarget(f"{self.gateway or f'http://127.0.0.1:{DEFAULT_PORT}'}/mcp/{board}")
+
+    def own_servers(self) -> dict[str, Any]:
+        """The entries of Pegboard's own config, as they are written there; none where it cannot be read."""
+        try:
+            text = decode(self.config, read_whole(self.config))
+            documents = [ServerDocument(text, "jsonc", (key,)) for key in ("mcpServers", "servers")]
+            return {name: entry for document in documents for name, entry in document.servers().items()}
+        except ClientFileError:
+            return {}
+
+
+def this_context(config: Path, gateway: str | None, project: Path | None = None) -> InstallContext:
+    """This machine, for whoever asks."""
+    return InstallContext(
+        this_place(project),
+        config,
+        Backups(state_folder() / "backups"),
+        gateway,
+        pegboard_program(),
+        {name: value for name in _CARRIED if (value := os.environ.get(name))},
+        _is_same(config, user_config()),
+    )
+
+
+def choose_target(client: ClientProgram, context: InstallContext, options: InstallOptions) -> tuple[EntryTarget, str]:
+    """Where the entry leads, and the reason in words."""
+    board = options.board or client.id
+    takes_http = client.style.takes_http
+    if options.transport == "http" and not takes_http:
+        raise InstallUsageError(f"{client.name} starts a command: it takes no address (--http)")
+    if options.transport == "http" and context.gateway is None:
+        return context.address(board), "HTTP, as you asked; no gateway runs now, so start one: pegboard serve"
+    if options.transport == "http":
+        return context.address(board), "HTTP, as you asked"
+    if options.transport is None and takes_http and context.gateway is not None:
+        return context.address(board), f"HTTP, because a gateway runs at {context.gateway}"
+    if options.transport == "stdio":
+        return context.command(board), "a command, as you asked"
+    if not takes_http:
+        return context.command(board), f"a command, because {client.name} takes nothing else"
+    return context.command(board), "a command, because no gateway runs now: the client starts Pegboard when it needs it"
+
+
+def pegboard_program() -> tuple[str, ...]:
+    """The command of this very Pegboard, by its whole path: programs with windows have not the PATH of a shell."""
+    for candidate in _program_candidates():
+        if candidate.is_file() and os.access(candidate, os.X_OK):
+            return (str(candidate),)
+    return (sys.executable, "-m", "pegboard")
+
+
+def _program_candidates() -> Iterator[Path]:
+    name = "pegboard.exe" if sys.platform == "win32" else "pegboard"
+    own = Path(sys.executable).parent / name
+    # A link on the PATH stays right when the environment behind it is replaced.
+    found = shutil.which("pegboard")
+    if found and own.exists() and _is_same(Path(found), own):
+        yield Path(found).absolute()
+    yield own.absolute()
+
+
+def _is_same(left: Path, right: Path) -> bool:
+    return os.path.realpath(left) == os.path.realpath(right)

@@ -1,0 +1,147 @@
+"""The text of a client's config file: which servers it has, and the text with one more, or one less."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pegboard.client_configs.program import FileFormat, KeyPath
+from pegboard.client_configs.toml_text import TomlEditError, append_table, cut_table, read_toml, without
+from pegboard.config import jsonc
+from pegboard.config.jsonc import JsoncError
+from pegboard.exactjson import as_object
+
+_BOM = "\ufeff"
+
+
+class ClientFileError(Exception):
+    """A config file of a client cannot be read or changed; the message says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerDocument:
+    """A config file's text, in its format, with the key path of the servers in it."""
+
+    text: str
+    format: FileFormat
+    key: KeyPath
+    # The client reads JSON without comments only.
+    is_strict: bool = False
+
+    def check(self) -> None:
+        """Raise `ClientFileError` with place and reason unless it can be read, and can hold servers."""
+        holder: Any = self.data()
+        for at, part in enumerate(self.key):
+            holder = holder.get(part)
+            if holder is None:
+                return
+            if as_object(holder) is None:
+                raise ClientFileError(f"{'.'.join(self.key[: at + 1])} is {_kind(holder)}, and must be an object")
+
+    def data(self) -> dict[str, Any]:
+        """Everything that the file says; nothing in an empty one."""
+        if not self.text.removeprefix(_BOM).strip():
+            return {}
+        try:
+            value = read_toml(self.text) if self.format == "toml" else self._json()
+        except (JsoncError, ValueError) as exc:
+            raise ClientFileError(f"it cannot be read: {exc}") from None
+        found = as_object(value)
+        if found is None:
+            raise ClientFileError(f"it holds {_kind(value)}, and must hold an object")
+        return found
+
+    def servers(self) -> dict[str, Any]:
+        """The entries by name."""
+        holder: dict[str, Any] = self.data()
+        for part in self.key:
+            holder = as_object(holder.get(part)) or {}
+        return holder
+
+    def put(self, name: str, entry: Mapping[str, Any]) -> str:
+        """The text with this entry, in place of one of the same name, else behind the others."""
+        path = (*self.key, name)
+        try:
+            if self.format == "toml":
+                base = cut_table(self.text, path) if name in self.servers() else self.text
+                return append_table(base, path, entry)
+            return self._put_json(path, dict(entry))
+        except (TomlEditError, JsoncError, KeyError, ValueError) as exc:
+            raise ClientFileError(str(exc)) from None
+
+    def take_out(self, names: Collection[str]) -> str:
+        """The text without these entries; an object that is empty then stays."""
+        document = self
+        try:
+            for name in names:
+                document = replace(document, text=document._without(name))
+        except (TomlEditError, JsoncError, KeyError) as exc:
+            raise ClientFileError(str(exc)) from None
+        return document.text
+
+    def _without(self, name: str) -> str:
+        if self.format == "toml":
+            return cut_table(self.text, (*self.key, name))
+        left = replace(self, text=jsonc.remove(self.text, (*self.key, name)))
+        if not left.servers():
+            # `{}` became lines when the entry was added: if it did, it is `{}` again.
+            empty = replace(self, text=jsonc.set_value(left.text, self.key, {}))
+            if empty.put(name, self.servers()[name]) == self.text:
+                return empty.text
+        return left.text
+
+    def rest(self, names: Collection[str]) -> dict[str, Any]:
+        """What it says beside these entries, and beside the objects that hold nothing else."""
+        data = self.data()
+        for name in names:
+            data = without(data, (*self.key, name))
+        return without_empty(data, self.key)
+
+    def _json(self) -> object:
+        value = jsonc.parse(self.text).value
+        if self.is_strict:
+            try:
+                json.loads(self.text.removeprefix(_BOM))
+            except ValueError as exc:
+                raise ClientFileError(
+                    f"it is not strict JSON, so that the client cannot read it either: {exc}"
+                ) from None
+        return value
+
+    def _put_json(self, path: KeyPath, entry: dict[str, Any]) -> str:
+        holder: Any = self.data()
+        for at, part in enumerate(path[:-1]):
+            if part in holder and holder[part] is None:
+                # `"mcpServers": null` has no place for an entry.
+                value: Any = entry
+                for key in reversed(path[at + 1 :]):
+                    value = {key: value}
+                return jsonc.set_value(self.text, path[: at + 1], value)
+            holder = holder.get(part) or {}
+        return jsonc.set_value(self.text, path, entry)
+
+
+def without_empty(data: dict[str, Any], key: KeyPath) -> dict[str, Any]:
+    """The data without the objects of a key path that hold nothing."""
+    holder: Any = data
+    for part in key:
+        holder = (as_object(holder) or {}).get(part)
+    return without(data, key) if not holder else data
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case list():
+            return "a list"
+        case str():
+            return "a text"
+        case dict():
+            return "an object"
+        case bool():
+            return "true or false"
+        case _:
+            return "a number"

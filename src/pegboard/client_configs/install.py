@@ -1,0 +1,170 @@
+"""Install: Pegboard's entry is planned for a client's file, shown, and put there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+from pegboard.client_configs import claude_cli
+from pegboard.client_configs.backups import InstallNote, describe_change
+from pegboard.client_configs.context import InstallContext, InstallOptions, InstallUsageError, choose_target
+from pegboard.client_configs.document import ClientFileError, ServerDocument
+from pegboard.client_configs.entries import EntryTarget, build_entry, is_own_entry
+from pegboard.client_configs.file_change import FileChange, decode, digest, missing_folders, read_whole
+from pegboard.client_configs.overlap import overlapping_servers
+from pegboard.client_configs.preview import mask_diff
+from pegboard.client_configs.program import ClientFile, ClientProgram
+from pegboard.client_configs.toml_text import say_the_same
+
+USUAL_NAME = "pegboard"
+# `paste`: the client has no file that we write. `refused`: the name belongs to another entry.
+Outcome: TypeAlias = Literal["create", "add", "update", "none", "paste", "refused"]
+# These read JSON without comments alone.
+_STRICT = frozenset({"claude-code", "claude-desktop"})
+
+
+@dataclass(frozen=True, slots=True)
+class InstallPlan:
+    """What an install will do to one client's file."""
+
+    client: ClientProgram
+    target: EntryTarget
+    # Why it is this target.
+    reason: str
+    name: str
+    entry: Mapping[str, Any]
+    outcome: Outcome
+    file: ClientFile | None = None
+    change: FileChange | None = None
+    diff: str = ""
+    # Names of servers that are taken out, since Pegboard serves them.
+    replaced: tuple[str, ...] = ()
+    # What an uninstall is to bring back: the content before the first install, and folders that were not there.
+    original: bytes | None = None
+    folders: tuple[str, ...] = ()
+
+    @property
+    def is_change(self) -> bool:
+        """Whether something would be written."""
+        return self.outcome in {"create", "add", "update"}
+
+
+def plan_install(client: ClientProgram, context: InstallContext, options: InstallOptions) -> InstallPlan:
+    """What would be done; `ClientFileError` for a file that cannot be used, `InstallUsageError` for a wrong choice."""
+    if client.import_only:
+        raise InstallUsageError(f"{client.name} can be imported from, and not installed to")
+    target, reason = choose_target(client, context, options)
+    file = client.target(context.place, options.scope)
+    if file is None:
+        if options.scope == "project":
+            raise InstallUsageError(f"{client.name} has no config file for a project that Pegboard writes")
+        name = options.name or USUAL_NAME
+        return InstallPlan(client, target, reason, name, build_entry(client.style, target, name), "paste")
+    return _plan_for_file(client, file, context, options, InstallPlan(client, target, reason, "", {}, "none", file))
+
+
+def _plan_for_file(
+    client: ClientProgram, file: ClientFile, context: InstallContext, options: InstallOptions, plan: InstallPlan
+) -> InstallPlan:
+    content = read_whole(file.path)
+    document = read_document(client, file, content)
+    own_name = _own_name(document, client, context, options)
+    name = own_name or options.name or USUAL_NAME
+    entry = build_entry(client.style, plan.target, name)
+    present = document.servers().get(name)
+    replaced = tuple(overlapping_servers(document, context, name)) if options.replace else ()
+    plan = replace(plan, name=name, entry=entry, replaced=replaced)
+    if present == entry and not replaced:
+        return plan
+    note = _last_note(client, file, context, content)
+    original = content if note is None or content is None else note.original(content)
+    # Where an install of this entry is all that happened to the file, the new one is made as if that had not been.
+    is_again = note is not None and note.name == name and not note.removed.strip()
+    base = read_document(client, file, original) if is_again else document
+    change = FileChange(file.path, content, _text_with(base, name, entry, replaced).encode())
+    is_foreign = present is not None and own_name is None and not options.force
+    return replace(
+        plan,
+        outcome="refused" if is_foreign else _outcome(content, present),
+        change=change,
+        diff=show_change(client, file, change),
+        original=original,
+        folders=tuple(map(str, missing_folders(file.path))) or (note.folders if note else ()),
+    )
+
+
+def apply_install(plan: InstallPlan, context: InstallContext) -> None:
+    """Do it; `ClientFileError` if the file cannot be written, or is not any more what was planned on."""
+    change, file = plan.change, plan.file
+    if change is None or file is None or not plan.is_change:
+        return
+    if claude_cli.is_usable(plan.client, file, context.place):
+        present = read_document(plan.client, file, change.before).servers()
+        leaving = [each for each in (plan.name, *plan.replaced) if each in present]
+        claude_cli.install(plan.name, plan.entry, leaving, context.place)
+        _keep(plan, context, change, read_whole(change.path))
+    else:
+        change.apply(lambda: _keep(plan, context, change, change.after))
+
+
+def _keep(plan: InstallPlan, context: InstallContext, change: FileChange, after: bytes | None) -> None:
+    whole = FileChange(change.path, plan.original, after)
+    context.backups.keep(
+        plan.client.id, describe_change(whole, plan.name, plan.target.url, plan.folders), change.before
+    )
+
+
+def read_document(client: ClientProgram, file: ClientFile, content: bytes | None) -> ServerDocument:
+    """The servers of a client's file; `ClientFileError` with its path if it cannot be read."""
+    document = ServerDocument(decode(file.path, content), file.format, file.key, client.id in _STRICT)
+    try:
+        document.check()
+    except ClientFileError as exc:
+        raise ClientFileError(f"{file.path}: {exc}") from None
+    return document
+
+
+def own_names(document: ServerDocument, client: ClientProgram, context: InstallContext) -> list[str]:
+    """The names of the entries that lead to Pegboard."""
+    urls, ports = context.backups.urls(client.id), context.ports
+    return [name for name, entry in document.servers().items() if is_own_entry(entry, ports, urls)]
+
+
+def show_change(client: ClientProgram, file: ClientFile, change: FileChange) -> str:
+    """The change as a diff without secrets."""
+    before, after = decode(file.path, change.before), decode(file.path, change.after)
+    data = {"before": read_document(client, file, change.before).data()}
+    return mask_diff(str(file.path), before, after, data)
+
+
+def _own_name(
+    document: ServerDocument, client: ClientProgram, context: InstallContext, options: InstallOptions
+) -> str | None:
+    """The name of the entry of ours that is to be updated."""
+    names = own_names(document, client, context)
+    wanted = options.name or USUAL_NAME
+    return wanted if wanted in names else next(iter(names), None) if options.name is None else None
+
+
+def _outcome(content: bytes | None, present: object) -> Outcome:
+    if content is None:
+        return "create"
+    return "add" if present is None else "update"
+
+
+def _text_with(base: ServerDocument, name: str, entry: Mapping[str, Any], replaced: Collection[str]) -> str:
+    added = replace(base, text=base.put(name, entry))
+    left = replace(added, text=added.take_out([each for each in replaced if each in added.servers()]))
+    names = (name, *replaced)
+    if not say_the_same(left.rest(names), base.rest(names)) or left.servers().get(name) != entry:
+        raise ClientFileError("the entry cannot be added without changing something else")
+    return left.text
+
+
+def _last_note(
+    client: ClientProgram, file: ClientFile, context: InstallContext, content: bytes | None
+) -> InstallNote | None:
+    """The note of our last install, if nothing else happened to the file since."""
+    found = context.backups.find(client.id, file.path)
+    return found[1] if found is not None and content is not None and found[1].after == digest(content) else None

@@ -1,0 +1,71 @@
+"""A survey of the clients of this machine: which are here, and whether Pegboard is in their files."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from pegboard.client_configs.context import InstallContext
+from pegboard.client_configs.document import ClientFileError
+from pegboard.client_configs.entries import read_target
+from pegboard.client_configs.file_change import read_whole
+from pegboard.client_configs.install import own_names, read_document
+from pegboard.client_configs.program import ClientProgram, Scope
+from pegboard.client_configs.table import CLIENTS
+
+
+@dataclass(frozen=True, slots=True)
+class ClientStatus:
+    """One client: is it here, and how is Pegboard connected."""
+
+    id: str
+    name: str
+    found: bool
+    # Whether Pegboard can be installed there, and whether it writes the file itself.
+    installable: bool
+    writes: bool
+    file: str | None = None
+    exists: bool = False
+    connected: bool = False
+    # How: `http` or `stdio`; by which board; under which name.
+    transport: str | None = None
+    board: str | None = None
+    entry: str | None = None
+    # How many servers the client has beside Pegboard.
+    servers: int = 0
+    problem: str | None = None
+
+    def row(self) -> dict[str, Any]:
+        """The status as programs read it."""
+        return asdict(self)
+
+
+def survey(context: InstallContext, scope: Scope = "user") -> list[ClientStatus]:
+    """Every client of the table."""
+    return [look_at(client, context, scope) for client in CLIENTS]
+
+
+def look_at(client: ClientProgram, context: InstallContext, scope: Scope = "user") -> ClientStatus:
+    """One client. Files of those that are not here are not looked for any further."""
+    file = client.target(context.place, scope)
+    found = client.is_present(context.place)
+    path = None if file is None else str(file.path)
+    status = ClientStatus(client.id, client.name, found, not client.import_only, file is not None, path)
+    if file is None or not file.path.exists():
+        return status
+    try:
+        document = read_document(client, file, read_whole(file.path))
+        names = own_names(document, client, context)
+        servers = document.servers()
+    except ClientFileError as exc:
+        return replace(status, exists=True, problem=str(exc))
+    target = read_target(servers[names[0]]) if names else None
+    return replace(
+        status,
+        exists=True,
+        connected=bool(names),
+        transport=target.kind if target else None,
+        board=target.board if target else None,
+        entry=names[0] if names else None,
+        servers=len(servers) - len(names),
+    )
