@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from docpages.pages import DOCS, ROOT
+from docpages.pages import DOCS, ROOT, all_pages
 from screenshots.__main__ import open_browser
 from screenshots.diagram import diagrams, mark
 
@@ -95,6 +95,13 @@ def test_a_picture_is_drawn_from_the_diagram_as_it_is_now() -> None:
     assert {path.name: mark(source) in path.read_text("utf-8") for path, source in diagrams().items()} == {
         path.name: True for path in diagrams()
     }
+
+
+def test_every_picture_is_shown_on_a_page() -> None:
+    """What nobody sees is not made."""
+    texts = "".join(page.text for page in all_pages())
+    shown = {path.name for path in diagrams()} | set(re.findall(r"pictures/([\w-]+\.\w+)\)", texts))
+    assert {path.name for path in (DOCS / "pictures").iterdir()} == shown
 
 
 @pytest.mark.parametrize("picture", sorted((DOCS / "pictures").iterdir()), ids=lambda path: path.name)

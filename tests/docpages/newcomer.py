@@ -26,7 +26,7 @@ CLAUDE_CODE = {
         "fetch": {"type": "stdio", "command": "uvx", "args": ["mcp-server-fetch"]},
     },
 }
-CURSOR = {"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}
+CURSOR = {"mcpServers": {"fetch": {"command": "uvx", "args": ["mcp-server-fetch"]}}}
 # `uvx PACKAGE` without a network: the packages are in this environment.
 UVX = """#!/bin/sh
 module=$(echo "$1" | tr - _); shift

@@ -24,6 +24,8 @@ curl -X POST http://127.0.0.1:7420/api/tools/time__get_current_time/call \\
   -H "Content-Type: application/json" -d '{{"arguments": {{"timezone": "UTC"}}}}'
 ```
 
+![The page /docs in a browser](pictures/page.png)
+
 {HOW}
 """
 

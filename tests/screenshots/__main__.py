@@ -17,18 +17,15 @@ from docpages.terminal import Terminal
 from screenshots import diagram, terminal_picture
 
 SERVE = "pegboard serve"
-# In this order, on the machine of one new user.
+# What a new user does before there is something to see.
+FIRST = ("pegboard import", "pegboard add time -- uvx mcp-server-time")
 COMMANDS = {
-    "clients": "pegboard clients",
-    "import": "pegboard import",
     "install": "pegboard install claude-code",
     "servers": "pegboard servers",
-    "tools": "pegboard tools --server time",
     "find": 'pegboard find "what time is it in Tokyo"',
-    "call": "pegboard call time__get_current_time timezone=Asia/Tokyo",
     "doctor": "pegboard doctor",
-    "status": "pegboard status",
 }
+CALL = "pegboard call time__get_current_time timezone=Asia/Tokyo"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--force-device-scale-factor=1", "--hide-scrollbars"]
 
 
@@ -54,10 +51,13 @@ def pictures() -> Iterator[tuple[str, Callable[[], None]]]:
     """Each picture, and what makes it. Commands that change something are run whether or not they are wanted."""
     newcomer = Newcomer()
     try:
+        for command in FIRST:
+            newcomer.run(command)
         gateway = newcomer.start(SERVE, "/mcp")
         for name, command in COMMANDS.items():
             terminal = newcomer.run(command)
             yield name, lambda name=name, command=command, terminal=terminal: save(newcomer, name, command, terminal)
+        newcomer.run(CALL)
         yield "serve", lambda: save(newcomer, "serve", SERVE, gateway)
         with open_browser() as chromium:
             yield "page", lambda: photograph(chromium, f"http://127.0.0.1:{newcomer.port}/docs")
