@@ -21,6 +21,8 @@ def draw(command: str, output: Text, shown: Callable[[str], str], columns: int =
     console.print(Text.assemble(("$ ", "green"), (command, "bold")), no_wrap=False)
     for line in output.split("\n", allow_blank=True):
         console.print(rename(line, shown), no_wrap=True, crop=False, overflow="ignore")
+    # The last line loses its lower edge.
+    console.print()
     svg = console.export_svg(title="Terminal", theme=MONOKAI, code_format=FORMAT, unique_id="pegboard")
     return "\n".join(line.rstrip() for line in svg.strip().splitlines()) + "\n"
 
