@@ -4,13 +4,14 @@ BIN := $(VENV)/bin
 WORKERS ?= 4
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help serve test test-long quick lint types check mutants conformance bench bench-search bench-memory bench-tasks bench-gateways clean
+.PHONY: help serve test test-long quick lint types check mutants conformance bench bench-search bench-memory bench-tasks bench-gateways docs docs-serve screenshots clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make serve   set up and run the gateway on http://127.0.0.1:7420/mcp"
 	@echo "make test    set up and run every test"
-	@echo "make lint | types | mutants | conformance | bench | clean"
+	@echo "make docs    build the documentation as a site, in site/"
+	@echo "make lint | types | mutants | conformance | bench | docs-serve | screenshots | clean"
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt scripts/install.py
 	@$(PYTHON) scripts/install.py $(VENV) --constraint constraints.txt --editable .
@@ -80,5 +81,28 @@ $(VENV)/bench-node.stamp: $(VENV)/bench.stamp benchmarks/node/package.json bench
 bench-gateways: $(VENV)/bench-node.stamp
 	$(BIN)/python -m benchmarks.gateways $(ARGS)
 
+# The site needs neither Pegboard nor the tests.
+$(VENV)/docs.stamp: pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) pip
+	$(PIP) --group docs
+	@touch $@
+
+docs docs-serve: export NO_MKDOCS_2_WARNING = 1
+docs: $(VENV)/docs.stamp
+	@$(BIN)/python -m mkdocs --quiet build --strict --clean
+	@echo "Open site/index.html, or read it with: make docs-serve"
+
+docs-serve: $(VENV)/docs.stamp
+	@$(BIN)/python -m mkdocs serve --strict $(ARGS)
+
+# Pictures of the terminal, of the page and of the diagrams, made anew by the real commands.
+$(VENV)/pictures-node.stamp: $(VENV)/browser.stamp tests/screenshots/package.json tests/screenshots/package-lock.json
+	$(BIN)/python tests/node/install.py tests/screenshots
+	@touch $@
+
+screenshots: $(VENV)/pictures-node.stamp
+	$(BIN)/python -m tests.screenshots $(ARGS)
+
 clean:
-	rm -rf $(VENV) tests/node/node_modules benchmarks/node/node_modules
+	rm -rf site tests/screenshots/node_modules $(VENV) tests/node/node_modules benchmarks/node/node_modules

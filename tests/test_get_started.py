@@ -1,0 +1,41 @@
+"""The first page is walked through as a new user does, and shows what the commands say."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator
+
+import pytest
+
+from docpages.ahead import is_ahead
+from docpages.newcomer import Newcomer, comparable
+from docpages.pages import DOCS, DocPage
+from docpages.shell import shown_commands
+from docpages.walk import outputs, walk
+
+PAGE = DOCS / "get-started.md"
+
+
+@pytest.fixture
+def newcomer() -> Generator[Newcomer]:
+    """Somebody with two clients and three servers."""
+    somebody = Newcomer()
+    yield somebody
+    somebody.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the page shows the folders of Linux")
+@pytest.mark.skipif(any(map(is_ahead, shown_commands(DocPage(PAGE)))), reason="it shows a command that is not there yet")
+def test_the_first_page_shows_what_its_commands_say(newcomer: Newcomer) -> None:
+    """Every command, in the order of the page; `UPDATE_DOCS=1` writes what they say into it."""
+    page = PAGE.read_text("utf-8")
+    walked = walk(page, newcomer)
+    if os.environ.get("UPDATE_DOCS"):
+        PAGE.write_text(walked, "utf-8")
+        page = walked
+    said, shown = outputs(walked), outputs(page)
+    assert {command: comparable(text) for command, text in said.items()} == {
+        command: comparable(text) for command, text in shown.items()
+    }
+    assert len(said) > 5
