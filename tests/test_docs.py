@@ -19,8 +19,8 @@ from pegboard.toolsets.installed import load_parts
 ROOT = Path(__file__).parent.parent
 INTRODUCTION = """# Commands
 
-`servers`, `tools`, `find`, `describe`, `call`, `refresh`, `memory …` (except `export` and `import`) and `tasks …` ask a
-running `pegboard serve` of the same config. If there is none, they do the work themselves.
+`servers`, `tools`, `find`, `describe`, `call`, `refresh`, `search`, `memory …` (except `export` and `import`) and
+`tasks …` ask a running `pegboard serve` of the same config. If there is none, they do the work themselves.
 
 | exit code | meaning |
 | --- | --- |
