@@ -273,10 +273,10 @@ def _show_plan(plan: ImportPlan) -> None:
     if plan.servers:
         table = TerminalTable("server", "from", "outcome", "runs", folded={"from", "outcome", "runs"})
         for row in plan.servers:
-            table.add(row.server.name, row.server.origin.label, row.outcome_text, _runs(row))
+            table.add(*map(one_line, (row.server.name, row.server.origin.label, row.outcome_text, _runs(row))))
         table.show()
     for each in plan.unreadable:
-        say(f"{'skipped' if each.is_skipped else 'cannot be read'}: {each}")
+        say(one_line(f"{'skipped' if each.is_skipped else 'cannot be read'}: {each}"))
     for row in plan.servers:
         if row.is_written:
             _show_notes(row)
@@ -292,9 +292,9 @@ def _runs(row: PlannedServer) -> str:
 
 def _show_notes(row: PlannedServer) -> None:
     if row.server.left_out:
-        say(f"{row.name}: left out: {', '.join(str(each) for each in row.server.left_out)}")
+        say(one_line(f"{row.name}: left out: {', '.join(str(each) for each in row.server.left_out)}"))
     for note in row.server.notes:
-        say(f"{row.name}: {note}")
+        say(one_line(f"{row.name}: {note}"))
 
 
 def _show_secrets(plan: ImportPlan) -> None:
@@ -304,7 +304,7 @@ def _show_secrets(plan: ImportPlan) -> None:
     if found:
         more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
         count = "1 secret is" if len(found) == 1 else f"{len(found)} secrets are"
-        say(f"{count} taken over as plain text: {', '.join(found[:_MOST_NAMES])}{more}.")
+        say(one_line(f"{count} taken over as plain text: {', '.join(found[:_MOST_NAMES])}{more}."))
         say("The config file will be readable by you alone (mode 0600).")
 
 
