@@ -42,7 +42,7 @@ def import_servers(
     sources: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[CLIENT…|FILE|-]",
+            metavar="CLIENT|FILE|-",
             help="Clients, a file in any client's format, or - for the standard input; without one, all clients.",
         ),
     ] = None,
@@ -73,7 +73,7 @@ def import_servers(
     place = this_place(project)
     found = _Sources.find(sources or [], place, with_project=project is not None)
     location = config_to_change(config, found.files)
-    is_new_file = location.path.resolve() in found.files
+    is_new_file = found.has_servers(location.path) and _is_foreign(location.path)
     reading = _choose(found.reading, only)
     plan = _plan(reading, location, is_off=off, is_new_file=is_new_file)
     run = _Import(plan, location, found.clients, config, is_new_file=is_new_file, as_json=as_json)
@@ -92,6 +92,11 @@ class _Sources:
         self.files = files
         self.reading = reading
         self.left = left
+
+    def has_servers(self, path: Path) -> bool:
+        """Whether this file was named, and servers were found in it."""
+        origins = {Path(server.origin.place) for server in self.reading.servers if server.origin.is_file}
+        return path.resolve() in self.files and path.resolve() in {origin.resolve() for origin in origins}
 
     @classmethod
     def find(cls, names: Sequence[str], place: Place, *, with_project: bool) -> _Sources:
@@ -163,6 +168,13 @@ def _plan(reading: ConfigReading, location: Location, *, is_off: bool, is_new_fi
 
     known = {} if is_new_file else edit_config(lambda: entries_of(location.path))
     return plan_import(reading, known, ports=_own_ports(location.path), is_off=is_off)
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether the config file itself is in another program's shape: then there is nothing of ours in it to keep."""
+    from pegboard.config.edit import has_foreign_shape
+
+    return edit_config(lambda: has_foreign_shape(path))
 
 
 def _own_ports(path: Path) -> list[int]:
