@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pegboard.client_configs.file_change import FileChange, digest
+from pegboard.client_configs.file_change import NEW_FILE, FileChange, digest
 
 _NOTE, _SPENT = ".note.json", ".spent.json"
 _MOST_KEPT = 20
@@ -38,13 +38,13 @@ class InstallNote:
     folders: tuple[str, ...] = ()
 
     @property
-    def made_file(self) -> bool:
+    def is_new_file(self) -> bool:
         """Whether there was no file before."""
         return not self.before
 
     def original(self, content: bytes) -> bytes | None:
         """What was there before, if the file still is what the install left; `None` for no file."""
-        return None if self.made_file else (self.undo(content.decode()) or "").encode()
+        return None if self.is_new_file else (self.undo(content.decode()) or "").encode()
 
     def undo(self, text: str) -> str | None:
         """The text with that part as it was before; `None` if it is not there any more, or more than once."""
@@ -112,7 +112,8 @@ class Backups:
 
     def urls(self, client: str) -> set[str]:
         """Every address that was written for a client."""
-        notes = map(_read, (self._folder / client).glob("*.json"))
+        folder = self._folder / client
+        notes = map(_read, (*folder.glob(f"*{_NOTE}"), *folder.glob(f"*{_SPENT}")))
         return {note.url for note in notes if note is not None and note.url}
 
     def spend(self, client: str, path: Path) -> None:
@@ -123,8 +124,8 @@ class Backups:
 
 
 def _read(file: Path) -> InstallNote | None:
-    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-        data: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+        data: dict[str, Any] = dict(json.loads(file.read_text("utf-8")))
         folders: tuple[str, ...] = tuple(data.pop("folders"))
         return InstallNote(**data, folders=folders)
     return None
@@ -141,7 +142,7 @@ def _free_stem(folder: Path, stem: str) -> str:
 
 def _write_private(file: Path, content: bytes) -> None:
     # The content may hold secrets, as the file itself may.
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as handle:
+    with os.fdopen(os.open(file, NEW_FILE, 0o600), "wb") as handle:
         handle.write(content)
 
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 from pegboard.client_configs import claude_cli
 from pegboard.client_configs.backups import InstallNote, describe_change
-from pegboard.client_configs.context import InstallContext, InstallOptions, InstallUsageError, choose_target
+from pegboard.client_configs.context import (
+    InstallContext,
+    InstallOptions,
+    InstallUsageError,
+    choose_target,
+    is_temporary,
+)
 from pegboard.client_configs.document import ClientFileError, ServerDocument
-from pegboard.client_configs.entries import EntryTarget, build_entry, is_own_entry
+from pegboard.client_configs.entries import DEFAULT_PORT, EntryTarget, build_entry, is_own_entry, is_own_url
 from pegboard.client_configs.file_change import FileChange, decode, digest, missing_folders, read_whole
 from pegboard.client_configs.overlap import overlapping_servers
-from pegboard.client_configs.preview import masked_diff
+from pegboard.client_configs.preview import mask_diff
 from pegboard.client_configs.program import ClientFile, ClientProgram
 from pegboard.client_configs.toml_text import say_the_same
 
@@ -40,6 +47,8 @@ class InstallPlan:
     diff: str = ""
     # Names of servers that are taken out, since Pegboard serves them.
     replaced: tuple[str, ...] = ()
+    # What a person should know before it is written.
+    remarks: tuple[str, ...] = ()
     # What an uninstall is to bring back: the content before the first install, and folders that were not there.
     original: bytes | None = None
     folders: tuple[str, ...] = ()
@@ -81,17 +90,34 @@ def _plan_for_file(
     original = content if note is None or content is None else note.original(content)
     # Where an install of this entry is all that happened to the file, the new one is made as if that had not been.
     is_again = note is not None and note.name == name and not note.removed.strip()
+    # What Claude Code wrote beside the entry is its own.
+    is_again = is_again and not claude_cli.is_usable(client, file, context.place)
     base = read_document(client, file, original) if is_again else document
-    change = FileChange(file.path, content, _changed_text(base, name, entry, replaced).encode())
+    change = FileChange(file.path, content, _text_with(base, name, entry, replaced).encode())
     is_foreign = present is not None and own_name is None and not options.force
     return replace(
         plan,
         outcome="refused" if is_foreign else _outcome(content, present),
         change=change,
         diff=show_change(client, file, change),
+        remarks=tuple(_remarks(plan, file, context, options)),
         original=original,
         folders=tuple(map(str, missing_folders(file.path))) or (note.folders if note else ()),
     )
+
+
+def _remarks(plan: InstallPlan, file: ClientFile, context: InstallContext, options: InstallOptions) -> Iterator[str]:
+    if not plan.client.is_present(context.place):
+        yield f"{plan.client.name} was not found on this machine."
+    if plan.target.url is None and options.scope == "project":
+        yield "The command is a path of this machine: use --http for a file that others get, too."
+    if plan.target.url is None and is_temporary(plan.target.command):
+        yield "This Pegboard runs from a cache of uv, which may be emptied: install it first (uv tool install)."
+    if plan.target.url is not None and not is_own_url(plan.target.url, {DEFAULT_PORT}):
+        port = urlsplit(plan.target.url).port
+        yield f"The gateway has to listen on this port each time: pegboard serve --port {port}"
+    if claude_cli.is_usable(plan.client, file, context.place):
+        yield "`claude mcp add-json` writes it, in its own layout."
 
 
 def apply_install(plan: InstallPlan, context: InstallContext) -> None:
@@ -135,7 +161,7 @@ def show_change(client: ClientProgram, file: ClientFile, change: FileChange) -> 
     """The change as a diff without secrets."""
     before, after = decode(file.path, change.before), decode(file.path, change.after)
     data = {"before": read_document(client, file, change.before).data()}
-    return masked_diff(str(file.path), before, after, data)
+    return mask_diff(str(file.path), before, after, data)
 
 
 def _own_name(
@@ -153,7 +179,7 @@ def _outcome(content: bytes | None, present: object) -> Outcome:
     return "add" if present is None else "update"
 
 
-def _changed_text(base: ServerDocument, name: str, entry: Mapping[str, Any], replaced: Collection[str]) -> str:
+def _text_with(base: ServerDocument, name: str, entry: Mapping[str, Any], replaced: Collection[str]) -> str:
     added = replace(base, text=base.put(name, entry))
     left = replace(added, text=added.take_out([each for each in replaced if each in added.servers()]))
     names = (name, *replaced)

@@ -21,15 +21,15 @@ _LEAST_SECRET = 4
 _MOST_LINES = 20_000
 
 
-def masked_diff(path: str, before: str, after: str, data: dict[str, Any]) -> str:
+def mask_diff(path: str, before: str, after: str, data: dict[str, Any]) -> str:
     """The change as a unified diff; `data` is everything that the text says, where secrets are looked for."""
-    old, new = _changed_lines(before, after)
+    old, new = _lines_to_compare(before, after)
     lines = list(difflib.unified_diff(old, new, path, path, lineterm="", n=2))
     redactor = Redactor.of(_secrets(data))
     return "\n".join([*lines[:2], *(hide_secrets(redactor.clean(line)) for line in lines[2:])])
 
 
-def _changed_lines(before: str, after: str) -> tuple[list[str], list[str]]:
+def _lines_to_compare(before: str, after: str) -> tuple[list[str], list[str]]:
     """The lines of both, without what both begin and end with where they are long."""
     old, new = _LINE_END.split(before.removeprefix("\ufeff")), _LINE_END.split(after.removeprefix("\ufeff"))
     if len(old) + len(new) <= _MOST_LINES:

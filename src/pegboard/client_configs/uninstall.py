@@ -87,7 +87,7 @@ def _after(
     if text is None:
         text = document.take_out(names)
     is_left = replace(document, text=text).rest(names)
-    return (None if note is not None and note.made_file and not is_left else text.encode()), False
+    return (None if note is not None and note.is_new_file and not is_left else text.encode()), False
 
 
 def _undo(
