@@ -1,4 +1,4 @@
-"""Documented or it does not exist: every command, setting, route, client and package stands in the docs, and links lead somewhere."""
+"""Documented or it does not exist: commands, settings, routes, clients, packages; and links lead somewhere."""
 
 from __future__ import annotations
 

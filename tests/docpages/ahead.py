@@ -17,10 +17,9 @@ MESSAGES_AHEAD: frozenset[str] = frozenset(
         "the service was started, but no gateway answers yet. See: …",
         "… has no argument …: …It takes ….",
         "nothing was written: there is nobody to ask. Add --yes to write it, or --dry-run.",
-        "there are no servers in it: expected \"mcpServers\", another client's section, or an entry with \"command\"",
+        'there are no servers in it: expected "mcpServers", another client\'s section, or an entry with "command"',
         "… means nothing outside of its editor: replace it",
         "the registry has no server …",
-        "… did not answer within … s",
         "it cannot be added:…",
     }
 )
