@@ -52,5 +52,5 @@ Model Context Protocol (MCP)*.""",
     "goose": "Pegboard does not write the YAML file of Goose. Use the link, or paste the entry.",
     "kiro": "The IDE and the command line of Kiro share one file. In the IDE, variables must be approved once.",
     "warp": "Warp can also be configured in its settings, under *MCP servers*.",
-    "lm-studio": "Older versions of LM Studio had the file in `~/.cache/lm-studio`. If that file exists, Pegboard uses it.",
+    "lm-studio": "Older versions of LM Studio have the file in `~/.cache/lm-studio`. If it exists, Pegboard uses it.",
 }
