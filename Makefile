@@ -13,9 +13,8 @@ help:
 	@echo "make docs    build the documentation as a site, in site/"
 	@echo "make lint | types | mutants | conformance | bench | docs-serve | screenshots | clean"
 
-$(VENV)/run.stamp: pyproject.toml constraints.txt
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable .
+$(VENV)/run.stamp: pyproject.toml constraints.txt scripts/install.py
+	@$(PYTHON) scripts/install.py $(VENV) --constraint constraints.txt --editable .
 	@touch $@
 
 # pip before 25.1 cannot read dependency groups, so the newest one the constraints allow comes first.

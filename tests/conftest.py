@@ -87,6 +87,8 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pegboard.board.NEW_SERVER_WAIT", 1.5)
     monkeypatch.setenv("PEGBOARD_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("PEGBOARD_CONFIG_DIR", str(tmp_path / "config"))
+    # No test asks the registry of the whole world: nobody listens there.
+    monkeypatch.setenv("PEGBOARD_REGISTRY", "http://127.0.0.1:9")
     for name in list(os.environ):
         if name.endswith(("_MCP_URL", "_MCP_ENABLED")) or name in {"PEGBOARD_CONFIG", "PEGBOARD_LOG"}:
             monkeypatch.delenv(name)
@@ -96,10 +98,10 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def own_logging() -> Generator[None]:
     """Whatever a test sets up is gone after it: logging has one root for everyone."""
     root, config = logging.getLogger(), structlog.get_config()
-    level, told_from = root.level, logger().told_from
+    level, told_from, tells_calls = root.level, logger().told_from, logger().tells_calls
     was_configured = structlog.is_configured()
     yield
-    logger().told_from, logger().destination = told_from, None
+    logger().told_from, logger().destination, logger().tells_calls = told_from, None, tells_calls
     for handler in [handler for handler in root.handlers if isinstance(handler, _ToStructlog)]:
         root.removeHandler(handler)
     root.setLevel(level)

@@ -25,7 +25,7 @@ from pegboard.board import Board
 from pegboard.config import ServerSpec, read_settings
 from pegboard.gateway.http import HttpGateway, uvicorn_config
 from pegboard.gateway.listen import listen_on
-from pegboard.protocol.eras import MODERN_VERSIONS, modern_params
+from pegboard.protocol.eras import CLIENT_INFO_KEY, MODERN_VERSIONS, modern_params
 from pegboard.protocol.headers import request_headers
 from pegboard.servers.errors import RpcError
 from pegboard.servers.jsonrpc import JsonRpcPeer
@@ -243,7 +243,8 @@ class RawClient:
     # Every `input_required` result that `request_through` went through.
     rounds: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     log_level: str | None = None
-    name: str = "raw"
+    # What it calls itself in 2026-07-28, where it may keep that to itself.
+    name: str | None = "raw"
     notifications: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list[tuple[str, Mapping[str, Any]]])
     heard: asyncio.Event = field(default_factory=asyncio.Event)
     hello: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -330,6 +331,8 @@ class RawClient:
             params = {**(params or {}), "_meta": {LOG_LEVEL_KEY: self.log_level, **((params or {}).get("_meta") or {})}}
         info = {"name": self.name, "version": "0"}
         params = modern_params(params, version=self.version, client_info=info, capabilities=self.capabilities)
+        if self.name is None:
+            del params["_meta"][CLIENT_INFO_KEY]
         return params, request_headers(self.version, method, params)
 
     async def listed(self, kind: str, params: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
@@ -445,6 +448,7 @@ async def connect(
     capabilities: Mapping[str, Any] | None = None,
     answers: Mapping[str, Answer] | None = None,
     log_level: str | None = None,
+    name: str | None = "raw",
 ) -> AsyncGenerator[RawClient]:
     """A raw client on this wire, greeted and ready; `listen` may be what a modern client listens to."""
     heard: list[RawClient] = []
@@ -458,7 +462,7 @@ async def connect(
         return await heard[0].answer(method, params)
 
     link = JsonRpcPeer(wire, label="gateway", on_notification=on_notification, on_request=on_request)
-    client = RawClient(link, version, capabilities or {}, answers or {}, log_level=log_level)
+    client = RawClient(link, version, capabilities or {}, answers or {}, log_level=log_level, name=name)
     heard.append(client)
     await wire.start(link)
     try:

@@ -50,7 +50,7 @@ class Board:
         self.registry = ToolRegistry(max_name_length=length, on_change=self._tell, configured=self.servers.keys)
         self.library = ResourceCatalog(max_name_length=length, order=lambda: self.servers, on_change=self._tell)
         self.gate = Gate(self.registry, lambda: self.settings)
-        self.loaded = LoadedTools(self.storage.boards, on_change=self._tell)
+        self.loaded = LoadedTools(self.storage.boards, self._tell, lambda: self.settings.board_size)
         self.lists = Lists(
             self.registry,
             self.library,
@@ -78,12 +78,12 @@ class Board:
         self.resolver = ToolResolver(
             self.registry, self.gate, self.configured, self.discovery, self.finder, lambda: self.settings
         )
-        self.calls = Calls(lambda: self.servers, self.resolver, self.discovery, self.relay, self.metrics)
+        self.calls = Calls(lambda: self.servers, self.resolver, self.discovery, self.relay, self.metrics, self.loaded)
         # What the entrances and our own tools use most, by the names that they know it by.
         self.call = self.calls.call_for_python
         self.find_tool, self.lookup_tool = self.resolver.find, self.resolver.lookup
         self.availability = self.configured.availability
-        self.toolsets = Toolsets(self, self.register)
+        self.toolsets = Toolsets(self, self.register, self.registry.batch)
         self.toolsets.apply(self.settings)
         self._warming_up: asyncio.Task[None] | None = None
         self._applying = asyncio.Lock()
@@ -149,6 +149,11 @@ class Board:
         else:
             self.lists.resources.record_served(wanted, self.lists.resources_and_templates(wanted))
         return self.lists.entries(kind, wanted)
+
+    def list_starting(self, wanted: Filter = EVERYTHING) -> list[str]:
+        """Servers that a client may see and whose tools are not known yet, because they are asked for the first
+        time."""
+        return [name for name in self.discovery.list_starting() if wanted.admits_server(name)]
 
     async def find(self, query: str, limit: int = 10, wanted: Filter = EVERYTHING) -> tuple[list[ToolHit], int]:
         """The tools that fit a query best, and how many fit at all."""

@@ -16,7 +16,9 @@ from pegboard import exactjson
 from pegboard.catalog.discovery import Discovery
 from pegboard.clients.caller import Caller, acting_for
 from pegboard.clients.channel import OnProgress
+from pegboard.clients.client import Client
 from pegboard.exactjson import as_object
+from pegboard.listing.loaded import LoadedTools
 from pegboard.log import logger, new_trace_id, trace_id
 from pegboard.metrics import Metrics
 from pegboard.protocol.eras import forward_params
@@ -44,10 +46,11 @@ class FailedResult(dict[str, Any]):
 class CallScope:
     """What is done around one call. `owner` is the tool's server; whoever makes the call sets the `outcome`."""
 
-    __slots__ = ("_metrics", "_span", "_started", "_token", "_traced", "name", "outcome", "owner")
+    __slots__ = ("_client", "_metrics", "_span", "_started", "_token", "_traced", "name", "outcome", "owner")
 
-    def __init__(self, metrics: Metrics, name: str, owner: str = "none") -> None:
+    def __init__(self, metrics: Metrics, client: Client, name: str, owner: str = "none") -> None:
         self._metrics = metrics
+        self._client = client
         self.name = name
         self.owner = owner
         self.outcome: str | None = None
@@ -72,8 +75,12 @@ class CallScope:
             self._traced.set_attribute("pegboard.outcome", self.outcome)
             self._span.__exit__(kind, exc, traceback)
         if self.outcome != HANDED_OVER:
-            self._metrics.record_call(self.owner, self.outcome, time.perf_counter() - self._started)
-            logger().debug("tool.called", tool=self.name, outcome=self.outcome)
+            elapsed = time.perf_counter() - self._started
+            self._metrics.record_call(self.owner, self.outcome, elapsed)
+            # Asked first: where nobody reads it, a call is not to pay for its line.
+            if (log := logger()).tells_calls:
+                ms = round(elapsed * 1000, 1)
+                log.call("tool.called", client=self._client.name, tool=self.name, ms=ms, outcome=self.outcome)
         if self._token is not None:
             trace_id.reset(self._token)
 
@@ -92,27 +99,30 @@ class Calls:
         discovery: Discovery,
         relay: Relay,
         metrics: Metrics,
+        loaded: LoadedTools,
     ) -> None:
         self._servers = servers
         self._resolver = resolver
         self._discovery = discovery
         self._relay = relay
         self._metrics = metrics
+        self._loaded = loaded
 
-    def scope(self, name: str, owner: str = "none") -> CallScope:
-        """The seam around a call of this tool."""
-        return CallScope(self._metrics, name, owner)
+    def scope(self, client: Client, name: str, owner: str = "none") -> CallScope:
+        """The seam around a client's call of this tool."""
+        return CallScope(self._metrics, client, name, owner)
 
     async def call(self, name: str, params: Params | None, caller: Caller) -> Message:
         """Relay a call as it is and give the result as it is.
 
         Raises `UnknownTool`, the server's own `RpcError`, or `ToolFailure` for everything else.
         """
-        with self.scope(name) as scope:
+        with self.scope(caller.client, name) as scope:
             tool = await self._resolver.find(name, caller.client.filter)
             if isinstance(tool.tool, RelayingTool):
                 tool, params = await self._resolve_relayed(tool.tool, params, caller)
             scope.name, scope.owner = tool.name, tool.server_name or OWN
+            self._loaded.use(caller.client.board, tool.name)
             result = await self._call(tool, params, caller)
             scope.outcome = "error" if result.get("isError") is True else "ok"
             return result
@@ -126,7 +136,7 @@ class Calls:
     async def run_own(self, tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> Any:
         """What a tool of Pegboard's own answers, for an entrance that wants the data alone; `ToolFailure` for the
         rest."""
-        with self.scope(tool.name, OWN) as scope, acting_for(caller):
+        with self.scope(caller.client, tool.name, OWN) as scope, acting_for(caller):
             answer = await tool.call_for_data(await tool.accept(arguments))
             scope.outcome = "ok"
             return answer

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import random
 import sys
-from collections.abc import Generator, Iterable, MutableMapping
+from collections.abc import Callable, Generator, Iterable, Mapping, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from urllib.parse import quote, quote_plus, unquote
 from pegboard.terminal import plain_data
 
 trace_id: ContextVar[str | None] = ContextVar("trace_id", default=None)
+
+# Makes a line for a person of an event; `None` where there is nothing to say.
+LineWriter = Callable[[Mapping[str, Any]], str | None]
 
 # structlog knows no levels in between; some libraries do.
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
@@ -46,8 +50,12 @@ class Logger:
 
     def __init__(self) -> None:
         self.told_from = logging.DEBUG
+        # The level of calls: a person at a terminal sees each of them. Whether they are told is asked at every call.
+        self.call_level = logging.DEBUG
+        self.tells_calls = True
         # Where events are to go once there are any.
         self.destination: TextIO | None = None
+        self.lines: LineWriter | None = None
 
     def debug(self, event: str, **fields: Any) -> None:
         """Something that helps to find a fault."""
@@ -65,6 +73,10 @@ class Logger:
         """Something that went wrong."""
         self.log(logging.ERROR, event, **fields)
 
+    def call(self, event: str, **fields: Any) -> None:
+        """A call that ended."""
+        self.log(self.call_level, event, **fields)
+
     def log(self, level: int, event: str, **fields: Any) -> None:
         """One event of any level."""
         if level < self.told_from:
@@ -73,7 +85,7 @@ class Logger:
             fields.setdefault("traceId", current)
         if self.destination is not None:
             destination, self.destination = self.destination, None
-            _configure_structlog(destination, self.told_from)
+            _configure_structlog(destination, self.told_from, self.lines)
         structlog = sys.modules.get("structlog")
         if structlog is not None and structlog.is_configured():
             structlog.get_logger().log(level, event, **fields)
@@ -90,17 +102,27 @@ def logger() -> Logger:
     return _LOGGER
 
 
-def configure(level: str = "info", stream: TextIO | None = None) -> None:
-    """Send events to `stream` (stderr), and what libraries log along with them."""
+def configure(level: str = "info", stream: TextIO | None = None, *, lines: LineWriter | None = None) -> None:
+    """Send events to `stream` (stderr), and what libraries log along with them. For a person at a terminal, `lines`
+    makes a line of an event, or nothing."""
+    out = stream or sys.stderr
     _LOGGER.told_from = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
-    _LOGGER.destination = stream or sys.stderr
+    _LOGGER.destination, _LOGGER.lines = out, lines
+    _LOGGER.call_level = logging.INFO if out.isatty() else logging.DEBUG
+    _LOGGER.tells_calls = _LOGGER.told_from <= _LOGGER.call_level
     logging.basicConfig(handlers=[_ToStructlog()], level=max(_LOGGER.told_from, logging.WARNING), force=True)
 
 
-def _configure_structlog(out: TextIO, number: int) -> None:
+def _configure_structlog(out: TextIO, number: int, lines: LineWriter | None) -> None:
     import structlog
 
-    for_people = (_plain_event, structlog.dev.ConsoleRenderer(colors=True))
+    def write_line(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
+        if lines is None or (line := lines(event)) is None:
+            raise structlog.DropEvent
+        return line
+
+    own = structlog.dev.ConsoleRenderer(colors=not os.environ.get("NO_COLOR"))
+    for_people = (_plain_event, own if lines is None else write_line)
     written: tuple[Any, ...] = for_people if out.isatty() else (structlog.processors.JSONRenderer(),)
     structlog.configure(
         processors=[

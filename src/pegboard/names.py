@@ -30,6 +30,8 @@ _MOST_KNOWN, _ALIKE = 1000, 2
 _CLOSE = 0.6
 _SNAKE = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 _BOARD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+# Of the name of a client, before a digest.
+_MAX_CLIENT = 48
 _STRANGE = re.compile(r"[^a-zA-Z0-9_-]")
 _DIGEST_LENGTH = 8
 # What likeness counts that is only in the tool's own name.
@@ -99,6 +101,17 @@ def key_problem(key: str, most: int) -> str | None:
 def is_board_name(name: str) -> bool:
     """Whether a board may be called this: it stands in addresses."""
     return _BOARD.fullmatch(name) is not None
+
+
+def fold_board_name(name: str) -> str | None:
+    """The name of the board of a client that calls itself this, stable; `None` if that is no name."""
+    if is_board_name(name):
+        return name
+    if not name.strip():
+        return None
+    # Only the beginning of a long name is looked at; the digest is of all of it.
+    kept = re.sub(r"[^A-Za-z0-9_.-]+", "-", normalize("NFKD", name[:_MAX_NAME])).strip("-_.")
+    return f"{kept[:_MAX_CLIENT]}-{_digest(name)}".lstrip("-")
 
 
 def nearest(name: str, known: Collection[str], limit: int = 3) -> list[str]:

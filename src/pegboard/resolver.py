@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pegboard.catalog.discovery import Discovery
 from pegboard.catalog.finder import Finder
 from pegboard.catalog.registry import ToolRegistry
+from pegboard.catalog.starting import starting_text
 from pegboard.config import Settings
 from pegboard.configured_servers import ConfiguredServers
 from pegboard.gate import Gate, refusal_of_remote
@@ -108,7 +109,9 @@ class ToolResolver:
             await self._finder.catch_up()
         close = nearest(name[:_SHOWN], self._candidates(name, wanted))
         hint = f" Did you mean {', '.join(close)}?" if close else ""
-        return UnknownTool(f'Unknown tool "{shown}".{hint}{find}')
+        starting = [server for server in self._discovery.list_starting() if wanted.admits_server(server)]
+        later = f" {starting_text(starting)}" if starting else ""
+        return UnknownTool(f'Unknown tool "{shown}".{hint}{find}{later}')
 
     async def _state(self, renamed: str, wanted: Filter) -> str:
         """What there is to say of a tool that has another name now; one that leads on to a third is not followed."""

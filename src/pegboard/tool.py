@@ -67,6 +67,8 @@ class Tool(ABC):
     # What the name of every tool of its kind begins with, whatever it is registered as.
     name_prefix: ClassVar[str] = ""
     description: ClassVar[str]
+    # What it says to clients that have no board to load tools on, where that is something else.
+    boardless_description: ClassVar[str | None] = None
     title: ClassVar[str | None] = None
     input_schema: ClassVar[Mapping[str, Any]] = {"type": "object", "properties": {}}
     output_schema: ClassVar[Mapping[str, Any] | None] = None

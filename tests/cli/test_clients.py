@@ -76,7 +76,7 @@ def test_from_nothing_to_connected_and_back(home: Path, config: Path, gateway: s
     assert cursor(home).read_text() == CONTENT
     written = ok(config, "install", "cursor", "--yes")
     for text in (shown, written):
-        assert f"HTTP, because a gateway runs at {gateway}" in text
+        assert f"an address (HTTP), because a gateway runs at {gateway}" in text
         assert f'+      "url": "{gateway}/mcp/cursor"' in text
         assert "hunter2" not in text
     assert "Checked: Pegboard answers" in written

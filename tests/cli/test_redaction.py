@@ -111,5 +111,5 @@ def test_planted_secrets_are_never_told(tmp_path: Path) -> None:
             gateway.communicate(timeout=20)
         said.append((tmp_path / "log").read_text("utf-8"))
     assert "[redacted]" in said[0]
-    assert "server.connect.failed" in said[-1]
+    assert "tools.discovery.server.failed" in said[-1]
     assert [line for text in said for line in text.splitlines() if "s3cr3t" in line] == []

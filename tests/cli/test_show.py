@@ -10,7 +10,7 @@ from rich.text import Text
 
 from pegboard.cli import look
 from pegboard.cli.common import finish
-from pegboard.cli.show import TerminalTable, highlight, verbatim
+from pegboard.cli.show import TerminalTable, colour_state, highlight, verbatim
 from pegboard.terminal import plain, plain_data
 from pegboard.toolsets.chats import commands as chats
 
@@ -91,7 +91,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("terminal")
 def test_servers_are_readable_at_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    """One line each: the whole name, the state in people's words, and the beginning of the last error."""
+    """One line each: the whole name and the state in people's words; below them, the beginning of each last error."""
     names = [f"a_rather_long_name_{n:02}" for n in range(8)]
     states = ["registered", "connected", "idle", "connecting", "lost", "unreachable", "needs_auth", "invalid"]
     long = "could not be connected:\n" + "npm error " * 100
@@ -99,13 +99,15 @@ def test_servers_are_readable_at_80_columns(capsys: pytest.CaptureFixture[str]) 
     rows.append(_row("off", "disabled", rejected={"x": "y"}, conflicts=["z"]))
     finish({"data": {"servers": rows}}, as_json=False, show=look._show_servers)
     lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
-    shown = [line.rstrip() for line in lines[2:]]
+    shown, notes = [line.rstrip() for line in lines[2:11]], lines[11:]
     assert [line.split()[0] for line in shown] == [*names, "off"]
     words = ["ready"] * 3 + ["starting", "unreachable", "unreachable", "needs sign-in", "invalid", "disabled"]
     assert all(word in line for word, line in zip(words, shown, strict=True))
-    assert all(len(line) <= 80 for line in shown)
-    assert "could not" in shown[0]
-    assert "2 left" in shown[-1]
+    assert all(len(line) <= 80 for line in lines)
+    assert [line.split(": ")[0] for line in notes] == [*names, "off"]
+    assert notes[0].startswith(f"{names[0]}: could not be connected: npm error")
+    assert notes[0].endswith("…")
+    assert notes[-1] == "off: 2 left out: see pegboard doctor"
 
 
 @pytest.mark.parametrize("width", ["80", None])
@@ -121,3 +123,48 @@ def test_names_of_tools_are_never_cut(
     finish({"data": {"tools": tools, "total": 3}}, as_json=False, show=look._show_tools)
     out = capsys.readouterr().out
     assert all(name in out for name in names)
+
+
+def test_in_a_pipe_nothing_is_cut_and_a_row_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """However long a cell is, and whatever line ends it has; columns stand below each other, without blanks behind."""
+    rows = TerminalTable("name", "state", "summary")
+    rows.add("n" * 300, colour_state("ready"), "one\n  two\x1b[31m\r\nthree")
+    rows.add("日本", "x", "y" * 500)
+    rows.add("a", "b", "")
+    rows.show()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines] == [
+        ["name", "state", "summary"],
+        ["n" * 300, "ready", "one", "two[31m", "three"],
+        ["日本", "x", "y" * 500],
+        ["a", "b"],
+    ]
+    assert [line.rstrip() for line in lines] == lines
+    # Two letters that are two columns wide each.
+    assert lines[2].index("x") == 302 - 2
+    assert lines[3].index("b") == 302
+
+
+@pytest.mark.usefixtures("terminal")
+def test_thirteen_servers_are_thirteen_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At 80 columns: a line each, and what is wrong below; also on a terminal that has room for two columns."""
+    names = ["github", "filesystem", "brave_search", "postgres", "sequential_thinking", "memory", "puppeteer", "slack"]
+    names += ["google_maps", "sentry", "everything", "time", "fetch"]
+    error = 'wants credentials (HTTP 401): set "headers" with an Authorization in its config'
+    finish(
+        {"data": {"servers": [_row(name, "needs_auth", error) for name in names]}},
+        as_json=False,
+        show=look._show_servers,
+    )
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
+    assert [line.split()[0] for line in lines[2:15]] == names
+    assert all(len(line.rstrip()) <= 80 for line in lines)
+    assert all("needs sign-in" in line for line in lines[2:15])
+    assert [line.split(":")[0] for line in lines[15:]] == names
+    monkeypatch.setenv("COLUMNS", "36")
+    finish({"data": {"servers": [_row(name, "lost") for name in names]}}, as_json=False, show=look._show_servers)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
+    assert lines[0].split() == ["name", "state"]
+    assert [line.split() for line in lines[2:]] == [[name, "unreachable"] for name in names]

@@ -100,10 +100,10 @@ def test_a_config_that_cannot_be_written_is_a_failure_of_this_machine(run: Run, 
 
 
 def test_arguments_that_are_no_json_say_how_they_are_written(run: Run) -> None:
-    """Where a person wrote them as a shell has them."""
-    done = run("call", "memory_list", "timezone=UTC")
+    """A word that is neither JSON nor KEY=VALUE."""
+    done = run("call", "memory_list", "UTC")
     assert done.exit_code == 2
-    assert """give a JSON object, like '{"timezone": "UTC"}'""" in done.stderr
+    assert """give KEY=VALUE, or a JSON object like '{"timezone": "UTC"}'""" in done.stderr
 
 
 def test_an_address_that_is_not_of_http_is_a_wrong_call(run: Run, config: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import sys
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +15,15 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from client_configs.places import SYSTEMS, context_of
-from pegboard.client_configs.context import InstallOptions, InstallUsageError, TransportChoice, choose_target
+from pegboard.client_configs.context import (
+    InstallOptions,
+    InstallUsageError,
+    TransportChoice,
+    choose_target,
+    pegboard_program,
+)
 from pegboard.client_configs.entries import EntryTarget, build_entry, is_own_entry, read_target, snippet
+from pegboard.client_configs.install import plan_install
 from pegboard.client_configs.place import System
 from pegboard.client_configs.table import CLIENTS, find_client
 
@@ -88,10 +96,10 @@ def test_a_command_has_its_whole_path_and_the_config_that_is_not_the_usual_one()
 @pytest.mark.parametrize(
     ("client", "gateway", "transport", "kind", "reason"),
     [
-        ("cursor", True, None, "http", "HTTP, because a gateway runs at http://127.0.0.1:7420"),
+        ("cursor", True, None, "http", "an address (HTTP), because a gateway runs at http://127.0.0.1:7420"),
         ("cursor", False, None, "stdio", "a command, because no gateway runs now"),
         ("cursor", True, "stdio", "stdio", "a command, as you asked"),
-        ("cursor", True, "http", "http", "HTTP, as you asked"),
+        ("cursor", True, "http", "http", "an address (HTTP), as you asked"),
         ("cursor", False, "http", "http", "no gateway runs now, so start one: pegboard serve"),
         ("claude-desktop", True, None, "stdio", "a command, because Claude Desktop takes nothing else"),
         ("junie", True, None, "stdio", "a command, because Junie takes nothing else"),
@@ -112,6 +120,31 @@ def test_an_address_for_a_client_that_takes_commands_only_is_refused() -> None:
     """It would be written, and never work."""
     with pytest.raises(InstallUsageError, match="Claude Desktop starts a command"):
         choose_target(find_client("claude-desktop"), context_of(Path("/x")), InstallOptions(transport="http"))
+
+
+@pytest.mark.parametrize(
+    ("client", "options", "program", "remark"),
+    [
+        ("cursor", InstallOptions(), "/bin/pegboard", "Cursor was not found on this machine."),
+        ("cursor", InstallOptions(scope="project"), "/bin/pegboard", "The command is a path of this machine"),
+        ("cursor", InstallOptions(), "/home/me/.cache/uv/archive-v0/x/bin/pegboard", "runs from a cache of uv"),
+    ],
+)
+def test_what_a_person_should_know_is_said_before(
+    tmp_path: Path, client: str, options: InstallOptions, program: str, remark: str
+) -> None:
+    """An entry that will work here and not elsewhere, or not for long."""
+    context = replace(context_of(tmp_path, "linux", None), program=(program,))
+    plan = plan_install(find_client(client), context, options)
+    assert any(remark in said for said in plan.remarks)
+
+
+def test_the_program_is_the_one_that_runs() -> None:
+    """A file that can be run, by its whole path."""
+    program = Path(pegboard_program()[0])
+    assert program.is_absolute()
+    assert os.access(program, os.X_OK)
+    assert program.parent.resolve() == Path(sys.executable).parent.resolve()
 
 
 OWN: list[tuple[Any, str | None]] = [

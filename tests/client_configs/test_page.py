@@ -29,3 +29,10 @@ def test_the_table_of_variables_has_those_that_are_read() -> None:
     text = PAGE.read_text("utf-8")
     assert asked
     assert [name for name in sorted(asked) if f"`{name}`" not in text] == []
+
+
+def test_the_readme_names_every_client() -> None:
+    """By the word that `pegboard install` takes."""
+    text = (PAGE.parent.parent / "README.md").read_text("utf-8")
+    table = text.partition("| client | `pegboard install …` |")[2]
+    assert [client.id for client in CLIENTS if not client.import_only and f"`{client.id}`" not in table] == []

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pegboard.config import ConfigError, ConfigWriteError, read_settings
-from pegboard.config.edit import add_server, remove_server, switch_server
+from pegboard.config.edit import add_server, add_servers, change_server, find_entry, remove_server, switch_server
 from pegboard.config.locate import trust_store
+from pegboard.config.settings import ServerExistsError
 
 _MINE = """\
 // my servers
@@ -36,7 +37,7 @@ _MINE = """\
 }
 """
 
-Change = Callable[[Path], None]
+Change = Callable[[Path], object]
 
 
 def switched(name: str, *, enabled: bool, known: bool = False) -> Change:
@@ -493,3 +494,52 @@ def test_a_file_that_changed_since_it_was_trusted_is_not_changed(tmp_path: Path,
     trust_store().add(path, theirs.encode())
     change(path)
     assert trust_store().holds(path, path.read_bytes())
+
+
+def test_the_same_entry_again_changes_nothing(path: Path) -> None:
+    """Under any spelling of its keys, and switched off or not; another one is refused unless it is forced."""
+    assert add_server(path, "new", {"command": "x", "args": ["y"]})
+    before = path.read_bytes()
+    for same in ({"command": "x", "args": ["y"]}, {"cmd": "x", "arguments": ["y"], "enabled": False}):
+        assert not add_server(path, "NEW", same)
+    with pytest.raises(ServerExistsError):
+        add_server(path, "new", {"command": "z"})
+    assert path.read_bytes() == before
+    assert not add_server(path, "NEW", {"command": "z"}, force=True)
+    assert find_entry(path, "new") == {"command": "z"}
+
+
+def test_several_servers_are_written_in_one_step_or_none(path: Path) -> None:
+    """With a backup of what the file said; one that cannot be read stops all of them."""
+    before = path.read_bytes()
+    for wrong in ({"a": {"command": "x"}, "git": {"command": "y"}}, {"a": {"command": "x"}, "b": {"url": "nowhere"}}):
+        with pytest.raises(ConfigError):
+            add_servers(path, wrong)
+        assert path.read_bytes() == before
+    backup = add_servers(path, {"a": {"command": "x"}, "b": {"command": "y"}})
+    assert backup is not None
+    assert backup.read_bytes() == before
+    again = add_servers(path, {"c": {"command": "x"}})
+    assert again is not None
+    assert again != backup
+    remove_server(path, "c")
+    remove_server(path, "b")
+    remove_server(path, "a")
+    assert path.read_bytes() == before
+
+
+def test_a_new_file_has_no_backup(tmp_path: Path) -> None:
+    """There is nothing to go back to."""
+    assert add_servers(tmp_path / "new.json", {"a": {"command": "x"}}) is None
+
+
+def test_members_of_an_entry_are_changed_in_place(path: Path) -> None:
+    """The others, and everything around, stay byte for byte."""
+    before = path.read_text("utf-8")
+    change_server(path, "git", {"timeout": 7})
+    assert (find_entry(path, "git") or {})["timeout"] == 7
+    change_server(path, "git", {"timeout": None, "ttl": None})
+    assert path.read_text("utf-8") == before
+    with pytest.raises(ConfigError, match="must be a number of seconds"):
+        change_server(path, "git", {"timeout": "soon"})
+    assert path.read_text("utf-8") == before

@@ -10,7 +10,7 @@ import pytest
 
 from pegboard.config import ConfigError, Location, identity, locate, read_settings, run_file, state_folder
 from pegboard.config.edit import add_server
-from pegboard.config.locate import trust_store, user_config
+from pegboard.config.locate import _FOLDERS, trust_store, user_config
 
 
 def trust(folder: Path, environment: Mapping[str, str]) -> None:
@@ -257,3 +257,28 @@ def test_run_file(tmp_path: Path) -> None:
     path = tmp_path / "pegboard.json"
     assert run_file(path, environment) == tmp_path / "s" / "run" / f"{identity(path)}-{os.getpid()}.json"
     assert run_file(tmp_path / "other.json", environment) != run_file(path, environment)
+
+
+FOLDERS = {
+    "win32": ("C:\\Local/pegboard", "C:\\Local/pegboard"),
+    "darwin": ("~/Library/Application Support/pegboard", "~/Library/Application Support/pegboard"),
+    "linux": ("~/.config/pegboard", "~/.local/state/pegboard"),
+}
+
+
+@pytest.mark.parametrize("system", FOLDERS)
+def test_the_folders_of_each_system_are_those_of_the_docs(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Config and state, each in one folder of the name pegboard."""
+    from platformdirs import macos, unix, windows
+
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(windows, "get_win_folder", lambda _: "C:\\Local")
+    kind = {"win32": windows.Windows, "darwin": macos.MacOS, "linux": unix.Unix}[system]
+    folders = kind(_FOLDERS.appname, _FOLDERS.appauthor)
+    home = str(Path.home())
+    found = (folders.user_config_dir, folders.user_state_dir)
+    assert tuple(each.replace(home, "~") for each in found) == FOLDERS[system]
+    page = (Path(__file__).parent.parent.parent / "docs" / "install.md").read_text("utf-8")
+    for folder in FOLDERS[system]:
+        assert "`" + folder.replace("C:\\Local/", "%LOCALAPPDATA%\\") in page

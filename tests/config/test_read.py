@@ -152,6 +152,11 @@ def test_servers_keep_the_order_of_the_file(tmp_path: Path) -> None:
         ({"command": "uvx", "url": "https://d.example"}, "stdio", True),
         ({"type": "http", "command": "uvx", "url": "https://d.example"}, "http", False),
         ({"type": None, "url": "https://d.example"}, "http", True),
+        ({"httpUrl": "https://d.example"}, "http", True),
+        ({"uri": "https://d.example", "serverUrl": "https://d.example"}, "http", True),
+        ({"type": "remote", "url": "https://d.example"}, "http", True),
+        ({"type": "local", "cmd": "uvx"}, "stdio", False),
+        ({"cmd": "uvx"}, "stdio", True),
     ],
 )
 def test_transport(tmp_path: Path, entry: dict[str, Any], transport: str, guessed: bool) -> None:
@@ -159,6 +164,16 @@ def test_transport(tmp_path: Path, entry: dict[str, Any], transport: str, guesse
     spec = server_of(tmp_path, entry)
     assert (spec.transport, spec.transport_guessed, spec.problem) == (transport, guessed, None)
     assert (spec.url, spec.command) == (("https://d.example", None) if transport != "stdio" else (None, "uvx"))
+
+
+def test_words_of_other_clients_for_our_keys(tmp_path: Path) -> None:
+    """Where they can mean nothing else, they are read; a key of our own wins."""
+    entry = {"cmd": "uvx", "arguments": ["x"], "envs": {"A": 1}, "working_directory": "/w"}
+    spec = server_of(tmp_path, entry)
+    assert (spec.command, spec.args, spec.env, spec.cwd) == ("uvx", ("x",), {"A": "1"}, "/w")
+    assert server_of(tmp_path, {"command": "uvx", "environment": {"B": "2"}}).env == {"B": "2"}
+    assert server_of(tmp_path, {"command": "uvx", "cmd": "other"}).command == "uvx"
+    assert server_of(tmp_path, {"uri": "https://d.example", "http_headers": {"X": "1"}}).headers == {"X": "1"}
 
 
 def test_url_wins_over_server_url(tmp_path: Path) -> None:

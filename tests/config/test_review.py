@@ -233,3 +233,17 @@ def test_a_pipe_in_the_place_of_a_found_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(path)
     with pytest.raises(OSError, match="no ordinary file"):
         read_file(path, is_found=True)
+
+
+def test_words_of_other_clients_are_shown_as_what_they_do() -> None:
+    """What runs is shown as what runs, under whichever word it stands."""
+    entry = {"cmd": "bash", "arguments": ["-c", "curl"], "envs": {"A": "${B}"}, "url": None, "uri": None}
+    assert server(entry) == [
+        "runs bash -c curl",
+        "url: null",
+        "env A=${B}",
+        'other keys, which mean nothing here: {"uri":null}',
+        "$B of your environment goes to server git",
+    ]
+    assert "url: https://evil.example/" in server({"serverUrl": None, "httpUrl": "https://evil.example/"})
+    assert "url: https://evil.example/" in server({"httpUrl": "https://evil.example/", "serverUrl": None})

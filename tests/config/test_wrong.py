@@ -318,8 +318,8 @@ def test_a_mistake_in_one_entry_is_that_servers_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "meant"),
     [
-        *(("comand", "command"), ("agrs", "args"), ("envs", "env"), ("header", "headers"), ("Url", "url")),
-        *(("cmd", "command"), ("httpUrl", "url"), ("uri", "url"), ("commnad", "command"), ("commandd", "command")),
+        *(("comand", "command"), ("agrs", "args"), ("evn", "env"), ("header", "headers"), ("Url", "url")),
+        *(("commnad", "command"), ("commandd", "command"), ("urls", "url")),
         *(("timout", "timeout"), ("start_timeout", "startTimeout"), ("enable", "enabled"), ("keyword", "keywords")),
     ],
 )
@@ -328,6 +328,48 @@ def test_a_misspelt_key_is_a_mistake(tmp_path: Path, key: str, meant: str) -> No
     text = json.dumps({"mcpServers": {"git": {"command": "uvx", key: "x"} if meant != "command" else {key: "x"}}})
     place = text.index(f'"{key}"') + len(key) + 5
     assert complaint(tmp_path, text, "git") == f'1:{place}: mcpServers.git.{key} is not a key: use "{meant}"'
+
+
+@pytest.mark.parametrize(
+    ("config", "what"),
+    [
+        ({"mcp": {"time": {"type": "local", "command": ["uvx"]}}}, 'is in the format of OpenCode ("mcp")'),
+        ({"context_servers": {"time": {"command": "uvx"}}}, 'is in the format of Zed ("context_servers")'),
+        ({"mcp_servers": {"time": {"command": "uvx"}}}, 'is in the format of Codex ("mcp_servers")'),
+        ({"amp.mcpServers": {"time": {"command": "uvx"}}}, 'is in the format of Amp ("amp.mcpServers")'),
+        ({"command": "uvx", "args": ["x"]}, "is the entry of one server, without a name"),
+        ({"httpUrl": "https://d.example"}, "is the entry of one server, without a name"),
+        ({"time": {"command": "uvx"}}, 'has servers outside of "mcpServers"'),
+    ],
+)
+def test_a_file_in_another_programs_shape_says_what_it_is(tmp_path: Path, config: object, what: str) -> None:
+    """Instead of being one without servers; the message has the command that takes them over."""
+    command = f"pegboard import {tmp_path / 'pegboard.json'}"
+    assert complaint(tmp_path, json.dumps(config)) == f"1:1: the file {what}. To take its servers over, run: {command}"
+
+
+def test_a_file_that_is_toml_says_so(tmp_path: Path) -> None:
+    """As Codex writes it."""
+    said = complaint(tmp_path, '[mcp_servers.time]\ncommand = "uvx"\n')
+    assert said.startswith("1:2: ")
+    assert said.endswith(
+        f"It seems to be TOML. To take its servers over, run: pegboard import {tmp_path}/pegboard.json"
+    )
+
+
+def test_a_section_inside_of_a_section_is_named(tmp_path: Path) -> None:
+    """The whole snippet was pasted where its inside belongs; the other servers go on."""
+    text = json.dumps({"mcpServers": {"mcpServers": {"time": {"command": "uvx"}}, "git": {"command": "uvx"}}})
+    said = complaint(tmp_path, text, "mcpservers")
+    assert 'mcpServers.mcpServers has servers inside: take the outer "mcpServers" away' in said
+    assert read_settings(tmp_path / "pegboard.json", {}).servers["git"].problem is None
+
+
+def test_two_words_of_others_for_one_key_must_agree(tmp_path: Path) -> None:
+    """Nobody can know which of the addresses is meant."""
+    text = json.dumps({"mcpServers": {"docs": {"serverUrl": "https://a.example", "httpUrl": "https://b.example"}}})
+    said = complaint(tmp_path, text, "docs")
+    assert said.endswith('mcpServers.docs.httpUrl and "serverUrl" mean the same key: use "url"')
 
 
 @pytest.mark.parametrize(

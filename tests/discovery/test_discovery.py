@@ -23,6 +23,7 @@ from harness import (
     toy,
     write_config,
 )
+from pegboard.listing.view import ListKey
 from pegboard.servers.errors import RpcError
 from servers.toy import Settings
 from servers.toy_http import http_toy
@@ -245,9 +246,9 @@ async def test_what_is_listed_depends_on_the_setting(tmp_path: Path) -> None:
 async def test_thirty_tools_of_servers_are_few_and_one_more_is_many(tmp_path: Path) -> None:
     """`auto` lists up to thirty; tools of our own do not count."""
     async with open_board(tmp_path, {}, **OWN, expose="auto") as board:
-        for count, searching in ((30, False), (31, True)):
+        for count, scope in ((30, "servers"), (31, "chosen")):
             board.registry.register_mcp_tools("one", [described(f"tool_{at}", "Does it.") for at in range(count)])
-            assert board.lists.searching() is searching
+            assert board.lists.scope(ListKey()) == scope
 
 
 async def test_auto_changes_over_when_servers_bring_more_tools(tmp_path: Path) -> None:
@@ -319,17 +320,6 @@ async def test_named_boards_keep_their_tools_over_a_restart(tmp_path: Path) -> N
         assert [tool["name"] for tool in (await data(red, "tool_active"))["tools"]] == ["work__send_mail"]
         await data(red, "tool_unload", {"names": ["work__send_mail"]})
         assert await red.names() == DISCOVERY
-
-
-async def test_without_a_board_a_modern_list_stays_as_it_is(tmp_path: Path) -> None:
-    """On plain /mcp in 2026-07-28 loading gives the schemas, for `tool_call`, and changes nothing."""
-    async with searching(tmp_path) as gateway, http_client(gateway.mcp, "2026-07-28") as client:
-        answer = await data(client, "tool_load", {"names": ["work__send_mail"]})
-        assert answer["tools"][0]["inputSchema"] == TASKS[3]["inputSchema"]
-        assert (answer["loaded"], answer["total"]) == (["work__send_mail"], 0)
-        assert "tool_call" in answer["message"]
-        assert await client.names() == DISCOVERY
-        assert (await data(client, "tool_active"))["count"] == 0
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -654,7 +644,7 @@ async def test_a_client_that_never_said_it_is_ready_leaves_nothing_behind(tmp_pa
         greeting = await http.post(gateway.mcp, json=hello)
         session = {"mcp-session-id": greeting.headers["mcp-session-id"]}
         assert "send_mail" in (await http.post(gateway.mcp, json=load, headers=session)).text
-        boards = gateway.board.loaded._boards
+        boards = gateway.board.loaded.boards
         assert len(boards) == 1
         await http.delete(gateway.mcp, headers=session)
         await eventually(lambda: not boards)
@@ -762,4 +752,4 @@ async def test_an_emptied_board_is_forgotten(tmp_path: Path) -> None:
             async with http_client(f"{gateway.mcp}/board{number}", "2026-07-28") as client:
                 await data(client, "tool_load", {"names": ["work__send_mail"]})
                 await data(client, "tool_unload", {"names": ["work__send_mail"]})
-        assert gateway.board.loaded._boards == {}
+        assert gateway.board.loaded.boards == {}

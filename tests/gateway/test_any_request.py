@@ -27,6 +27,8 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
         folder / "pegboard.json", {"one": toy(tools=["x"])}, toolsets=["discovery", "memory", "chats"]
     )
     home = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "PEGBOARD_STATE_DIR": str(folder / "state")}
+    # Any server may be added, and none of the commands of this machine may be its command.
+    home["PATH"] = str(folder / "nothing")
     with serving(config, 0, **home) as (_, url):
         yield url
 

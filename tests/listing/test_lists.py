@@ -14,7 +14,7 @@ from pegboard.catalog.resources import ResourceCatalog
 from pegboard.config import Settings
 from pegboard.listing import lists
 from pegboard.listing import view as view_module
-from pegboard.listing.lists import FEW, SHORT, Lists
+from pegboard.listing.lists import FEW, FEW_TOKENS, SHORT, Lists
 from pegboard.listing.loaded import LoadedTools
 from pegboard.listing.view import Filter, ListKey
 from pegboard.storage import open_storage
@@ -45,17 +45,49 @@ def tools(count: int, words: str = "") -> list[dict[str, Any]]:
 
 
 def build(registry: ToolRegistry) -> Lists:
-    loaded = LoadedTools(open_storage("sqlite").boards, on_change=lambda: None)
+    loaded = LoadedTools(open_storage("sqlite").boards, lambda: None, lambda: 40)
     return Lists(registry, ResourceCatalog(), loaded, hidden=set, settings=Settings)
 
 
-@pytest.mark.parametrize(("count", "searching"), [(FEW - 1, False), (FEW, False), (FEW + 1, True)])
-def test_more_than_thirty_tools_make_a_short_list(count: int, searching: bool) -> None:
-    """Thirty are still listed; with one more they have to be found."""
+@pytest.mark.parametrize(
+    ("count", "words", "scope"),
+    [
+        (FEW - 1, "", "servers"),
+        (FEW, "", "servers"),
+        (FEW + 1, "", "chosen"),
+        (2, "x" * (FEW_TOKENS * 2 - 200), "servers"),
+        (2, "x" * (FEW_TOKENS * 2), "chosen"),
+        # A token is counted as four bytes of UTF-8, whatever the script.
+        (2, "ü" * (FEW_TOKENS - 100), "servers"),
+        (2, "ü" * FEW_TOKENS, "chosen"),
+    ],
+)
+def test_many_or_long_tools_have_to_be_found(count: int, words: str, scope: str) -> None:
+    """Thirty tools of 8,000 tokens together are still listed; with more of either they have to be found."""
     registry = ToolRegistry()
     registry.register_tool("tool_find", ToolFind())
-    registry.register_mcp_tools("git", tools(count))
-    assert build(registry).searching() is searching
+    registry.register_mcp_tools("git", tools(count, words))
+    assert build(registry).scope(ListKey()) == scope
+
+
+@pytest.mark.parametrize(
+    ("expose", "scope"), [("all", "all"), ("search", "chosen"), ("auto", "servers"), (None, "servers")]
+)
+def test_a_client_chooses_for_itself(expose: str | None, scope: str) -> None:
+    """What an address says of `expose` goes before the setting; a filter has every match."""
+    registry = ToolRegistry()
+    registry.register_tool("tool_find", ToolFind())
+    registry.register_mcp_tools("git", tools(2))
+    here = build(registry)
+    assert here.scope(ListKey(expose=expose)) == scope
+    assert here.scope(ListKey(Filter.of(server="git"), expose=expose)) == "all"
+
+
+def test_without_the_tool_that_finds_others_everything_is_listed() -> None:
+    """A short list would be a dead end."""
+    registry = ToolRegistry()
+    registry.register_mcp_tools("git", tools(FEW + 1))
+    assert build(registry).scope(ListKey()) == "all"
 
 
 def test_a_short_list_holds_only_what_its_client_may_have() -> None:

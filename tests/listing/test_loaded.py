@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pegboard.listing import loaded as loaded_module
-from pegboard.listing.loaded import LoadedTools, board_key, session_board_key
+from pegboard.listing.loaded import LoadedTools, board_key, principal_board_key, session_board_key
 from pegboard.result import ToolErrorCode, ToolFailure
 from pegboard.storage import Storage
 
@@ -27,7 +27,7 @@ async def test_a_load_that_storage_refuses_is_a_failure_and_changes_nothing(
 ) -> None:
     """It can be tried again, nobody is told of a change, and sessions load as ever."""
     changes: list[None] = []
-    loaded = LoadedTools(sqlite_storage.boards, on_change=lambda: changes.append(None))
+    loaded = LoadedTools(sqlite_storage.boards, lambda: changes.append(None), lambda: 40)
     refuse(tmp_path / "pegboard.db", "INSERT")
     with pytest.raises(ToolFailure, match=r"nothing was changed on board desk.*disk full") as failure:
         await loaded.add(DESK, ["a"])
@@ -40,7 +40,7 @@ async def test_a_load_that_storage_refuses_is_a_failure_and_changes_nothing(
 
 async def test_an_unload_that_storage_refuses_changes_nothing(sqlite_storage: Storage, tmp_path: Path) -> None:
     """The tool stays loaded, as it would after a restart."""
-    loaded = LoadedTools(sqlite_storage.boards)
+    loaded = LoadedTools(sqlite_storage.boards, lambda: None, lambda: 40)
     await loaded.add(DESK, ["a", "b"])
     refuse(tmp_path / "pegboard.db", "DELETE")
     with pytest.raises(ToolFailure, match="disk full"):
@@ -51,7 +51,7 @@ async def test_an_unload_that_storage_refuses_changes_nothing(sqlite_storage: St
 async def test_named_boards_are_bounded(sqlite_storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     """One more is refused in words that say what to do; boards there are, and sessions, go on."""
     monkeypatch.setattr(loaded_module, "MOST_BOARDS", 2)
-    loaded = LoadedTools(sqlite_storage.boards)
+    loaded = LoadedTools(sqlite_storage.boards, lambda: None, lambda: 40)
     await loaded.add(board_key("one"), ["a"])
     await loaded.add(board_key("two"), ["a"])
     with pytest.raises(ToolFailure, match="2 named boards already: unload"):
@@ -61,3 +61,43 @@ async def test_named_boards_are_bounded(sqlite_storage: Storage, monkeypatch: py
     await loaded.remove(board_key("one"), ["a"])
     await loaded.add(board_key("three"), ["a"])
     assert await sqlite_storage.boards.load() == {"two": ["a", "b"], "three": ["a"]}
+
+
+@pytest.mark.parametrize("board", [DESK, session_board_key("s"), principal_board_key("p", "editor")])
+async def test_a_full_board_unloads_what_was_used_least_recently(sqlite_storage: Storage, board: str) -> None:
+    """A call counts as a use, and so does loading again; what is named together stays together."""
+    loaded = LoadedTools(sqlite_storage.boards, lambda: None, lambda: 3)
+    assert await loaded.add(board, ["a", "b", "c"]) == []
+    loaded.use(board, "a")
+    loaded.use(board, "unknown")
+    loaded.use(None, "b")
+    assert await loaded.add(board, ["d"]) == ["b"]
+    assert await loaded.add(board, ["c", "c"]) == []
+    assert await loaded.add(board, ["e", "f"]) == ["a", "d"]
+    assert loaded.on(board) == ("c", "e", "f")
+    with pytest.raises(ToolFailure, match="a board holds 3 tools: name no more than 3 at once"):
+        await loaded.add(board, ["1", "2", "3", "4"])
+    assert loaded.on(board) == ("c", "e", "f")
+    assert await sqlite_storage.boards.load() == ({"desk": ["c", "e", "f"]} if board == DESK else {})
+
+
+async def test_a_full_board_that_storage_refuses_keeps_everything(sqlite_storage: Storage, tmp_path: Path) -> None:
+    """What would go stays, and what would come does not."""
+    loaded = LoadedTools(sqlite_storage.boards, lambda: None, lambda: 2)
+    await loaded.add(DESK, ["a", "b"])
+    refuse(tmp_path / "pegboard.db", "DELETE")
+    with pytest.raises(ToolFailure, match="disk full"):
+        await loaded.add(DESK, ["c"])
+    assert loaded.on(DESK) == ("a", "b")
+    assert await sqlite_storage.boards.load() == {"desk": ["a", "b"]}
+
+
+async def test_boards_of_principals_are_bounded(sqlite_storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made-up credentials fill neither the memory nor the disk: the oldest board goes."""
+    monkeypatch.setattr(loaded_module, "MOST_BOARDS", 2)
+    loaded = LoadedTools(sqlite_storage.boards, lambda: None, lambda: 40)
+    boards = [principal_board_key(who, "editor") for who in "abc"]
+    for board in boards:
+        await loaded.add(board, ["t"])
+    assert [loaded.on(board) for board in boards] == [(), ("t",), ("t",)]
+    assert await sqlite_storage.boards.load() == {}

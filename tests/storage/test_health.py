@@ -30,7 +30,7 @@ async def fill_disk(storage: Storage) -> None:
     """Keep something for which there is no room."""
     await limit_pages(storage, 1)
     with pytest.raises(StorageError):
-        await storage.boards.add("red", ["x" * 100_000])
+        await storage.boards.change("red", add=["x" * 100_000])
 
 
 async def test_a_full_disk_is_a_problem_until_there_is_room(
@@ -42,7 +42,7 @@ async def test_a_full_disk_is_a_problem_until_there_is_room(
     await fill_disk(sqlite_storage)
     assert await sqlite_storage.boards.load() == {}
     assert sqlite_storage.problem == "database or disk is full"
-    await sqlite_storage.boards.add("red", ["a"])
+    await sqlite_storage.boards.change("red", add=["a"])
     assert sqlite_storage.problem is None
 
 
@@ -57,7 +57,7 @@ async def test_a_storage_that_nobody_uses_is_tried_until_it_works(sqlite_storage
     assert not probing.done()
     assert sqlite_storage.problem == "database or disk is full"
     await sqlite_storage.database.write(lambda db: db.row("PRAGMA max_page_count = 100000"))
-    await sqlite_storage.boards.add("blue", ["a"])
+    await sqlite_storage.boards.change("blue", add=["a"])
     await eventually(probing.done)
     assert sqlite_storage.problem is None
     assert (

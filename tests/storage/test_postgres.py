@@ -49,7 +49,7 @@ async def test_a_restart_of_the_server_heals_by_itself(postgres: PostgresServer,
     assert found == [[RECORD]] * 20
     async with postgres.away():
         pass
-    await asyncio.gather(*(storage.boards.add("red", [str(number)]) for number in range(20)))
+    await asyncio.gather(*(storage.boards.change("red", add=[str(number)]) for number in range(20)))
     assert len((await storage.boards.load())["red"]) == 20
 
 

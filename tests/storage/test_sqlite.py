@@ -273,7 +273,7 @@ async def test_every_writer_waits_from_when_it_asked(path: Path) -> None:
     await storage.open()
     holder = sqlite3.Connection(path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
-    patient = asyncio.create_task(storage.boards.add("red", ["a"]))
+    patient = asyncio.create_task(storage.boards.change("red", add=["a"]))
     await asyncio.sleep(0)
     done: list[int] = []
     for number in range(3):
@@ -296,8 +296,8 @@ async def test_a_full_disk_is_told_and_leaves_the_file_usable(path: Path) -> Non
     ((pages,),) = await storage.database.write(lambda db: db.rows("PRAGMA page_count"))
     await storage.database.write(lambda db: db.row(f"PRAGMA max_page_count = {pages}"))
     with pytest.raises(StorageError, match="make room on the disk"):
-        await storage.boards.add("red", ["x" * 100_000])
+        await storage.boards.change("red", add=["x" * 100_000])
     assert await storage.boards.load() == {}
-    await storage.boards.add("red", ["a"])
+    await storage.boards.change("red", add=["a"])
     assert await storage.boards.load() == {"red": ["a"]}
     await storage.close()

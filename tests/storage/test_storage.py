@@ -158,7 +158,7 @@ async def test_a_closed_storage_says_so(place: str, closed: bool) -> None:
         await storage.open()
         await storage.close()
         await storage.close()
-    for call in (storage.catalog.load(), storage.catalog.save(RECORD), storage.boards.add("red", ["a"])):
+    for call in (storage.catalog.load(), storage.catalog.save(RECORD), storage.boards.change("red", add=["a"])):
         with pytest.raises(StorageError, match="closed"):
             await call
 
@@ -298,9 +298,9 @@ async def test_odd_texts(storage: Storage, given: str, found: str) -> None:
     (record,) = await storage.catalog.load()
     assert record.instructions == found
     if len(given) < 1000:
-        await storage.boards.add("red", [given])
+        await storage.boards.change("red", add=[given])
         assert await storage.boards.load() == {"red": [found]}
-        await storage.boards.remove("red", [given])
+        await storage.boards.change("red", remove=[given])
         assert await storage.boards.load() == {}
 
 
@@ -309,17 +309,17 @@ async def test_odd_texts(storage: Storage, given: str, found: str) -> None:
 
 async def test_a_board_keeps_its_tools_in_order(place: str, storage: Storage) -> None:
     """Tools stand in the order they were added; one that is there already keeps its place."""
-    await storage.boards.add("red", ["c", "a"])
-    await storage.boards.add("blue", ["a"])
-    await storage.boards.add("red", ["a", "b", "c", "b"])
+    await storage.boards.change("red", add=["c", "a"])
+    await storage.boards.change("blue", add=["a"])
+    await storage.boards.change("red", add=["a", "b", "c", "b"])
     assert await storage.boards.load() == {"red": ["c", "a", "b"], "blue": ["a"]}
-    await storage.boards.remove("red", ["c", "never there"])
-    await storage.boards.add("red", ["c"])
-    await storage.boards.add("red", [])
+    await storage.boards.change("red", remove=["c", "never there"])
+    await storage.boards.change("red", add=["c"])
+    await storage.boards.change("red", add=[])
     other = open_storage(place)
     await other.open()
     assert await other.boards.load() == {"red": ["a", "b", "c"], "blue": ["a"]}
-    await other.boards.remove("blue", ["a"])
+    await other.boards.change("blue", remove=["a"])
     assert "blue" not in await storage.boards.load()
     await other.close()
 
@@ -328,11 +328,11 @@ async def test_two_who_change_a_board_at_once_lose_nothing(place: str, storage: 
     """Overlapping changes of two processes and of many calls all take effect."""
     other = open_storage(place)
     await other.open()
-    await storage.boards.add("red", [f"old_{number}" for number in range(20)])
+    await storage.boards.change("red", add=[f"old_{number}" for number in range(20)])
     await asyncio.gather(
-        *(storage.boards.add("red", [f"one_{number}", "both"]) for number in range(20)),
-        *(other.boards.add("red", [f"two_{number}", "both"]) for number in range(20)),
-        *(other.boards.remove("red", [f"old_{number}"]) for number in range(20)),
+        *(storage.boards.change("red", add=[f"one_{number}", "both"]) for number in range(20)),
+        *(other.boards.change("red", add=[f"two_{number}", "both"]) for number in range(20)),
+        *(other.boards.change("red", remove=[f"old_{number}"]) for number in range(20)),
     )
     expected = {"both", *(f"{who}_{number}" for who in ("one", "two") for number in range(20))}
     assert set((await storage.boards.load())["red"]) == expected
@@ -405,7 +405,7 @@ async def test_work_that_raises_changes_nothing(storage: Storage) -> None:
         await storage.database.write(refuse)
     assert raised.value is refusal
     assert await storage.boards.load() == {}
-    await storage.boards.add("red", ["b"])
+    await storage.boards.change("red", add=["b"])
     assert await storage.boards.load() == {"red": ["b"]}
 
 
@@ -430,7 +430,7 @@ async def test_reading_cannot_change_anything(storage: Storage) -> None:
 
 async def test_readers_do_not_wait_for_a_long_write(storage: Storage) -> None:
     """While one writes, others read what was there before, as many as come; then what it wrote."""
-    await storage.boards.add("red", ["a"])
+    await storage.boards.change("red", add=["a"])
     wrote, go_on = threading.Event(), threading.Event()
 
     def long(connection: DatabaseConnection) -> None:
@@ -449,7 +449,7 @@ async def test_readers_do_not_wait_for_a_long_write(storage: Storage) -> None:
 
 async def test_a_reader_sees_one_moment(storage: Storage) -> None:
     """What is written while it reads is not there for it, from its first query to its last."""
-    await storage.boards.add("red", ["a"])
+    await storage.boards.change("red", add=["a"])
     looked, go_on = threading.Event(), threading.Event()
 
     def twice(connection: DatabaseConnection) -> list[list[Any]]:
@@ -462,7 +462,7 @@ async def test_a_reader_sees_one_moment(storage: Storage) -> None:
     with anyio.fail_after(20):
         reading = asyncio.create_task(storage.database.read(twice))
         await asyncio.to_thread(looked.wait)
-        await storage.boards.add("red", ["b"])
+        await storage.boards.change("red", add=["b"])
         go_on.set()
         assert await reading == [[("a",)], [("a",)]]
 

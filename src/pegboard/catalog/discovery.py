@@ -62,6 +62,8 @@ class Discovery:
         self._retries: dict[str, asyncio.TimerHandle] = {}
         # What storage says went wrong last, by server.
         self.errors: dict[str, str] = {}
+        # What was said of each server's last failure.
+        self._logged_errors: dict[str, str] = {}
         self.stale_since: dict[str, float] = {}
         self.instructions: dict[str, str] = {}
         self.capabilities: dict[str, Mapping[str, Any]] = {}
@@ -149,6 +151,10 @@ class Discovery:
         if waiting:
             await asyncio.wait(waiting, timeout=limit)
 
+    def list_starting(self) -> list[str]:
+        """Servers that are being asked for the first time, or are about to be: what they have is not known yet."""
+        return [name for name in self._list_enabled() if self._is_unseen(name) and name not in self._failures]
+
     def discover_if_new(self, name: str) -> None:
         """Ask a server in the background if it was never seen."""
         if self._is_unseen(name) and self._due(name):
@@ -202,6 +208,7 @@ class Discovery:
         self.instructions.pop(spec.name, None)
         self.capabilities.pop(spec.name, None)
         self.errors.pop(spec.name, None)
+        self._logged_errors.pop(spec.name, None)
         self.cuts.pop(spec.name, None)
         await self.put_away(spec.name)
         await self._store.forget(spec.name, spec.fingerprint)
@@ -295,10 +302,15 @@ class Discovery:
         result = await as_result(self._ask(source, for_call=for_call))
         if result.error is not None:
             self._record_failure(name)
-            logger().warning("tools.discovery.server.failed", serverName=name, errorMessage=result.error.message)
-            await self._save_error(name, fingerprint, result.error.message)
+            message = result.error.message
+            # The same once more is no news: a server that is not there is tried again and again.
+            log = logger().debug if self._logged_errors.get(name) == message else logger().warning
+            self._logged_errors[name] = message
+            log("tools.discovery.server.failed", serverName=name, errorMessage=message)
+            await self._save_error(name, fingerprint, message)
         else:
             self._forgive(name)
+            self._logged_errors.pop(name, None)
             logger().info("tools.discovery.server.success", serverName=name, toolCount=result.data)
         return result
 

@@ -6,6 +6,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, cast
@@ -76,6 +77,19 @@ class ToolRegistry:
         self.server_tools = 0
         # Counts every change, so that whoever keeps something made from the registry knows when it is old.
         self.generation = 0
+        # Whether changes belong to one larger change, which is told as one; and whether there was any.
+        self._is_batch = self._is_changed = False
+
+    @contextmanager
+    def batch(self) -> Generator[None]:
+        """Whatever is changed meanwhile is one change: it is told once, at the end."""
+        self._is_batch, self._is_changed = True, False
+        try:
+            yield
+        finally:
+            self._is_batch = False
+            if self._is_changed:
+                self._tell_change()
 
     def register_tool(self, name: str, tool: Tool) -> Disposable:
         """Add a static tool; disposing of what comes back takes it out again."""
@@ -376,9 +390,14 @@ class ToolRegistry:
     def _publish_change(self) -> None:
         self.generation += 1
         self._sorted = None
-        static = len(self._static)
-        self.server_tools = len(self._names) - static
-        logger().info("tools.registry.updated", staticCount=static, mcpCount=self.server_tools)
+        self.server_tools = len(self._names) - len(self._static)
+        if self._is_batch:
+            self._is_changed = True
+        else:
+            self._tell_change()
+
+    def _tell_change(self) -> None:
+        logger().info("tools.registry.updated", staticCount=len(self._static), mcpCount=self.server_tools)
         self._on_change()
 
 
@@ -412,6 +431,15 @@ def _make_tool(
     return RegisteredTool(
         name, server, original, definition, hash(text), tool, b"x-mcp-header" in text, text, handshake
     )
+
+
+def without_board(tool: RegisteredTool) -> RegisteredTool:
+    """A tool in the words for clients that have no board to load tools on."""
+    words = tool.tool.boardless_description if tool.tool is not None else None
+    if words is None:
+        return tool
+    definition = {**tool.definition, "description": words}
+    return _make_tool(tool.name, tool.server_name, tool.original_name, definition, tool.tool)
 
 
 def _mcp_definition(name: object, definition: object) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 
@@ -18,6 +19,10 @@ def main() -> None:
     prepare_streams()
     from pegboard.cli.app import app
 
+    if "_PEGBOARD_COMPLETE" in os.environ:
+        from pegboard.cli.completion import complete
+
+        complete(app)
     try:
         app()
     except SystemExit as exc:

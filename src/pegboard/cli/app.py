@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import typer
 
-from pegboard.cli import change, clients, doctor, look, run, trust
+from pegboard.cli import (
+    add,
+    change,
+    clients,
+    completion,
+    doctor,
+    gateway_control,
+    imports,
+    look,
+    registry,
+    run,
+    service,
+    trust,
+)
 from pegboard.toolsets.installed import load_parts
 
 app = typer.Typer(
@@ -29,5 +42,6 @@ def root(version: bool = typer.Option(False, "--version", help="Show the version
         raise typer.Exit
 
 
-for group in (run, trust, clients, change, look, *load_parts("commands").values(), doctor):
+_GROUPS = (run, gateway_control, trust, add, imports, registry, clients, change, look)
+for group in (*_GROUPS, *load_parts("commands").values(), service, doctor, completion):
     group.add_to(app)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pegboard.config import Location
 
 _Clients = Annotated[
-    list[str] | None, typer.Argument(metavar="[CLIENT]…", help="Clients, as `pegboard clients` names them.")
+    list[str] | None, typer.Argument(metavar="CLIENT", help="Clients, as `pegboard clients` names them.")
 ]
 _All = Annotated[bool, typer.Option("--all", help="Every client that is found here.")]
 _Scope = Annotated[
@@ -240,34 +240,31 @@ def _install(plans: list[InstallPlan], context: InstallContext, run: _Run) -> No
             run.rows.append(install_row(plan))
     changes = [plan for plan in plans if plan.is_change]
     agreed = bool(changes) and run.agree("Write this?")
-    checks = _Checks(context)
-    for plan in changes:
-        if not agreed:
-            run.rows.append({**install_row(plan), "written": False})
-        elif run.attempt(plan.client, lambda plan=plan: apply_install(plan, context) or True):
-            check = checks.of(plan, run)
-            run.rows.append({**install_row(plan, check), "written": True})
-            if not run.as_json:
-                _show_written(plan, check, context)
+    written = [
+        plan for plan in changes if agreed and _apply(plan.client, lambda plan=plan: apply_install(plan, context), run)
+    ]
+    checks = _check(written, run)
+    run.rows += [{**install_row(plan), "written": False} for plan in changes if not agreed]
+    run.rows += [{**install_row(plan, checks[plan.target.kind]), "written": True} for plan in written]
+    if written and not run.as_json:
+        _show_written(written, checks, context)
     run.end()
 
 
-class _Checks:
+def _apply(client: ClientProgram, work: Callable[[], None], run: _Run) -> bool:
+    return run.attempt(client, lambda: work() or True) is True
+
+
+def _check(written: Sequence[InstallPlan], run: _Run) -> dict[str, CheckOutcome]:
     """Whether Pegboard answers, asked once for all clients that reach it in the same way."""
+    from pegboard.client_configs.check import check_target
 
-    def __init__(self, context: InstallContext) -> None:
-        self._context = context
-        self._known: dict[str, CheckOutcome] = {}
-
-    def of(self, plan: InstallPlan, run: _Run) -> CheckOutcome:
-        """The outcome for one client."""
-        from pegboard.client_configs.check import check_target
-
-        if (kind := plan.target.kind) not in self._known:
-            self._known[kind] = check_target(plan.target)
-        if self._known[kind].problem is not None:
-            run.code = run.code or UNREACHED
-        return self._known[kind]
+    checks = {
+        kind: check_target(target) for kind, target in {plan.target.kind: plan.target for plan in written}.items()
+    }
+    if any(check.problem is not None for check in checks.values()):
+        run.code = run.code or UNREACHED
+    return checks
 
 
 def _uninstall(plans: list[UninstallPlan], context: InstallContext, run: _Run) -> NoReturn:
@@ -282,12 +279,11 @@ def _uninstall(plans: list[UninstallPlan], context: InstallContext, run: _Run) -
     changes = [plan for plan in plans if plan.change is not None]
     agreed = bool(changes) and run.agree("Write this?")
     for plan in changes:
-        if not agreed:
-            run.rows.append({**uninstall_row(plan), "written": False})
-        elif run.attempt(plan.client, lambda plan=plan: apply_uninstall(plan, context) or True):
-            run.rows.append({**uninstall_row(plan), "written": True})
-            if not run.as_json:
-                _show_removed(plan, context)
+        done = agreed and _apply(plan.client, lambda plan=plan: apply_uninstall(plan, context), run)
+        if done or not agreed:
+            run.rows.append({**uninstall_row(plan), "written": done})
+        if done and not run.as_json:
+            _show_removed(plan, context)
     run.end()
 
 
@@ -371,9 +367,9 @@ def _show_install(plan: InstallPlan, context: InstallContext) -> None:
         say(f"{client.name}: Pegboard is in {file} already. There is nothing to do.")
         return
     say(f"{client.name}: {file} will be {'created' if plan.outcome == 'create' else 'changed'}.")
-    if not client.is_present(context.place):
-        say(f"{client.name} was not found on this machine.")
     say(f"The entry is {plan.reason}.")
+    for remark in plan.remarks:
+        say(remark)
     if plan.replaced:
         say(f"Pegboard serves these, so they are taken out: {', '.join(plan.replaced)}.")
     _show_diff(plan.diff)
@@ -394,31 +390,40 @@ def _show_diff(diff: str) -> None:
     from pegboard.cli.show import verbatim
 
     console = Console(highlight=False, soft_wrap=True)
+    console.print()
     colours = {"+": "green", "-": "red", "@": "cyan"}
     for line in diff.splitlines():
         heading = line.startswith(("+++", "---"))
         console.print(verbatim(line, "bold" if heading else colours.get(line[:1])))
+    console.print()
 
 
-def _show_written(plan: InstallPlan, check: CheckOutcome, context: InstallContext) -> None:
-    client = plan.client
-    say(f"{client.name}: Pegboard is in {_short(plan.file.path, context) if plan.file else ''} now.")
+def _show_written(written: Sequence[InstallPlan], checks: dict[str, CheckOutcome], context: InstallContext) -> None:
+    for plan in written:
+        say(f"{plan.client.name}: Pegboard is in {_short(plan.file.path, context) if plan.file else ''} now.")
+        say(f"  Next: {plan.client.reload.format(name=plan.client.name)}.")
+    for kind, check in checks.items():
+        _show_check(kind, check)
+    say(f"Undo: pegboard uninstall {' '.join(plan.client.id for plan in written)}")
+
+
+def _show_check(kind: str, check: CheckOutcome) -> None:
     if check.problem is None:
         # Servers that were never asked are asked now: a first list may be empty.
         say(f"Checked: Pegboard answers{f', and lists {check.tools} tools' if check.tools else ''}.")
-    else:
-        say(f"Pegboard does not answer there yet: {check.problem}", error=True)
-        advice = "start the gateway: pegboard serve" if plan.target.url else "see what is wrong: pegboard doctor"
-        say(f"  → {advice}", error=True)
-    say(f"Next: {client.reload.format(name=client.name)}.")
-    say(f"Undo: pegboard uninstall {client.id}")
+        return
+    say(f"Pegboard does not answer there yet: {check.problem}", error=True)
+    advice = "start the gateway: pegboard serve" if kind == "http" else "see what is wrong: pegboard doctor"
+    say(f"  → {advice}", error=True)
 
 
 def _show_removed(plan: UninstallPlan, context: InstallContext) -> None:
     file = _short(plan.file.path, context) if plan.file else ""
     state = "byte for byte as before the install" if plan.is_exact else "without Pegboard"
+    if plan.change is not None and plan.change.after is None:
+        state = "deleted: there was none before the install"
     say(f"{plan.client.name}: {file} is {state}.")
-    say(f"Next: {plan.client.reload.format(name=plan.client.name)}.")
+    say(f"  Next: {plan.client.reload.format(name=plan.client.name)}.")
 
 
 def _short(path: Path, context: InstallContext) -> str:

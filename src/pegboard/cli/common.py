@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from pegboard.cli.show import say
+from pegboard.cli.wording import for_people
 from pegboard.terminal import plain_data, plain_json
 
 if TYPE_CHECKING:
@@ -130,6 +131,6 @@ def finish(answer: Mapping[str, Any], *, as_json: bool, show: Callable[[Any], No
     elif error is None:
         show(plain_data(answer.get("data")))
     else:
-        say(f"pegboard: {error['message']}", error=True)
+        say(f"pegboard: {for_people(error['message'])}", error=True)
     if error is not None:
         raise typer.Exit(_EXIT.get(error["code"], FAILED) if failed is None else failed)

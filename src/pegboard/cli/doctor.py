@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -27,7 +26,8 @@ from pegboard.cli.show import one_line, say
 
 if TYPE_CHECKING:
     from pegboard.board import Board
-    from pegboard.config import Location, Settings
+    from pegboard.cli.rest_client import Answer, RestClient
+    from pegboard.config import Location, ServerSpec, Settings
     from pegboard.servers.server import Server
 
 
@@ -51,7 +51,12 @@ def add_to(app: typer.Typer) -> None:
 
 
 def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Check config, commands, connections and storage, and say what to do about each finding."""
+    """Check config, gateway, commands, connections and storage, and say what to do about each finding.
+
+    A running gateway is asked; without one, every server is started for the check.
+
+    Example: pegboard doctor
+    """
     location = find_config(config)
     quiet_logs()
     findings, code = _look(location)
@@ -65,8 +70,18 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
             say(f"{mark} {finding.about}: {finding.said}")
             if finding.advice:
                 say(f"      → {finding.advice}")
+        _show_sum(findings)
     if code:
         raise typer.Exit(code)
+
+
+def _show_sum(findings: Sequence[DoctorFinding]) -> None:
+    counts = {level: sum(finding.level == level for finding in findings) for level in ("error", "warning")}
+    if not any(counts.values()):
+        say("Everything works.")
+        return
+    said = [f"{count} {level}{'' if count == 1 else 's'}" for level, count in counts.items() if count]
+    say(f"{' and '.join(said)}. What to do stands behind each →")
 
 
 def _look(location: Location) -> tuple[list[DoctorFinding], int]:
@@ -85,48 +100,122 @@ def _look(location: Location) -> tuple[list[DoctorFinding], int]:
     except ConfigError as exc:
         return [DoctorFinding("config", "error", str(exc), "correct the file at that place")], BAD_CONFIG
     findings += [DoctorFinding("config", "warning", remark) for remark in settings.remarks]
-    findings += asyncio.run(_look_at_servers(settings))
+    findings += _look_at_servers(location, settings)
     findings += [DoctorFinding(**asdict(found)) for found in look_at_clients(location)]
     wrong = {finding.about for finding in findings if finding.level == "error"}
     return findings, FAILED if "storage" in wrong else UNREACHED if wrong else 0
 
 
-async def _look_at_servers(settings: Settings) -> list[DoctorFinding]:
+def _look_at_servers(location: Location, settings: Settings) -> list[DoctorFinding]:
+    from pegboard.cli.http_transport import find_running
+    from pegboard.cli.rest_client import RestClient
+
+    names = [name for name, spec in sorted(settings.servers.items()) if spec.enabled]
+    with _Progress(names) as progress:
+        if (running := find_running(location.path)) is not None:
+            found = DoctorFinding("gateway", "ok", f"runs at {running.url}/mcp")
+            return [found, *_ask_gateway(RestClient(running), settings, progress)]
+        said = "none runs with this config, so this check starts the servers itself"
+        return [DoctorFinding("gateway", "ok", said), *asyncio.run(_ask_servers(settings, progress))]
+
+
+def _ask_gateway(gateway: RestClient, settings: Settings, progress: _Progress) -> list[DoctorFinding]:
+    """The findings of a gateway that runs: its servers are not started a second time."""
+    status = _data(gateway.status())
+    names = [row["name"] for row in _rows(gateway) if row["enabled"] and row["state"] != "invalid"]
+    answers = gateway.refresh(names, progress.advance)
+    findings: list[DoctorFinding] = []
+    if problem := status.get("configProblem"):
+        advice = "correct the file at that place; until then the gateway runs with what the file said before"
+        findings.append(DoctorFinding("config", "error", problem, advice))
+    health = gateway.get("/health")
+    if problem := health.get("storage"):
+        findings.append(DoctorFinding("storage", "error", str(problem)))
+    elif health.get("status") == "ok":
+        findings.append(DoctorFinding("storage", "ok", "that of the gateway works"))
+    for row in _rows(gateway):
+        error: dict[str, Any] | None = answers.get(row["name"], {}).get("error")
+        findings += _report(row, error["message"] if error else None, settings.servers.get(row["name"]))
+    return findings
+
+
+def _data(answer: Answer) -> dict[str, Any]:
+    return answer.get("data") or {}
+
+
+def _rows(gateway: RestClient) -> list[dict[str, Any]]:
+    return _data(gateway.servers()).get("servers") or []
+
+
+async def _ask_servers(settings: Settings, progress: _Progress) -> list[DoctorFinding]:
     from pegboard.board import Board
+    from pegboard.gateway.rest.rows import server_row
     from pegboard.storage import StorageError
 
     try:
         async with Board(settings) as board:
             findings = [DoctorFinding("storage", "ok", board.storage.database.name)]
             servers = [server for _, server in sorted(board.servers.items())]
-            for found in await asyncio.gather(*(_look_at_server(board, server) for server in servers)):
-                findings += found
+            errors = await asyncio.gather(*(_ask_server(board, server, progress) for server in servers))
+            for server, error in zip(servers, errors, strict=True):
+                findings += _report(server_row(board, server), error, server.spec)
             return findings
     except StorageError as exc:
         return [DoctorFinding("storage", "error", exc.problem, exc.advice)]
 
 
-async def _look_at_server(board: Board, server: Server) -> list[DoctorFinding]:
-    about, spec = f"server {server.name}", server.spec
-    if not spec.enabled:
-        return [DoctorFinding(about, "ok", "disabled", f"pegboard enable {server.name} enables it")]
-    if spec.problem:
-        return [DoctorFinding(about, "error", spec.problem, "correct its entry in the config")]
+async def _ask_server(board: Board, server: Server, progress: _Progress) -> str | None:
+    """What goes wrong when it is asked for its tools."""
+    if not server.spec.enabled or server.spec.problem:
+        return None
     result = await board.discovery.discover(server.name)
-    if result.error is not None:
-        said = without_name(result.error.message, server.name)
-        return [DoctorFinding(about, "error", said, _advice(server))]
-    findings = [
-        DoctorFinding(about, "ok", f"{result.data} tools, protocol {server.hello.version if server.hello else '?'}")
+    progress.advance()
+    return result.error.message if result.error is not None else None
+
+
+def _report(row: Mapping[str, Any], error: str | None, spec: ServerSpec | None) -> list[DoctorFinding]:
+    """The findings about one server: its row, and what went wrong when it was asked."""
+    from pegboard.cli.advice import advise
+
+    name = str(row["name"])
+    about = f"server {name}"
+    if not row["enabled"]:
+        return [DoctorFinding(about, "ok", "disabled", f"pegboard enable {name} enables it")]
+    said = str(row["lastError"]) if row["state"] == "invalid" else error
+    if said is not None:
+        return [DoctorFinding(about, "error", without_name(said, name), advise(said, spec) if spec else "")]
+    findings = [DoctorFinding(about, "ok", f"{row['tools']} tools, protocol {row['protocolVersion'] or '?'}")]
+    findings += [
+        DoctorFinding(about, "warning", cut, "docs/protocol.md names the limits") for cut in row.get("cut", ())
     ]
-    cuts = board.discovery.cuts.get(server.name, {}).values()
-    findings += [DoctorFinding(about, "warning", cut, "docs/protocol.md names the limits") for cut in cuts]
-    known = board.registry.server(server.name)
-    if known is not None:
-        taken = dict.fromkeys(known.conflicts, "a static tool has this name")
-        findings += _report_left_out(about, taken, "rename it on the server")
-        findings += _report_left_out(about, known.rejected, "the server's author has to fix it")
-    return findings
+    taken = dict.fromkeys(row.get("conflicts", ()), "a static tool has this name")
+    findings += _report_left_out(about, taken, "rename it on the server")
+    return findings + _report_left_out(about, row.get("rejected", {}), "the server's author has to fix it")
+
+
+class _Progress:
+    """Says on a terminal how many of the servers have been asked."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        from rich.console import Console
+
+        self._total, self._asked = len(names), 0
+        self._status = Console(stderr=True, highlight=False).status(self._text())
+
+    def __enter__(self) -> _Progress:
+        self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._status.stop()
+
+    def advance(self) -> None:
+        """One more was asked."""
+        self._asked += 1
+        self._status.update(self._text())
+
+    def _text(self) -> str:
+        return f"asking servers for their tools: {self._asked} of {self._total}"
 
 
 def _report_left_out(about: str, reasons: Mapping[str, str], advice: str) -> list[DoctorFinding]:
@@ -139,17 +228,3 @@ def _report_left_out(about: str, reasons: Mapping[str, str], advice: str) -> lis
         rest = f"{len(reasons) - _MOST_NAMED:,} more tools are left out"
         findings.append(DoctorFinding(about, "warning", rest, "pegboard servers --json has all of them"))
     return findings
-
-
-def _advice(server: Server) -> str:
-    from pegboard.config.secrets import display_address
-
-    spec, shown = server.spec, display_address(server.spec)
-    if not server.is_process:
-        return f'is {shown} the right address, and is it up? Credentials go into "headers"'
-    command = spec.command or ""
-    if shutil.which(command) is None:
-        return f'install {spec.redactor.clean(command)}, or give its full path in "command"'
-    if command in {"npx", "uvx"}:
-        return f"is the package's name right? Try it by hand: {shown}"
-    return f"run it by hand to see what it says: {shown}"

@@ -25,17 +25,26 @@ _MOST_AT_ONCE = 64
 
 def find_running(config: Path) -> GatewayTransport | None:
     """The way to a gateway that serves this config, if one does."""
-    from pegboard.config.runfile import find_gateways, forget
+    from pegboard.config.runfile import find_gateways
 
     for file, gateway in find_gateways(config):
-        try:
-            with _connect(gateway):
-                return GatewayTransport(gateway)
-        except ConnectionRefusedError:
-            forget(file)
-        except _UNANSWERED:
-            continue
+        if is_running(file, gateway):
+            return GatewayTransport(gateway)
     return None
+
+
+def is_running(file: Path, gateway: RunningGateway) -> bool:
+    """Whether the gateway of a run file answers; the file of one that is gone is taken away."""
+    from pegboard.config.runfile import forget
+
+    try:
+        with _connect(gateway):
+            return True
+    except ConnectionRefusedError:
+        forget(file)
+    except _UNANSWERED:
+        pass
+    return False
 
 
 class GatewayTransport:
@@ -46,7 +55,7 @@ class GatewayTransport:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The gateway's address."""
         return self._gateway.url
 
     def send(self, request: RestRequest) -> Answer:

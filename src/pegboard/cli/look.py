@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -20,19 +21,11 @@ from pegboard.cli.common import (
     text_of_input,
 )
 from pegboard.cli.rest_client import RestClient, connect
-from pegboard.cli.show import TerminalTable, ago, colour_state, one_line, say
-
-# The states as people say them; `--json` and REST have the exact ones.
-_STATES: dict[str, str] = {
-    **dict.fromkeys(("registered", "connected", "idle"), "ready"),
-    **dict.fromkeys(("unreachable", "lost"), "unreachable"),
-    "connecting": "starting",
-    "needs_auth": "needs sign-in",
-}
+from pegboard.cli.show import TerminalTable, ago, colour_state, fit_line, is_on_terminal, one_line, say, state_word
 
 _FAILED = ("unreachable", "lost", "needs_auth", "invalid")
 _NAMED = 10
-_EXAMPLE = """give a JSON object, like '{"timezone": "UTC"}'"""
+_EXAMPLE = """give KEY=VALUE, or a JSON object like '{"timezone": "UTC"}'"""
 
 _ToolName = Annotated[str, typer.Argument(help="The tool's name, as in time__get_current_time.")]
 
@@ -47,7 +40,10 @@ def add_to(app: typer.Typer) -> None:
 
 
 def servers(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Show every server: state, tools, when it was last seen, latency, last error."""
+    """Show every server: state, tools, when it was last seen, latency, last error.
+
+    Example: pegboard servers
+    """
     answer = connect(find_config(config)).servers()
     data: dict[str, Any] = answer.get("data") or {}
     if problem := data.get("configProblem"):
@@ -65,7 +61,10 @@ def tools(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List tools."""
+    """List tools.
+
+    Example: pegboard tools --server git,docs
+    """
     if status not in {None, "available", "unavailable", "disabled", "needs_auth"}:
         stop(f"--status must be available or unavailable, found {status!r}", WRONG_CALL)
     gateway = connect(find_config(config))
@@ -82,7 +81,10 @@ def find(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find tools by what they do, as an agent does with tool_find."""
+    """Find tools by what they do.
+
+    Example: pegboard find "what time is it in Tokyo"
+    """
     if not query.strip():
         stop("say what to search for", WRONG_CALL)
     gateway = connect(find_config(config))
@@ -92,31 +94,59 @@ def find(
 
 
 def describe(tool: _ToolName, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Show a tool in full."""
+    """Show a tool in full.
+
+    Example: pegboard describe time__get_current_time
+    """
     finish(connect(find_config(config)).describe(tool), as_json=as_json, show=_show_tool)
 
 
 def call(
     tool: _ToolName,
     arguments: Annotated[
-        str, typer.Argument(metavar="JSON", help="The arguments, as a JSON object; - reads them from stdin.")
-    ] = "{}",
+        list[str] | None,
+        typer.Argument(
+            metavar="KEY=VALUE|JSON",
+            help="The arguments: KEY=VALUE for each, typed by the tool's schema (KEY:=JSON for any value), "
+            "or all of them as one JSON object; - reads it from stdin.",
+        ),
+    ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Call a tool and print its result."""
+    """Call a tool and print its result.
+
+    Example: pegboard call time__get_current_time timezone=UTC
+
+    Example: pegboard call time__get_current_time '{"timezone": "UTC"}'
+    """
     from pegboard.exactjson import as_object
 
-    text = text_of_input() if arguments == "-" else arguments
-    given = as_object(json_argument(text, "the arguments", _EXAMPLE))
-    if given is None:
-        stop(f"the arguments must be a JSON object: {_EXAMPLE}", WRONG_CALL)
-    answer = connect(find_config(config)).call(tool, given)
+    gateway = connect(find_config(config))
+    answer = gateway.call(tool, _arguments(gateway, tool, arguments or ["{}"]))
     # Where the tool itself failed the call was right, whatever the reason.
     has_failed = (as_object(answer.get("data")) or {}).get("isError") is True
     finish(answer, as_json=as_json, show=_show_result, failed=FAILED if has_failed else None)
     if has_failed:
         raise typer.Exit(FAILED)
+
+
+def _arguments(gateway: RestClient, tool: str, words: list[str]) -> dict[str, Any]:
+    """The arguments that were typed, or the end with exit code 2."""
+    from pegboard.cli.arguments import ArgumentError, is_pair, read_arguments
+    from pegboard.exactjson import as_object
+
+    if len(words) == 1 and not is_pair(words[0]):
+        text = text_of_input() if words[0] == "-" else words[0]
+        given = as_object(json_argument(text, "the arguments", _EXAMPLE))
+        return stop(f"the arguments must be a JSON object: {_EXAMPLE}", WRONG_CALL) if given is None else given
+    described = gateway.describe(tool)
+    if "error" in described:
+        finish(described, as_json=False, show=lambda _: None)
+    try:
+        return read_arguments(tool, as_object(described["data"].get("inputSchema")) or {}, words)
+    except ArgumentError as exc:
+        stop(str(exc), WRONG_CALL)
 
 
 def _name_missing(gateway: RestClient, wanted: str | None = None) -> None:
@@ -134,14 +164,25 @@ def _show_servers(data: dict[str, Any]) -> None:
     if not data["servers"]:
         print("No servers yet. Add one: pegboard add time -- uvx mcp-server-time")
         return
-    rows = TerminalTable("name", "state", "tools", "last seen", "latency", "last error")
+    # On a terminal there is no room for notes beside the rest: they stand below. In a pipe a server is one line.
+    is_terminal = is_on_terminal()
+    notes = {row["name"]: _note(row) for row in data["servers"]}
+    columns = ("name", "state", "tools", "last seen", "latency", *(() if is_terminal else ("last error",)))
+    rows = TerminalTable(*columns, droppable=("latency", "last seen", "tools"))
     for row in data["servers"]:
         latency = "" if row["latencyMs"] is None else f"{row['latencyMs']:.0f} ms"
         count = str(row["tools"]) if row["seen"] else "?"
-        exact = str(row["state"])
-        state = colour_state(_STATES.get(exact, exact))
-        rows.add(row["name"], state, count, ago(row["lastSeen"]), latency, _note(row))
+        cells = (row["name"], colour_state(state_word(row)), count, ago(row["lastSeen"]), latency)
+        rows.add(*cells, *(() if is_terminal else (notes[row["name"]],)))
     rows.show()
+    if is_terminal:
+        _show_notes(notes)
+
+
+def _show_notes(notes: Mapping[str, str]) -> None:
+    for name, note in notes.items():
+        if note:
+            say(fit_line(f"{name}: {note}"))
 
 
 def _note(row: dict[str, Any]) -> str:

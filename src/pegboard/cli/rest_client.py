@@ -90,6 +90,18 @@ class RestClient:
         requests = [RestRequest("POST", f"/api/servers/{_segment(name)}/refresh") for name in names]
         return dict(zip(names, self._transport.send_all(requests, on_answer), strict=True))
 
+    def status(self) -> Answer:
+        """The gateway itself."""
+        return self.get("/api/status")
+
+    def log(self, name: str, most: int | None, after: int) -> Answer:
+        """The newest lines of a server's log."""
+        return self.get(f"/api/servers/{_segment(name)}/log", limit=most, after=after)
+
+    def restart(self, name: str) -> Answer:
+        """Have a server started anew."""
+        return self._transport.send(RestRequest("POST", f"/api/servers/{_segment(name)}/restart"))
+
     def get(self, path: str, /, **query: object) -> Answer:
         """The answer at an address of the gateway, with those parameters that have a value."""
         given = {name: value for name, value in query.items() if value is not None}

@@ -7,12 +7,16 @@ import os
 import socket
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pegboard.cli.common import FAILED, WRONG_CALL, ConfigOption, find_config, load_settings, log_level, stop
-from pegboard.terminal import plain
+
+if TYPE_CHECKING:
+    from pegboard.board import Board
+    from pegboard.cli.event_lines import EventLines
+    from pegboard.config import Location
 
 _HOST, _PORT = "127.0.0.1", 7420
 _EXPOSED = """
@@ -50,7 +54,10 @@ def serve(
         typer.Option(metavar="NAME", help="Another host name that requests may have; can be repeated."),
     ] = None,
 ) -> None:
-    """Run the gateway over HTTP."""
+    """Run the gateway over HTTP.
+
+    Example: pegboard serve --port 7421
+    """
     from pegboard.host_names import host_problem
 
     for name in allow_host or ():
@@ -58,21 +65,25 @@ def serve(
             stop(f"--allow-host: {problem}", WRONG_CALL)
     location = find_config(config)
     settings = load_settings(location)
-    listener = _listen(host, port, location.path)
+    listener = _listen(host, port, location)
     from pegboard.board import Board
+    from pegboard.cli.event_lines import EventLines
     from pegboard.gateway.http import serve as serve_http
     from pegboard.log import configure
     from pegboard.storage import StorageError
 
-    configure(log_level("info"))
-
-    def ready(url: str) -> None:
-        print(_banner(url, len(settings.servers), location.path), flush=True)
-        if not _is_loopback(listener):
-            print(_EXPOSED, file=sys.stderr, flush=True)
+    # Whoever asks for a level wants the events themselves.
+    lines = None if os.environ.get("PEGBOARD_LOG") else EventLines()
+    configure(log_level("info"), lines=lines)
 
     async def run() -> None:
         board = Board(settings, workspace=None if workspace is None else str(workspace.resolve()))
+
+        def ready(url: str) -> None:
+            _greet(url, location, board, lines)
+            if not _is_loopback(listener):
+                print(_EXPOSED, file=sys.stderr, flush=True)
+
         await serve_http(board, location.path, host, listener, ready, allow_host or ())
 
     try:
@@ -86,7 +97,10 @@ def stdio(
     workspace: _ClientWorkspace = None,
     config: ConfigOption = None,
 ) -> None:
-    """Run the gateway over stdio, for a client's config file."""
+    """Run the gateway over stdio, for a client's config file.
+
+    Example: pegboard stdio --board my-editor
+    """
     location = find_config(config)
     from pegboard.names import is_board_name
 
@@ -123,13 +137,17 @@ def stdio(
     os._exit(0)
 
 
-def _listen(host: str, port: int, config: Path) -> socket.socket:
+def _listen(host: str, port: int, location: Location) -> socket.socket:
     """The port, before anything else is begun."""
     from pegboard.config import identity
-    from pegboard.gateway.listen import listen_on
+    from pegboard.gateway.listen import PortInUseError, listen_on
 
     try:
-        return listen_on(host, port, identity(config))
+        return listen_on(host, port, identity(location.path))
+    except PortInUseError as exc:
+        from pegboard.cli.occupant import explain_occupant
+
+        stop(explain_occupant(exc, host, port, location), FAILED)
     except OSError as exc:
         stop(exc.strerror or str(exc), FAILED)
 
@@ -150,17 +168,13 @@ def _run(main: object) -> None:
         runner.run(main)  # type: ignore[arg-type]
 
 
-def _banner(url: str, servers: int, config: Path) -> str:
-    lines = [
-        f"Pegboard listens on {url}/mcp with {servers} server{'' if servers == 1 else 's'} ({plain(str(config))}).",
-        "",
-        "Connect a client:",
-        f"  Claude Code   claude mcp add --transport http pegboard {url}/mcp",
-        f'  VS Code       .vscode/mcp.json: {{"servers": {{"pegboard": {{"type": "http", "url": "{url}/mcp"}}}}}}',
-        f'  Cursor        ~/.cursor/mcp.json: {{"mcpServers": {{"pegboard": {{"url": "{url}/mcp"}}}}}}',
-        "",
-        "Add a server:" if servers else "Add your first server:",
-        "  pegboard add time -- uvx mcp-server-time",
-        "  pegboard add docs https://example.com/mcp",
-    ]
-    return "\n".join(lines)
+def _greet(url: str, location: Location, board: Board, lines: EventLines | None) -> None:
+    """Say where it listens, and what there is."""
+    from pegboard.cli.banner import show_banner
+    from pegboard.gateway.rest.rows import server_rows
+
+    rows = server_rows(board)
+    show_banner(url, location, rows, board.toolsets.counts())
+    sys.stdout.flush()
+    if lines is not None:
+        lines.begin(row["name"] for row in rows if not row["seen"] and row["enabled"] and row["state"] != "invalid")

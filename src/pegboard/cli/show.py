@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pegboard.terminal import plain
 
@@ -19,6 +19,12 @@ _STATES_BY_COLOUR = {
     "yellow": "starting needs_auth needs-sign-in",
     "red": "unreachable unavailable invalid blocked missing",
     "bright_black": "disabled skipped",
+}
+_STATE_WORDS: dict[str, str] = {
+    **dict.fromkeys(("registered", "connected", "idle"), "ready"),
+    **dict.fromkeys(("unreachable", "lost"), "unreachable"),
+    "connecting": "starting",
+    "needs_auth": "needs sign-in",
 }
 _COLOURS = {state: colour for colour, states in _STATES_BY_COLOUR.items() for state in states.split()}
 _FOLDED = {"summary", "excerpt", "task", "waits for"}
@@ -45,9 +51,39 @@ def colour_state(word: str) -> Text:
     return verbatim(word, _COLOURS.get(word.replace(" ", "-")))
 
 
-def say(text: str, *, error: bool = False) -> None:
+def state_word(row: Mapping[str, Any]) -> str:
+    """The state of a server as people say it; `--json` and REST have the exact one."""
+    exact = str(row["state"])
+    return _STATE_WORDS.get(exact, exact)
+
+
+def is_on_terminal() -> bool:
+    """Whether what is printed goes to a terminal, where there is a width to fit into."""
+    from rich.console import Console
+
+    return Console().is_terminal
+
+
+def fit_line(text: str) -> str:
+    """A text of one line, cut to the width of the terminal; in a pipe nothing is cut."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    return cut_line(text, console.width) if console.is_terminal else text
+
+
+def cut_line(text: str, width: int) -> str:
+    """A text of one line, in so many columns at most."""
+    from rich.text import Text
+
+    shown = Text(text, no_wrap=True, overflow="ellipsis")
+    shown.truncate(max(width, 1), overflow="ellipsis")
+    return shown.plain
+
+
+def say(text: str, *, error: bool = False, flush: bool = False) -> None:
     """Print a text, whoever wrote it: nothing in it reaches the terminal that would steer it."""
-    print(plain(text), file=sys.stderr if error else sys.stdout)
+    print(plain(text), file=sys.stderr if error else sys.stdout, flush=flush)
 
 
 def one_line(text: str, most: int | None = None) -> str:
@@ -77,8 +113,12 @@ def highlight(excerpt: str, style: str) -> Text:
 class TerminalTable:
     """What a table shows. A cell is text, never markup; only what explains itself at length is folded."""
 
-    def __init__(self, *columns: str, folded: Collection[str] = (), least: int = 0) -> None:
+    def __init__(
+        self, *columns: str, folded: Collection[str] = (), least: int = 0, droppable: Sequence[str] = ()
+    ) -> None:
         self._columns = columns
+        # Which columns are left out first where there is no room for all.
+        self._droppable = droppable
         self._folded = {*_FOLDED, *folded}
         # How wide the first column is at least, however narrow the terminal.
         self._least = least
@@ -96,8 +136,9 @@ class TerminalTable:
 
         console = Console(highlight=False)
         if not console.is_terminal:
-            # There is no width to fit into: a name that is cut helps no program and no person.
-            console = Console(highlight=False, width=240)
+            self._write()
+            return
+        self._drop_columns(console.width)
         table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
         for at, (column, width) in enumerate(zip(self._columns, self._widths(console.width), strict=True)):
             whole = at == 0 or column in self._folded
@@ -105,6 +146,23 @@ class TerminalTable:
         for row in self._rows:
             table.add_row(*(verbatim(cell) if isinstance(cell, str) else cell for cell in row))
         console.print(table)
+
+    def _drop_columns(self, room: int) -> None:
+        for column in self._droppable:
+            cells = [[name, *(row[at] for row in self._rows)] for at, name in enumerate(self._columns)]
+            if sum(max(map(_width, each)) + _GAP for each in cells) - _GAP <= room:
+                return
+            at = self._columns.index(column)
+            self._columns = (*self._columns[:at], *self._columns[at + 1 :])
+            self._rows = [(*row[:at], *row[at + 1 :]) for row in self._rows]
+
+    def _write(self) -> None:
+        """For a pipe: nothing is cut, and a row is a line, whatever stands in it."""
+        rows = [[one_line(_plain_text(cell)) for cell in row] for row in (self._columns, *self._rows)]
+        widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            cells = (cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True))
+            print((" " * _GAP).join(cells).rstrip())
 
     def _widths(self, room: int) -> list[int]:
         """How wide each column is. What a row is called by has its room first, what is said at length its room last."""
@@ -120,6 +178,9 @@ class TerminalTable:
         return [first, *others]
 
 
+def _plain_text(cell: str | Text) -> str:
+    return plain(cell if isinstance(cell, str) else cell.plain)
+
+
 def _width(cell: str | Text) -> int:
-    text = cell if isinstance(cell, str) else cell.plain
-    return max((verbatim(line).cell_len for line in text.split("\n")), default=0)
+    return max((verbatim(line).cell_len for line in _plain_text(cell).split("\n")), default=0)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pegboard.client_configs.file_change import FileChange, digest
+from pegboard.client_configs.file_change import NEW_FILE, FileChange, digest
 
 _NOTE, _SPENT = ".note.json", ".spent.json"
 _MOST_KEPT = 20
@@ -141,7 +141,7 @@ def _free_stem(folder: Path, stem: str) -> str:
 
 def _write_private(file: Path, content: bytes) -> None:
     # The content may hold secrets, as the file itself may.
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as handle:
+    with os.fdopen(os.open(file, NEW_FILE, 0o600), "wb") as handle:
         handle.write(content)
 
 

@@ -106,11 +106,13 @@ def choose_target(client: ClientProgram, context: InstallContext, options: Insta
     if options.transport == "http" and not takes_http:
         raise InstallUsageError(f"{client.name} starts a command: it takes no address (--http)")
     if options.transport == "http" and context.gateway is None:
-        return context.address(board), "HTTP, as you asked; no gateway runs now, so start one: pegboard serve"
+        return context.address(
+            board
+        ), "an address (HTTP), as you asked; no gateway runs now, so start one: pegboard serve"
     if options.transport == "http":
-        return context.address(board), "HTTP, as you asked"
+        return context.address(board), "an address (HTTP), as you asked"
     if options.transport is None and takes_http and context.gateway is not None:
-        return context.address(board), f"HTTP, because a gateway runs at {context.gateway}"
+        return context.address(board), f"an address (HTTP), because a gateway runs at {context.gateway}"
     if options.transport == "stdio":
         return context.command(board), "a command, as you asked"
     if not takes_http:
@@ -124,6 +126,12 @@ def pegboard_program() -> tuple[str, ...]:
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return (str(candidate),)
     return (sys.executable, "-m", "pegboard")
+
+
+def is_temporary(command: str) -> bool:
+    """Whether a program stands in a cache: `uvx` makes an environment there, and takes it away again."""
+    parts = Path(command).parts
+    return any(part.startswith(("archive-v", "environments-v")) for part in parts) and "uv" in parts
 
 
 def _program_candidates() -> Iterator[Path]:

@@ -17,6 +17,8 @@ from pegboard.config.lock import alone_with
 
 # Some clients keep much more in their file than servers.
 MAX_BYTES = 32 * 2**20
+# A file that is not there yet, whose bytes are written as they are on Windows, too.
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def _replace(target: Path, content: bytes) -> None:
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.draft")
     try:
         # A new file is as readable as the user's other ones.
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
+        with os.fdopen(os.open(draft, NEW_FILE, 0o666), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

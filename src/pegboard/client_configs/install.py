@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 from pegboard.client_configs import claude_cli
 from pegboard.client_configs.backups import InstallNote, describe_change
-from pegboard.client_configs.context import InstallContext, InstallOptions, InstallUsageError, choose_target
+from pegboard.client_configs.context import (
+    InstallContext,
+    InstallOptions,
+    InstallUsageError,
+    choose_target,
+    is_temporary,
+)
 from pegboard.client_configs.document import ClientFileError, ServerDocument
-from pegboard.client_configs.entries import EntryTarget, build_entry, is_own_entry
+from pegboard.client_configs.entries import DEFAULT_PORT, EntryTarget, build_entry, is_own_entry, is_own_url
 from pegboard.client_configs.file_change import FileChange, decode, digest, missing_folders, read_whole
 from pegboard.client_configs.overlap import overlapping_servers
 from pegboard.client_configs.preview import mask_diff
@@ -40,6 +47,8 @@ class InstallPlan:
     diff: str = ""
     # Names of servers that are taken out, since Pegboard serves them.
     replaced: tuple[str, ...] = ()
+    # What a person should know before it is written.
+    remarks: tuple[str, ...] = ()
     # What an uninstall is to bring back: the content before the first install, and folders that were not there.
     original: bytes | None = None
     folders: tuple[str, ...] = ()
@@ -89,9 +98,24 @@ def _plan_for_file(
         outcome="refused" if is_foreign else _outcome(content, present),
         change=change,
         diff=show_change(client, file, change),
+        remarks=tuple(_remarks(plan, file, context, options)),
         original=original,
         folders=tuple(map(str, missing_folders(file.path))) or (note.folders if note else ()),
     )
+
+
+def _remarks(plan: InstallPlan, file: ClientFile, context: InstallContext, options: InstallOptions) -> Iterator[str]:
+    if not plan.client.is_present(context.place):
+        yield f"{plan.client.name} was not found on this machine."
+    if plan.target.url is None and options.scope == "project":
+        yield "The command is a path of this machine: use --http for a file that others get, too."
+    if plan.target.url is None and is_temporary(plan.target.command):
+        yield "This Pegboard runs from a cache of uv, which may be emptied: install it first (uv tool install)."
+    if plan.target.url is not None and not is_own_url(plan.target.url, {DEFAULT_PORT}):
+        port = urlsplit(plan.target.url).port
+        yield f"The gateway has to listen on this port each time: pegboard serve --port {port}"
+    if claude_cli.is_usable(plan.client, file, context.place):
+        yield "`claude mcp add-json` writes it, in its own layout."
 
 
 def apply_install(plan: InstallPlan, context: InstallContext) -> None:

@@ -49,7 +49,9 @@ def look_at(client: ClientProgram, context: InstallContext, scope: Scope = "user
     """One client. Files of those that are not here are not looked for any further."""
     file = client.target(context.place, scope)
     found = client.is_present(context.place)
-    path = None if file is None else str(file.path)
+    # Of one that we do not write, the file that a person would change.
+    named = [file] if file is not None else client.user_files(context.place)
+    path = str(named[0].path) if named else None
     status = ClientStatus(client.id, client.name, found, not client.import_only, file is not None, path)
     if file is None or not file.path.exists():
         return status

@@ -67,7 +67,9 @@ class Caller:
     async def on_request(self, method: str, params: Params, on_progress: OnProgress | None) -> Message:
         """A question of the server; a client that cannot be asked this is not bothered with it."""
         if self.ask is None:
-            raise RpcError(METHOD_NOT_FOUND, f"{method}: this call was made in a way that allows no questions")
+            raise RpcError(
+                METHOD_NOT_FOUND, f"{method}: this caller cannot answer what the server asks; use an MCP client"
+            )
         if refusal := inability(self.client.capabilities, method, params):
             raise refusal
         return await self.ask(method, question_for(self.client.capabilities, params), on_progress)

@@ -11,10 +11,13 @@ from typing import Any
 from pegboard import exactjson
 from pegboard.clients.channel import Channel
 from pegboard.clients.endpoint import Endpoint
-from pegboard.listing.loaded import board_key, session_board_key
+from pegboard.listing.loaded import board_key, principal_board_key, session_board_key
 from pegboard.listing.view import EVERYTHING, Filter, ListKey, View
+from pegboard.names import fold_board_name
 from pegboard.protocol.eras import CLIENT_INFO_KEY, Era
 from pegboard.tool import RegisteredTool
+
+_LONGEST_NAME = 80
 
 
 @dataclass(eq=False)
@@ -39,6 +42,8 @@ class Client:
     # Of a session that cannot be notified yet: the list that it was given.
     is_new: bool = False
     first_list: tuple[ListKey, View[RegisteredTool]] | None = None
+    # What it calls itself, for people who look on.
+    name: str = ""
 
     def declare(self, capabilities: Mapping[str, Any]) -> None:
         """The client says what it can do."""
@@ -53,7 +58,7 @@ class Client:
     @cached_property
     def list_key(self) -> ListKey:
         """Which list this client sees."""
-        return ListKey(self.filter, self.board)
+        return ListKey(self.filter, self.board, self.endpoint.query.get("expose") or None)
 
     @cached_property
     def capabilities_json(self) -> bytes:
@@ -80,6 +85,7 @@ def identify(
 ) -> Client:
     """The client that comes in at an endpoint, with a session, or with what its request says of it (`meta`)."""
     chosen = Filter.of(endpoint.query.get("server"), endpoint.query.get("prefix"))
+    name = name_in((meta or {}).get(CLIENT_INFO_KEY))
     return Client(
         endpoint,
         era,
@@ -88,17 +94,29 @@ def identify(
         # A session is bound to its endpoint's principal by whoever keeps the sessions.
         principal=_principal(endpoint, meta) if meta is not None else "",
         filter=chosen.for_remote() if endpoint.remote else chosen,
-        board=_board(endpoint, session),
+        board=_board(endpoint, session, name),
+        name=name,
     )
+
+
+def name_in(info: object) -> str:
+    """What a client calls itself in its `clientInfo`."""
+    name = (exactjson.as_object(info) or {}).get("name")
+    return name[:_LONGEST_NAME] if isinstance(name, str) else ""
 
 
 def _principal(endpoint: Endpoint, meta: Mapping[str, Any]) -> str:
     return sha256(f"{endpoint.principal} {meta.get(CLIENT_INFO_KEY)}".encode("utf-8", "replace")).hexdigest()
 
 
-def _board(endpoint: Endpoint, session: str | None) -> str | None:
-    """The board that the address names, or the session's own. In the modern era a list depends on what a request
-    carries and on nothing else, so without a board in the address there is none."""
+def _board(endpoint: Endpoint, session: str | None, name: str) -> str | None:
+    """The board that the address names, the session's own, or the one of the name that a modern client gives itself
+    with every request: there a list depends on what a request carries and on nothing else."""
     if endpoint.board is not None:
         return board_key(endpoint.board)
-    return session_board_key(session) if session is not None else None
+    if session is not None:
+        return session_board_key(session)
+    folded = fold_board_name(name)
+    if folded is None or not endpoint.principal:
+        return board_key(folded) if folded is not None else None
+    return principal_board_key(endpoint.principal, folded)

@@ -15,6 +15,7 @@ from pegboard.names import MOST_IN_FILTER, nearest
 
 # What the query of an MCP address may say.
 _PARAMETERS = ("server", "prefix", "expose", "workspace")
+EXPOSE = ("auto", "all", "search")
 _SCOPE_KEY = "pegboard.endpoint"
 # What is kept of a credential is of no use outside this process.
 _SECRET = secrets.token_bytes(32)
@@ -28,7 +29,7 @@ class Endpoint:
     board: str | None = None
     # Whether it is on another machine, or may be.
     remote: bool = False
-    # Who is behind it. The same credentials are the same principal; requests without any have one in common.
+    # Who is behind it. The same credentials are the same principal; empty without any.
     principal: str = ""
     # The network it comes from; empty for this machine.
     network: str = ""
@@ -60,7 +61,7 @@ def _identify(scope: Mapping[str, Any]) -> Endpoint:
 
 def _principal(headers: Iterable[tuple[bytes, bytes]]) -> str:
     credentials = [value for name, value in headers if name == b"authorization"]
-    return hashlib.blake2b(b"\n".join(credentials), key=_SECRET).hexdigest()
+    return hashlib.blake2b(b"\n".join(credentials), key=_SECRET).hexdigest() if credentials else ""
 
 
 def query_problem(query: Mapping[str, str]) -> str | None:
@@ -70,6 +71,8 @@ def query_problem(query: Mapping[str, str]) -> str | None:
             close = nearest(name, _PARAMETERS, 1)
             hint = f"; did you mean {close[0]}?" if close else "."
             return f"{name[:80]!r} is not a parameter of this address{hint} There are {', '.join(_PARAMETERS)}."
+    if query.get("expose") and query["expose"] not in EXPOSE:
+        return f"expose must be one of {', '.join(EXPOSE)}, found {query['expose'][:80]!r}"
     for name in ("server", "prefix"):
         if query.get(name, "").count(",") >= MOST_IN_FILTER:
             return f"{name}: a filter may have {MOST_IN_FILTER} names"

@@ -9,35 +9,117 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from pegboard.config import jsonc
+from pegboard.config.aliases import with_own_keys
+from pegboard.config.backup import keep_backup
 from pegboard.config.file import read_file
+from pegboard.config.foreign_shape import SECTIONS
+from pegboard.config.literal_secrets import has_secret
 from pegboard.config.locate import trust_store
 from pegboard.config.lock import alone_with
 from pegboard.config.read import check_trust, decode, parse_settings
-from pegboard.config.settings import ConfigError, ConfigWriteError, UnknownServerError
+from pegboard.config.settings import ConfigError, ConfigWriteError, ServerExistsError, UnknownServerError
 from pegboard.exactjson import as_object
 from pegboard.names import fold_server_name, nearest
 
-_SECTIONS = ("mcpServers", "servers")
 
-
-def add_server(path: Path, name: str, entry: Mapping[str, object], *, needs_trust: bool = False) -> None:
-    """Write a new entry; a name that is taken is an error."""
+def add_server(
+    path: Path, name: str, entry: Mapping[str, object], *, force: bool = False, needs_trust: bool = False
+) -> bool:
+    """Write a new entry, and say whether it is one: the same entry again changes nothing, another one under a name that
+    is taken is an error, unless it is forced."""
+    is_new = True
 
     def change(text: str) -> str:
-        if _find(text, name) is not None:
-            raise ConfigError(f'{path}: there is a server "{name}" already')
-        changed = _set_new(text, name, entry)
-        added = parse_settings(changed, path, os.environ).servers[fold_server_name(name)]
+        nonlocal is_new
+        found = _find(text, name)
+        if found is None:
+            return _check_added(_set_new(text, name, entry), path, [name])
+        is_new = False
+        if is_same_entry(as_object(_root(text)[found[0]][found[1]]) or {}, entry):
+            return text
+        if not force:
+            raise ServerExistsError(f'{path}: there is a server "{name}" already')
+        return _check_added(jsonc.set_value(text, found, dict(entry)), path, [name])
+
+    _rewrite(path, change, needs_trust=needs_trust, is_private=has_secret(entry))
+    return is_new
+
+
+def add_servers(
+    path: Path, entries: Mapping[str, Mapping[str, object]], *, needs_trust: bool = False, is_new_file: bool = False
+) -> Path | None:
+    """Write several new entries in one step; gives the backup of what the file said before, if it said anything.
+
+    A file in another program's shape is written anew.
+    """
+
+    def change(text: str) -> str:
+        text = "" if is_new_file else text
+        for name, entry in entries.items():
+            if _find(text, name) is not None:
+                raise ServerExistsError(f'{path}: there is a server "{name}" already')
+            text = _set_new(text, name, entry)
+        return _check_added(text, path, entries)
+
+    secret = any(map(has_secret, entries.values()))
+    return _rewrite(path, change, needs_trust=needs_trust, is_private=secret, is_new_file=is_new_file, with_backup=True)
+
+
+def change_server(path: Path, name: str, changes: Mapping[str, object], *, needs_trust: bool = False) -> None:
+    """Set members of an entry; one that is `None` is taken out."""
+
+    def change(text: str) -> str:
+        entry = _entry(path, text, name)
+        for key, value in changes.items():
+            if value is not None:
+                text = jsonc.set_value(text, (*entry, key), value)
+            elif key in (as_object(_root(text)[entry[0]][entry[1]]) or {}):
+                text = jsonc.remove(text, (*entry, key))
+        return _check_added(text, path, [name])
+
+    _rewrite(path, change, needs_trust=needs_trust, is_private=has_secret(changes))
+
+
+def find_entry(path: Path, name: str) -> dict[str, Any] | None:
+    """The entry of a server as it stands in the file, if it is there and can be read."""
+    try:
+        text = decode(_read(path), path)
+        found = _find(text, name)
+        return None if found is None else as_object(_root(text)[found[0]][found[1]])
+    except (ConfigError, jsonc.JsoncError, AttributeError):
+        return None
+
+
+def entries_of(path: Path) -> dict[str, dict[str, Any]]:
+    """Every entry of a config file as it stands there; raises `ConfigError` if the file cannot be used."""
+    text = decode(_read(path), path)
+    if not text.strip():
+        return {}
+    parse_settings(text, path, os.environ)
+    root = _root(text)
+    sections = [as_object(root.get(section)) or {} for section in SECTIONS]
+    return {name: as_object(entry) or {} for section in sections for name, entry in section.items()}
+
+
+def is_same_entry(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two entries reach the same server in the same way; being switched off does not count."""
+    alike = [{key: each[key] for key in each if key not in {"enabled", "disabled"}} for each in (one, other)]
+    return with_own_keys(alike[0]) == with_own_keys(alike[1])
+
+
+def _check_added(text: str, path: Path, names: Iterable[str]) -> str:
+    """The changed text, if each of these servers can be read in it."""
+    servers = parse_settings(text, path, os.environ).servers
+    for name in names:
+        added = servers[fold_server_name(name)]
         if added.malformed:
             raise ConfigError(added.problem or "")
-        return changed
-
-    _rewrite(path, change, needs_trust=needs_trust)
+    return text
 
 
 def remove_server(path: Path, name: str, *, needs_trust: bool = False) -> None:
@@ -70,7 +152,7 @@ def switch_server(
 
 def _set_new(text: str, name: str, entry: Mapping[str, object]) -> str:
     root = _root(text)
-    section = next((section for section in _SECTIONS if section in root), _SECTIONS[0])
+    section = next((section for section in SECTIONS if section in root), SECTIONS[0])
     if root.get(section) is None:
         return jsonc.set_value(text, (section,), {name: dict(entry)})
     return jsonc.set_value(text, (section, name), dict(entry))
@@ -79,7 +161,7 @@ def _set_new(text: str, name: str, entry: Mapping[str, object]) -> str:
 def _entry(path: Path, text: str, name: str) -> tuple[str, str]:
     found = _find(text, name)
     if found is None:
-        known = [given for section in _SECTIONS for given in as_object(_root(text).get(section)) or {}]
+        known = [given for section in SECTIONS for given in as_object(_root(text).get(section)) or {}]
         close = nearest(name, known, limit=1)
         hint = f'; did you mean "{close[0]}"?' if close else ""
         raise UnknownServerError(f'{path}: there is no server "{name}"{hint}')
@@ -88,7 +170,7 @@ def _entry(path: Path, text: str, name: str) -> tuple[str, str]:
 
 def _find(text: str, name: str) -> tuple[str, str] | None:
     folded = fold_server_name(name)
-    for section in _SECTIONS:
+    for section in SECTIONS:
         for given in cast("dict[str, Any]", _root(text).get(section) or {}):
             if fold_server_name(given) == folded:
                 return section, given
@@ -99,10 +181,26 @@ def _root(text: str) -> dict[str, Any]:
     return cast("dict[str, Any]", jsonc.parse(text).value) if text.strip() else {}
 
 
-def _rewrite(path: Path, change: Callable[[str], str], *, needs_trust: bool) -> None:
-    """Read, change, check and put in place in one step, so that no reader ever sees half a file."""
+def _rewrite(
+    path: Path,
+    change: Callable[[str], str],
+    *,
+    needs_trust: bool,
+    is_private: bool = False,
+    is_new_file: bool = False,
+    with_backup: bool = False,
+) -> Path | None:
+    """Read, change, check and put in place in one step, so that no reader ever sees half a file. Gives the backup."""
     with _alone_with(path):
-        _rewrite_alone(path, change, needs_trust=needs_trust)
+        content = _read(path)
+        if needs_trust:
+            check_trust(path, content)
+        text = decode(content, path)
+        if text.strip() and not is_new_file:
+            parse_settings(text, path, os.environ)
+        changed = change(text)
+        parse_settings(changed, path, os.environ)
+        return _write(path, content, changed, is_private=is_private, with_backup=with_backup)
 
 
 @contextlib.contextmanager
@@ -116,25 +214,19 @@ def _alone_with(path: Path) -> Generator[None]:
         yield
 
 
-def _rewrite_alone(path: Path, change: Callable[[str], str], *, needs_trust: bool) -> None:
-    content = _read(path)
-    if needs_trust:
-        check_trust(path, content)
-    text = decode(content, path)
-    if text.strip():
-        parse_settings(text, path, os.environ)
-    changed = change(text)
-    parse_settings(changed, path, os.environ)
+def _write(path: Path, content: bytes, changed: str, *, is_private: bool, with_backup: bool) -> Path | None:
     try:
         # Editors and `git pull` know nothing of our lock.
         if _read(path) != content:
             raise ConfigWriteError(f"{path}: somebody else changed it just now; nothing was written, try again")
-        _put(path, changed)
+        backup = keep_backup(content) if with_backup and content.strip() else None
+        _put(path, changed, is_private=is_private)
         # A change of our own is no reason to ask again.
         if (store := trust_store()).holds(path, content):
             store.add(path, changed.encode())
     except OSError as exc:
         raise ConfigWriteError(f"{path}: it cannot be written: {exc.strerror or exc}") from None
+    return backup
 
 
 def _read(path: Path) -> bytes:
@@ -146,7 +238,7 @@ def _read(path: Path) -> bytes:
         raise ConfigError(f"{path}: {exc.strerror or exc}") from None
 
 
-def _put(path: Path, text: str) -> None:
+def _put(path: Path, text: str, *, is_private: bool) -> None:
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
@@ -154,7 +246,8 @@ def _put(path: Path, text: str) -> None:
         # newline="" keeps the file's own line endings.
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(text)
-        if target.exists():
+        # A new file is for its owner alone, and so is one that gets a secret.
+        if target.exists() and not is_private:
             Path(draft).chmod(target.stat().st_mode & 0o777)
         Path(draft).replace(target)
     except BaseException:

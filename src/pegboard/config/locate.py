@@ -14,6 +14,8 @@ from pegboard.config.file import read_file
 from pegboard.config.trust import TrustStore
 
 LOCAL_NAME = "pegboard.json"
+# Without an author, who on Windows would be a folder of the same name around it.
+_FOLDERS = platformdirs.PlatformDirs("pegboard", appauthor=False)
 CHANGED = "changed since it was trusted. Run `pegboard trust` in that folder to see what changed and to allow it"
 
 
@@ -31,13 +33,13 @@ class Location:
 def state_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """The folder for what Pegboard keeps between runs."""
     chosen = environment.get("PEGBOARD_STATE_DIR")
-    return Path(chosen) if chosen else platformdirs.user_state_path("pegboard")
+    return Path(chosen) if chosen else _FOLDERS.user_state_path
 
 
 def user_config(environment: Mapping[str, str] = os.environ) -> Path:
     """The config file in the user's own config folder."""
     chosen = environment.get("PEGBOARD_CONFIG_DIR")
-    return (Path(chosen) if chosen else platformdirs.user_config_path("pegboard")) / "config.json"
+    return (Path(chosen) if chosen else _FOLDERS.user_config_path) / "config.json"
 
 
 def locate(given: Path | None, environment: Mapping[str, str] = os.environ, folder: Path | None = None) -> Location:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from pegboard.config.address import url_problem
 from pegboard.config.section import SectionContext
 from pegboard.config.settings import Settings, ToolsetSettings
 from pegboard.config.shape import ConfigNode
@@ -70,16 +71,25 @@ def _storage(node: ConfigNode, context: SectionContext) -> _Changes:
     return {"storage": setting}
 
 
+def _registry(node: ConfigNode, context: SectionContext) -> _Changes:
+    address = context.fill_variables(node, node.text())
+    if problem := url_problem(address):
+        raise node.wrong(problem)
+    return {"registry": address}
+
+
 # Every key of the section that is no toolset's, and how it is read.
 _SETTINGS: dict[str, Callable[[ConfigNode, SectionContext], _Changes]] = {
     "expose": lambda node, _: {"expose": node.one_of("auto", "all", "search")},
     "pinned": lambda node, _: {"pinned": node.texts()},
     "toolsets": _toolsets,
     "tools": lambda node, _: tool_patterns(node),
+    "boardSize": lambda node, _: {"board_size": node.whole_number(1, 1000)},
     "search": lambda node, _: {"search": node.one_of("lexical", "semantic")},
     "workspace": lambda node, context: {"workspace": context.folder(node, node.text())},
     "hosts": _hosts,
     "renamed": lambda node, _: {"renamed": {child.key: child.text() for child in node.children()}},
     "maxNameLength": lambda node, _: {"max_name_length": node.whole_number(16, 128)},
     "storage": _storage,
+    "registry": _registry,
 }

@@ -11,8 +11,10 @@ from typing import Any, cast
 
 from pegboard.config import jsonc
 from pegboard.config.address import url_problem, with_bearer
+from pegboard.config.aliases import ALIASES, ALL_ALIASES
 from pegboard.config.environment import apply_environment
 from pegboard.config.file import read_file
+from pegboard.config.foreign_shape import SECTIONS, foreign_shape, is_nested
 from pegboard.config.locate import CHANGED, trust_store
 from pegboard.config.own import own_settings, tool_patterns
 from pegboard.config.secrets import secrets_of
@@ -29,14 +31,16 @@ _TRANSPORTS: dict[str, Transport] = {
     "streamableHttp": "http",
     "streamable_http": "http",
     "sse": "sse",
+    # OpenCode's words.
+    "local": "stdio",
+    "remote": "http",
 }
 # All that an entry can say to Pegboard.
 KEYS = frozenset(
-    {"type", "command", "args", "env", "cwd", "url", "serverUrl", "headers", "apiKeyFromEnv", "enabled", "disabled"}
+    {"type", "command", "args", "env", "cwd", "url", "headers", "apiKeyFromEnv", "enabled", "disabled"}
     | {"timeout", "connectTimeout", "startTimeout", "idleTimeout", "ttl", "prefix", "instance", "tools", "keywords"}
 )
-# Words of others for ours.
-_ALIASES = {"cmd": "command", "httpUrl": "url", "uri": "url", "arguments": "args", "environment": "env"}
+_IMPORT = "To take its servers over, run: pegboard import"
 
 
 def read_settings(path: Path | None, environment: Mapping[str, str], *, needs_trust: bool = False) -> Settings:
@@ -65,8 +69,11 @@ def parse_settings(text: str, path: Path, environment: Mapping[str, str]) -> Set
     try:
         document = jsonc.parse(text)
     except jsonc.JsoncError as exc:
-        raise ConfigError(f"{path}:{exc.line}:{exc.column}: {exc.reason}") from None
+        hint = f". It seems to be TOML. {_IMPORT} {path}" if re.match(r"\s*\[mcp_servers", text) else ""
+        raise ConfigError(f"{path}:{exc.line}:{exc.column}: {exc.reason}{hint}") from None
     root = ConfigNode(document, path, (), document.value)
+    if shape := foreign_shape(root.members()):
+        raise root.wrong(f"{shape}. {_IMPORT} {path}")
     own = root.get("pegboard")
     remarks: list[str] = []
     settings = own_settings(own, environment, remarks) if own else Settings()
@@ -93,7 +100,7 @@ def _read(path: Path) -> bytes:
 
 def _servers(root: ConfigNode, environment: Mapping[str, str], remarks: list[str]) -> dict[str, ServerSpec]:
     servers: dict[str, ServerSpec] = {}
-    for section in ("mcpServers", "servers"):
+    for section in SECTIONS:
         node = root.get(section)
         for entry in node.children() if node else []:
             spec = _server_or_mistake(entry, environment)
@@ -116,6 +123,8 @@ def _check_prefixes(root: ConfigNode, servers: Mapping[str, ServerSpec]) -> None
 def _server_or_mistake(entry: ConfigNode, environment: Mapping[str, str]) -> ServerSpec:
     """One server; a mistake inside its entry is its own problem, and the others go on."""
     try:
+        if is_nested(entry.key, entry.value):
+            raise entry.wrong(f'has servers inside: take the outer "{entry.path[0]}" away. {_IMPORT} {entry.file}')
         _check_keys(entry)
         return _server(entry, environment)
     except ConfigError as exc:
@@ -133,7 +142,7 @@ def _check_keys(entry: ConfigNode) -> None:
     """Other clients have keys of their own, which mean nothing here; one that is almost ours is a mistake."""
     members = entry.members()
     for key in members:
-        meant = None if key in KEYS else _ALIASES.get(key) or correct_spelling(key, KEYS)
+        meant = None if key in KEYS or key in ALL_ALIASES else correct_spelling(key, KEYS)
         if meant is not None and meant not in members:
             raise ConfigNode(entry.document, entry.file, (*entry.path, key), None).wrong(f'is not a key: use "{meant}"')
 
@@ -172,32 +181,42 @@ def _treatment(entry: ConfigNode) -> ServerSpec:
 
 def _address(entry: ConfigNode) -> dict[str, Any]:
     """Where the server is, as the file has it: wrong kinds are found whatever the environment says."""
-    command, url, kind = entry.get("command"), entry.get("url") or entry.get("serverUrl"), entry.get("type")
+    command = entry.get("command") or _other_name(entry, "command")
+    url, kind = entry.get("url") or _other_name(entry, "url"), entry.get("type")
     transport = _TRANSPORTS[kind.one_of(*_TRANSPORTS)] if kind else ("http" if url and not command else "stdio")
-    found: dict[str, Any] = {"transport": transport, "transport_guessed": kind is None}
+    is_guess = kind is None or kind.value == "remote"
+    found: dict[str, Any] = {"transport": transport, "transport_guessed": is_guess}
     if transport == "stdio":
-        return found | _command(entry)
+        return found | _command(entry, command)
     if url is None:
         return found | {"problem": _missing_in(entry, "url")}
     found["url"] = url.text()
     if "${" not in url.text() and (problem := url_problem(url.text())):
         raise url.wrong(problem)
-    if headers := entry.get("headers"):
+    if headers := entry.get("headers") or _other_name(entry, "headers"):
         found["headers"] = headers.scalars()
     return found
 
 
-def _command(entry: ConfigNode) -> dict[str, Any]:
-    command = entry.get("command")
+def _other_name(entry: ConfigNode, key: str) -> ConfigNode | None:
+    """What stands under another client's word for a key; two that say different things are a mistake."""
+    first, *others = [node for alias in ALIASES[key] if (node := entry.get(alias))] or [None]
+    for other in others:
+        if first is not None and other is not None and other.value != first.value:
+            raise other.wrong(f'and "{first.key}" mean the same key: use "{key}"')
+    return first
+
+
+def _command(entry: ConfigNode, command: ConfigNode | None) -> dict[str, Any]:
     if command is None:
         meant = entry.get("type") or entry.get("args")
         return {"problem": _missing_in(entry, "command" if meant else "command or url")}
     found: dict[str, Any] = {"command": command.text()}
-    if node := entry.get("args"):
+    if node := entry.get("args") or _other_name(entry, "args"):
         found["args"] = node.texts()
-    if node := entry.get("env"):
+    if node := entry.get("env") or _other_name(entry, "env"):
         found["env"] = node.scalars()
-    if node := entry.get("cwd"):
+    if node := entry.get("cwd") or _other_name(entry, "cwd"):
         found["cwd"] = node.text()
     return found
 

@@ -16,6 +16,8 @@ from typing import Any
 
 from pegboard import exactjson
 from pegboard.config import jsonc
+from pegboard.config.aliases import with_own_keys
+from pegboard.config.foreign_shape import SECTIONS
 from pegboard.config.own import settings_keys
 from pegboard.config.read import KEYS
 from pegboard.config.variables import names_in
@@ -24,10 +26,9 @@ from pegboard.log import REDACTED
 from pegboard.names import fold_server_name
 from pegboard.terminal import visible_json
 
-_SECTIONS = ("mcpServers", "servers")
 # Where variables are filled in.
-_FILLED = ("command", "args", "cwd", "url", "serverUrl", "env", "headers")
-_ADDRESSES = frozenset({"url", "serverUrl"})
+_FILLED = ("command", "args", "cwd", "url", "env", "headers")
+_ADDRESSES = frozenset({"url"})
 # What decides about what runs, and where things are sent.
 _WHOLE = frozenset({"cwd", "storage", "workspace", "chats", "hosts"}) | _ADDRESSES
 
@@ -126,7 +127,7 @@ def _order(effects: Iterable[tuple[str, ...]], others: Collection[tuple[str, ...
 
 
 def _servers(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for section in _SECTIONS:
+    for section in SECTIONS:
         yield from (as_object(document.get(section)) or {}).items()
 
 
@@ -136,6 +137,7 @@ def _server(name: str, entry: Any) -> Iterator[Effect]:
     if members is None:
         yield _short_effect(path, owner, "is", entry)
         return
+    members = with_own_keys(members)
     args = as_list(members.get("args"))
     given = [members.get("command"), *([members.get("args")] if args is None else args)]
     if words := [_word(word) for word in given if word is not None]:
@@ -193,7 +195,7 @@ def _variables(document: Mapping[str, Any]) -> dict[str, list[str]]:
     """Which variables of the environment are filled in, and for whom."""
     found: dict[str, dict[str, None]] = {}
     for name, entry in _servers(document):
-        members = as_object(entry) or {}
+        members = with_own_keys(as_object(entry) or {})
         texts = [text for key in _FILLED for text in _texts(members.get(key))]
         key = [f"{fold_server_name(name).upper()}_API_KEY"] if members.get("apiKeyFromEnv") is True else []
         for variable in [*key, *(each for text in texts for each in names_in(text))]:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Generator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from pegboard.config.locate import identity, state_folder
 
@@ -20,6 +21,9 @@ class RunningGateway:
     url: str
     bridge: int
     token: str
+    # The config file that it serves, and since when.
+    config: str = ""
+    started: float = 0.0
 
 
 def run_file(config: Path, environment: Mapping[str, str] = os.environ) -> Path:
@@ -51,14 +55,34 @@ def announcement(config: Path, gateway: RunningGateway) -> Generator[None]:
 
 def find_gateways(config: Path, environment: Mapping[str, str] = os.environ) -> Generator[tuple[Path, RunningGateway]]:
     """Every gateway of this config that has a run file, the latest first; some may have died without a word."""
+    yield from _read_run_files(f"{identity(config)}-*.json", environment)
+
+
+def find_all_gateways(environment: Mapping[str, str] = os.environ) -> Generator[tuple[Path, RunningGateway]]:
+    """Every gateway of this user that has a run file, whatever its config."""
+    yield from _read_run_files("*-*.json", environment)
+
+
+def _read_run_files(pattern: str, environment: Mapping[str, str]) -> Generator[tuple[Path, RunningGateway]]:
     try:
-        files = sorted(_folder(environment).glob(f"{identity(config)}-*.json"), key=_age)
+        files = sorted(_folder(environment).glob(pattern), key=_age)
     except (OSError, RuntimeError):
         return
     for file in files:
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            said = json.loads(file.read_text("utf-8"))
-            yield file, RunningGateway(int(said["pid"]), str(said["url"]), int(said["bridge"]), str(said["token"]))
+            yield file, _parse_run_file(json.loads(file.read_text("utf-8")))
+
+
+def _parse_run_file(said: Mapping[str, Any]) -> RunningGateway:
+    """A gateway from its run file; one of an older version does not say everything."""
+    return RunningGateway(
+        int(said["pid"]),
+        str(said["url"]),
+        int(said["bridge"]),
+        str(said["token"]),
+        str(said.get("config", "")),
+        float(said.get("started", 0.0)),
+    )
 
 
 def forget(file: Path) -> None:

@@ -74,6 +74,11 @@ def display_address(spec: ServerSpec) -> str:
     return " ".join(word if REDACTED in word else shlex.quote(word) for word in words)
 
 
+def display_args(args: Iterable[str]) -> list[str]:
+    """The arguments of a command, with nothing secret in them."""
+    return _visit_args(args, _hide)
+
+
 def hide_secrets(text: str) -> str:
     """A text of any kind, each secret in it that has a name or stands in an address hidden."""
     return _visit_text(text, _hide)

@@ -28,6 +28,10 @@ class UnknownServerError(ConfigError):
     """There is no server of that name in the config."""
 
 
+class ServerExistsError(ConfigError):
+    """There is another server of that name in the config."""
+
+
 class ConfigWriteError(ConfigError):
     """The config cannot be written, though nothing is wrong with what it says: a full disk, missing rights."""
 
@@ -96,6 +100,8 @@ class Settings:
     servers: Mapping[str, ServerSpec] = field(default_factory=dict[str, ServerSpec])
     expose: Expose = "auto"
     pinned: tuple[str, ...] = ("memory_search", "memory_fulltext_search")
+    # How many tools can be loaded on a board at once.
+    board_size: int = 40
     toolsets: tuple[str, ...] = TOOLSETS
     # Which of Pegboard's own tools there are.
     allow: tuple[str, ...] = ()
@@ -107,6 +113,8 @@ class Settings:
     workspace: str | None = None
     # Under which other host names the gateway may be addressed.
     hosts: tuple[str, ...] = ()
+    # The MCP registry that servers are searched in.
+    registry: str = "https://registry.modelcontextprotocol.io"
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
     max_name_length: int = 48
     # An address may hold a password.

@@ -8,11 +8,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
 
+from pegboard.config.aliases import ALL_ALIASES
 from pegboard.config.jsonc import JsoncDocument
 from pegboard.config.settings import ConfigError
 
 # What stands there, or below, may be secret: it is not repeated.
-_SECRET_PLACES = frozenset({"args", "env", "headers", "url", "serverUrl", "storage"})
+_SECRET_PLACES = frozenset({"args", "env", "headers", "url", "storage"}) | ALL_ALIASES
 _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, TypeVar
 
 from pegboard.board import Board
 from pegboard.config import ConfigError, read_settings
-from pegboard.config.edit import switch_server
+from pegboard.config.edit import add_server, add_servers, change_server, entries_of, remove_server, switch_server
+from pegboard.config.jsonc import JsoncError
 from pegboard.config.locate import trust_store
 from pegboard.log import logger
 from pegboard.task_set import TaskSet
 
 _LOOK_EVERY = 0.5
+T = TypeVar("T")
 
 
 class ConfigFile:
@@ -21,7 +25,7 @@ class ConfigFile:
 
     def __init__(self, board: Board, path: Path) -> None:
         self._board = board
-        self._path = path
+        self.path = path
         self._needs_trust = board.settings.needs_trust
         # Trust in the file may change without the file.
         self._trust = trust_store().record(path) if self._needs_trust else None
@@ -42,7 +46,7 @@ class ConfigFile:
         """Look at the file now and then, until cancelled; a look is one stat, or two."""
         while True:
             await asyncio.sleep(_LOOK_EVERY)
-            if _stamp(self._path) == self._stamp and _stamp(self._trust) == self._trust_stamp:
+            if _stamp(self.path) == self._stamp and _stamp(self._trust) == self._trust_stamp:
                 continue
             try:
                 await self.reload()
@@ -67,17 +71,49 @@ class ConfigFile:
     async def _take_over(self) -> None:
         async with self._lock:
             was_there = self._stamp is not None or self._is_missing
-            self._stamp = _stamp(self._path)
+            self._stamp = _stamp(self.path)
             self._trust_stamp = _stamp(self._trust)
             self._is_missing = was_there and self._stamp is None
             if self._is_missing:
                 # Editors replace files: between the old one and the new one there is none.
-                raise ConfigError(f"{self._path} is missing; the config stays as it was")
-            path = self._path if self._path.exists() else None
+                raise ConfigError(f"{self.path} is missing; the config stays as it was")
+            path = self.path if self.path.exists() else None
             settings = read_settings(path, os.environ, needs_trust=self._needs_trust)
             await self._board.apply(settings)
             self.problem = None
             logger().info("config.reloaded", serverCount=len(settings.servers))
+
+    def entries(self) -> dict[str, dict[str, Any]]:
+        """The entries of servers as they stand in the file."""
+        return entries_of(self._path)
+
+    async def add(self, name: str, entry: Mapping[str, Any], *, force: bool) -> bool:
+        """Write one server into the file and take it over; whether it is new."""
+        return await self._change(
+            lambda: add_server(self._path, name, entry, force=force, needs_trust=self._needs_trust)
+        )
+
+    async def add_all(self, entries: Mapping[str, Mapping[str, Any]]) -> None:
+        """Write several new servers into the file in one step."""
+        await self._change(lambda: add_servers(self._path, entries, needs_trust=self._needs_trust))
+
+    async def change(self, name: str, members: Mapping[str, Any]) -> None:
+        """Set members of a server's entry."""
+        await self._change(lambda: change_server(self._path, name, members, needs_trust=self._needs_trust))
+
+    async def remove(self, name: str) -> None:
+        """Take a server out of the file."""
+        await self._change(lambda: remove_server(self._path, name, needs_trust=self._needs_trust))
+
+    async def _change(self, edit: Callable[[], T]) -> T:
+        """Change the file, and take that over at once; a file that cannot be used is not changed."""
+        await self._take_over()
+        try:
+            outcome = await asyncio.to_thread(edit)
+        except (JsoncError, ValueError, TypeError, KeyError) as exc:
+            raise ConfigError(f"{self._path}: the entry cannot be written as JSON: {exc}") from None
+        await self._take_over()
+        return outcome
 
     async def switch(self, name: str, *, enabled: bool) -> None:
         """Enable or disable a server in the file, and take that over at once.
@@ -91,7 +127,7 @@ class ConfigFile:
         is_known = name in self._board.servers
         await asyncio.to_thread(
             switch_server,
-            self._path,
+            self.path,
             name,
             enabled=enabled,
             known_elsewhere=is_known,

@@ -9,6 +9,7 @@ import secrets
 import signal
 import socket
 import sys
+import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -63,6 +64,8 @@ class HttpGateway:
         self.identity = identity(config_path)
         self.token = secrets.token_hex(16)
         self.bridge = 0
+        self.started = time.time()
+        self._config_path = config_path
         self._sessions = 0
         self._front = front = McpHandlers(board)
         self.server = GatewayServer(front, on_sessions=self._count)
@@ -95,7 +98,7 @@ class HttpGateway:
         self._sessions = sessions
 
     def _make_app(self, hosts: AllowedHosts) -> Starlette:
-        rest = Rest(self.board, self.config, self.identity, self.token, lambda: self._sessions)
+        rest = Rest(self.board, self.config, self.identity, self.token, lambda: self._sessions, self.started)
         mcp = _Mcp(self._manager)
         return Starlette(
             routes=[
@@ -122,6 +125,11 @@ class HttpGateway:
 
     def _bridgehead(self) -> contextlib.AbstractAsyncContextManager[int]:
         return bridgehead(self.server, self._pipe_fast_path, self.token, self._lines)
+
+    def announcement(self, url: str) -> RunningGateway:
+        """What the run file says of this gateway."""
+        config = str(self._config_path.resolve())
+        return RunningGateway(os.getpid(), url, self.bridge, self.token, config, self.started)
 
     async def finish(self) -> None:
         """Take no more requests, and let the calls under way finish, if that does not take too long."""
@@ -189,7 +197,7 @@ async def serve(
             async with front.running():
                 serving = asyncio.get_running_loop().create_task(server.serve(sockets=[listener]))
                 url = f"http://{bracket(reachable(host))}:{listener.getsockname()[1]}"
-                with _announce(config_path, RunningGateway(os.getpid(), url, front.bridge, front.token)):
+                with _announce(config_path, front.announcement(url)):
                     ready(url)
                     await _first(stopping.wait(), serving)
                 finishing = asyncio.get_running_loop().create_task(front.finish())

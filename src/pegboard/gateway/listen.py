@@ -7,11 +7,23 @@ import errno
 import http.client
 import json
 import socket
+import sys
 from typing import cast
 
 _LIMIT = 2.0
+_MOST_TRIED = 50
 # What is bound to every address is reached at one of them.
 _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104  it is told apart, not bound
+
+
+class PortInUseError(OSError):
+    """Somebody has the port. `other` is the identity of the config of a Pegboard there, if it is one."""
+
+    def __init__(self, where: str, health: dict[str, object] | None, config: str | None) -> None:
+        self.other = None if health is None else str(health["config"])
+        self.is_same = self.other is not None and self.other == config
+        who = "another program listens there" if self.other is None else "Pegboard runs there already"
+        super().__init__(errno.EADDRINUSE, f"{where}: {who}")
 
 
 def listen_on(host: str, port: int, config: str | None = None) -> socket.socket:
@@ -19,17 +31,24 @@ def listen_on(host: str, port: int, config: str | None = None) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Without the protocol's number asyncio does not know it for TCP, and leaves small answers waiting for an ACK.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.SOL_SOCKET, _sharing(sys.platform), 1)
     try:
         listener.bind((host, port))
         # From here on a client can connect, even before uvicorn takes over.
         listener.listen(2048)
     except OSError as exc:
         listener.close()
-        reason = _occupant(host, port, config) if exc.errno == errno.EADDRINUSE else exc.strerror
-        raise OSError(exc.errno, f"cannot listen on {bracket(host)}:{port}: {reason}") from None
+        where = f"cannot listen on {bracket(host)}:{port}"
+        if exc.errno == errno.EADDRINUSE:
+            raise PortInUseError(where, _health(reachable(host), port), config) from None
+        raise OSError(exc.errno, f"{where}: {exc.strerror}") from None
     listener.setblocking(False)
     return listener
+
+
+def _sharing(system: str) -> int:
+    """The option by which a port can be had again at once. On Windows that one would let two gateways have it."""
+    return getattr(socket, "SO_EXCLUSIVEADDRUSE", ~4) if system == "win32" else socket.SO_REUSEADDR
 
 
 def bracket(host: str) -> str:
@@ -42,13 +61,13 @@ def reachable(host: str) -> str:
     return _WILDCARDS.get(host, host)
 
 
-def _occupant(host: str, port: int, config: str | None) -> str:
-    health = _health(reachable(host), port)
-    if health is None:
-        return "another program listens there. Choose another port with --port."
-    if health.get("config") == config:
-        return "Pegboard runs there already, with this config. Use it, or choose another port with --port."
-    return "Pegboard runs there already, with another config. Choose another port with --port."
+def find_free_port(host: str, port: int) -> int:
+    """The next port that can be listened on; 0, which picks any, if none of the next ones can."""
+    for candidate in range(port + 1, min(port + _MOST_TRIED, 65536)):
+        with contextlib.suppress(OSError):
+            listen_on(host, candidate).close()
+            return candidate
+    return 0
 
 
 def _health(host: str, port: int) -> dict[str, object] | None:

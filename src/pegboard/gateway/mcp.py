@@ -6,13 +6,15 @@ import asyncio
 import base64
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pegboard import exactjson
 from pegboard.board import Board
+from pegboard.catalog.starting import STARTING_KEY, starting_text
 from pegboard.clients.caller import Caller
 from pegboard.clients.client import Client
-from pegboard.listing.view import Filter, ListKey
+from pegboard.listing.view import Filter
 from pegboard.log import logger
 from pegboard.names import nearest
 from pegboard.protocol.codes import INVALID_PARAMS, SERVER_ERROR
@@ -31,16 +33,22 @@ _FIELDS = {"prompts": "prompts", "resources": "resources", "templates": "resourc
 _MAX_INSTRUCTIONS = 4000
 # Of so many servers that are not there it is said, with so much of their names.
 _NAMED, _SHOWN = 5, 80
-_LISTED = (
-    "Pegboard joins the tools of many MCP servers; a tool's name tells its server (server__tool). "
-    "The list changes while servers come and go, so call a tool by the name that the list gives it now."
-)
 _JOINED = "Pegboard joins the tools of many MCP servers"
-# How to get at the others, as far as there are the tools for it.
+_LISTED = f"""{_JOINED}; a tool's name tells its server (server__tool). \
+The list changes while servers come and go, so call a tool by the name that the list gives it now."""
+# What is not in the list, where nothing but what was chosen is in it, and where all tools of servers are.
+_MOST_UNLISTED = f"{_JOINED}, and most of them are not in your list"
+_OWN_UNLISTED = f"{_JOINED}, and its own tools (%s) are not in your list"
+# How to get at the others, as far as there are the tools for it, for clients with a board and without.
 _WAYS = {
     "tool_find": ": find what you need with tool_find",
     "tool_load": ". Then tool_load puts tools into your list",
     "tool_call": ", or tool_call calls one at once",
+}
+_BOARDLESS_WAYS = {
+    **_WAYS,
+    "tool_load": ". Then tool_load gives their full schemas",
+    "tool_call": ", and tool_call calls one",
 }
 
 
@@ -58,8 +66,10 @@ class McpHandlers:
         if method == "tools/list":
             if cursor is not None:
                 raise RpcError(INVALID_PARAMS, "Invalid cursor: the whole list is on one page")
-            view = await self._board.list_tools(ListKey(wanted, client.board))
-            return {"tools": view.definitions if client.era == "modern" else view.handshake_definitions}
+            view = await self._board.list_tools(replace(client.list_key, filter=wanted))
+            tools = view.definitions if client.era == "modern" else view.handshake_definitions
+            starting = self._board.list_starting(wanted)
+            return {"tools": tools, **({"_meta": {STARTING_KEY: starting}} if starting else {})}
         kind = _KINDS[method]
         entries = (await self._board.list_entries(kind, wanted)).items
         start = _position(cursor, [entry.name for entry in entries])
@@ -190,7 +200,9 @@ class McpHandlers:
 
     def instructions(self, client: Client) -> str:
         """What a model should know of all this; where every tool is listed, also what their servers say."""
-        return " ".join([*self._missing(client.filter), self._instructions(client.filter)])
+        starting = self._board.list_starting(client.filter)
+        said = [*self._missing(client.filter), self._instructions(client)]
+        return " ".join([*said, starting_text(starting)] if starting else said)
 
     def _missing(self, chosen: Filter) -> list[str]:
         """What to say of servers that an address names and that are not there; they may be added later."""
@@ -204,15 +216,18 @@ class McpHandlers:
             for name, known in close.items()
         ]
 
-    def _instructions(self, wanted: Filter) -> str:
-        own = self._board.registry.static()
-        if not wanted.narrows and self._board.lists.searching():
-            known = [words for tool, words in _WAYS.items() if tool in own]
-            return f"{_JOINED}{', and most of them are not in your list' if known else ''}{''.join(known)}."
+    def _instructions(self, client: Client) -> str:
+        scope, own = self._board.lists.scope(client.list_key), self._board.registry.static()
+        if scope == "chosen" or (scope == "servers" and self._board.settings.toolsets != ("discovery",)):
+            ways = _WAYS if client.board is not None else _BOARDLESS_WAYS
+            known = [words for tool, words in ways.items() if tool in own]
+            toolsets = [name for name in self._board.settings.toolsets if name != "discovery"]
+            beginning = _MOST_UNLISTED if scope == "chosen" else _OWN_UNLISTED % ", ".join(toolsets)
+            return f"{beginning if known else _JOINED}{''.join(known)}."
         said = [
             f"{name}: {words}"
             for name, words in sorted(self._board.discovery.instructions.items())
-            if name in self._board.servers and wanted.admits_server(name)
+            if name in self._board.servers and client.filter.admits_server(name)
         ]
         return truncate("\n\n".join([_LISTED, *said]), _MAX_INSTRUCTIONS)
 

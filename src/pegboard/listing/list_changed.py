@@ -78,6 +78,10 @@ class ListChangedNotifier(Generic[K]):
 
         return unsubscribe
 
+    def has_listener(self, wanted: K) -> bool:
+        """Whether anybody hears of changes of this view."""
+        return wanted in self._audiences
+
     def record_served(self, wanted: K, view: Digested) -> None:
         """A list went out: should it be old by the time of the next look, its reader must hear of it."""
         if (audience := self._audiences.get(wanted)) is not None and view.digest != audience.told:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator, Iterable
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pegboard.catalog.finder import is_discovery_tool
-from pegboard.catalog.registry import ToolRegistry
+from pegboard.catalog.registry import ToolRegistry, without_board
 from pegboard.catalog.resources import Entries, ResourceCatalog
 from pegboard.catalog.stock import CatalogEntry
 from pegboard.config import Settings
@@ -17,8 +17,10 @@ from pegboard.listing.view import Draft, Filter, ListItem, ListKey, View
 from pegboard.pace import Pace
 from pegboard.tool import RegisteredTool
 
-# Up to this many tools of servers, `auto` lists them all.
-FEW = 30
+# Up to this many tools of servers, and tokens of their definitions, `auto` lists them all.
+FEW, FEW_TOKENS = 30, 8000
+# What a token is counted as, in bytes of UTF-8.
+_TOKEN = 4
 # Up to this many a list is made at once.
 SHORT = 1000
 _MAX_VIEWS = 1024
@@ -26,6 +28,8 @@ _MAX_VIEWS = 1024
 _MAX_BYTES = 64 * 2**20
 
 T = TypeVar("T", bound=ListItem)
+# All tools; all of servers and those that were chosen; those that were chosen: pinned, loaded, or to find others with.
+ListScope = Literal["all", "servers", "chosen"]
 Sorting = Generator[None, None, tuple[RegisteredTool, ...]]
 
 
@@ -52,6 +56,8 @@ class Lists:
         self._weight = 0
         self._epoch = 0
         self._seen = (-1, -1)
+        # Whether servers have few tools, and as of which generation of the registry.
+        self._few = (-1, False)
         self._making: dict[tuple[Filter, object], asyncio.Task[View[RegisteredTool]]] = {}
         self.tools: ListChangedNotifier[ListKey] = ListChangedNotifier(self._list_now)
         self.prompts: ListChangedNotifier[Filter] = ListChangedNotifier(lambda wanted: self.entries("prompts", wanted))
@@ -84,7 +90,8 @@ class Lists:
 
     def list_for(self, sight: ListKey) -> View[RegisteredTool]:
         """The tools that a client has in its list: a filter's matches, all, or those that were chosen."""
-        if sight.filter.narrows or not self.searching():
+        scope = self.scope(sight)
+        if scope == "all":
             return self.view(sight.filter)
         loaded = self._loaded.on(sight.board)
 
@@ -92,14 +99,16 @@ class Lists:
             # Name by name: a few among thousands, and every session has its own.
             names = (*self._settings().pinned, *loaded)
             found = {tool.name: tool for name in names if (tool := self._registry.full_name(name)) is not None}
-            found.update({name: tool for name, tool in self._registry.static().items() if is_discovery_tool(tool)})
+            found.update(self._find_discovery_tools(has_board=sight.board is not None))
+            if scope == "servers":
+                found.update({tool.name: tool for tool in self._registry.values() if tool.server_name is not None})
             return (tool for _, tool in sorted(found.items()) if shown(tool) and sight.filter.admits(tool))
 
         return self._view("listed", sight, choose, loaded)
 
     def is_listed(self, name: str, sight: ListKey) -> bool:
         """Whether a client has this tool in its list."""
-        if not sight.filter.narrows and self.searching():
+        if self.scope(sight) != "all":
             return name in self.list_for(sight).names
         # A long list is not made for one name.
         _, view = self._look_up("tools", sight.filter, ())
@@ -120,8 +129,7 @@ class Lists:
         return view if isinstance(view, View) else await asyncio.shield(view)
 
     def _list_now(self, sight: ListKey) -> View[RegisteredTool] | asyncio.Task[View[RegisteredTool]]:
-        is_whole = sight.filter.narrows or not self.searching()
-        return self._view_now(sight.filter) if is_whole else self.list_for(sight)
+        return self._view_now(sight.filter) if self.scope(sight) == "all" else self.list_for(sight)
 
     def _view_now(self, wanted: Filter) -> View[RegisteredTool] | asyncio.Task[View[RegisteredTool]]:
         """Every tool that passes a filter now: the view, or what makes it of the tools of this moment."""
@@ -151,14 +159,34 @@ class Lists:
             self._keep(("tools", wanted), made_of, view)
         return view
 
-    def searching(self) -> bool:
-        """Whether clients find tools instead of having them all in their list."""
-        settings = self._settings()
-        if settings.expose != "auto":
-            return settings.expose == "search"
-        # Without the tools to find others with, a short list would be a dead end. What is known counts, be it there
-        # or lost at the moment: a list that turns from short to long because a server went away helps nobody.
-        return "tool_find" in self._registry.static() and self._registry.server_tools > FEW
+    def scope(self, sight: ListKey) -> ListScope:
+        """Which tools a client has in its list."""
+        wanted = sight.expose or self._settings().expose
+        if sight.filter.narrows or wanted == "all":
+            return "all"
+        if wanted == "search":
+            return "chosen"
+        # Without the tools to find others with, a short list would be a dead end.
+        if "tool_find" not in self._registry.static():
+            return "all"
+        return "servers" if self._are_few() else "chosen"
+
+    def _are_few(self) -> bool:
+        """Whether all tools of servers are few. What is known counts, be it there or lost at the moment: a list that
+        turns from short to long because a server went away helps nobody."""
+        generation = self._registry.generation
+        if self._few[0] != generation:
+            self._few = generation, self._registry.server_tools <= FEW and self._count_tokens() <= FEW_TOKENS
+        return self._few[1]
+
+    def _count_tokens(self) -> int:
+        texts = (tool.text for tool in self._registry.values() if tool.server_name is not None)
+        return sum(map(len, texts)) // _TOKEN
+
+    def _find_discovery_tools(self, *, has_board: bool) -> dict[str, RegisteredTool]:
+        """The tools that find others, in the words for clients that can load tools, or for those that cannot."""
+        found = {name: tool for name, tool in self._registry.static().items() if is_discovery_tool(tool)}
+        return found if has_board else {name: without_board(tool) for name, tool in found.items()}
 
     def entries(self, kind: str, wanted: Filter) -> View[CatalogEntry]:
         """The prompts, resources or templates of a filter."""

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+import itertools
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Any
 
 from pegboard.log import logger
 from pegboard.result import invalid, unavailable
 from pegboard.storage import BoardStore, StorageError
 
-# Named boards with at least one tool.
+# Named boards with at least one tool, and boards of principals.
 MOST_BOARDS = 1_000
 _NAMED = "board:"
 _SESSION = "session:"
+_PRINCIPAL = "principal:"
 
 
 def board_key(name: str) -> str:
@@ -27,77 +28,112 @@ def session_board_key(session: str) -> str:
     return f"{_SESSION}{session}"
 
 
+def principal_board_key(principal: str, name: str) -> str:
+    """The key of the board of a client of this name and principal. It lasts as long as the gateway runs, since nothing
+    on disk may tell whose credentials were used."""
+    return f"{_PRINCIPAL}{principal}:{name}"
+
+
 class LoadedTools:
-    """Names of loaded tools by board, in the order they were loaded.
+    """Names of loaded tools by board, in the order they were loaded. A full board unloads the least recently used.
 
     A named board changes once its storage has taken the change, and not at all where it refused.
     """
 
-    def __init__(self, store: BoardStore, on_change: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, store: BoardStore, on_change: Callable[[], None], size: Callable[[], int]) -> None:
         self._store = store
         # Changes of named boards are made one after the other.
         self._keeping = asyncio.Lock()
         self._on_change = on_change
-        self._boards: dict[str, dict[str, None]] = {}
+        self._size = size
+        # By board: each tool, and when it was used last, in uses of any tool.
+        self.boards: dict[str, dict[str, int]] = {}
+        self._uses = itertools.count()
 
     async def open(self) -> None:
         """Take over the named boards of earlier runs."""
         for name, tools in (await self._store.load()).items():
-            self._boards[board_key(name)] = dict.fromkeys(tools)
+            self.boards[board_key(name)] = {tool: next(self._uses) for tool in tools}
 
     def on(self, board: str | None) -> tuple[str, ...]:
         """What is loaded on a board; where there is no board, nothing can be."""
-        return tuple(self._boards.get(board, ())) if board is not None else ()
+        return tuple(self.boards.get(board, ())) if board is not None else ()
 
-    async def add(self, board: str, names: Iterable[str]) -> None:
-        """Load tools; those that are loaded already stay."""
+    def use(self, board: str | None, name: str) -> None:
+        """A client calls a tool: if it has loaded it, it is the last to be unloaded."""
+        loaded = self.boards.get(board, {}) if board is not None else {}
+        if name in loaded:
+            loaded[name] = next(self._uses)
+
+    async def add(self, board: str, names: Iterable[str]) -> list[str]:
+        """Load tools; those that are loaded already stay. What had to be unloaded to make room is given back."""
+        wanted = list(dict.fromkeys(names))
         async with self._turn(board):
-            added = [name for name in dict.fromkeys(names) if name not in self._boards.get(board, {})]
+            loaded = self.boards.get(board, {})
+            added = [name for name in wanted if name not in loaded]
+            removed = self._find_least_used(loaded, wanted, len(added))
             if added:
                 self._check_room(board)
-                await self._keep(self._store.add, board, added)
-                self._boards.setdefault(board, {}).update(dict.fromkeys(added))
+                await self._keep(board, added, removed)
+                # Storage may have waited: the board of then is the board of now, since changes are made in turns.
+                loaded = self.boards.setdefault(board, {})
+                for name in removed:
+                    loaded.pop(name, None)
+            for name in wanted:
+                loaded[name] = next(self._uses)
+            if added:
                 self._on_change()
+        return removed
 
     async def remove(self, board: str, names: Iterable[str]) -> list[str]:
         """Unload tools; those that were loaded are given back."""
         async with self._turn(board):
-            loaded = self._boards.get(board, {})
+            loaded = self.boards.get(board, {})
             removed = [name for name in dict.fromkeys(names) if name in loaded]
             if removed:
-                await self._keep(self._store.remove, board, removed)
+                await self._keep(board, [], removed)
                 for name in removed:
                     del loaded[name]
                 if not loaded:
-                    self._boards.pop(board, None)
+                    self.boards.pop(board, None)
                 self._on_change()
         return removed
 
     def leave(self, session: str) -> None:
         """A session is over."""
-        self._boards.pop(session_board_key(session), None)
+        self.boards.pop(session_board_key(session), None)
 
     def _turn(self, board: str) -> AbstractAsyncContextManager[None]:
         return self._keeping if board.startswith(_NAMED) else nullcontext()
 
+    def _find_least_used(self, loaded: dict[str, int], wanted: Sequence[str], added: int) -> list[str]:
+        """What a board unloads to have room for more."""
+        size = self._size()
+        if len(wanted) > size:
+            raise invalid(f"a board holds {size} tools: name no more than {size} at once")
+        others = sorted((used, name) for name, used in loaded.items() if name not in wanted)
+        return [name for _, name in others[: max(len(loaded) + added - size, 0)]]
+
     def _check_room(self, board: str) -> None:
         """A named board stays until its last tool is unloaded: whoever names one after the other fills the disk."""
-        if not board.startswith(_NAMED) or board in self._boards:
+        if board in self.boards or board.startswith(_SESSION):
             return
-        if sum(name.startswith(_NAMED) for name in self._boards) >= MOST_BOARDS:
+        kind = _NAMED if board.startswith(_NAMED) else _PRINCIPAL
+        others = [name for name in self.boards if name.startswith(kind)]
+        if len(others) < MOST_BOARDS:
+            return
+        if kind == _NAMED:
             raise invalid(
                 f"there are {MOST_BOARDS:,} named boards already: unload every tool of one that is not needed"
             )
+        del self.boards[others[0]]
 
-    async def _keep(
-        self, change: Callable[[str, list[str]], Coroutine[Any, Any, None]], board: str, names: list[str]
-    ) -> None:
+    async def _keep(self, board: str, added: Sequence[str], removed: Sequence[str]) -> None:
         if not board.startswith(_NAMED):
             return
+        name = board.removeprefix(_NAMED)
         try:
-            await change(board.removeprefix(_NAMED), names)
+            await self._store.change(name, add=added, remove=removed)
         except StorageError as exc:
             logger().warning("board.save.failed", board=board, reason=str(exc))
-            raise unavailable(
-                f"nothing was changed on board {board.removeprefix(_NAMED)}: {exc.error.message}"
-            ) from exc
+            raise unavailable(f"nothing was changed on board {name}: {exc.error.message}") from exc

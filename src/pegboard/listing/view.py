@@ -91,10 +91,12 @@ EVERYTHING = Filter()
 
 @dataclass(frozen=True, slots=True)
 class ListKey:
-    """Whose list it is: what they filter by, and where the tools are that they loaded."""
+    """Whose list it is: what they filter by, where the tools are that they loaded, and how much they want to be shown
+    (`expose`, where their address says so)."""
 
     filter: Filter = EVERYTHING
     board: str | None = None
+    expose: str | None = None
 
 
 class ListItem(Protocol):

@@ -22,7 +22,7 @@ from mcp_types import SetLevelRequestParams, SubscriptionsListenRequestParams, S
 from mcp_types.methods import SPEC_CLIENT_METHODS, SPEC_CLIENT_NOTIFICATION_METHODS
 
 from pegboard.clients.caller import Caller
-from pegboard.clients.client import Client, identify
+from pegboard.clients.client import Client, identify, name_in
 from pegboard.clients.endpoint import Endpoint, endpoint_of
 from pegboard.clients.request_context import EXACT, STARTED_CALL, PipeRequest
 from pegboard.log import logger
@@ -177,6 +177,7 @@ class GatewayServer(Server[Any]):
         if ctx.method == "initialize":
             # A session that is introduced again keeps the endpoint it was opened with, and all that follows from it.
             client.declare(_object(_params(ctx).get("capabilities")))
+            client.name = name_in(_params(ctx).get("clientInfo"))
             self._clean_up_after(_connection(ctx), client)
             self.versions[client.session or ""] = str(result.get("protocolVersion"))
         own = cast("dict[str, Any]", result.get("capabilities") or {})

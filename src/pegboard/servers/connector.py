@@ -14,6 +14,7 @@ from pegboard.servers.handshake import ServerHello, negotiate
 from pegboard.servers.jsonrpc import JsonRpcPeer
 from pegboard.servers.limit import Limit
 from pegboard.servers.orphan_reaper import OrphanReaper
+from pegboard.servers.server_log import ServerLog
 from pegboard.servers.transports.by_name import TRANSPORTS
 from pegboard.servers.transports.transport import Transport
 from pegboard.task_set import TaskSet
@@ -40,6 +41,7 @@ class Connector:
         reaper: OrphanReaper,
         tasks: TaskSet,
         capabilities: Mapping[str, Any],
+        log: ServerLog,
         make: Callable[[JsonRpcPeer, ServerHello], Connection],
     ) -> None:
         self._spec = spec
@@ -47,8 +49,9 @@ class Connector:
         # What is left of a try that failed is ended among these.
         self._tasks = tasks
         self._capabilities = capabilities
+        self._log = log
         self._make = make
-        self._transport: Transport = TRANSPORTS[spec.transport](spec, reaper)
+        self._transport = self._make_transport(spec)
 
     async def connect(self, era: Era | None) -> Connection:
         """Connect within the time that the config gives a server to answer; `era` is the one known from before."""
@@ -71,8 +74,13 @@ class Connector:
             if other is None:
                 raise
         spec, era = other
-        self._transport = TRANSPORTS[spec.transport](spec, self._reaper)
+        self._transport = self._make_transport(spec)
         return await self._try(spec, era)
+
+    def _make_transport(self, spec: ServerSpec) -> Transport:
+        transport = TRANSPORTS[spec.transport](spec, self._reaper)
+        transport.keep_log(self._log)
+        return transport
 
     async def _try(self, spec: ServerSpec, era: Era | None) -> Connection:
         peer = JsonRpcPeer(self._transport, label=spec.name, redactor=spec.redactor)

@@ -17,6 +17,7 @@ from typing import cast
 
 from pegboard.result import ToolFailure, invalid, unavailable
 from pegboard.servers.backlog import Backlog
+from pegboard.servers.batch_file import without_cmd
 from pegboard.servers.environment import base_environment
 from pegboard.servers.limit import Limit
 from pegboard.servers.orphan_reaper import MARKER, OrphanReaper, find_marked_processes
@@ -53,6 +54,8 @@ class Process(asyncio.SubprocessProtocol):
         """Begin the command; a clear failure if there is no such command or folder."""
         environment = {**base_environment(), **env, MARKER: self._marker}
         program = find_command(command, environment.get("PATH"), cwd)
+        if sys.platform == "win32":
+            program, args = without_cmd(program, args, environment.get("PATH"))
         # To start a process holds the loop for many milliseconds: everybody else gets a turn between two of them.
         async with self._keeper.turn:
             self._keeper.start()
@@ -204,7 +207,7 @@ def find_command(command: str, path: str | None, cwd: str | None) -> str:
     if cwd is not None and not Path(cwd).is_dir():
         raise invalid(f"the folder {cwd} does not exist")
     found = shutil.which(command, path=path)
-    if found is None and cwd is not None and os.sep in command:
+    if found is None and cwd is not None and (os.sep in command or "/" in command):
         found = shutil.which(str(Path(cwd) / command))
     if found is None:
         raise command_missing(command)

@@ -26,10 +26,15 @@ from pegboard.servers.message import Message, Params
 from pegboard.servers.orphan_reaper import OrphanReaper
 from pegboard.servers.raw_call import RawCall, RawRequest
 from pegboard.servers.requester import NoRequester, Requester
+from pegboard.servers.server_log import ServerLog
 from pegboard.servers.server_state import ServerState
 from pegboard.servers.supervisor import Supervisor
 from pegboard.servers.transports.by_name import TRANSPORTS
 from pegboard.task_set import TaskSet
+
+LONGEST_LOGGED = 700
+# Behind it a reason repeats what is in the server's log already.
+_SAID = "; it said: "
 
 # What makes another server of it, if it changes.
 _address = attrgetter("transport", "command", "args", "env", "cwd", "url", "headers", "instance")
@@ -46,7 +51,10 @@ class Server:
         self.hello: ServerHello | None = None
         self.last_seen: float | None = None
         self.latency: float | None = None
+        self.log = ServerLog(lambda: self.spec.redactor)
         self.last_error = spec.problem
+        # Why it could not be connected, as it was last logged.
+        self._logged_reason: str | None = None
         self._reaper = reaper
         self._listener = listener
         self._loop = asyncio.get_running_loop()
@@ -183,7 +191,7 @@ class Server:
 
     async def list_kind(self, method: str, field: str) -> Listing | None:
         """Everything of another kind than tools that the server offers; `None` if it has nothing of that kind."""
-        connection = await self._connection_for(None, for_call=False)
+        connection = await self._connection_for(None, for_call=False, is_discovery=True)
         is_offered = connection.offers(method.partition("/")[0])
         return await self._list(connection, method, field) if is_offered else None
 
@@ -202,7 +210,7 @@ class Server:
 
     async def list_tools(self, *, for_call: bool = False) -> Listing:
         """Every tool the server offers now; `for_call`: a call waits for it, so a failure counts for the breaker."""
-        connection = await self._connection_for(None, for_call=for_call)
+        connection = await self._connection_for(None, for_call=for_call, is_discovery=True)
         return Listing([]) if connection.has_no_tools else await self._list(connection, "tools/list", "tools")
 
     async def _list(self, connection: Connection, method: str, field: str) -> Listing:
@@ -229,10 +237,14 @@ class Server:
         self.spec = spec
         if before == after:
             return
+        await self.restart()
+
+    async def restart(self) -> None:
+        """End every connection, and forget what went wrong; the next request opens a new one."""
         # First the state, then the clean-up: nobody may find a server that is neither on nor off.
         self.breaker.record_success()
-        self.last_error = spec.problem
-        self._become(ServerState.first(spec))
+        self.last_error = self.spec.problem
+        self._become(ServerState.first(self.spec))
         await self._drop_all()
         if self._is_wanted():
             for key in self._connections.list_subscribed():
@@ -248,22 +260,26 @@ class Server:
         if self._closed:
             return unavailable(f"server {self.name} was stopped")
         if self._state is ServerState.DISABLED:
-            return unavailable(
-                f"server {self.name} is disabled: `pegboard enable {self.name}` brings it back", retryable=False
-            )
+            return unavailable(f"server {self.name} is disabled", retryable=False)
         if self._state is ServerState.INVALID:
             return invalid(self.spec.problem or "its config cannot be used")
         return self.breaker.refusal(f"server {self.name}", self.last_error) if self.breaker.is_open else None
 
     async def _connection_for(
-        self, key: str | None, capabilities: Mapping[str, Any] | None = None, *, for_call: bool = True
+        self,
+        key: str | None,
+        capabilities: Mapping[str, Any] | None = None,
+        *,
+        for_call: bool = True,
+        is_discovery: bool = False,
     ) -> Connection:
         """The connection for this key: the one that is there, or a new one, however many ask for it."""
         if (connection := self._connections.get_open(key)) is not None:
             return connection
         if key not in self._connections.opening:
             self._check_may_open(key)
-            self._connections.start(key, self._open(key, capabilities, for_call=for_call))
+            work = self._open(key, capabilities, for_call=for_call, is_discovery=is_discovery)
+            self._connections.start(key, work)
         await self._connections.wait(key)
         connection = self._connections.get(key)
         if connection is None:
@@ -278,7 +294,9 @@ class Server:
             raise unavailable(f"server {self.name} is unavailable ({self.breaker.reason}); it is being tried")
         self._connections.check_room(key)
 
-    async def _open(self, key: str | None, capabilities: Mapping[str, Any] | None, *, for_call: bool) -> None:
+    async def _open(
+        self, key: str | None, capabilities: Mapping[str, Any] | None, *, for_call: bool, is_discovery: bool
+    ) -> None:
         before = self._state
         if before is not ServerState.LOST:
             self._become(ServerState.CONNECTING)
@@ -289,16 +307,17 @@ class Server:
                 self._become(ServerState.CONNECTED if self._connections else before)
             raise
         except Exception as exc:
-            raise self._could_not_open(exc, for_call=for_call) from None
+            raise self._could_not_open(exc, for_call=for_call, is_discovery=is_discovery) from None
         if not self._is_wanted():
             await connection.close()
             raise unavailable(f"server {self.name} was stopped")
         self._connections.put(connection, self._on_lost)
         self.hello, self.era = connection.hello, connection.hello.era
-        self.last_seen, self.last_error = time.time(), None
+        self.last_seen, self.last_error, self._logged_reason = time.time(), None, None
         self.breaker.record_success()
         self._supervisor.stop()
         self._become(ServerState.CONNECTED)
+        self.log.note(f"connected, protocol {connection.hello.version}")
         logger().info("server.connected", server=self.name, era=self.era, version=connection.hello.version)
         if before is ServerState.LOST:
             self._listener.on_list_changed(self)
@@ -308,15 +327,19 @@ class Server:
         # A session's own process is told what its client can do; a shared one, what any client might.
         announced = EVERYTHING_ASKABLE if key is None else capabilities or {}
         make = partial(Connection, server=self, key=key, listener=self._listener)
-        return Connector(self.spec, self._reaper, self._tasks, announced, make).connect(self.era)
+        return Connector(self.spec, self._reaper, self._tasks, announced, self.log, make).connect(self.era)
 
-    def _could_not_open(self, exc: Exception, *, for_call: bool) -> ToolFailure:
+    def _could_not_open(self, exc: Exception, *, for_call: bool, is_discovery: bool) -> ToolFailure:
         if isinstance(exc, RpcError) and exc.refusal is not None:
             exc = exc.refusal
         # Whoever shows it says whose it is.
         reason = self._redact(str(exc) or type(exc).__name__).removeprefix(self.name).lstrip(": ")
-        self.last_error = reason
-        logger().warning("server.connect.failed", server=self.name, reason=reason[:300])
+        # A discovery tells of its failure itself; the same reason again is no news.
+        is_news = not is_discovery and reason != self._logged_reason
+        self.last_error = self._logged_reason = reason
+        log = logger().warning if is_news else logger().debug
+        self.log.note(f"could not be connected: {reason.partition(_SAID)[0]}")
+        log("server.connect.failed", server=self.name, reason=reason[:LONGEST_LOGGED])
         if isinstance(exc, (RpcError, ConnectionLost)):
             # It may have changed its era since it was last seen: next time it is asked.
             self.era = None
@@ -344,6 +367,7 @@ class Server:
         )
 
     def _close_idle(self, connection: Connection) -> None:
+        self.log.note("stopped: nobody used it")
         logger().info("server.idle", server=self.name)
         self._tasks.spawn(self._release(connection))
 
@@ -361,7 +385,8 @@ class Server:
         if not self._is_wanted():
             return
         self.last_error = reason
-        logger().warning("server.lost", server=self.name, reason=reason[:300])
+        self.log.note(f"connection lost: {reason.partition(_SAID)[0]}")
+        logger().warning("server.lost", server=self.name, reason=reason[:LONGEST_LOGGED])
         if connection.key is not None:
             # A session's own process: the next call of that session starts another.
             if not self._connections:

@@ -24,18 +24,13 @@ class BoardStore:
             boards.setdefault(board, []).append(tool)
         return boards
 
-    async def add(self, board: str, tools: Iterable[str]) -> None:
-        """Put tools on a board; those that are there already stay in their place."""
-        await self._change(_ADD, board, tools)
-
-    async def remove(self, board: str, tools: Iterable[str]) -> None:
-        """Take tools off a board; a board without tools is none."""
-        await self._change(_REMOVE, board, tools)
-
-    async def _change(self, statement: str, board: str, tools: Iterable[str]) -> None:
-        pairs = [(board, tool) for tool in tools]
+    async def change(self, board: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> None:
+        """Put tools on a board and take others off, all or none; those that are there already stay in their place."""
+        added, removed = [(board, tool) for tool in add], [(board, tool) for tool in remove]
 
         def change(connection: DatabaseConnection) -> None:
-            connection.execute_many(statement, pairs)
+            for statement, pairs in ((_ADD, added), (_REMOVE, removed)):
+                if pairs:
+                    connection.execute_many(statement, pairs)
 
         await self._database.write(change)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
 from pegboard.config import Settings
+from pegboard.log import logger
 from pegboard.tool import Disposable, Tool
 from pegboard.toolsets.installed import load_parts
 from pegboard.toolsets.toolset import BoardApi, Toolset
@@ -16,9 +18,16 @@ S = TypeVar("S", bound=Toolset)
 class Toolsets:
     """Registers the tools of the wanted toolsets, and takes out those that are not wanted any more."""
 
-    def __init__(self, board: BoardApi, register: Callable[[Tool], Disposable]) -> None:
+    def __init__(
+        self,
+        board: BoardApi,
+        register: Callable[[Tool], Disposable],
+        batch: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
         self._all: list[Toolset] = [part.TOOLSET(board) for part in load_parts("toolset").values()]
         self._register = register
+        # What is registered and taken out within it is one change.
+        self._batch = batch
         self._registered: dict[str, Disposable] = {}
 
     def of(self, kind: type[S]) -> S:
@@ -40,6 +49,18 @@ class Toolsets:
             for tool in toolset.tools()
             if settings.permits(tool.name)
         }
+        if wanted.keys() == self._registered.keys():
+            return
+        with self._batch():
+            self._exchange(wanted)
+        logger().info("toolsets.registered", toolCount=len(self._registered), toolsets=self.counts())
+
+    def counts(self) -> dict[str, int]:
+        """How many tools of each toolset are registered."""
+        counts = {toolset.name: sum(tool.name in self._registered for tool in toolset.tools()) for toolset in self._all}
+        return {name: count for name, count in counts.items() if count}
+
+    def _exchange(self, wanted: Mapping[str, Tool]) -> None:
         for name in self._registered.keys() - wanted.keys():
             self._registered.pop(name).dispose()
         for name, tool in wanted.items():

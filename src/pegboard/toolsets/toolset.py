@@ -39,6 +39,10 @@ class BoardApi(Protocol):
         """The best of the tools that pass the filter, and how many fit at all."""
         ...
 
+    def list_starting(self, wanted: Filter) -> list[str]:
+        """Servers whose tools are not known yet, because they are asked for the first time."""
+        ...
+
     def lookup_tool(self, name: str, wanted: Filter) -> RegisteredTool | None:
         """The tool of this name as far as it is known here; nobody is asked."""
         ...

@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 from pegboard import exactjson
 from pegboard.board import Board
 from pegboard.calls import HANDED_OVER
+from pegboard.catalog.starting import STARTING_KEY
 from pegboard.clients.cache import MAX_META
 from pegboard.clients.caller import Caller
 from pegboard.clients.client import Client
@@ -117,9 +118,11 @@ class FastPath:
         view = await self._board.list_tools(client.list_key)
         if client.is_new:
             client.first_list = (client.list_key, view)
-        if client.era == "modern":
-            return answer(request, _MODERN_LIST[0], *view.definition_pieces, _MODERN_LIST[1])
-        return answer(request, _HANDSHAKE_LIST[0], *view.handshake_pieces, _HANDSHAKE_LIST[1])
+        is_modern = client.era == "modern"
+        begin, end = _MODERN_LIST if is_modern else _HANDSHAKE_LIST
+        if starting := self._board.list_starting(client.filter):
+            end = _list_end(is_modern, starting)
+        return answer(request, begin, *(view.definition_pieces if is_modern else view.handshake_pieces), end)
 
     def _call(self, client: Client, request: Request) -> Begun | Decline:
         params = raw_json.call_params(request.params)
@@ -158,6 +161,8 @@ class FastPath:
         call = self._start_call(client, params, tool, meta)
         if call is None:
             return Decline.SERVER
+        if client.board in self._board.loaded.boards:
+            self._board.loaded.use(client.board, tool.name)
         place = (client.conversation, bytes(request.id))
         if place[0] is not None:
             # At once: on a pipe, its cancellation may be the very next line.
@@ -168,7 +173,7 @@ class FastPath:
         self, call: RawCall, place: tuple[object, bytes], client: Client, request: Request, tool: RegisteredTool
     ) -> Answer | RawCall | None:
         owner = tool.server_name or ""
-        with self._board.calls.scope(tool.name, owner) as scope:
+        with self._board.calls.scope(client, tool.name, owner) as scope:
             try:
                 result = await self._result(call, client, owner)
             except CallCancelled:
@@ -258,6 +263,12 @@ async def _refers_somewhere(text: memoryview) -> bool:
         if pace.is_over:
             await pace.rest()
     return False
+
+
+def _list_end(is_modern: bool, starting: list[str]) -> bytes:
+    """The end of a list that names the servers whose tools are not in it yet."""
+    named = b'"%b":%b' % (STARTING_KEY.encode(), exactjson.dump(starting))
+    return _MODERN_LIST[1].replace(b'"_meta":{', b'"_meta":{%b,' % named) if is_modern else b',"_meta":{%b}}' % named
 
 
 _NOT_PLAIN = b"not plain"

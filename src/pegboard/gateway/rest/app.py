@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from starlette.requests import Request
 from starlette.routing import Route
@@ -16,6 +16,7 @@ from pegboard.gateway.config_watcher import ConfigFile
 from pegboard.gateway.rest import openapi
 from pegboard.gateway.rest.router import starlette_routes
 from pegboard.gateway.rest.table import route_table
+from pegboard.mcp_registry.registry import McpRegistry, registry_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,11 @@ class Rest:
     identity: str
     token: str
     sessions: Callable[[], int]
+    started: float = 0.0
+    mcp_registry: McpRegistry = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mcp_registry", McpRegistry(lambda: registry_address(self.board.settings)))
 
     def routes(self) -> list[Route]:
         """What is served where."""
@@ -35,4 +41,6 @@ class Rest:
 
     def caller(self, request: Request) -> Caller:
         """Who sends a request."""
-        return Caller(identify(endpoint_of(request.scope)))
+        client = identify(endpoint_of(request.scope))
+        client.name = "REST"
+        return Caller(client)

@@ -117,7 +117,7 @@ ROUTES = (
         "/api/tools/search",
         _search,
         operation(
-            "The tools that fit a query best, as tool_find gives them",
+            "The tools that fit a query best",
             object_with("tools", list_of(OBJECT)),
             query_parameter("q", "What the tool should do, in plain words.", required=True),
             query_parameter("limit", "How many at most: 1 to 50, 10 if nothing is said."),
@@ -130,12 +130,13 @@ ROUTES = (
         _call,
         with_body(
             operation(
-                "Call a tool; data is its result, also beside the error where a tool of Pegboard's own fails",
+                "Call a tool; data is its result",
                 OBJECT,
                 _NAME,
             ),
             {"type": "object", "properties": {"arguments": OBJECT}, "additionalProperties": False},
             required=False,
+            example={"arguments": {}},
         ),
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -17,6 +18,8 @@ from pegboard.gateway.rest.table import route_table
 from pegboard.result import ToolErrorCode
 from pegboard.version import VERSION
 
+# Addresses that belong together although they begin differently.
+_GROUPS = {"memories": "Memory", "chat": "Chats", "status": "Gateway"}
 _FAILURE = {
     "type": "object",
     "required": ["success", "error"],
@@ -41,13 +44,27 @@ def document() -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for route in route_table():
         if (described := route.operation) is not None:
-            paths.setdefault(route.path.replace(":path}", "}"), {})[route.method.lower()] = described
+            tagged = {"tags": [_group(route.path)], **described}
+            paths.setdefault(route.path.replace(":path}", "}"), {})[route.method.lower()] = tagged
     return {
         "openapi": "3.1.0",
         "info": {"title": "Pegboard", "version": VERSION, "description": "One endpoint for many MCP servers."},
+        "tags": [{"name": name} for name in _groups(paths)],
         "paths": paths,
         "components": {"schemas": {"Server": SERVER, "Tool": TOOL, "Failure": _FAILURE}},
     }
+
+
+def _group(path: str) -> str:
+    """The group that a route is shown in: that of what its address is about."""
+    _, first, *rest = path.split("/")
+    word = rest[0] if first == "api" and rest else "gateway"
+    return _GROUPS.get(word, word.capitalize())
+
+
+def _groups(paths: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Every group, in the order in which it is first used."""
+    return list(dict.fromkeys(tag for methods in paths.values() for each in methods.values() for tag in each["tags"]))
 
 
 async def _openapi(*_: object) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -10,6 +11,12 @@ Schema = dict[str, Any]
 Operation = dict[str, Any]
 Parameter = dict[str, Any]
 
+_LONGEST_SUMMARY = 100
+_LONGEST_REST = 400
+_SENTENCE_END = re.compile(r"(?<=[.;])\s+")
+# Of what is too long, all up to its last comma or colon.
+_CLAUSE_END = re.compile(r"[,:;](?=[^,:;]*$)")
+_TOOL_NAME = re.compile(r"\b[a-z]+_[a-z_]+\b")
 TEXT: Schema = {"type": "string"}
 OBJECT: Schema = {"type": "object"}
 
@@ -39,9 +46,24 @@ def plain_operation(summary: str, kind: str = "application/json") -> Operation:
     return {"summary": summary, "responses": {"200": {"description": "It is.", "content": {kind: {}}}}}
 
 
-def with_body(described: Operation, schema: Schema, *, required: bool) -> Operation:
-    """An operation that takes a JSON object."""
-    return {**described, "requestBody": {"required": required, "content": {"application/json": {"schema": schema}}}}
+def with_body(
+    described: Operation, schema: Schema, *, required: bool, example: Mapping[str, Any] | None = None
+) -> Operation:
+    """An operation that takes a JSON object, with one that it would take."""
+    body = {"schema": schema, "example": dict(example or {})}
+    return {**described, "requestBody": {"required": required, "content": {"application/json": body}}}
+
+
+def summarize(text: str) -> tuple[str, str]:
+    """A description as one line, and what is left of it for people: words for models are theirs."""
+    first, _, rest = text.partition("\n")
+    sentence, *more = _SENTENCE_END.split(first.strip())
+    rest = " ".join([*more, rest]).strip()
+    if len(sentence) > _LONGEST_SUMMARY:
+        rest = text
+        sentence = _CLAUSE_END.split(sentence[:_LONGEST_SUMMARY])[0]
+    for_people = not _TOOL_NAME.search(rest) and len(rest) <= _LONGEST_REST
+    return sentence.rstrip(".;:,"), rest if for_people else ""
 
 
 def object_with(key: str, schema: Schema, **optional: Schema) -> Schema:

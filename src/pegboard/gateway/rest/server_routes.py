@@ -1,18 +1,37 @@
-"""REST routes of servers: state, enable, disable, refresh."""
+"""REST routes of servers: state, add, check, change, remove, enable, disable, refresh."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from starlette.requests import Request
 
 from pegboard.board import Board
-from pegboard.config.settings import Transport
+from pegboard.client_configs.import_plan import ImportPlan, plan_import
+from pegboard.client_configs.reader import no_servers, read_text
+from pegboard.client_configs.reading import TextOrigin
+from pegboard.config.aliases import ALL_ALIASES, with_own_keys
+from pegboard.config.read import KEYS
+from pegboard.config.settings import ServerExistsError, Transport
+from pegboard.exactjson import as_object
 from pegboard.gateway.rest import rows
 from pegboard.gateway.rest.api_route import ApiRoute
-from pegboard.gateway.rest.operations import TEXT, list_of, object_with, operation, path_parameter
-from pegboard.names import nearest
-from pegboard.result import ToolErrorCode, ToolFailure
+from pegboard.gateway.rest.operations import (
+    OBJECT,
+    TEXT,
+    Operation,
+    Schema,
+    list_of,
+    object_with,
+    operation,
+    path_parameter,
+    with_body,
+)
+from pegboard.gateway.rest.responses import Created, body_of
+from pegboard.names import fold_server_name, nearest
+from pegboard.result import Conflict, Forbidden, ToolErrorCode, ToolFailure, invalid
 
 if TYPE_CHECKING:
     from pegboard.gateway.rest.app import Rest
@@ -45,6 +64,15 @@ SERVER = {
     },
 }
 _NAME = path_parameter("name")
+_FLAG = {"type": "boolean"}
+_CHECK: Schema = {"text": TEXT, "name": TEXT}
+_ADD: Schema = {"name": TEXT, "entry": OBJECT, "force": _FLAG, "text": TEXT}
+_PLAN = {
+    "type": "object",
+    "required": ["servers", "unreadable"],
+    "properties": {"servers": list_of(OBJECT), "unreadable": list_of(OBJECT)},
+}
+_ADDED = object_with("added", list_of(SERVER), servers=list_of(OBJECT), unreadable=list_of(OBJECT))
 
 
 def server_problem(board: Board, name: str) -> str | None:
@@ -80,11 +108,112 @@ async def _refresh(rest: Rest, request: Request) -> Any:
     return (await rest.board.refresh([name])).unwrap()
 
 
+async def _check(rest: Rest, request: Request) -> Any:
+    _refuse_remote(rest, request)
+    return _plan(rest, await _members(request, _CHECK)).to_dict()
+
+
+async def _add(rest: Rest, request: Request) -> Any:
+    _refuse_remote(rest, request)
+    body = await _members(request, _ADD)
+    if "text" not in body:
+        return await _add_one(rest, body)
+    if "entry" in body or "force" in body:
+        raise invalid("text stands alone, or with name: entry and force are for one server")
+    plan = _plan(rest, body)
+    if not plan.entries and not plan.servers:
+        raise invalid("; ".join(map(str, plan.unreadable)))
+    await rest.config.add_all(plan.entries)
+    added = [fold_server_name(name) for name in plan.entries]
+    return Created({**_rows(rest, added), **plan.to_dict()})
+
+
+async def _add_one(rest: Rest, body: Mapping[str, Any]) -> Any:
+    name, entry = body.get("name"), as_object(body.get("entry"))
+    if not isinstance(name, str) or not name.strip() or entry is None:
+        raise invalid("name and entry are needed: what the server is called, and how it is reached; or text")
+    if not isinstance(force := body.get("force", False), bool):
+        raise invalid("force must be true or false")
+    _check_members(entry)
+    if with_own_keys(entry).keys().isdisjoint({"command", "url"}):
+        raise invalid("the entry needs a command or a url")
+    try:
+        is_new = await rest.config.add(name, entry, force=force)
+    except ServerExistsError as exc:
+        raise Conflict(f"{exc}; with force it is replaced") from None
+    answer = _rows(rest, [fold_server_name(name)])
+    return Created(answer) if is_new else answer
+
+
+async def _change(rest: Rest, request: Request) -> Any:
+    _refuse_remote(rest, request)
+    name = _server_name(rest, request)
+    members = await body_of(request)
+    _check_members(members)
+    if not members:
+        raise invalid("there is nothing to change: send the keys of the entry that are to be set, null takes one out")
+    await rest.config.change(name, members)
+    return rows.server_row(rest.board, rest.board.servers[name])
+
+
+async def _remove(rest: Rest, request: Request) -> Any:
+    _refuse_remote(rest, request)
+    name = _server_name(rest, request)
+    await rest.config.remove(name)
+    return {"removed": name}
+
+
+def _refuse_remote(rest: Rest, request: Request) -> None:
+    """What is written here is run on this machine."""
+    if rest.caller(request).client.endpoint.remote:
+        raise Forbidden("the servers of a config can be changed only by clients on the machine that Pegboard runs on")
+
+
+def _plan(rest: Rest, body: Mapping[str, Any]) -> ImportPlan:
+    text, name = body.get("text"), body.get("name")
+    if not isinstance(text, str) or not isinstance(name, (str, type(None))):
+        raise invalid("text must be a text, and so must name")
+    origin = TextOrigin("the text", "the text")
+    reading = no_servers(read_text(text, origin), origin)
+    if name is not None and len(reading.servers) == 1:
+        reading = replace(reading, servers=(replace(reading.servers[0], name=name),))
+    elif name is not None and reading.servers:
+        raise invalid(f"name is for one server, and the text has {len(reading.servers)}")
+    return plan_import(reading, rest.config.entries())
+
+
+def _rows(rest: Rest, names: Sequence[str]) -> dict[str, Any]:
+    known = [rest.board.servers[name] for name in names if name in rest.board.servers]
+    return {"added": [rows.server_row(rest.board, server) for server in known]}
+
+
+async def _members(request: Request, known: Mapping[str, Any]) -> dict[str, Any]:
+    body = await body_of(request)
+    for key in body:
+        if key not in known:
+            raise invalid(f"{key[:80]!r} is not a member of this request; there are {', '.join(known)}")
+    return body
+
+
+def _check_members(entry: Mapping[str, Any]) -> None:
+    known = KEYS | ALL_ALIASES
+    for key in entry:
+        if key not in known:
+            close = nearest(key[:80], known, 1)
+            raise invalid(f"{key[:80]!r} is not a key of a server{f': did you mean {close[0]}?' if close else ''}")
+
+
 def _server_name(rest: Rest, request: Request) -> str:
     name = str(request.path_params["name"])
     if problem := server_problem(rest.board, name):
         raise ToolFailure(ToolErrorCode.NOT_FOUND, problem, retryable=False)
     return name
+
+
+def _creating(described: Operation) -> Operation:
+    answers = described["responses"]
+    created = {**answers["200"], "description": "It is written, and was not there before."}
+    return {**described, "responses": {**answers, "201": created}}
 
 
 ROUTES = (
@@ -93,9 +222,41 @@ ROUTES = (
         "/api/servers",
         _servers,
         operation(
-            "Every server and its state; `configProblem` says why the config file is not in use as it is now",
+            "Every server and its state",
             object_with("servers", list_of(SERVER), configProblem=TEXT),
         ),
+    ),
+    ApiRoute(
+        "POST",
+        "/api/servers",
+        _add,
+        with_body(
+            _creating(operation("Add a server to the config (`name`, `entry`), or all of a pasted `text`", _ADDED)),
+            {"type": "object", "properties": _ADD},
+            required=True,
+        ),
+    ),
+    ApiRoute(
+        "POST",
+        "/api/servers/check",
+        _check,
+        with_body(
+            operation("What a pasted text would become; nothing is written", _PLAN),
+            object_with("text", TEXT, name=TEXT),
+            required=True,
+        ),
+    ),
+    ApiRoute(
+        "PATCH",
+        "/api/servers/{name}",
+        _change,
+        with_body(operation("Set keys of a server's entry; null takes one out", SERVER, _NAME), OBJECT, required=True),
+    ),
+    ApiRoute(
+        "DELETE",
+        "/api/servers/{name}",
+        _remove,
+        operation("Remove a server from the config", object_with("removed", TEXT), _NAME),
     ),
     ApiRoute("POST", "/api/servers/{name}/enable", _enable, operation("Enable a server", SERVER, _NAME)),
     ApiRoute("POST", "/api/servers/{name}/disable", _disable, operation("Disable a server", SERVER, _NAME)),

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from pegboard.gateway.rest import catalog_routes, client_routes, server_routes, status_routes
+from pegboard.gateway.rest import (
+    catalog_routes,
+    client_routes,
+    registry_routes,
+    run_routes,
+    server_routes,
+    status_routes,
+)
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.tool_route import ToolRoute
 from pegboard.toolsets.installed import load_parts
@@ -14,5 +21,12 @@ RestRoute: TypeAlias = ApiRoute | ToolRoute
 
 def route_table() -> list[RestRoute]:
     """All of them, in the order in which they are tried."""
-    own = (*status_routes.ROUTES, *server_routes.ROUTES, *catalog_routes.ROUTES, *client_routes.ROUTES)
+    own = (
+        *status_routes.ROUTES,
+        *server_routes.ROUTES,
+        *run_routes.ROUTES,
+        *catalog_routes.ROUTES,
+        *client_routes.ROUTES,
+        *registry_routes.ROUTES,
+    )
     return [*own, *(route for part in load_parts("routes").values() for route in part.ROUTES)]

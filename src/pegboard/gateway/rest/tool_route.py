@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 
-from pegboard.gateway.rest.operations import Operation, Parameter, Schema, operation, query_parameters, with_body
+from pegboard.gateway.rest.operations import (
+    Operation,
+    Parameter,
+    Schema,
+    operation,
+    query_parameters,
+    summarize,
+    with_body,
+)
 from pegboard.gateway.rest.params import merge_arguments, query_arguments
 from pegboard.gateway.rest.responses import Created, body_of
 from pegboard.result import invalid
@@ -41,6 +49,8 @@ class ToolRoute:
     # Which stand in the query as well, where there is a body; whether that may be left out.
     in_query: Sequence[str] = ()
     body_required: bool = True
+    # What an example of a body shows beside what has to be there.
+    shows: Sequence[str] = ()
     # Names in the query that are others than the tool's, and what is missing if one that has to be there is not.
     names: Mapping[str, str] = field(default_factory=dict[str, str])
     needs: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -80,14 +90,17 @@ class ToolRoute:
         needed = [*required, *(self.names.get(name, name) for name in self.needs)]
         shown = {name: given for given, name in self.names.items()}
         parts = [part for each in self.in_path.values() for part in each]
-        described = operation(self.tool.description, self._data(), *parts, *query_parameters(queried, needed, shown))
+        summary, rest = summarize(self.tool.description)
+        described = operation(summary, self._data(), *parts, *query_parameters(queried, needed, shown))
+        described |= {"description": rest} if rest else {}
         if self.created:
             answers = described["responses"]
             answers["201"] = {**answers["200"], "description": self.created}
         if not has_body:
             return described
         body = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-        return with_body(described, body, required=self.body_required)
+        example = {name: properties[name]["examples"][0] for name in dict.fromkeys((*required, *self.shows))}
+        return with_body(described, body, required=self.body_required, example=example)
 
     def _data(self) -> Schema:
         answers = (self.tool.output_schema or {})["properties"]

@@ -30,13 +30,12 @@ _LONGEST_PAUSE = 3600.0
 class NeedsAuth(ToolFailure):
     """The server wants credentials that it was not given."""
 
-    def __init__(self, label: str, status: int) -> None:
+    def __init__(self, label: str, status: int, headers: Mapping[str, str] | None = None) -> None:
         said = "refused the credentials" if status == 403 else "wants credentials"
-        super().__init__(
-            ToolErrorCode.UNAVAILABLE,
-            f'{label} {said} (HTTP {status}): set "headers" with an Authorization in its config',
-            retryable=False,
-        )
+        advice = ': set "headers" with an Authorization in its config'
+        if "resource_metadata" in (headers or {}).get("www-authenticate", ""):
+            said, advice = "wants a sign-in with OAuth", ""
+        super().__init__(ToolErrorCode.UNAVAILABLE, f"{label} {said} (HTTP {status}){advice}", retryable=False)
 
 
 class SessionExpired(ToolFailure):
@@ -252,7 +251,7 @@ def check_status(response: HttpResponse, label: str) -> None:
     """Raise what a status that is no success means."""
     status = response.status_code
     if status in {401, 403}:
-        raise NeedsAuth(label, status)
+        raise NeedsAuth(label, status, response.headers)
     if status >= 400:
         raise WrongStatus(label, status, response.headers)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Iterator, Mapping
 
@@ -17,14 +18,18 @@ from pegboard.servers.line_splitter import LineSplitter
 from pegboard.servers.message import MAX_MESSAGE_BYTES, Message, cancellation
 from pegboard.servers.orphan_reaper import OrphanReaper
 from pegboard.servers.process import Process
+from pegboard.servers.server_log import ServerLog
 from pegboard.servers.transports.transport import Transport
 
 # A line that never ends is no message: past this the server is beyond help.
 _ENDLESS = 4 * MAX_MESSAGE_BYTES
 _STDERR_LINES = 20
 _STDERR_SHOWN = 600
-# It is behind every error of npm, and says nothing.
-_NPM_LOG = "A complete log of this run can be found in"
+# Lines that are behind every error of npm, and say nothing.
+_NPM_NOISE = re.compile(
+    r"A complete log of this run can be found in|Note that you can also install from a$"
+    r"|tarball, folder, http url, or git url\.$|^npm (?:error|ERR!)(?: 404)?$"
+)
 
 
 class StdioTransport(Transport):
@@ -36,6 +41,7 @@ class StdioTransport(Transport):
         self._spec = spec
         self._reaper = reaper
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._log: ServerLog | None = None
         self._process: Process | None = None
         self._peer: JsonRpcPeer | None = None
         self._lines: LineSplitter | None = None
@@ -63,6 +69,8 @@ class StdioTransport(Transport):
         self._process = Process(self._reaper, out=out, err=errors.feed, ended=on_end)
         assert self._spec.command is not None
         await self._process.start(self._spec.command, self._spec.args, self._spec.env, self._spec.cwd)
+        if self._log is not None:
+            self._log.note(f"started, process {self._process.pid}")
 
     async def send(self, message: Message, headers: Mapping[str, str] | None) -> None:
         """Write one line."""
@@ -109,8 +117,15 @@ class StdioTransport(Transport):
         """The process's id."""
         return self._process.pid if self._process else 0
 
+    def keep_log(self, log: ServerLog) -> None:
+        """Write down what it says on stderr."""
+        self._log = log
+
     def _keep_stderr(self, line: bytes) -> tuple[()]:
-        self._stderr.append(line.decode("utf-8", "replace").strip())
+        text = line.decode("utf-8", "replace").rstrip()
+        self._stderr.append(text.strip())
+        if self._log is not None:
+            self._log.write(text)
         return ()
 
     def alternative(self, failure: ToolFailure, era: Era | None) -> tuple[ServerSpec, Era] | None:
@@ -129,7 +144,7 @@ class StdioTransport(Transport):
 
 def _last_lines(text: str, room: int) -> str:
     """As many whole lines from the end of a text as there is room for."""
-    lines = [line for line in text.splitlines() if line and _NPM_LOG not in line]
+    lines = [line for line in text.splitlines() if line and not _NPM_NOISE.search(line)]
     kept: list[str] = []
     while lines and (not kept or sum(map(len, kept)) + len(lines[-1]) <= room):
         kept.insert(0, lines.pop()[-room:])

@@ -189,7 +189,7 @@ class StreamableHttpTransport(HttpTransport):
         if status == 404 and self._session is not None:
             return SessionExpired(self._label)
         if status in {401, 403}:
-            return NeedsAuth(self._label, status)
+            return NeedsAuth(self._label, status, headers)
         error = _error_in(body)
         if error is None or not is_request:
             return WrongStatus(self._label, status, headers)

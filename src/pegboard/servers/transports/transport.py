@@ -14,6 +14,7 @@ from pegboard.protocol.eras import Era
 from pegboard.result import ToolFailure
 from pegboard.servers.message import Message
 from pegboard.servers.orphan_reaper import OrphanReaper
+from pegboard.servers.server_log import ServerLog
 
 if TYPE_CHECKING:
     from pegboard.servers.jsonrpc import JsonRpcPeer
@@ -68,6 +69,10 @@ class Transport(Protocol):
 
     def on_negotiated(self, era: Era, version: str) -> None:
         """The handshake is over, with this outcome."""
+
+    def keep_log(self, log: ServerLog) -> None:
+        """Write down what the server says beside its messages, if it can say such."""
+        del log
 
     def listen(self, on_gap: Callable[[], None]) -> None:
         """Open the stream of what a server of the handshake era says by itself, if it takes one of its own.

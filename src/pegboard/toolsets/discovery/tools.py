@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from pegboard.catalog.starting import starting_text
 from pegboard.clients.caller import Caller, current
+from pegboard.clients.client import Client
 from pegboard.exactjson import as_object
 from pegboard.result import ToolError, ToolErrorCode, ToolFailure, invalid
 from pegboard.text import one_line
@@ -78,7 +80,7 @@ class ToolFind(DiscoveryTool):
         },
         limit={"type": "integer", "minimum": 1, "maximum": _MOST, "default": 10},
     )
-    output_schema = answers(tools=_LIST, total=_COUNT)
+    output_schema = answers(tools=_LIST, total=_COUNT, starting=_LIST, message=_TEXT)
     annotations = {"title": "Find tools", **_READS}  # noqa: RUF012
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
@@ -94,7 +96,10 @@ class ToolFind(DiscoveryTool):
             )
             for each in found
         ]
-        return {"tools": hits(seen), "total": total}
+        answer: dict[str, Any] = {"tools": hits(seen), "total": total}
+        if starting := self._board.list_starting(caller.client.filter):
+            answer |= {"starting": starting, "message": starting_text(starting)}
+        return answer
 
 
 class ToolDescribe(DiscoveryTool):
@@ -125,8 +130,11 @@ class ToolLoad(DiscoveryTool):
         "Activate tools by name: they join your tool list, and their full schemas are returned, so that you can also "
         "use them with tool_call. All or none."
     )
+    boardless_description = (
+        "Show the full schemas of tools by name, so that you can use them with tool_call. All or none."
+    )
     input_schema = takes(["names"], names=_NAMES)
-    output_schema = answers(loaded=_LIST, tools=_LIST, total=_COUNT)
+    output_schema = answers(loaded=_LIST, tools=_LIST, total=_COUNT, unloaded=_LIST, message=_TEXT)
     annotations = {"title": "Load tools", **_CHANGES}  # noqa: RUF012
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
@@ -134,14 +142,27 @@ class ToolLoad(DiscoveryTool):
         tools = await self._all(list(dict.fromkeys(arguments["names"])), caller)
         names = [tool.name for tool in tools]
         remarks = [remark for tool in tools if (remark := self._remark(tool))]
-        answer: dict[str, Any] = {"loaded": names, "tools": [dict(tool.definition) for tool in tools], "total": 0}
-        if caller.client.board is None:
+        is_listed = self._board.lists.is_listed
+        new = [name for name in names if not is_listed(name, caller.client.list_key)]
+        gone = await self._board.loaded.add(caller.client.board, names) if caller.client.board is not None else []
+        return {
+            "loaded": names,
+            "tools": [dict(tool.definition) for tool in tools],
+            "total": len(self._board.loaded.on(caller.client.board)),
+            **({"unloaded": gone} if gone else {}),
+            "message": " ".join([self._next_step(caller.client, new), *_say_unloaded(gone), *remarks]),
+        }
+
+    def _next_step(self, client: Client, new: list[str]) -> str:
+        """How these tools can be used now, as this client will see it."""
+        if client.board is None:
             # Of such a client nothing is remembered between its requests.
-            remarks.insert(0, "Your tool list stays as it is: use these with tool_call.")
-        else:
-            await self._board.loaded.add(caller.client.board, names)
-            answer["total"] = len(self._board.loaded.on(caller.client.board))
-        return {**answer, "message": " ".join(remarks)} if remarks else answer
+            return "Your tool list stays as it is, since your client gives no name: use these with tool_call."
+        if not new:
+            return "They are in your tool list already: call them directly."
+        if self._board.lists.tools.has_listener(client.list_key):
+            return "They are in your tool list from your next request but one on; until then use tool_call."
+        return "They are in your tool list when your client asks for it again; until then use tool_call."
 
     async def _all(self, names: list[str], caller: Caller) -> list[RegisteredTool]:
         """Every tool, or an error that names each one that is not there."""
@@ -163,6 +184,10 @@ class ToolLoad(DiscoveryTool):
                 retryable=all(problem.retryable for problem in problems),
             )
         return tools
+
+
+def _say_unloaded(names: list[str]) -> list[str]:
+    return [f"Unloaded to make room, since used least recently: {', '.join(names)}."] if names else []
 
 
 class ToolUnload(DiscoveryTool):
@@ -202,13 +227,15 @@ class ToolActive(DiscoveryTool):
             words = "" if tool is None else one_line(str(tool.definition.get("description") or ""), 160)
             remark = "it is not there now" if tool is None else self._remark(tool)
             tools.append({"name": name, "description": " ".join(filter(None, [words, remark and f"({remark})"]))})
-        count = len(tools)
-        message = (
-            f"{count} tool{'' if count == 1 else 's'} active."
-            if count
-            else "No tools are active. Use tool_find, then tool_load."
-        )
-        return {"tools": tools, "count": count, "message": message}
+        return {"tools": tools, "count": len(tools), "message": _say_active(caller.client, len(tools))}
+
+
+def _say_active(client: Client, count: int) -> str:
+    if client.board is None:
+        return "Your client gives no name, so it cannot load tools. Use tool_find, then tool_call."
+    if count:
+        return f"{count} tool{'' if count == 1 else 's'} active."
+    return "No tools are active. Use tool_find, then tool_load."
 
 
 class ToolCall(RelayingTool):

@@ -23,9 +23,16 @@ _one = partial(ToolRoute, in_path={"key": _KEY}, path_wins=True)
 
 ROUTES = (
     ToolRoute("GET", "/api/memories", MemoryList),
-    ToolRoute("POST", "/api/memories", MemoryAdd, in_query=("namespace",), created="It is written down."),
+    ToolRoute(
+        "POST",
+        "/api/memories",
+        MemoryAdd,
+        in_query=("namespace",),
+        created="It is written down.",
+        shows=("summary", "text"),
+    ),
     _one("GET", "/api/memories/{key:path}", MemoryGet),
-    _one("PATCH", "/api/memories/{key:path}", MemoryUpdate, in_query=("namespace",)),
+    _one("PATCH", "/api/memories/{key:path}", MemoryUpdate, in_query=("namespace",), shows=("summary",)),
     _one("DELETE", "/api/memories/{key:path}", MemoryDelete),
     ToolRoute(
         "POST", "/api/memories/{key:path}/rename", MemoryRename, in_path={"old_key": _KEY}, in_query=("namespace",)

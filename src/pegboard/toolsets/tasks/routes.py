@@ -52,12 +52,13 @@ ROUTES = (
             *(query_parameter(name, description) for name, description in _GRAPH.items()),
         ),
     ),
-    ToolRoute("POST", "/api/tasks/sync", RegistrySync, in_query=("path",), body_required=False),
+    ToolRoute("POST", "/api/tasks/sync", RegistrySync, in_query=("path",), body_required=False, shows=("dry_run",)),
     ToolRoute(
         "PATCH",
         "/api/tasks/{change}/{number}",
         RegistryUpdate,
         in_path={"task_id": _TASK},
         in_query=("path",),
+        shows=("status",),
     ),
 )

@@ -1,0 +1,329 @@
+"""`add`, `add-json`: one server goes into the config and is asked for its tools."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from pegboard.cli.common import (
+    BAD_CONFIG,
+    UNREACHED,
+    WRONG_CALL,
+    ConfigOption,
+    JsonOption,
+    json_text,
+    stop,
+    text_of_input,
+)
+from pegboard.cli.config_change import ask_servers, command_for, config_to_change, edit_config
+from pegboard.cli.registry import (
+    CalledOption,
+    FromOption,
+    InputOption,
+    UseOption,
+    VersionOption,
+    YesOption,
+    choose_server,
+    registry_wish,
+)
+from pegboard.cli.rest_client import Answer
+from pegboard.cli.show import say
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*[:=]\s*(.*)", re.DOTALL)
+_TRANSPORTS = {"stdio": "stdio", "http": "http", "streamable-http": "http", "sse": "sse"}
+_WITH_VALUE = frozenset({"--env", "-e", "--header", "-H", "--transport", "-t", "--config", "-c"})
+# With `--from` there is no command behind them.
+_FROM_WITH_VALUE = frozenset({"--from", "--version", "--as", "--use", "--input"})
+_FLAGS = frozenset({"--sse", "--force", "--json", "--help", "-h"})
+
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="The server's name.")]
+_Force = Annotated[bool, typer.Option("--force", help="Replace another server of that name.")]
+
+
+class AddCommand(TyperCommand):
+    """`add` as people type it: `add time npx -y pkg` means the same as with `--` before the command."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the `--` where it was left out."""
+        return super().parse_args(ctx, separate_command(args))
+
+
+def separate_command(args: Sequence[str]) -> list[str]:
+    """The arguments of `add` with `--` before the command of a server, where that can only be meant."""
+    given = list(args)
+    found = 0
+    at = 0
+    while at < len(given) and given[at] != "--":
+        word = given[at]
+        if word in _WITH_VALUE | _FROM_WITH_VALUE:
+            at += 1
+        elif not word.startswith("-") or word == "-":
+            found += 1
+            if found == 2:
+                break
+        at += 1
+    if found < 2 or at >= len(given) or _SCHEME.match(given[at]) or "--" in given[at:]:
+        return given
+    _refuse_own_options(given[:at], given[at:])
+    return [*given[:at], "--", *given[at:]]
+
+
+def _refuse_own_options(before: Sequence[str], command: Sequence[str]) -> None:
+    """An option behind the command may be Pegboard's or the command's: nobody can know."""
+    from pegboard.config.secrets import display_args
+
+    for at, word in enumerate(command[1:], 1):
+        name = word.partition("=")[0]
+        if name in _WITH_VALUE | _FLAGS:
+            has_value = name in _WITH_VALUE
+            start = shlex.join(["pegboard", "add", *_mask_values(before)])
+            others = [*command[:at], *command[at + (2 if has_value and "=" not in word else 1) :]]
+            ours = f"{start} {name}{' …' if has_value else ''} -- {' '.join(display_args(others))}"
+            theirs = f"{start} -- {' '.join(display_args(command[:at]))} {name} …"
+            question = f"is {name} an option of Pegboard or of the command? Type one of these:"
+            stop(f"{question}\n  {ours}\n  {theirs}", WRONG_CALL)
+
+
+def _mask_values(words: Sequence[str]) -> list[str]:
+    """The words, without what variables and headers are set to."""
+    secret = _WITH_VALUE - {"--config", "-c", "--transport", "-t"}
+    values = {at + 1 for at, word in enumerate(words) if word in secret}
+    return [re.sub(r"[=:].*", "=…", word) if at in values else word for at, word in enumerate(words)]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this group's commands."""
+    app.command(cls=AddCommand)(add)
+    app.command("add-json")(add_json)
+
+
+def add(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The server's name.")] = "",
+    target: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="URL|COMMAND", help="Its address, or -- and the command that runs it."),
+    ] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--env",
+            "-e",
+            metavar="K=V|K",
+            help="Environment of the command; K alone is taken from your environment when the server starts.",
+        ),
+    ] = None,
+    header: Annotated[
+        list[str] | None, typer.Option("--header", "-H", metavar="'K: V'|K=V", help="HTTP header.")
+    ] = None,
+    transport: Annotated[
+        str | None, typer.Option("--transport", "-t", metavar="stdio|http|sse", help="How the server is spoken to.")
+    ] = None,
+    sse: Annotated[bool, typer.Option("--sse", help="The same as --transport sse.")] = False,
+    source: FromOption = None,
+    version: VersionOption = None,
+    called: CalledOption = None,
+    use: UseOption = None,
+    values: InputOption = None,
+    yes: YesOption = False,
+    force: _Force = False,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Add a server to the config and ask it for its tools at once.
+
+    A server that cannot be reached yet stays in the config. The same command again is a new try.
+
+    \b
+    Examples:
+      pegboard add docs https://example.com/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'
+      pegboard add time -- uvx mcp-server-time --local-timezone UTC
+      pegboard add github --env GITHUB_TOKEN -- npx -y @example/github-server
+      pegboard add --from io.github.someone/weather
+    """
+    wish = registry_wish(source, version, called, use, values or [], yes=yes)
+    if wish is None:
+        if not name.strip() or not target:
+            stop("a server needs a name, and a URL or a command: pegboard add NAME -- COMMAND", WRONG_CALL)
+        entry = _entry(target, _variables(env), _headers(header), _transport(transport, sse=sse))
+    else:
+        if target or header or sse or transport:
+            stop("--from stands for the URL or the command: leave those out", WRONG_CALL)
+        chosen = choose_server(config_to_change(config), wish.with_name(name).with_values(env or []))
+        name, entry = chosen.name, chosen.entry
+        # Secrets that were typed are for this first look; the file names the variables.
+        os.environ.update(chosen.environment)
+    _add(name, entry, config, force=force, as_json=as_json)
+
+
+def add_json(
+    name: _Name,
+    text: Annotated[
+        str,
+        typer.Argument(metavar="JSON", help="An entry or a config in any client's format; - is the standard input."),
+    ],
+    force: _Force = False,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Add a server from JSON, or from whatever a client's config or a README has for it.
+
+    \b
+    Examples:
+      pegboard add-json time '{"command": "uvx", "args": ["mcp-server-time"]}'
+      pegboard add-json docs - < snippet.toml
+    """
+    entry = _read_entry(name, text_of_input() if text == "-" else text)
+    _add(name, entry, config, force=force, as_json=as_json)
+
+
+def _add(name: str, entry: Mapping[str, Any], config: Path | None, *, force: bool, as_json: bool) -> None:
+    if not name.strip():
+        stop("a server needs a name", WRONG_CALL)
+    from pegboard.config.edit import add_server, find_entry
+    from pegboard.config.settings import ServerExistsError
+    from pegboard.names import fold_server_name
+
+    location = config_to_change(config)
+    path, before = location.path, find_entry(location.path, name)
+
+    def write() -> bool:
+        try:
+            return add_server(path, name, entry, force=force, needs_trust=location.needs_trust)
+        except ServerExistsError as exc:
+            stop(f"{exc}:\n  {_display(before)}\n{_ways_out(config, name)}", BAD_CONFIG)
+
+    is_new = edit_config(write)
+    folded = fold_server_name(name)
+    if not is_new and not as_json:
+        _say_known(folded, path, before, entry)
+    answer = _with_progress(f"asking {folded} for its tools", lambda: ask_servers(path, [folded])[folded])
+    _finish(answer, folded, path, config, is_new=is_new, as_json=as_json)
+
+
+def _say_known(name: str, path: Path, before: Mapping[str, Any] | None, entry: Mapping[str, Any]) -> None:
+    from pegboard.config.edit import is_same_entry
+
+    if is_same_entry(before or {}, entry):
+        say(f"{name} is in {path} already, with the same entry. It is asked again.")
+    else:
+        say(f"{name} was replaced in {path}. It was: {_display(before)}")
+
+
+def _finish(answer: Answer, name: str, path: Path, config: Path | None, *, is_new: bool, as_json: bool) -> None:
+    error = answer.get("error")
+    if as_json:
+        print(json_text({**answer, "data": {**(answer.get("data") or {}), "server": name, "path": str(path)}}))
+    elif error is None:
+        say(f"{name} was added to {path}: {_tools(answer)}." if is_new else f"{name}: {_tools(answer)}.")
+    else:
+        say(f"pegboard: {error['message']}", error=True)
+        say(
+            f"{name} is in {path} all the same. To ask it again: {command_for(config, 'refresh', name)}\n"
+            f"To take it out: {command_for(config, 'remove', name)}",
+            error=True,
+        )
+    if error is not None:
+        raise typer.Exit(UNREACHED)
+
+
+def _tools(answer: Answer) -> str:
+    count = answer["data"]["registered"]
+    return "1 tool" if count == 1 else f"{count} tools"
+
+
+def _display(entry: Mapping[str, Any] | None) -> str:
+    from pegboard.config.literal_secrets import display_entry
+
+    return display_entry(entry) if entry else "an entry that cannot be read"
+
+
+def _ways_out(config: Path | None, name: str) -> str:
+    return f"To replace it, add --force. To keep both, choose another name. To see it: {command_for(config, 'servers')}"
+
+
+def _with_progress(text: str, work: Any) -> Answer:
+    from rich.console import Console
+
+    with Console(stderr=True).status(text):
+        return work()
+
+
+def _read_entry(name: str, text: str) -> Mapping[str, Any]:
+    """The one entry that a text has, or the one of that name."""
+    from pegboard.client_configs.import_plan import entry_problem
+    from pegboard.client_configs.reader import no_servers, read_text
+    from pegboard.client_configs.reading import TextOrigin
+    from pegboard.names import fold_server_name
+
+    origin = TextOrigin("the text", "the text")
+    reading = no_servers(read_text(text, origin), origin)
+    named = [each for each in reading.servers if fold_server_name(each.name) == fold_server_name(name)]
+    servers = named or list(reading.servers)
+    if not servers:
+        stop("; ".join(str(each) for each in reading.unreadable), WRONG_CALL)
+    if len(servers) > 1:
+        names = ", ".join(each.name for each in servers[:10])
+        stop(f"the text has {len(servers)} servers ({names}): take them over with pegboard import -", WRONG_CALL)
+    (server,) = servers
+    if problem := entry_problem(name, server.entry):
+        stop(f"{server.place}: {problem}", WRONG_CALL)
+    for each in (*(f"left out: {left}" for left in server.left_out), *server.notes):
+        say(f"note: {each}", error=True)
+    return server.entry
+
+
+def _transport(given: str | None, *, sse: bool) -> str | None:
+    kind = None if given is None else _TRANSPORTS.get(given.lower())
+    if given is not None and kind is None:
+        stop(f"--transport must be stdio, http or sse, found {given!r}", WRONG_CALL)
+    if sse and kind not in {None, "sse"}:
+        stop(f"--sse and --transport {kind} contradict each other", WRONG_CALL)
+    return "sse" if sse else kind
+
+
+def _entry(target: list[str], env: dict[str, str], headers: dict[str, str], kind: str | None) -> dict[str, object]:
+    if target[0].startswith(("http://", "https://")) and kind != "stdio":
+        if len(target) > 1 or env:
+            stop("a URL stands alone: arguments and --env are for commands", WRONG_CALL)
+        entry: dict[str, object] = {"type": kind or "http", "url": target[0]}
+        return entry | ({"headers": headers} if headers else {})
+    if _SCHEME.match(target[0]):
+        wrong = "a server's address begins with http:// or https://"
+        stop(f"{target[0]}: {'--transport stdio is for a command' if kind == 'stdio' else wrong}", WRONG_CALL)
+    if headers or kind in {"http", "sse"}:
+        stop("--header, --sse and --transport http are for a URL", WRONG_CALL)
+    command: dict[str, object] = {"command": target[0], "args": target[1:]}
+    return command | ({"env": env} if env else {})
+
+
+def _variables(given: list[str] | None) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for item in given or []:
+        key, equals, value = item.partition("=")
+        if not key.strip() or (not equals and not re.fullmatch(r"[A-Za-z_]\w*", key)):
+            stop(f"--env needs K=V, or the name of a variable, found {_shorten(item)}", WRONG_CALL)
+        pairs[key] = value if equals else f"${{{key}}}"
+    return pairs
+
+
+def _headers(given: list[str] | None) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for item in given or []:
+        found = _HEADER.fullmatch(item)
+        if found is None:
+            stop(f'--header needs "K: V" or K=V, found {_shorten(item)}', WRONG_CALL)
+        pairs[found[1]] = found[2]
+    return pairs
+
+
+def _shorten(item: str) -> str:
+    """What was given, as far as it may be shown: it may be a secret alone."""
+    return repr(item) if len(item) <= 3 else f"{item[:2]!r}…"

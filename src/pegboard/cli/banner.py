@@ -1,0 +1,79 @@
+"""What `serve` says when it is ready: its address, its servers, and what to do next."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pegboard.cli.program import command_line, config_words, find_program, install_advice
+from pegboard.cli.show import TerminalTable, colour_state, fit_line, one_line, say, state_word
+
+if TYPE_CHECKING:
+    from pegboard.config import Location
+
+# Servers with a line of their own.
+_MOST_SHOWN = 40
+_TROUBLE = frozenset({"invalid", "unreachable", "lost", "needs_auth"})
+
+
+def show_banner(
+    url: str, location: Location, servers: Sequence[Mapping[str, Any]], toolsets: Mapping[str, int]
+) -> None:
+    """Print it."""
+    count = len(servers)
+    # Programs read the address from this line.
+    say(f"Pegboard listens on {url}/mcp with {count} server{'' if count == 1 else 's'} ({location.path}).")
+    say("")
+    if servers:
+        _show_servers(servers)
+    if toolsets:
+        parts = ", ".join(f"{name} {number}" for name, number in toolsets.items())
+        say(f"Pegboard's own tools: {sum(toolsets.values())} ({parts}).")
+    say("")
+    _show_steps(url, location, is_first=not servers)
+
+
+def _show_servers(servers: Sequence[Mapping[str, Any]]) -> None:
+    table = TerminalTable("server", "state", "tools")
+    for row in servers[:_MOST_SHOWN]:
+        table.add(str(row["name"]), colour_state(state_word(row)), str(row["tools"]) if row["seen"] else "?")
+    table.show()
+    if len(servers) > _MOST_SHOWN:
+        say(f"… and {len(servers) - _MOST_SHOWN} more.")
+    for row in servers:
+        if row["state"] in _TROUBLE and row["lastError"]:
+            say(fit_line(f"{row['name']}: {one_line(str(row['lastError']))}"))
+    if any(not row["seen"] and row["enabled"] and row["state"] not in _TROUBLE for row in servers):
+        say("? = not asked yet. A server is started when a client needs it.")
+    say("")
+
+
+def _show_steps(url: str, location: Location, *, is_first: bool) -> None:
+    program = find_program()
+
+    def command(*words: str, rest: Sequence[str] = ()) -> str:
+        return command_line([*program.words, *words, *config_words(location), *rest])
+
+    steps = [
+        ("Connect a client:", command("install", "claude-code"), "another one: " + command("clients")),
+        ("By its address:", f"{url}/mcp/NAME", "NAME is yours to choose, one for each client"),
+        (
+            "Add your first server:" if is_first else "Add a server:",
+            command("add", "time", rest=["--", "uvx", "mcp-server-time"]),
+            "",
+        ),
+        ("Look around:", command("servers"), f"in a browser: {url}/docs"),
+    ]
+    for what, how, more in steps:
+        say(what)
+        say(f"  {how}")
+        if more:
+            say(f"  {more}")
+    if not program.is_on_path:
+        say("")
+        say("`pegboard` is not on your PATH: call it as above. To have it on the PATH:")
+        say(f"  {install_advice()}")
+    if sys.stderr.isatty():
+        say("")
+        say("Ctrl-C stops the gateway. Calls are shown below.")

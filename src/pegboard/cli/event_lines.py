@@ -1,0 +1,156 @@
+"""The log of `serve` for the person at its terminal: one short line for each call, and for what changes about servers.
+
+Events that say nothing to this person are left out; `PEGBOARD_LOG` shows all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from pegboard.cli.common import without_name
+from pegboard.cli.show import one_line
+
+Event = Mapping[str, Any]
+
+_RED, _YELLOW, _GREEN, _GREY = "31", "33", "32", "90"
+# What a person who looks on has no use for, or sees in another line.
+_UNSAID = frozenset(
+    {
+        *("tools.registry.updated", "tools.registry.server.removed", "tools.discovery.started"),
+        *("toolsets.registered", "server.idle", "server.level.refused", "catalog.kind.failed"),
+    }
+)
+_REGISTERED = "MCP tool registered: "
+_PLAIN_FIELDS = frozenset({"event", "level", "time", "traceId"})
+# Of what a server wrote before it ended.
+_MOST_SAID = 3
+_SAID, _BETWEEN = "; it said: ", " | "
+_INDENT = " " * 10
+_LEAST_WIDTH = 30
+
+
+class EventLines:
+    """Makes a line of an event, or `None`. It knows what it has said of each server, and says nothing twice."""
+
+    def __init__(self, *, coloured: bool | None = None, width: Callable[[], int] | None = None) -> None:
+        self._coloured = _is_coloured() if coloured is None else coloured
+        self._width = width or (lambda: shutil.get_terminal_size().columns)
+        self._is_ready = False
+        # What was last said of a server, and who is yet to be asked for the first time.
+        self._said: dict[str, str] = {}
+        self._unasked: set[str] = set()
+        self._asked: dict[str, bool] = {}
+        self._by_event: dict[str, Callable[[Event], str | None]] = {
+            "tool.called": self._call,
+            "tools.discovery.server.success": self._on_success,
+            "tools.discovery.server.failed": self._on_failure,
+            "server.connect.failed": self._on_failure,
+            "server.lost": self._on_lost,
+            "server.connected": self._on_connected,
+            "config.server.invalid": self._on_invalid,
+            "config.reloaded": lambda event: f"the config file was read again: {event['serverCount']} servers",
+            "config.remark": lambda event: f"note: {event['remark']}",
+        }
+
+    def begin(self, unasked: Iterable[str]) -> None:
+        """The table of servers has been shown. These were never asked for their tools; once all are, that is said."""
+        self._is_ready = True
+        self._unasked = set(unasked)
+
+    def __call__(self, event: Event) -> str | None:
+        """The line, or lines, of an event."""
+        name = str(event["event"])
+        if name in _UNSAID or name.startswith(_REGISTERED):
+            return None
+        text = self._by_event[name](event) if name in self._by_event else _generic(event)
+        if text is None:
+            return None
+        time = self._colour(datetime.now().astimezone().strftime("%H:%M:%S"), _GREY)
+        return f"{time}  {text}"
+
+    def _call(self, event: Event) -> str:
+        outcome = str(event["outcome"])
+        colour = _GREEN if outcome == "ok" else _YELLOW if outcome == "cancelled" else _RED
+        client = one_line(str(event["client"])) or "-"
+        return f"{client}  {one_line(str(event['tool']))}  {event['ms']:.0f} ms  {self._colour(outcome, colour)}"
+
+    def _on_success(self, event: Event) -> str | None:
+        name, count = str(event["serverName"]), event["toolCount"]
+        return self._state(name, self._colour("ready", _GREEN) + f", {count} tool{'' if count == 1 else 's'}", ok=True)
+
+    def _on_failure(self, event: Event) -> str | None:
+        name = str(event.get("serverName") or event["server"])
+        reason = without_name(str(event.get("errorMessage") or event["reason"]), name)
+        reason = reason.removeprefix("could not be connected: ").removeprefix("cannot be reached: ")
+        return self._state(name, self._colour("unreachable", _RED) + f": {self._fold(reason, name)}", ok=False)
+
+    def _on_lost(self, event: Event) -> str | None:
+        name = str(event["server"])
+        return self._state(name, self._colour("lost", _RED) + f": {self._fold(str(event['reason']), name)}", ok=False)
+
+    def _on_invalid(self, event: Event) -> str | None:
+        if not self._is_ready:
+            # The table of servers says it in a moment.
+            return None
+        return f"{event['server']}  {self._colour('invalid', _RED)}: {one_line(str(event['reason']))}"
+
+    def _on_connected(self, event: Event) -> str | None:
+        """Only of a server that could not be reached: others are connected whenever somebody needs them, and one that
+        was lost is asked for its tools next."""
+        name = str(event["server"])
+        if "unreachable" not in self._said.get(name, ""):
+            return None
+        return self._state(name, self._colour("ready", _GREEN) + " again", ok=True)
+
+    def _state(self, name: str, text: str, *, ok: bool) -> str | None:
+        if self._said.get(name) == text:
+            return None
+        self._said[name] = text
+        return f"{name}  {text}{self._note_asked(name, ok=ok)}"
+
+    def _note_asked(self, name: str, *, ok: bool) -> str:
+        """The end of the line at which the last of the new servers has been asked."""
+        if name not in self._unasked:
+            return ""
+        self._unasked.discard(name)
+        self._asked[name] = ok
+        if self._unasked or len(self._asked) == 1:
+            return ""
+        ready = sum(self._asked.values())
+        away = len(self._asked) - ready
+        return f"\n{_INDENT}All {len(self._asked)} new servers have been asked: {ready} ready" + (
+            f", {away} not." if away else "."
+        )
+
+    def _fold(self, reason: str, name: str) -> str:
+        """A reason on one line, and below it the last lines that the server wrote."""
+        head, _, said = reason.partition(_SAID)
+        lines = [line for line in said.split(_BETWEEN) if line][-_MOST_SAID:]
+        room = max(self._width() - len(_INDENT), _LEAST_WIDTH)
+        head = _cut(one_line(head), max(2 * room - len(name), _LEAST_WIDTH))
+        return "".join([head, *(f"\n{_INDENT}{_cut(one_line(line), room)}" for line in lines)])
+
+    def _colour(self, text: str, code: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self._coloured else text
+
+
+def _generic(event: Event) -> str:
+    """Any other event: its name, and what it says."""
+    level = str(event.get("level", "info"))
+    fields = [f"{key}={one_line(str(value))}" for key, value in event.items() if key not in _PLAIN_FIELDS]
+    words = [*([] if level == "info" else [f"{level}:"]), str(event["event"]), *fields]
+    return " ".join(words)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _is_coloured() -> bool:
+    # Older terminals of Windows show the codes.
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and sys.platform != "win32"

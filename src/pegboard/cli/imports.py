@@ -1,0 +1,318 @@
+"""`import`: the servers of other clients go into Pegboard's config, after a look at what that means."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pegboard.cli.common import (
+    FAILED,
+    WRONG_CALL,
+    ConfigOption,
+    JsonOption,
+    json_text,
+    stop,
+    text_of_input,
+    without_name,
+)
+from pegboard.cli.config_change import ask_servers, command_for, config_to_change, edit_config
+from pegboard.cli.rest_client import Answer
+from pegboard.cli.show import TerminalTable, one_line, say
+
+if TYPE_CHECKING:
+    from pegboard.client_configs.import_plan import ImportPlan, PlannedServer
+    from pegboard.client_configs.place import Place
+    from pegboard.client_configs.program import ClientProgram
+    from pegboard.client_configs.reading import ConfigReading
+    from pegboard.config import Location
+
+_MOST_NAMES = 8
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this group's command."""
+    app.command("import")(import_servers)
+
+
+def import_servers(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[CLIENT…|FILE|-]",
+            help="Clients, a file in any client's format, or - for the standard input; without one, all clients.",
+        ),
+    ] = None,
+    project: Annotated[
+        Path | None,
+        typer.Option("--project", metavar="DIR", help="Also the clients' files of this folder.", file_okay=False),
+    ] = None,
+    only: Annotated[str | None, typer.Option("--only", metavar="a,b", help="Only the servers of these names.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be written, and write nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Add the servers switched off.")] = False,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take over the servers of other MCP clients, or of a file in any client's format.
+
+    A table comes first, and nothing is written before you say yes. The clients' own files are not changed.
+
+    \b
+    Examples:
+      pegboard import
+      pegboard import claude-code cursor --dry-run
+      pegboard import ./mcp.json --only github,time
+      pegboard import - < snippet.toml
+    """
+    from pegboard.client_configs.place import this_place
+
+    place = this_place(project)
+    found = _Sources.find(sources or [], place, with_project=project is not None)
+    location = config_to_change(config, found.files)
+    is_new_file = location.path.resolve() in found.files
+    reading = _choose(found.reading, only)
+    plan = _plan(reading, location, is_off=off, is_new_file=is_new_file)
+    run = _Import(plan, location, found.clients, config, is_new_file=is_new_file, as_json=as_json)
+    if found.left and not as_json:
+        count = f"{_servers(found.left)} for single projects"
+        say(f"Claude Code also has {count}: they are taken over with --project DIR.", error=True)
+    if run.decide(dry_run=dry_run, yes=yes):
+        run.write()
+
+
+class _Sources:
+    """What was named on the command line, and what was read there."""
+
+    def __init__(self, clients: list[ClientProgram], files: set[Path], reading: ConfigReading, left: int) -> None:
+        self.clients = clients
+        self.files = files
+        self.reading = reading
+        self.left = left
+
+    @classmethod
+    def find(cls, names: Sequence[str], place: Place, *, with_project: bool) -> _Sources:
+        from pegboard.client_configs.import_files import project_count, read_clients, read_named_file
+        from pegboard.client_configs.reading import ConfigReading
+        from pegboard.client_configs.table import CLIENTS
+
+        clients: list[ClientProgram] = []
+        files: set[Path] = set()
+        pasted = ConfigReading()
+        for name in names:
+            source = _source(name)
+            if isinstance(source, Path):
+                files.add(source.resolve())
+                pasted += read_named_file(source, place)
+            elif isinstance(source, str):
+                pasted += _read_pasted(source)
+            else:
+                clients.append(source)
+        chosen = clients if names else list(CLIENTS)
+        reading = read_clients(chosen, place, with_project=with_project)
+        left = 0 if with_project else project_count(chosen, place)
+        return cls(chosen, files, reading + pasted, left)
+
+
+def _source(name: str) -> ClientProgram | Path | str:
+    """A client, a file, or a text: what is piped in, or was pasted as the argument itself."""
+    from pegboard.client_configs.table import UnknownClientError, find_client
+
+    if name == "-":
+        return text_of_input()
+    try:
+        return find_client(name)
+    except UnknownClientError as exc:
+        unknown = str(exc)
+    path = Path(name).expanduser() if "\0" not in name and len(name) < 4096 else Path()
+    if path.is_file() or path.is_fifo():
+        return path
+    if path.is_dir() and name:
+        stop(f"{name} is a folder: to read the clients' files in it, use --project {name}", WRONG_CALL)
+    if not any(mark in name for mark in ("{", "://", ":mcp/", " ", "\n")):
+        stop(f"there is no file {name!r}, and {unknown}", WRONG_CALL)
+    return name
+
+
+def _read_pasted(text: str) -> ConfigReading:
+    from pegboard.client_configs.reader import no_servers, read_text
+    from pegboard.client_configs.reading import TextOrigin
+
+    origin = TextOrigin("the text", "the text")
+    return no_servers(read_text(text, origin), origin)
+
+
+def _choose(reading: ConfigReading, only: str | None) -> ConfigReading:
+    from pegboard.client_configs.import_plan import UnknownNameError, choose
+
+    if only is None:
+        return reading
+    names = [name.strip() for name in only.split(",") if name.strip()]
+    try:
+        return choose(reading, names)
+    except UnknownNameError as exc:
+        stop(f"--only: {exc}", WRONG_CALL)
+
+
+def _plan(reading: ConfigReading, location: Location, *, is_off: bool, is_new_file: bool) -> ImportPlan:
+    from pegboard.client_configs.import_plan import plan_import
+    from pegboard.config.edit import entries_of
+
+    known = {} if is_new_file else edit_config(lambda: entries_of(location.path))
+    return plan_import(reading, known, ports=_own_ports(location.path), is_off=is_off)
+
+
+def _own_ports(path: Path) -> list[int]:
+    """Where gateways of this config listen."""
+    from urllib.parse import urlsplit
+
+    from pegboard.config import find_gateways
+
+    return [port for _, gateway in find_gateways(path) if (port := urlsplit(gateway.url).port)]
+
+
+class _Import:
+    """One import: shown, decided, written and told."""
+
+    def __init__(
+        self,
+        plan: ImportPlan,
+        location: Location,
+        clients: Sequence[ClientProgram],
+        config: Path | None,
+        *,
+        is_new_file: bool,
+        as_json: bool,
+    ) -> None:
+        self._plan = plan
+        self._location = location
+        self._clients = clients
+        self._config = config
+        self._is_new_file = is_new_file
+        self._as_json = as_json
+
+    def decide(self, *, dry_run: bool, yes: bool) -> bool:
+        """Show the plan; whether it is to be written."""
+        count = len(self._plan.entries)
+        if not self._as_json:
+            _show_plan(self._plan)
+        if not count or dry_run:
+            self._report({"written": False})
+            if not self._as_json:
+                say(self._nothing(dry_run=dry_run))
+            if not count and not self._plan.servers and any(not each.is_skipped for each in self._plan.unreadable):
+                raise typer.Exit(FAILED)
+            return False
+        if yes:
+            return True
+        if self._as_json or not sys.stdin.isatty():
+            self._report({"written": False})
+            stop("nothing was written: there is nobody to ask. Add --yes to write it, or --dry-run.", FAILED)
+        if not typer.confirm(f"Write {_servers(count)} to {self._location.path}?"):
+            stop("nothing was written", FAILED)
+        return True
+
+    def _nothing(self, *, dry_run: bool) -> str:
+        if not self._plan.servers and not self._plan.unreadable:
+            return f"No servers were found. {_servers_of(self._clients)}"
+        return "Nothing was written." if dry_run else "There is nothing new to write."
+
+    def write(self) -> None:
+        """Write the entries, ask the servers for their tools, and say what came of it."""
+        from pegboard.config.edit import add_servers
+        from pegboard.names import fold_server_name
+
+        path, entries = self._location.path, self._plan.entries
+        trust = self._location.needs_trust
+        backup = edit_config(lambda: add_servers(path, entries, needs_trust=trust, is_new_file=self._is_new_file))
+        if not self._as_json:
+            say(f"{_servers(len(entries))} written to {path}." + (f" The file as it was: {backup}" if backup else ""))
+        names = [fold_server_name(name) for name, entry in entries.items() if entry.get("enabled") is not False]
+        answers = self._discover(names)
+        self._report({"written": True, "backup": str(backup) if backup else None, "discovered": answers})
+        if not self._as_json:
+            self._tell(answers)
+
+    def _discover(self, names: list[str]) -> dict[str, Answer]:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        if not names:
+            return {}
+        console = Console(stderr=True, quiet=self._as_json)
+        with Progress(console=console, transient=True) as progress:
+            bar = progress.add_task("asking servers", total=len(names))
+            return ask_servers(self._location.path, names, lambda: progress.advance(bar))
+
+    def _report(self, outcome: Mapping[str, Any]) -> None:
+        if self._as_json:
+            data = {"path": str(self._location.path), **self._plan.to_dict(), **outcome}
+            print(json_text({"success": True, "data": data}))
+
+    def _tell(self, answers: Mapping[str, Answer]) -> None:
+        for name, answer in sorted(answers.items()):
+            if "error" in answer:
+                say(f"  {name}: not reached: {one_line(without_name(answer['error']['message'], name), 300)}")
+            else:
+                say(f"  {name}: {answer['data']['registered']} tools")
+        if any("error" in answer for answer in answers.values()):
+            say(f"Servers that were not reached are in the config. What to do: {command_for(self._config, 'doctor')}")
+        for client in self._clients:
+            written = [row for row in self._plan.servers if row.is_written and row.server.origin.client is client]
+            if written and not client.import_only:
+                advice = command_for(self._config, "install", client.id, "--replace")
+                verb = "is" if len(written) == 1 else "are"
+                say(f"{_servers(len(written))} of {client.name} {verb} now in both. To leave only Pegboard there:")
+                say(f"  {advice}")
+
+
+def _show_plan(plan: ImportPlan) -> None:
+    if plan.servers:
+        table = TerminalTable("server", "from", "outcome", "runs", folded={"from", "outcome", "runs"})
+        for row in plan.servers:
+            table.add(row.server.name, row.server.origin.label, row.outcome_text, _runs(row))
+        table.show()
+    for each in plan.unreadable:
+        say(f"{'skipped' if each.is_skipped else 'cannot be read'}: {each}")
+    for row in plan.servers:
+        if row.is_written:
+            _show_notes(row)
+    _show_secrets(plan)
+
+
+def _runs(row: PlannedServer) -> str:
+    from pegboard.config.literal_secrets import display_entry
+
+    state = "" if row.entry.get("enabled") is not False else " (switched off)"
+    return f"{display_entry(row.entry)}{state}"
+
+
+def _show_notes(row: PlannedServer) -> None:
+    if row.server.left_out:
+        say(f"{row.name}: left out: {', '.join(str(each) for each in row.server.left_out)}")
+    for note in row.server.notes:
+        say(f"{row.name}: {note}")
+
+
+def _show_secrets(plan: ImportPlan) -> None:
+    from pegboard.config.literal_secrets import literal_secrets
+
+    found = [f"{place} of {name}" for name, entry in plan.entries.items() for place in literal_secrets(entry)]
+    if found:
+        more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
+        count = "1 secret is" if len(found) == 1 else f"{len(found)} secrets are"
+        say(f"{count} taken over as plain text: {', '.join(found[:_MOST_NAMES])}{more}.")
+        say("The config file will be readable by you alone (mode 0600).")
+
+
+def _servers_of(clients: Sequence[ClientProgram]) -> str:
+    if len(clients) > _MOST_NAMES:
+        return f"Pegboard looked into the files of {len(clients)} clients: pegboard clients lists them."
+    return f"Pegboard looked into the files of {', '.join(client.name for client in clients)}."
+
+
+def _servers(count: int) -> str:
+    return "1 server" if count == 1 else f"{count} servers"

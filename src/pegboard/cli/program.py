@@ -1,0 +1,84 @@
+"""How a person calls `pegboard` from here: the program's name or path, with the config that a command needs."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pegboard.config import Location
+
+_NAME = "pegboard"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The words that call it, and whether its name alone would do."""
+
+    words: tuple[str, ...]
+    is_on_path: bool
+
+
+def find_program(
+    *,
+    python: str = sys.executable,
+    which: Callable[[str], str | None] = shutil.which,
+    folder: Path | None = None,
+    is_windows: bool = os.name == "nt",
+) -> Program:
+    """This `pegboard`: by its name where that finds this one, else by its path, short where it is below the folder."""
+    own = Path(python).with_name(f"{_NAME}.exe" if is_windows else _NAME)
+    found = which(_NAME)
+    if found is not None and own.exists() and _is_same(Path(found), own):
+        return Program((_NAME,), is_on_path=True)
+    if own.exists():
+        return Program((_shorten(own, folder or Path.cwd()),), is_on_path=False)
+    if found is not None and _is_same(Path(found), Path(sys.argv[0])):
+        return Program((_NAME,), is_on_path=True)
+    return Program((python, "-m", _NAME), is_on_path=False)
+
+
+def command_line(words: Sequence[str], *, is_windows: bool = os.name == "nt") -> str:
+    """Words as they are typed into a shell."""
+    return subprocess.list2cmdline(words) if is_windows else shlex.join(words)
+
+
+def config_words(location: Location) -> list[str]:
+    """What a command has to say so that it uses this config file; nothing where it finds the file by itself."""
+    from pegboard.config.locate import user_config
+
+    if location.needs_trust or location.path == user_config():
+        return []
+    return ["--config", str(location.path)]
+
+
+def install_advice() -> str:
+    """How to have `pegboard` on the PATH."""
+    checkout = Path(__file__).parents[3]
+    if not (checkout / "pyproject.toml").is_file():
+        return f"add {Path(sys.executable).parent} to your PATH"
+    where = command_line([_shorten(checkout, Path.cwd())])
+    return f"uv tool install {where}   or   pipx install {where}"
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+def _shorten(path: Path, folder: Path) -> str:
+    try:
+        short = path.relative_to(folder)
+    except ValueError:
+        return str(path)
+    # A bare name would be looked for on the PATH.
+    return str(short) if len(short.parts) != 1 else f".{os.sep}{short}"

@@ -1,0 +1,25 @@
+"""Messages for people. The gateway speaks to agents in the names of their tools; here they become commands."""
+
+from __future__ import annotations
+
+import re
+
+# What the gateway says, and what a person at a shell is told instead.
+_PHRASES = {
+    "Use tool_find to search for tools.": "`pegboard find WORDS` searches for tools.",
+    "use memory_update, or replace: true": "use --replace, or `pegboard memory update`",
+    "memory_search finds others": "`pegboard memory search WORDS` finds others",
+    "registry_sync, then look for": "run `pegboard tasks sync`, then look for",
+    "with registry_list": "with `pegboard tasks list`",
+    "registry_sync and registry_list show how it is": "`pegboard tasks sync` and `pegboard tasks list` show how it is",
+    "Your client names none, and there": "There",
+    "give path, or set workspace in the config": "go to the project's folder, or give --path",
+}
+_DISABLED = re.compile(r"server (\w+) is disabled$")
+
+
+def for_people(message: str) -> str:
+    """A message of the gateway in the words of commands."""
+    for said, meant in _PHRASES.items():
+        message = message.replace(said, meant)
+    return _DISABLED.sub(r"server \1 is disabled: `pegboard enable \1` enables it", message)

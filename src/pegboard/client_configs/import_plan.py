@@ -1,0 +1,173 @@
+"""What an import would do: which servers are new, which the config has, which get another name or are skipped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pegboard.client_configs.entries import DEFAULT_PORT, is_own_entry
+from pegboard.client_configs.reading import ConfigReading, ForeignServer, UnreadableEntry
+from pegboard.config.aliases import with_own_keys
+from pegboard.config.literal_secrets import display_entry, literal_secrets, mask_entry
+from pegboard.config.read import parse_settings
+from pegboard.config.settings import ConfigError
+from pegboard.exactjson import as_list, as_object
+from pegboard.names import fold_server_name, nearest
+
+Outcome = Literal["new", "renamed", "same", "skipped"]
+_NOWHERE = Path("pasted")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedServer:
+    """One server and what becomes of it."""
+
+    name: str
+    server: ForeignServer
+    entry: Mapping[str, Any] = field(repr=False)
+    outcome: Outcome
+    # The name that it had, or the server that is the same.
+    other: str = ""
+
+    @property
+    def is_written(self) -> bool:
+        """Whether it goes into the config."""
+        return self.outcome in {"new", "renamed"}
+
+    @property
+    def outcome_text(self) -> str:
+        """What becomes of it, for people."""
+        if self.outcome == "same":
+            return f"same as {self.other}"
+        if self.outcome == "renamed":
+            return f"new, as {self.name}"
+        return "skipped: Pegboard itself" if self.outcome == "skipped" else "new"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For programs, with nothing secret in it."""
+        return {
+            "name": self.name,
+            "from": self.server.origin.label,
+            "place": self.server.place,
+            "outcome": self.outcome,
+            **({"other": self.other} if self.other else {}),
+            "runs": display_entry(self.entry),
+            "entry": mask_entry(self.entry),
+            "leftOut": [{"key": each.key, "reason": each.reason} for each in self.server.left_out],
+            "notes": list(self.server.notes),
+            "secrets": literal_secrets(self.entry),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPlan:
+    """Everything that was found, in its order."""
+
+    servers: tuple[PlannedServer, ...]
+    unreadable: tuple[UnreadableEntry, ...]
+
+    @property
+    def entries(self) -> dict[str, Mapping[str, Any]]:
+        """What goes into the config."""
+        return {each.name: each.entry for each in self.servers if each.is_written}
+
+    def to_dict(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "servers": [each.to_dict() for each in self.servers],
+            "unreadable": [
+                {"name": each.name, "from": each.origin.label, "place": each.place, "reason": each.reason}
+                for each in self.unreadable
+            ],
+        }
+
+
+class UnknownNameError(ValueError):
+    """A name that none of the servers has; the message offers the nearest."""
+
+
+def plan_import(
+    reading: ConfigReading, known: Mapping[str, Mapping[str, Any]], *, ports: Collection[int] = (), is_off: bool = False
+) -> ImportPlan:
+    """What becomes of each server, beside those that the config has."""
+    taken = {fold_server_name(name): name for name in known}
+    seen = {_identity(entry): name for name, entry in known.items()}
+    planned: list[PlannedServer] = []
+    unreadable = list(reading.unreadable)
+    for server in reading.servers:
+        entry = {**server.entry, "enabled": False} if is_off else dict(server.entry)
+        if problem := entry_problem(server.name, entry):
+            unreadable.append(UnreadableEntry(server.name, server.place, problem, server.origin))
+            continue
+        row = _place(server, entry, taken, seen, ports)
+        planned.append(row)
+        if row.is_written:
+            taken[fold_server_name(row.name)] = row.name
+            seen[_identity(entry)] = row.name
+    return ImportPlan(tuple(planned), tuple(unreadable))
+
+
+def choose(reading: ConfigReading, names: Sequence[str]) -> ConfigReading:
+    """The servers of these names alone; raises `UnknownNameError` for one that none has."""
+    there = {fold_server_name(each.name) for each in (*reading.servers, *reading.unreadable) if each.name}
+    for name in names:
+        if fold_server_name(name) not in there:
+            close = nearest(fold_server_name(name), there, limit=1)
+            hint = f": did you mean {close[0]}?" if close else ""
+            raise UnknownNameError(f"none of the servers found is called {name[:80]!r}{hint}")
+    wanted = {fold_server_name(name) for name in names}
+    return ConfigReading(
+        tuple(each for each in reading.servers if fold_server_name(each.name) in wanted),
+        tuple(each for each in reading.unreadable if fold_server_name(each.name) in wanted),
+    )
+
+
+def entry_problem(name: str, entry: Mapping[str, Any]) -> str | None:
+    """Why the config could not be read with this entry, or `None`."""
+    try:
+        settings = parse_settings(json.dumps({"mcpServers": {name: entry}}), _NOWHERE, {})
+    except ConfigError as exc:
+        return str(exc).partition(": ")[2]
+    spec = settings.servers[fold_server_name(name)]
+    return (spec.problem or "").partition(": ")[2] if spec.malformed else None
+
+
+def _place(
+    server: ForeignServer,
+    entry: Mapping[str, Any],
+    taken: Mapping[str, str],
+    seen: Mapping[object, str],
+    ports: Collection[int],
+) -> PlannedServer:
+    row = PlannedServer(server.name, server, entry, "new")
+    if is_own_entry(entry, {DEFAULT_PORT, *ports}):
+        return replace(row, outcome="skipped")
+    if (other := seen.get(_identity(entry))) is not None:
+        return replace(row, outcome="same", other=other)
+    name = _free_name(server.name, taken)
+    return row if name == server.name else replace(row, name=name, outcome="renamed", other=server.name)
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    number = 1
+    free = name
+    while fold_server_name(free) in taken:
+        number += 1
+        free = f"{name}_{number}"
+    return free
+
+
+def _identity(entry: Mapping[str, Any]) -> object:
+    """What makes two entries the same server: the address, or the command with its arguments and variables."""
+    members = with_own_keys(entry)
+    if isinstance(url := members.get("url"), str) and members.get("command") is None:
+        return url.rstrip("/")
+    words = [members.get("command"), *(as_list(members.get("args")) or [])]
+    return json.dumps([words, sorted(_names(members.get("env"))), members.get("cwd")], default=str)
+
+
+def _names(value: Any) -> Iterable[str]:
+    return (as_object(value) or {}).keys()

@@ -1,0 +1,26 @@
+"""Words of other clients for keys of a server's entry, where they can mean nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "command": ("cmd",),
+    "args": ("arguments",),
+    "env": ("environment", "envs"),
+    "cwd": ("working_directory", "workingDirectory"),
+    "url": ("serverUrl", "httpUrl", "uri"),
+    "headers": ("http_headers", "httpHeaders"),
+}
+ALL_ALIASES = frozenset(alias for aliases in ALIASES.values() for alias in aliases)
+
+
+def with_own_keys(members: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of an entry under the keys that Pegboard reads them by; one that is there under its own key stays."""
+    own = dict(members)
+    for key, aliases in ALIASES.items():
+        source = next((alias for alias in aliases if members.get(alias) is not None), None)
+        if source is not None and members.get(key) is None:
+            own[key] = own.pop(source)
+    return own

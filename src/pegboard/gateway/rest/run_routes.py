@@ -1,0 +1,140 @@
+"""REST routes of what runs: the gateway itself, the logs of its servers, and restarting one."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+
+from pegboard.clients.endpoint import endpoint_of
+from pegboard.gateway.rest import rows
+from pegboard.gateway.rest.api_route import ApiRoute
+from pegboard.gateway.rest.operations import TEXT, list_of, object_with, operation, path_parameter, query_parameter
+from pegboard.gateway.rest.params import check_query
+from pegboard.gateway.rest.server_routes import server_problem
+from pegboard.result import Forbidden, ToolErrorCode, ToolFailure, invalid
+from pegboard.servers.server import Server
+from pegboard.servers.server_log import PEGBOARD, SERVER, LogLine
+from pegboard.version import VERSION
+
+if TYPE_CHECKING:
+    from pegboard.gateway.rest.app import Rest
+
+_MOST_LINES = 2000
+_USUAL_LINES = 100
+_MOST_DIGITS = 12
+_NAME = path_parameter("name")
+_INTEGER = {"type": "integer"}
+_LINE = {
+    "type": "object",
+    "required": ["number", "time", "source", "text"],
+    "properties": {
+        "number": _INTEGER,
+        "time": {"type": "string", "format": "date-time"},
+        "source": {"enum": [SERVER, PEGBOARD], "description": "The server's stderr, or what happened to it."},
+        "text": TEXT,
+    },
+}
+_STATUS = object_with(
+    "version",
+    TEXT,
+    pid=_INTEGER,
+    config=TEXT,
+    startedAt={"type": ["string", "null"], "format": "date-time"},
+    sessions=_INTEGER,
+    servers={"type": "object", "additionalProperties": _INTEGER, "description": "How many servers are in each state."},
+    tools=_INTEGER,
+    configProblem=TEXT,
+)
+
+
+async def _status(rest: Rest, request: Request) -> Any:
+    problem = rest.config.problem
+    states = Counter(server.state.value for server in rest.board.servers.values())
+    # Where files are is for clients on this machine.
+    own = {} if endpoint_of(request.scope).remote else {"pid": os.getpid(), "config": str(rest.config.path)}
+    return {
+        **own,
+        "version": VERSION,
+        "startedAt": rows.moment(rest.started or None),
+        "sessions": rest.sessions(),
+        "servers": dict(sorted(states.items())),
+        "tools": len(rest.board.registry.all()),
+        **({} if problem is None or not own else {"configProblem": problem}),
+    }
+
+
+async def _log(rest: Rest, request: Request) -> Any:
+    check_query(request, ("limit", "after"))
+    if endpoint_of(request.scope).remote:
+        raise Forbidden("what a server writes is only for clients on the machine that Pegboard runs on")
+    server = _find_server(rest, request)
+    limit = _number(request, "limit", _USUAL_LINES)
+    if limit > _MOST_LINES:
+        raise invalid(f"limit must be a whole number from 0 to {_MOST_LINES}, found {limit}")
+    lines = server.log.read(limit, _number(request, "after", 0))
+    return {"lines": [_line(line) for line in lines], "last": server.log.last_number}
+
+
+async def _restart(rest: Rest, request: Request) -> Any:
+    server = _find_server(rest, request)
+    if failure := server.failure() if not server.spec.enabled or server.spec.problem else None:
+        raise failure
+    server.log.note("restarted by hand")
+    await server.restart()
+    return (await rest.board.refresh([server.name])).unwrap()
+
+
+def _find_server(rest: Rest, request: Request) -> Server:
+    name = str(request.path_params["name"])
+    if problem := server_problem(rest.board, name):
+        raise ToolFailure(ToolErrorCode.NOT_FOUND, problem, retryable=False)
+    return rest.board.servers[name]
+
+
+def _number(request: Request, name: str, usual: int) -> int:
+    given = request.query_params.get(name) or str(usual)
+    if not (given.isascii() and given.isdigit() and len(given) <= _MOST_DIGITS):
+        raise invalid(f"{name} must be a whole number, found {given[:40]!r}")
+    return int(given)
+
+
+def _line(line: LogLine) -> dict[str, Any]:
+    # Finer than elsewhere: the lines of several servers are put in one order.
+    return {**asdict(line), "time": datetime.fromtimestamp(line.time, UTC).isoformat(timespec="milliseconds")}
+
+
+ROUTES = (
+    ApiRoute(
+        "GET",
+        "/api/status",
+        _status,
+        operation("The gateway itself: since when it runs, its sessions, its servers by state", _STATUS),
+    ),
+    ApiRoute(
+        "GET",
+        "/api/servers/{name}/log",
+        _log,
+        operation(
+            "The newest lines of a server's log: its stderr, and what happened to it",
+            object_with("lines", list_of(_LINE), last=_INTEGER),
+            _NAME,
+            query_parameter("limit", f"How many lines at most: 0 to {_MOST_LINES}, {_USUAL_LINES} if nothing is said."),
+            query_parameter("after", "Only lines with a greater number than this."),
+        ),
+    ),
+    ApiRoute(
+        "POST",
+        "/api/servers/{name}/restart",
+        _restart,
+        operation(
+            "End a server's connections, start it anew, and ask it for its tools",
+            object_with("registered", _INTEGER),
+            _NAME,
+        ),
+    ),
+)

@@ -1,0 +1,285 @@
+"""`add` and `add-json` as people type them: what goes into the file, what is said, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from forking import warm_start
+from harness import toy, write_config
+from pegboard.cli.add import separate_command
+from pegboard.cli.app import app
+from servers.toy import BUILT_IN
+from servers.toy_http import http_toy
+
+Run = Callable[..., Result]
+MISSING = "no-such-command-here"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return write_config(tmp_path / "pegboard.json", {})
+
+
+@pytest.fixture
+def run(config: Path) -> Run:
+    """Runs a command in this process."""
+
+    def run(*command: str, stdin: str = "") -> Result:
+        return CliRunner().invoke(app, [command[0], "--config", str(config), *command[1:]], input=stdin)
+
+    return run
+
+
+def entries(config: Path) -> dict[str, Any]:
+    return json.loads(config.read_text("utf-8"))["mcpServers"]
+
+
+@pytest.mark.parametrize(
+    ("args", "meant"),
+    [
+        (["x", "npx", "-y", "pkg"], ["x", "--", "npx", "-y", "pkg"]),
+        (["x", "npx", "-y", "pkg", "--help-me"], ["x", "--", "npx", "-y", "pkg", "--help-me"]),
+        (["-e", "A=1", "x", "npx", "-y", "pkg"], ["-e", "A=1", "x", "--", "npx", "-y", "pkg"]),
+        (["x", "--env", "A", "npx", "-y"], ["x", "--env", "A", "--", "npx", "-y"]),
+        (["x", "--env=A", "npx", "-y"], ["x", "--env=A", "--", "npx", "-y"]),
+        (["x", "--", "npx", "-c", "pkg"], ["x", "--", "npx", "-c", "pkg"]),
+        (["x", "npx", "--", "-c", "pkg"], ["x", "npx", "--", "-c", "pkg"]),
+        (["x", "https://d.example", "-H", "A: b"], ["x", "https://d.example", "-H", "A: b"]),
+        (["x"], ["x"]),
+        ([], []),
+    ],
+)
+def test_the_two_dashes_are_put_in_where_they_were_left_out(args: list[str], meant: list[str]) -> None:
+    """Options of an address may stand behind it; those behind a command are the command's."""
+    assert separate_command(args) == meant
+
+
+def test_a_command_needs_no_dashes(run: Run, config: Path) -> None:
+    """`add x npx -y pkg` is what it looks like."""
+    command = toy()
+    done = run("add", "one", command["command"], *command["args"])
+    assert done.exit_code == 0, done.stderr
+    assert f"one was added to {config}: {len(BUILT_IN)} tools." in done.stdout
+    assert entries(config)["one"] == {"command": command["command"], "args": command["args"]}
+
+
+def test_an_option_that_may_be_either_ones_is_asked_back(run: Run, config: Path) -> None:
+    """With both commands to type, and without what was secret."""
+    before = config.read_bytes()
+    done = run("add", "x", "--env", "KEY=tulip", "python", "--token", "tulip2", "-c", "print(1)")
+    assert done.exit_code == 2
+    assert done.stderr.splitlines() == [
+        "pegboard: is -c an option of Pegboard or of the command? Type one of these:",
+        "  pegboard add --config " + str(config) + " x --env 'KEY=…' -c … -- python --token [redacted]",
+        "  pegboard add --config " + str(config) + " x --env 'KEY=…' -- python --token [redacted] -c …",
+    ]
+    assert config.read_bytes() == before
+
+
+def test_variables_and_headers_in_every_form(run: Run, config: Path) -> None:
+    """`K=V` and `K`, `K: V` and `K=V`; a name alone is filled in when the server starts."""
+    run("add", "a", "--env", "A=1=2", "-e", "B", "--", MISSING)
+    assert entries(config)["a"]["env"] == {"A": "1=2", "B": "${B}"}
+    with http_toy() as listening:
+        url = listening.url
+        done = run("add", "d", url, "-H", "Authorization: Bearer a=b:c", "--header", "X-K=v: w", "-H", "E:")
+        assert done.exit_code == 0, done.stderr
+        assert entries(config)["d"] == {
+            "type": "http",
+            "url": url,
+            "headers": {"Authorization": "Bearer a=b:c", "X-K": "v: w", "E": ""},
+        }
+
+
+def test_the_transport_can_be_said(run: Run, config: Path) -> None:
+    """`--transport sse` and `--sse` are the same."""
+    for name, options in {"a": ["--transport", "sse"], "b": ["--sse"], "c": ["-t", "streamable-http"]}.items():
+        run("add", name, "http://127.0.0.1:9/x", *options)
+    assert [entries(config)[name]["type"] for name in "abc"] == ["sse", "sse", "http"]
+    run("add", "d", "--transport", "stdio", "--", MISSING)
+    assert entries(config)["d"] == {"command": MISSING, "args": []}
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["x", "https://d.example", "-H", "nothing"], '--header needs "K: V" or K=V'),
+        (["x", "https://d.example", "--env", "A=1"], "a URL stands alone"),
+        (["x", "https://d.example", "more"], "a URL stands alone"),
+        (["x", "ftp://d.example"], "begins with http:// or https://"),
+        (["x", "https://d.example", "-t", "stdio"], "--transport stdio is for a command"),
+        (["x", "https://d.example", "-t", "odd"], "--transport must be stdio, http or sse, found 'odd'"),
+        (["x", "https://d.example", "-t", "http", "--sse"], "contradict each other"),
+        (["x", "-H", "A: b", "--", "npx"], "are for a URL"),
+        (["x", "-t", "http", "--", "npx"], "are for a URL"),
+        (["x", "--env", "=1", "--", "npx"], "--env needs K=V, or the name of a variable"),
+        (["x", "--env", "two words", "--", "npx"], "--env needs K=V, or the name of a variable"),
+        ([" ", "--", "npx"], "a server needs a name"),
+    ],
+)
+def test_a_wrong_call_says_what_is_wrong_and_changes_nothing(
+    run: Run, config: Path, command: list[str], said: str
+) -> None:
+    """Exit code 2."""
+    before = config.read_bytes()
+    done = run("add", *command)
+    assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
+    assert config.read_bytes() == before
+
+
+def test_a_secret_that_was_typed_wrongly_is_not_repeated(run: Run) -> None:
+    """Whoever leaves out the name of a header has typed its value."""
+    assert "tulip" not in run("add", "x", "https://d.example", "-H", "tulip-secret").stderr
+    assert "tulip" not in run("add", "x", "-e", "tulip secret", "--", "npx").stderr
+
+
+def test_a_server_that_cannot_be_reached_stays_and_the_same_again_is_a_new_try(run: Run, config: Path) -> None:
+    """Both say so, with the commands that go on; the file is not changed again."""
+    first = run("add", "gone", "--", MISSING)
+    assert first.exit_code == 4
+    assert MISSING in first.stderr
+    assert f"gone is in {config} all the same. To ask it again: pegboard refresh gone --config {config}" in first.stderr
+    assert f"To take it out: pegboard remove gone --config {config}" in first.stderr
+    before = config.read_bytes()
+    again = run("add", "gone", "--", MISSING)
+    assert again.exit_code == 4
+    assert f"gone is in {config} already, with the same entry. It is asked again." in again.stdout
+    assert config.read_bytes() == before
+
+
+def test_the_same_again_finds_a_server_that_is_there_now(run: Run, config: Path, tmp_path: Path) -> None:
+    """The cause was mended in the meantime."""
+    program = tmp_path / "server"
+    assert run("add", "late", "--", str(program)).exit_code == 4
+    command = toy()
+    words = " ".join(f"'{word}'" for word in [command["command"], *command["args"]])
+    program.write_text(f"#!/bin/sh\nexec {words}\n")
+    program.chmod(0o755)
+    done = run("add", "late", "--", str(program))
+    assert done.exit_code == 0, done.stderr
+    assert f"late: {len(BUILT_IN)} tools." in done.stdout
+
+
+def test_another_server_of_that_name_needs_force(run: Run, config: Path) -> None:
+    """Which shows what it replaces, without its secrets."""
+    run("add", "x", "--env", "TOKEN=tulip", "--", MISSING, "--token", "tulip")
+    before = config.read_bytes()
+    refused = run("add", "X", "--", MISSING, "other")
+    assert refused.exit_code == 3
+    assert 'there is a server "X" already' in refused.stderr
+    assert f"{MISSING} --token [redacted]" in refused.stderr
+    assert "--force" in refused.stderr
+    assert config.read_bytes() == before
+    forced = run("add", "X", "--force", "--", MISSING, "other")
+    assert f"x was replaced in {config}. It was: {MISSING} --token [redacted]" in forced.stdout
+    assert entries(config) == {"x": {"command": MISSING, "args": ["other"]}}
+    assert "tulip" not in refused.output + forced.output
+
+
+def test_json_says_what_was_done(run: Run, config: Path) -> None:
+    """Success and failure in the one shape, with the server and the file."""
+    command = toy()
+    good = json.loads(run("add", "one", "--json", "--", command["command"], *command["args"]).stdout)
+    assert good["data"] == {"registered": len(BUILT_IN), "server": "one", "path": str(config)}
+    bad = run("add", "gone", "--json", "--", MISSING)
+    assert bad.exit_code == 4
+    said = json.loads(bad.stdout)
+    assert (said["success"], said["data"]["server"]) == (False, "gone")
+    assert said["error"]["code"] == "TOOL_UNAVAILABLE"
+
+
+def test_a_file_that_gets_a_secret_is_its_owners_alone(run: Run, config: Path) -> None:
+    """One without a secret keeps its mode."""
+    config.chmod(0o644)
+    run("add", "a", "--env", "TOKEN", "--", MISSING)
+    assert config.stat().st_mode & 0o777 == 0o644
+    run("add", "b", "--env", "TOKEN=tulip", "--", MISSING)
+    assert config.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"command": "%s", "args": ["a"]}',
+        '{"mcpServers": {"other": {"command": "%s", "args": ["a"]}}}',
+        '"other": {"cmd": "%s", "args": ["a"]},',
+        '[mcp_servers.other]\ncommand = "%s"\nargs = ["a"]',
+        "%s a",
+        "claude mcp add other -- %s a",
+    ],
+)
+def test_add_json_takes_whatever_the_reader_knows(run: Run, config: Path, text: str) -> None:
+    """From the command line and from the standard input, under the name that was given."""
+    for name, argument, stdin in (("one", text % MISSING, ""), ("two", "-", text % MISSING)):
+        done = run("add-json", name, argument, stdin=stdin)
+        assert done.exit_code == 4, done.stderr
+        assert entries(config)[name] == {"command": MISSING, "args": ["a"]}
+
+
+def test_add_json_takes_the_one_of_that_name(run: Run, config: Path) -> None:
+    """Of several; without one it names them, and the command for all."""
+    text = json.dumps({"mcpServers": {"a": {"command": MISSING}, "b": {"command": "y"}}})
+    run("add-json", "A", text)
+    assert entries(config) == {"A": {"command": MISSING}}
+    done = run("add-json", "c", text)
+    assert (done.exit_code, "2 servers (a, b)" in done.stderr, "pegboard import -" in done.stderr) == (2, True, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"comand": "x"}', '"comand" is not a key: did you mean "command"?'),
+        ('{"command": "x"', "the text:1: not JSON"),
+        ('{"url": "nowhere"}', "must be an http:// or https:// address"),
+        ("{}", "there are no servers in it"),
+        ("", "it is empty"),
+    ],
+)
+def test_add_json_says_what_is_wrong(run: Run, config: Path, text: str, said: str) -> None:
+    """Exit code 2, and nothing is written."""
+    before = config.read_bytes()
+    done = run("add-json", "x", text)
+    assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
+    assert config.read_bytes() == before
+
+
+def test_add_json_names_what_it_leaves_out(run: Run) -> None:
+    """On stderr, where programs do not read it."""
+    done = run("add-json", "x", json.dumps({"command": MISSING, "autoApprove": ["a"], "timeout": 30000}))
+    assert "note: left out: autoApprove (approval stays with the client)" in done.stderr
+    assert "note: timeout is taken as 30000 milliseconds" in done.stderr
+
+
+def test_a_file_in_another_shape_says_how_to_bring_it_in(tmp_path: Path) -> None:
+    """Whatever is asked of it, and `import` then writes it anew, with a backup."""
+    path = tmp_path / "pegboard.json"
+    path.write_text(json.dumps({"mcp": {"t": {"type": "local", "command": [MISSING, "a"], "enabled": False}}}))
+    before = path.read_bytes()
+    runner = CliRunner()
+    for command in (["servers"], ["add", "x", "y"], ["doctor"]):
+        done = runner.invoke(app, [command[0], "--config", str(path), *command[1:]])
+        assert f"pegboard import {path}" in done.output + done.stderr, command
+        assert done.exit_code != 0
+    assert path.read_bytes() == before
+    done = runner.invoke(app, ["import", str(path), "--yes", "--config", str(path)])
+    assert done.exit_code == 0, done.stderr
+    assert entries(path) == {"t": {"command": MISSING, "args": ["a"], "enabled": False}}
+    backup = done.stdout.partition("The file as it was: ")[2].split()[0]
+    assert Path(backup).read_bytes() == before
+
+
+def test_the_process_itself_ends_so(config: Path) -> None:
+    """As a shell sees it: exit code, nothing on stdout, no progress where there is no terminal."""
+    command = [*warm_start(), "add", "--config", str(config), "gone", MISSING, "-y"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=dict(os.environ))
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr.startswith("pegboard: ")
+    assert "asking" not in done.stderr

@@ -1,0 +1,141 @@
+"""The log of `serve` for the person at its terminal."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+import pytest
+
+from pegboard.cli.event_lines import EventLines
+from pegboard.log import configure, logger
+
+pytestmark = pytest.mark.usefixtures("own_logging")
+TIME = re.compile(r"^\d\d:\d\d:\d\d  ")
+
+
+class Screen(io.StringIO):
+    """A terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def lines_of(*events: dict[str, Any], width: int = 80, new: tuple[str, ...] = ()) -> list[str]:
+    lines = EventLines(coloured=False, width=lambda: width)
+    lines.begin(new)
+    said = [text for event in events if (text := lines({"level": "info", "time": "", **event})) is not None]
+    return [TIME.sub("", line) for text in said for line in text.splitlines()]
+
+
+def failed(name: str, reason: str) -> dict[str, Any]:
+    message = f"server {name} could not be connected: {reason}"
+    return {"event": "tools.discovery.server.failed", "serverName": name, "errorMessage": message}
+
+
+def found(name: str, count: int) -> dict[str, Any]:
+    return {"event": "tools.discovery.server.success", "serverName": name, "toolCount": count}
+
+
+def called(**more: Any) -> dict[str, Any]:
+    return {"event": "tool.called", "client": "claude-code", "tool": "git__log", "ms": 12.34, "outcome": "ok", **more}
+
+
+def test_a_call_is_one_line() -> None:
+    """Time, client, tool, duration, outcome; whatever a client calls itself, it is one line."""
+    assert lines_of(called()) == ["claude-code  git__log  12 ms  ok"]
+    assert lines_of(called(client="", outcome="failed")) == ["-  git__log  12 ms  failed"]
+    assert lines_of(called(client="a\nb")) == ["a b  git__log  12 ms  ok"]
+
+
+def test_what_nobody_needs_is_left_out() -> None:
+    """Registrations, updates of the registry and servers that idle are for the log of programs."""
+    quiet = ["MCP tool registered: x", "tools.registry.updated", "tools.discovery.started", "server.idle"]
+    assert lines_of(*({"event": name} for name in quiet)) == []
+
+
+def test_a_failure_is_said_once_with_the_last_lines_of_stderr() -> None:
+    """The reason, three lines below it, and nothing when the same happens again."""
+    said = " | ".join(f"npm error {number}" for number in range(9))
+    event = failed("web", f"the process exited with code 1; it said: {said}")
+    assert lines_of(event, event, event) == [
+        "web  unreachable: the process exited with code 1",
+        *(f"          npm error {number}" for number in (6, 7, 8)),
+    ]
+
+
+def test_long_reasons_are_cut_to_the_terminal() -> None:
+    """Two lines for the reason, one for each line of stderr."""
+    event = failed("web", "x" * 1000 + "; it said: " + "y" * 1000)
+    first, second = lines_of(event, width=60)
+    assert len(first) < 140
+    assert len(second) == 60
+    assert first.endswith("…")
+    assert second.endswith("…")
+
+
+def test_a_server_that_comes_back_is_said_to_be() -> None:
+    """Connecting is news only after a failure."""
+    connected = {"event": "server.connected", "server": "web"}
+    assert lines_of(connected) == []
+    assert lines_of(failed("web", "refused"), connected, connected, found("web", 1), found("web", 1)) == [
+        "web  unreachable: refused",
+        "web  ready again",
+        "web  ready, 1 tool",
+    ]
+
+
+def test_once_all_new_servers_were_asked_that_is_said_once() -> None:
+    """With how many are there."""
+    events = [found("a", 2), found("old", 1), failed("b", "refused"), found("a", 3)]
+    assert lines_of(*events, new=("a", "b")) == [
+        "a  ready, 2 tools",
+        "old  ready, 1 tool",
+        "b  unreachable: refused",
+        "          All 2 new servers have been asked: 1 ready, 1 not.",
+        "a  ready, 3 tools",
+    ]
+
+
+def test_a_mistake_in_the_config_is_in_the_table_first_and_a_line_later() -> None:
+    """Before the table of servers is shown nothing is said of it."""
+    event = {"event": "config.server.invalid", "server": "x", "reason": "no\ncommand", "level": "error"}
+    assert EventLines(coloured=False)(event) is None
+    assert lines_of(event) == ["x  invalid: no command"]
+
+
+def test_any_other_event_is_shown_with_its_fields() -> None:
+    """Nothing that went wrong is swallowed."""
+    event = {"event": "storage.failed", "level": "warning", "reason": "disk\nfull", "traceId": "1"}
+    assert lines_of(event) == ["warning: storage.failed reason=disk full"]
+
+
+def test_on_a_terminal_calls_are_lines_and_texts_are_harmless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a client or a server says does not steer the terminal; NO_COLOR is obeyed."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    out = Screen()
+    configure(stream=out, lines=EventLines())
+    assert logger().tells_calls
+    logger().call("tool.called", client="\x1b[2Jevil", tool="x__y", ms=1.0, outcome="ok")
+    logger().info("MCP tool registered: x")
+    assert TIME.sub("", out.getvalue()) == "[2Jevil  x__y  1 ms  ok\n"
+
+
+@pytest.mark.parametrize(("level", "terminal"), [("info", False), ("warning", True)])
+def test_where_nobody_reads_them_calls_are_not_told(level: str, terminal: bool) -> None:
+    """Not in the log of programs at info, and not above it: a call asks that and does nothing more."""
+    out = Screen() if terminal else io.StringIO()
+    configure(level, out, lines=EventLines())
+    assert not logger().tells_calls
+    logger().call("tool.called", client="", tool="x", ms=1.0, outcome="ok")
+    assert out.getvalue() == ""
+
+
+def test_programs_get_calls_at_debug() -> None:
+    """As before, with who called and how long it took."""
+    out = io.StringIO()
+    configure("debug", out)
+    assert logger().tells_calls
+    logger().call("tool.called", client="a", tool="x", ms=1.0, outcome="ok")
+    assert '"ms": 1.0' in out.getvalue()

@@ -1,0 +1,1 @@
+"""The MCP registry: a registry for tests, what publishers write, and what Pegboard makes of it."""

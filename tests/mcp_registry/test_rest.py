@@ -1,0 +1,92 @@
+"""The registry over REST: the same answers that the commands give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from harness import LIMIT, open_gateway
+from mcp_registry.fixture_registry import registry_of
+from mcp_registry.records import ALL
+
+pytestmark = pytest.mark.anyio
+NAME = "io.github.alice%2Fweather-mcp"
+
+
+@pytest.fixture(autouse=True)
+def no_registry_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The config names one."""
+    monkeypatch.delenv("PEGBOARD_REGISTRY")
+
+
+async def test_search_in_pages(tmp_path: Path) -> None:
+    """The address of the registry is the config's; a cursor goes on."""
+    with registry_of(ALL) as registry:
+        async with open_gateway(tmp_path, {}, registry=registry.url) as gateway:
+            async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
+                data = (await http.get("/api/registry", params={"q": "weather", "limit": 2})).json()["data"]
+                assert [row["name"] for row in data["servers"]] == [
+                    "io.github.alice/weather-mcp",
+                    "io.github.mallory/harmless",
+                ]
+                assert (data["total"], data["nextCursor"], data["complete"]) == (3, "2", True)
+                first = data["servers"][0]
+                assert (first["publisher"], first["version"]) == ("io.github.alice", "1.2.0")
+                assert first["runs"][0]["command"].startswith("npx -y @alice/weather-mcp@1.2.0 ")
+                rest = (await http.get("/api/registry", params={"q": "weather", "limit": 2, "cursor": "2"})).json()[
+                    "data"
+                ]
+                assert [row["status"] for row in rest["servers"]] == ["deprecated"]
+                assert rest["nextCursor"] is None
+
+
+async def test_a_server_with_the_entry_it_would_become(tmp_path: Path) -> None:
+    """Nothing is changed; every way is there, with what it wants or why it cannot be taken."""
+    with registry_of(ALL) as registry:
+        async with open_gateway(tmp_path, {}, registry=registry.url) as gateway:
+            async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
+                data = (await http.get(f"/api/registry/{NAME}")).json()["data"]
+                (choice,) = data["choices"]
+                assert data["serverName"] == "weather_mcp"
+                assert choice["entry"]["env"] == {"WEATHER_KEY": "${WEATHER_KEY}"}
+                assert choice["variables"] == ["WEATHER_KEY", "WEATHER_MCP_PLACE"]
+                inputs = {each["key"]: each for each in choice["inputs"]}
+                assert (inputs["WEATHER_KEY"]["secret"], inputs["units"]["choices"]) == (True, ["metric", "imperial"])
+                bundle = (await http.get("/api/registry/io.github.frank%2Fbundle")).json()["data"]
+                assert "cannot run" in bundle["choices"][0]["problem"]
+                versions = await http.get(f"/api/registry/{NAME}", params={"version": "9.9.9"})
+                assert versions.status_code == 404
+        assert gateway.config.read_text().count("weather") == 0
+
+
+WRONG: tuple[tuple[str, dict[str, Any], int], ...] = (
+    ("/api/registry", {}, 400),
+    ("/api/registry", {"q": " "}, 400),
+    ("/api/registry", {"q": "x", "limit": "0"}, 400),
+    ("/api/registry", {"q": "x", "limit": "101"}, 400),
+    ("/api/registry", {"q": "x", "cursor": "-1"}, 400),
+    ("/api/registry", {"q": "x" * 1001}, 400),
+    ("/api/registry", {"q": "x", "lmit": "5"}, 400),
+    ("/api/registry/nobody%2Fnothing", {}, 404),
+    (f"/api/registry/{NAME}", {"q": "x"}, 400),
+)
+
+
+async def test_what_is_wrong_is_refused_with_the_fitting_status(tmp_path: Path) -> None:
+    """A misspelt parameter is one of them."""
+    with registry_of(ALL) as registry:
+        async with open_gateway(tmp_path, {}, registry=registry.url) as gateway:
+            async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
+                for path, query, status in WRONG:
+                    answer = await http.get(path, params=query)
+                    assert (answer.status_code, answer.json()["success"]) == (status, False), (path, query)
+
+
+async def test_a_registry_that_is_not_there_is_503(tmp_path: Path) -> None:
+    """Nothing is kept that could answer."""
+    async with open_gateway(tmp_path, {}, registry="http://127.0.0.1:9") as gateway:
+        async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
+            assert (await http.get("/api/registry", params={"q": "x"})).status_code == 503
