@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from docpages.ahead import COMMANDS_AHEAD, is_ahead
 from docpages.pages import DOCS, Block, DocPage, all_pages
 from docpages.shell import command_problem, shown_commands
 from pegboard.config import jsonc
@@ -92,15 +91,8 @@ class Environment(dict[str, str]):
 @pytest.mark.parametrize("name", sorted(SHELL))
 def test_commands_are_those_of_the_command_line(name: str) -> None:
     """Every `pegboard …` names a command that there is, with options that it has."""
-    commands = [words for words in shown_commands(SHELL[name]) if not is_ahead(words)]
-    problems = {" ".join(words): command_problem(words) for words in commands}
+    problems = {" ".join(words): command_problem(words) for words in shown_commands(SHELL[name])}
     assert {words: problem for words, problem in problems.items() if problem} == {}
-
-
-@pytest.mark.parametrize("name", sorted(COMMANDS_AHEAD))
-def test_a_command_that_is_ahead_is_not_there_yet(name: str) -> None:
-    """Once it is there, it leaves the list, and the pages are held against it."""
-    assert command_problem(name.split()) is not None
 
 
 def test_there_are_snippets() -> None:

@@ -121,7 +121,7 @@ def _file_rows(whose: str, specs: Sequence[FileSpec]) -> Iterator[tuple[str, ...
 def shown_path(spec: FileSpec, system: System) -> str:
     """The path of a file as people write it: `~` or `%APPDATA%`, not one machine's own."""
     if system not in spec.systems:
-        return "–"
+        return "-"
     home = "%USERPROFILE%" if system == "windows" else "~"
     folders = {name: f"%{name}%" for name in ("APPDATA", "LOCALAPPDATA")}
     place = Place(system, Path(home), folders if system == "windows" else {}, Path())
@@ -159,11 +159,14 @@ def others_page() -> str:
         if client.import_only
         for spec in client.user
     ]
+    words = (
+        "`pegboard import ID` takes over the servers of these clients. Pegboard does not write into their files. "
+        "To connect such a client, paste the [address or the command](../clients.md) into its settings."
+    )
     return "\n".join(
         [
             "# Other clients\n",
-            "`pegboard import ID` takes over the servers of these clients. Pegboard does not write into their files. "
-            "To connect such a client, paste the [address or the command](../clients.md) into its settings.\n",
+            f"{words}\n",
             table(("client", "id", *(name for _, name in SYSTEMS)), *rows) + "\n",
             f"{HOW}\n",
         ]

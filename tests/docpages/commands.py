@@ -10,9 +10,9 @@ from pegboard.cli.app import app
 
 INTRODUCTION = f"""# Commands
 
-`status`, `logs` and `restart` are about a running `pegboard serve`, and end with exit code 4 if there is none.
 `servers`, `tools`, `find`, `describe`, `call`, `refresh`, `search`, `memory …` (except `export` and `import`) and
 `tasks …` ask a running `pegboard serve` of the same config. If there is none, they do the work themselves.
+`status`, `logs` and `restart` are about a running `pegboard serve`, and end with exit code 4 if there is none.
 
 | exit code | meaning |
 | --- | --- |

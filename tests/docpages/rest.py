@@ -11,11 +11,12 @@ from pegboard.gateway.rest.openapi import document
 
 INTRODUCTION = f"""# REST reference
 
-The gateway answers JSON under `/api`. A running gateway has the same reference at `/docs`, where each request can be tried, and
-for programs at `/openapi.json`.
+The gateway answers JSON under `/api`. A running gateway has the same reference at `/docs`, where each request can be
+tried, and for programs at `/openapi.json`.
 
-A success is `{{"success": true, "data": …}}`. A failure is `{{"success": false, "error": {{"code", "message", "retryable"}}}}` with a status
-that fits the code. A request with a body needs `Content-Type: application/json`.
+A success is `{{"success": true, "data": …}}`. A failure is
+`{{"success": false, "error": {{"code", "message", "retryable"}}}}` with a status that fits the code. A request
+with a body needs `Content-Type: application/json`.
 
 ```sh
 curl http://127.0.0.1:7420/api/servers

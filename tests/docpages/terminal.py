@@ -117,7 +117,7 @@ class Terminal:
 def _style(cell: pyte.screens.Char) -> str:
     words = [name for name in ("bold", "italics", "underscore") if getattr(cell, name)]
     named = {"italics": "italic", "underscore": "underline"}
-    colour = {"brown": "yellow", "brightbrown": "bright_yellow"}.get(cell.fg, cell.fg)
+    colour = str({"brown": "yellow", "brightbrown": "bright_yellow"}.get(cell.fg, cell.fg))
     if colour != "default":
         colour = f"#{colour}" if re.fullmatch(r"[0-9a-f]{6}", colour) else re.sub(r"^bright(?!_)", "bright_", colour)
         words.append(colour)

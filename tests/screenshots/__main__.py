@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,7 +32,9 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--force-device-scale-factor=1", "--hi
 def main(names: list[str]) -> int:
     """Make them; what cannot be made is said, and the others go on."""
     diagram.PICTURES.mkdir(exist_ok=True)
-    failed = [name for name, make in pictures() if (not names or name in names or name == "") and not attempt(name, make)]
+    failed = [
+        name for name, make in pictures() if (not names or name in names or name == "") and not attempt(name, make)
+    ]
     return 1 if failed else 0
 
 
@@ -90,7 +92,7 @@ def photograph(chromium: Browser, url: str) -> None:
 
 
 @contextmanager
-def open_browser() -> Iterator[Browser]:
+def open_browser() -> Generator[Browser]:
     """The browser that the tests use."""
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser(), args=FLAGS)

@@ -25,7 +25,7 @@ class ConfigFile:
 
     def __init__(self, board: Board, path: Path) -> None:
         self._board = board
-        self.path = path
+        self._path = path
         self._needs_trust = board.settings.needs_trust
         # Trust in the file may change without the file.
         self._trust = trust_store().record(path) if self._needs_trust else None
