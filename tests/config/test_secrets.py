@@ -287,3 +287,9 @@ def test_no_two_places_share_a_fingerprint(
         return ServerSpec(name="a", given_name="a", command=command, args=args, cwd=cwd, url=url)
 
     assert (spec(one).fingerprint == spec(other).fingerprint) is (one == other)
+
+
+def test_a_secret_with_a_tab_is_hidden_in_an_address_too(tmp_path: Path) -> None:
+    """Whoever reads an address leaves out its tabs and line ends."""
+    spec = spec_of(tmp_path, {"url": "https://d.example/${V}/mcp"}, V="s3cr3t\tk3y")
+    assert display_address(spec) == "https://d.example/[redacted]/mcp"

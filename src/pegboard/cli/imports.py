@@ -31,6 +31,17 @@ if TYPE_CHECKING:
     from pegboard.config import Location
 
 _MOST_NAMES = 8
+_SourcesArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="CLIENT|FILE|-",
+        help="Clients, a file in any client's format, or - for the standard input; without one, all clients.",
+    ),
+]
+_ProjectOption = Annotated[
+    Path | None,
+    typer.Option("--project", metavar="DIR", help="Also the clients' files of this folder.", file_okay=False),
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -39,17 +50,8 @@ def add_to(app: typer.Typer) -> None:
 
 
 def import_servers(
-    sources: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="CLIENT|FILE|-",
-            help="Clients, a file in any client's format, or - for the standard input; without one, all clients.",
-        ),
-    ] = None,
-    project: Annotated[
-        Path | None,
-        typer.Option("--project", metavar="DIR", help="Also the clients' files of this folder.", file_okay=False),
-    ] = None,
+    sources: _SourcesArgument = None,
+    project: _ProjectOption = None,
     only: Annotated[str | None, typer.Option("--only", metavar="a,b", help="Only the servers of these names.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be written, and write nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,

@@ -61,6 +61,8 @@ def secrets_of(spec: ServerSpec, used: Collection[str]) -> frozenset[str]:
     _visit_url(spec.url or "", take)
     found[True] |= {_SCHEME.sub("", value) for value in found[True]}
     found[False] |= {line.strip() for value in found[True] if "\n" in value for line in value.splitlines()}
+    # An address is read without them.
+    found[True] |= {re.sub(r"[\t\r\n]", "", value) for value in found[True]}
     named = {value for value in found[True] if len(value) >= _MIN_LENGTH and value.lower() not in _PUBLIC}
     return frozenset(named | {value for value in found[False] if len(value) >= _MIN_UNNAMED_LENGTH})
 
