@@ -51,7 +51,8 @@ class Steps:
                 f"downloading packages: {len(self.packages)} ({detail})" if self.is_terminal else "downloading packages"
             )
         elif step == "installing":
-            text = f"installing {len(detail.split(','))} packages"
+            count = len(detail.split(","))
+            text = f"installing {count} package{'' if count == 1 else 's'}"
         else:
             text = f"{step} {detail}".strip()
         if self.is_terminal:
@@ -120,7 +121,7 @@ def main() -> None:
         version = ".".join(map(str, sys.version_info[:2]))
         fail(f"Python 3.11 or newer is needed, and {sys.executable} is {version}: make serve PYTHON=python3.12")
     started = time.monotonic()
-    print(f"Setting up Pegboard in {given.folder}. This is done once, and takes about half a minute.", flush=True)
+    print(f"Setting up Pegboard in {given.folder}. This is done once, and may take a minute.", flush=True)
     try:
         make_environment(given.folder)
         install(given.folder, given.pip)
