@@ -276,6 +276,27 @@ def test_a_file_in_another_shape_says_how_to_bring_it_in(tmp_path: Path) -> None
     assert Path(backup).read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        ('{"mcpServers": {"a": {"command": "x"}}, "pegboard": {"expose": "all"}} // mine', 0),
+        ('{"mcpServers": {"a": {"command": "x"}}, "pegboard": {"expose": "odd"}}', 3),
+        ('{"mcpServers": {"a": {"command": "x"}},', 3),
+    ],
+)
+def test_a_config_of_our_own_is_never_written_anew(tmp_path: Path, content: str, code: int) -> None:
+    """Whoever imports it into itself has everything already, or a mistake to mend."""
+    path = tmp_path / "pegboard.json"
+    path.write_text(content)
+    for beside in ([], ["npx -y other"]):
+        options = ["--yes", "--off"] if not beside else ["--yes", "--off", "--only", "other"]
+        done = CliRunner().invoke(app, ["import", str(path), *beside, *options, "--config", str(path)])
+        assert done.exit_code == code, done.output
+        assert content.partition("}}")[0] in path.read_text()
+        if not beside or code:
+            assert path.read_text() == content
+
+
 def test_the_process_itself_ends_so(config: Path) -> None:
     """As a shell sees it: exit code, nothing on stdout, no progress where there is no terminal."""
     command = [*warm_start(), "add", "--config", str(config), "gone", MISSING, "-y"]

@@ -194,19 +194,20 @@ def test_a_port_in_use_is_one_message_that_says_who_has_it(tmp_path: Path) -> No
     other = write_config(tmp_path / "other.json", {})
     with serving(config) as (_, url):
         port = url.removesuffix("/mcp").rpartition(":")[2]
-        for path, who in ((config, "with this config"), (other, "with another config")):
+        for path, who in ((config, "with this config"), (other, f"with {config}")):
             done = pegboard("serve", "--config", str(path), "--port", port)
             assert done.returncode == 1
             assert done.stdout == ""
-            [line] = done.stderr.splitlines()
+            line, *commands = done.stderr.splitlines()
             assert who in line
-            assert "--port" in line
+            assert "--port" in commands[-1]
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         threading.Thread(target=hang_up, args=(stranger,), daemon=True).start()
         done = pegboard("serve", "--config", str(config), "--port", str(stranger.getsockname()[1]))
     assert done.returncode == 1
-    [line] = done.stderr.splitlines()
+    line, command = done.stderr.splitlines()
     assert "another program" in line
+    assert "--port" in command
 
 
 def hang_up(listener: socket.socket) -> None:

@@ -10,7 +10,7 @@ from pegboard.client_configs.context import InstallContext
 from pegboard.client_configs.place import Place, System
 
 SYSTEMS: tuple[System, ...] = get_args(System)
-HOME, PROJECT = Path("/home/me"), Path("/work/app")
+HOME, PROJECT = Path("/home/me"), Path("/src/app")
 
 
 def place_of(system: System, home: Path = HOME, /, **variables: str) -> Place:

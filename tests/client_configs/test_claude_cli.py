@@ -23,6 +23,7 @@ import json, os, pathlib, sys
 file = pathlib.Path(os.environ["HOME"]) / ".claude.json"
 data = json.loads(file.read_text()) if file.exists() else {{}}
 (pathlib.Path(os.environ["HOME"]) / "calls").open("a").write(json.dumps(sys.argv[1:]) + "\\n")
+data["numStartups"] = data.get("numStartups", 0) + 1
 servers = data.setdefault("mcpServers", {{}})
 match sys.argv[1:]:
     case ["mcp", "add-json", "-s", "user", name, text] if name not in servers:
@@ -58,7 +59,7 @@ def test_claude_adds_and_the_file_is_as_before_after_uninstall(tmp_path: Path) -
     apply_install(plan_install(CLAUDE, context, InstallOptions()), context)
     entry = {"type": "http", "url": "http://127.0.0.1:7420/mcp/claude-code"}
     assert calls(tmp_path) == [["mcp", "add-json", "-s", "user", "pegboard", json.dumps(entry)]]
-    assert json.loads(file.read_bytes()) == {"numStartups": 3, "mcpServers": {"pegboard": entry}}
+    assert json.loads(file.read_bytes()) == {"numStartups": 4, "mcpServers": {"pegboard": entry}}
     apply_uninstall(plan_uninstall(CLAUDE, context), context)
     assert file.read_bytes() == content
 
@@ -69,10 +70,10 @@ def test_claude_takes_out_what_it_has_changed_since(tmp_path: Path) -> None:
     file = tmp_path / "home" / ".claude.json"
     file.write_text("{}")
     apply_install(plan_install(CLAUDE, context, InstallOptions()), context)
-    file.write_text(json.dumps({**json.loads(file.read_text()), "numStartups": 4}))
+    file.write_text(json.dumps({**json.loads(file.read_text()), "theme": "dark"}))
     apply_uninstall(plan_uninstall(CLAUDE, context), context)
     assert calls(tmp_path)[-1] == ["mcp", "remove", "-s", "user", "pegboard"]
-    assert json.loads(file.read_text()) == {"numStartups": 4, "mcpServers": {}}
+    assert json.loads(file.read_text()) == {"numStartups": 2, "theme": "dark", "mcpServers": {}}
 
 
 def test_an_update_takes_the_old_entry_out_first(tmp_path: Path) -> None:
@@ -81,6 +82,8 @@ def test_an_update_takes_the_old_entry_out_first(tmp_path: Path) -> None:
     for options in (InstallOptions(), InstallOptions(transport="stdio")):
         apply_install(plan_install(CLAUDE, context, options), context)
     assert [call[1] for call in calls(tmp_path)] == ["add-json", "remove", "add-json"]
+    again = plan_install(CLAUDE, context, InstallOptions(board="b"))
+    assert not any(line.startswith("-") and "numStartups" in line for line in again.diff.splitlines())
     servers = json.loads((tmp_path / "home" / ".claude.json").read_text())["mcpServers"]
     assert servers["pegboard"]["command"] == "/opt/bin/pegboard"
     apply_uninstall(plan_uninstall(CLAUDE, context), context)

@@ -128,13 +128,15 @@ def test_an_address_for_a_client_that_takes_commands_only_is_refused() -> None:
         ("cursor", InstallOptions(), "/bin/pegboard", "Cursor was not found on this machine."),
         ("cursor", InstallOptions(scope="project"), "/bin/pegboard", "The command is a path of this machine"),
         ("cursor", InstallOptions(), "/home/me/.cache/uv/archive-v0/x/bin/pegboard", "runs from a cache of uv"),
+        ("cursor", InstallOptions(transport="http"), "/bin/pegboard", "each time: pegboard serve --port 7500"),
     ],
 )
 def test_what_a_person_should_know_is_said_before(
     tmp_path: Path, client: str, options: InstallOptions, program: str, remark: str
 ) -> None:
     """An entry that will work here and not elsewhere, or not for long."""
-    context = replace(context_of(tmp_path, "linux", None), program=(program,))
+    gateway = "http://127.0.0.1:7500" if options.transport == "http" else None
+    context = replace(context_of(tmp_path, "linux", gateway), program=(program,))
     plan = plan_install(find_client(client), context, options)
     assert any(remark in said for said in plan.remarks)
 

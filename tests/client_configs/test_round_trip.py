@@ -263,6 +263,25 @@ def test_without_note_and_backup_the_entry_is_taken_out_all_the_same(text: str) 
         assert file.path.read_text() == text
 
 
+@given(JSONC)
+@settings(max_examples=50)
+def test_the_backup_is_not_needed(content: bytes) -> None:
+    """The note alone undoes an install; the backup is for people."""
+    client = find_client("cursor")
+    with machine() as context:
+        file = client.target(context.place)
+        assert file is not None
+        file.path.parent.mkdir(parents=True)
+        file.path.write_bytes(content)
+        apply_install(plan_install(client, context, InstallOptions()), context)
+        for kept in (context.backups._folder / "cursor").iterdir():
+            if not kept.name.endswith(".note.json"):
+                assert kept.read_bytes() == content
+                kept.unlink()
+        apply_uninstall(plan_uninstall(client, context), context)
+        assert file.path.read_bytes() == content
+
+
 def test_replaced_servers_come_back() -> None:
     """`--replace` takes out what Pegboard serves, and uninstall gives it back."""
     served = {"command": "uvx", "args": ["mcp-server-time"]}

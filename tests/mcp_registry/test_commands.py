@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from forking import warm_start
-from harness import LIMIT, write_config
+from harness import LIMIT, serving, write_config
 from mcp_registry.fixture_registry import FixtureRegistry, registry_of
 from mcp_registry.records import ALL, PACKAGE_ONLY, package, record
 from node import package as npm_package
@@ -245,6 +245,19 @@ def test_on_a_terminal_it_asks_for_what_is_required_and_for_a_yes(
     assert (code, entries(config)["weather_mcp"]["args"][4]) == (4, "Bergen")
     assert (tmp_path / "seen").read_text().strip() == "hunter2"
     assert "hunter2" not in said + config.read_text()
+
+
+def test_beside_a_running_gateway_a_secret_is_not_asked_for(registry: FixtureRegistry, config: Path) -> None:
+    """It has an environment of its own; the answer comes from it, and the entry reaches it."""
+    command = [sys.executable, "-m", "pegboard", "add", "--config", str(config), "--from", WEATHER]
+    with serving(config):
+        _, said = answer_on_terminal(command, {"  place: ": "Bergen", "Add it?": "y"})
+        assert "WEATHER_KEY: " not in said
+        told = pegboard("add", "--from", WEATHER, "--as", "b", "--env", "WEATHER_KEY=hunter2", "--yes", config=config)
+        rows = json.loads(pegboard("servers", "--json", config=config).stdout)["data"]["servers"]
+    assert "the gateway that runs reads WEATHER_KEY from its own environment" in told.stderr
+    assert "hunter2" not in config.read_text() + told.stderr + told.stdout
+    assert {row["name"] for row in rows} == {"weather_mcp", "b"}
 
 
 def test_the_version_is_the_one_that_was_asked_for(registry: FixtureRegistry, config: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from mcp_registry.fixture_registry import FixtureRegistry, registry_of
 from mcp_registry.records import ALL, BOTH, DELETED, OFFICIAL, PACKAGE_ONLY, REMOTE_ONLY, Record, package, record
-from pegboard.config import Settings
+from pegboard.config import ConfigError, Settings, parse_settings
 from pegboard.mcp_registry import kept_servers, walk
 from pegboard.mcp_registry.client import RegistryLimits
 from pegboard.mcp_registry.kept_servers import file_of, load_servers
@@ -332,6 +332,15 @@ def test_the_address_comes_from_the_environment_then_from_the_config() -> None:
     assert registry_address(Settings(), {}).startswith("https://registry.modelcontextprotocol")
     with pytest.raises(ToolFailure, match="PEGBOARD_REGISTRY must be an http"):
         registry_address(settings, {"PEGBOARD_REGISTRY": "own.example"})
+
+
+@pytest.mark.parametrize("wrong", ["5", '"registry.example"', '"ftp://x"', '"${UNSET}"'])
+def test_an_address_in_the_config_that_is_none_is_an_error(wrong: str) -> None:
+    """With file and place."""
+    with pytest.raises(ConfigError, match=r"c\.json:1:\d+: pegboard\.registry "):
+        parse_settings(f'{{"pegboard": {{"registry": {wrong}}}}}', Path("c.json"), {})
+    filled = parse_settings('{"pegboard": {"registry": "https://${X}/r"}}', Path("c.json"), {"X": "own.example"})
+    assert filled.registry == "https://own.example/r"
 
 
 def test_deleted_is_what_the_fixture_says() -> None:

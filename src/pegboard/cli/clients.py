@@ -243,7 +243,7 @@ def _install(plans: list[InstallPlan], context: InstallContext, run: _Run) -> No
     written = [
         plan for plan in changes if agreed and _apply(plan.client, lambda plan=plan: apply_install(plan, context), run)
     ]
-    checks = _check(written, run)
+    checks = _check(written, run) if written else {}
     run.rows += [{**install_row(plan), "written": False} for plan in changes if not agreed]
     run.rows += [{**install_row(plan, checks[plan.target.kind]), "written": True} for plan in written]
     if written and not run.as_json:
@@ -257,11 +257,14 @@ def _apply(client: ClientProgram, work: Callable[[], None], run: _Run) -> bool:
 
 def _check(written: Sequence[InstallPlan], run: _Run) -> dict[str, CheckOutcome]:
     """Whether Pegboard answers, asked once for all clients that reach it in the same way."""
+    from rich.console import Console
+
     from pegboard.client_configs.check import check_target
 
-    checks = {
-        kind: check_target(target) for kind, target in {plan.target.kind: plan.target for plan in written}.items()
-    }
+    targets = {plan.target.kind: plan.target for plan in written}
+    # A first start may take a while.
+    with Console(stderr=True, quiet=run.as_json).status("asking Pegboard for its tools"):
+        checks = {kind: check_target(target) for kind, target in targets.items()}
     if any(check.problem is not None for check in checks.values()):
         run.code = run.code or UNREACHED
     return checks

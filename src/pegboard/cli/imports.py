@@ -42,7 +42,7 @@ def import_servers(
     sources: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[CLIENT…|FILE|-]",
+            metavar="CLIENT|FILE|-",
             help="Clients, a file in any client's format, or - for the standard input; without one, all clients.",
         ),
     ] = None,
@@ -73,7 +73,7 @@ def import_servers(
     place = this_place(project)
     found = _Sources.find(sources or [], place, with_project=project is not None)
     location = config_to_change(config, found.files)
-    is_new_file = location.path.resolve() in found.files
+    is_new_file = found.has_servers(location.path) and _is_foreign(location.path)
     reading = _choose(found.reading, only)
     plan = _plan(reading, location, is_off=off, is_new_file=is_new_file)
     run = _Import(plan, location, found.clients, config, is_new_file=is_new_file, as_json=as_json)
@@ -92,6 +92,11 @@ class _Sources:
         self.files = files
         self.reading = reading
         self.left = left
+
+    def has_servers(self, path: Path) -> bool:
+        """Whether this file was named, and servers were found in it."""
+        origins = {Path(server.origin.place) for server in self.reading.servers if server.origin.is_file}
+        return path.resolve() in self.files and path.resolve() in {origin.resolve() for origin in origins}
 
     @classmethod
     def find(cls, names: Sequence[str], place: Place, *, with_project: bool) -> _Sources:
@@ -163,6 +168,13 @@ def _plan(reading: ConfigReading, location: Location, *, is_off: bool, is_new_fi
 
     known = {} if is_new_file else edit_config(lambda: entries_of(location.path))
     return plan_import(reading, known, ports=_own_ports(location.path), is_off=is_off)
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether the config file itself is in another program's shape: then there is nothing of ours in it to keep."""
+    from pegboard.config.edit import has_foreign_shape
+
+    return edit_config(lambda: has_foreign_shape(path))
 
 
 def _own_ports(path: Path) -> list[int]:
@@ -273,10 +285,10 @@ def _show_plan(plan: ImportPlan) -> None:
     if plan.servers:
         table = TerminalTable("server", "from", "outcome", "runs", folded={"from", "outcome", "runs"})
         for row in plan.servers:
-            table.add(row.server.name, row.server.origin.label, row.outcome_text, _runs(row))
+            table.add(*map(one_line, (row.server.name, row.server.origin.label, row.outcome_text, _runs(row))))
         table.show()
     for each in plan.unreadable:
-        say(f"{'skipped' if each.is_skipped else 'cannot be read'}: {each}")
+        say(one_line(f"{'skipped' if each.is_skipped else 'cannot be read'}: {each}"))
     for row in plan.servers:
         if row.is_written:
             _show_notes(row)
@@ -292,9 +304,9 @@ def _runs(row: PlannedServer) -> str:
 
 def _show_notes(row: PlannedServer) -> None:
     if row.server.left_out:
-        say(f"{row.name}: left out: {', '.join(str(each) for each in row.server.left_out)}")
+        say(one_line(f"{row.name}: left out: {', '.join(str(each) for each in row.server.left_out)}"))
     for note in row.server.notes:
-        say(f"{row.name}: {note}")
+        say(one_line(f"{row.name}: {note}"))
 
 
 def _show_secrets(plan: ImportPlan) -> None:
@@ -304,7 +316,7 @@ def _show_secrets(plan: ImportPlan) -> None:
     if found:
         more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
         count = "1 secret is" if len(found) == 1 else f"{len(found)} secrets are"
-        say(f"{count} taken over as plain text: {', '.join(found[:_MOST_NAMES])}{more}.")
+        say(one_line(f"{count} taken over as plain text: {', '.join(found[:_MOST_NAMES])}{more}."))
         say("The config file will be readable by you alone (mode 0600).")
 
 

@@ -108,6 +108,7 @@ def registry_wish(
 def choose_server(location: Location, wish: RegistryWish) -> ChosenServer:
     """Show what a server of the registry would run, and ask; without a yes the command ends here. Nothing has run."""
     data = _fetch(location, wish)
+    from pegboard.cli.http_transport import find_running
     from pegboard.mcp_registry.proposal import problem_of, recipes_of
     from pegboard.mcp_registry.rows import server_name
     from pegboard.mcp_registry.server_json import read_server
@@ -121,8 +122,10 @@ def choose_server(location: Location, wish: RegistryWish) -> ChosenServer:
     recipe, name = recipes[at - 1], wish.called or server_name(server)
     asks = not wish.yes and sys.stdin.isatty()
     answers = _answers(wish.values)
+    # A gateway that runs has an environment of its own: a secret that is told here does not reach it.
+    is_alone = find_running(location.path) is None
     _propose(recipe, name, answers)
-    secrets = _ask(recipe, answers, name) if asks else {}
+    secrets = _ask(recipe, answers, name, with_secrets=is_alone) if asks else {}
     proposal = _propose(recipe, name, answers)
     _show_proposal(recipe, proposal, name)
     _show_others(recipes, at)
@@ -130,7 +133,10 @@ def choose_server(location: Location, wish: RegistryWish) -> ChosenServer:
         stop("there is no terminal to ask at: nothing was added. Say yes with --yes", FAILED)
     if asks and not typer.confirm("\nAdd it?", err=True):
         stop("nothing was changed", FAILED)
-    return ChosenServer(name, proposal.entry, _session_values(proposal, answers) | secrets)
+    given = _session_values(proposal, answers)
+    if given and not is_alone:
+        say(f"note: the gateway that runs reads {', '.join(given)} from its own environment: set it there", error=True)
+    return ChosenServer(name, proposal.entry, given | secrets)
 
 
 def _fetch(location: Location, wish: RegistryWish) -> dict[str, Any]:
@@ -168,12 +174,12 @@ def _propose(recipe: Recipe, name: str, answers: Mapping[str, Sequence[str]]) ->
         stop(str(exc), FAILED)
 
 
-def _ask(recipe: Recipe, answers: dict[str, list[str]], name: str) -> dict[str, str]:
+def _ask(recipe: Recipe, answers: dict[str, list[str]], name: str, *, with_secrets: bool) -> dict[str, str]:
     """Ask for what is required and was not given; the answers are added. Secrets are given back alone."""
     secrets: dict[str, str] = {}
     for question in recipe.questions.values():
         variable = question.variable_for(name)
-        if not question.is_required or question.key in answers:
+        if not question.is_required or question.key in answers or (question.is_secret and not with_secrets):
             continue
         say("", error=True)
         for line in _question_lines(question):

@@ -112,7 +112,8 @@ class Backups:
 
     def urls(self, client: str) -> set[str]:
         """Every address that was written for a client."""
-        notes = map(_read, (self._folder / client).glob("*.json"))
+        folder = self._folder / client
+        notes = map(_read, (*folder.glob(f"*{_NOTE}"), *folder.glob(f"*{_SPENT}")))
         return {note.url for note in notes if note is not None and note.url}
 
     def spend(self, client: str, path: Path) -> None:
@@ -123,8 +124,8 @@ class Backups:
 
 
 def _read(file: Path) -> InstallNote | None:
-    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-        data: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+        data: dict[str, Any] = dict(json.loads(file.read_text("utf-8")))
         folders: tuple[str, ...] = tuple(data.pop("folders"))
         return InstallNote(**data, folders=folders)
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -16,8 +16,9 @@ _MOST_CHARACTERS = 4 * 2**20
 _FENCE = re.compile(r"\A\s*```[\w-]*[ \t]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _TOML_START = re.compile(r"\A(?:\s|#[^\n]*\n)*(?:\[\[?[\w\"'. -]+\]\]?|[\w\"'.-]+[ \t]*=)")
 _YAML_START = re.compile(r"\A(?:\s|#[^\n]*\n|---[ \t]*\n)*(?:- \S|-\n|[\w.\"'-]+:(?:\s|\Z))")
-_JSON_START = re.compile(r"\A(?:\s|//[^\n]*\n|/\*.*?\*/)*[{\[\"]", re.DOTALL)
-_KEY_START = re.compile(r"\A(?:\s|//[^\n]*\n|/\*.*?\*/)*\"", re.DOTALL)
+_JSON_TRIVIA = r"\A(?:\s++|//[^\r\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/)*+"
+_JSON_START = re.compile(rf'{_JSON_TRIVIA}[{{\["]')
+_KEY_START = re.compile(rf'{_JSON_TRIVIA}"')
 _TOML_LINE = re.compile(r"at line (\d+)")
 
 
@@ -81,7 +82,8 @@ def _parse_toml(text: str) -> ForeignDocument:
         raise UnreadableText(f"not TOML: {str(exc).partition(' (at ')[0]}", line) from None
     except RecursionError:
         raise UnreadableText("not TOML: it is nested too deep") from None
-    return ForeignDocument(value, lambda path: _toml_line(text, path))
+    heads = _table_heads(text)
+    return ForeignDocument(value, lambda path: _toml_line(heads, path))
 
 
 def _try_toml(text: str) -> ForeignDocument | None:
@@ -94,14 +96,18 @@ def _try_toml(text: str) -> ForeignDocument | None:
         return None
 
 
-def _toml_line(text: str, path: Steps) -> int:
+def _toml_line(heads: Mapping[Steps, int], path: Steps) -> int:
     """The line of a table's head, or of the deepest one above it: Python's parser does not tell places."""
-    best, line = 0, 1
-    for number, head in enumerate(text.splitlines(), 1):
-        steps = _table_path(head) if head.lstrip().startswith("[") else ()
-        if best < len(steps) <= len(path) and steps == path[: len(steps)]:
-            best, line = len(steps), number
-    return line
+    return next((heads[path[:size]] for size in range(len(path), 0, -1) if path[:size] in heads), 1)
+
+
+def _table_heads(text: str) -> dict[Steps, int]:
+    """The path of each table's head, and its line."""
+    heads: dict[Steps, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("["):
+            heads.setdefault(_table_path(line), number)
+    return heads
 
 
 def _table_path(head: str) -> Steps:

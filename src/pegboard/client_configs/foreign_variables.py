@@ -19,7 +19,9 @@ _PERCENT = re.compile(rf"%({_NAME})%")
 _WHOLE = re.compile(rf"((?:Bearer|Basic|Token)\s+)?(?:\$({_NAME})|%({_NAME})%)", re.IGNORECASE)
 _OURS = re.compile(r"\$\{([^{}]*)\}")
 _FILE = re.compile(r"\{file:([^{}]*)\}")
-_EDITOR = re.compile(r"\$\{(?:(?:file|line|selected|relative|default|config:|command:|exec)\w*[^{}]*|cwd)\}")
+_EDITOR = re.compile(
+    r"\$\{(?:(?:file|line|selected|relative|default|exec)[A-Za-z]{0,40}+|(?:config|command):[^{}]*+|cwd)\}"
+)
 
 
 @dataclass(slots=True)

@@ -90,6 +90,8 @@ def _plan_for_file(
     original = content if note is None or content is None else note.original(content)
     # Where an install of this entry is all that happened to the file, the new one is made as if that had not been.
     is_again = note is not None and note.name == name and not note.removed.strip()
+    # What Claude Code wrote beside the entry is its own.
+    is_again = is_again and not claude_cli.is_usable(client, file, context.place)
     base = read_document(client, file, original) if is_again else document
     change = FileChange(file.path, content, _text_with(base, name, entry, replaced).encode())
     is_foreign = present is not None and own_name is None and not options.force

@@ -19,6 +19,8 @@ from yaml.events import (
 
 from pegboard.client_configs.reading import Steps, UnreadableText
 
+# The parser in C, where PyYAML has it.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MOST_CHARACTERS, _MOST_DEPTH = 1_000_000, 100
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("true", "yes", "on"), True),
@@ -117,7 +119,7 @@ def parse_yaml(text: str) -> tuple[Any, dict[Steps, int]]:
         raise UnreadableText(f"YAML of more than {_MOST_CHARACTERS:,} characters is not read")
     builder = _Builder()
     try:
-        events = cast("Iterable[Event]", yaml.parse(text, Loader=yaml.SafeLoader))  # pyright: ignore[reportUnknownMemberType]
+        events = cast("Iterable[Event]", yaml.parse(text, Loader=_LOADER))  # pyright: ignore[reportUnknownMemberType]
         for event in events:
             builder.take(event)
     except yaml.MarkedYAMLError as exc:

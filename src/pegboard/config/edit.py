@@ -17,7 +17,7 @@ from pegboard.config import jsonc
 from pegboard.config.aliases import with_own_keys
 from pegboard.config.backup import keep_backup
 from pegboard.config.file import read_file
-from pegboard.config.foreign_shape import SECTIONS
+from pegboard.config.foreign_shape import SECTIONS, foreign_shape
 from pegboard.config.literal_secrets import has_secret
 from pegboard.config.locate import trust_store
 from pegboard.config.lock import alone_with
@@ -104,6 +104,15 @@ def entries_of(path: Path) -> dict[str, dict[str, Any]]:
     root = _root(text)
     sections = [as_object(root.get(section)) or {} for section in SECTIONS]
     return {name: as_object(entry) or {} for section in sections for name, entry in section.items()}
+
+
+def has_foreign_shape(path: Path) -> bool:
+    """Whether a file is no config of ours, but one of another program, be it in TOML or YAML."""
+    try:
+        root = as_object(_root(decode(_read(path), path)))
+    except jsonc.JsoncError:
+        return True
+    return root is not None and foreign_shape(root) is not None
 
 
 def is_same_entry(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -13,7 +13,8 @@ from pegboard.exactjson import as_list, as_object
 from pegboard.log import REDACTED, Redactor
 
 _VARIABLE = re.compile(r"\$\{[^{}]*\}")
-_SCHEME = re.compile(r"\s*(?:bearer|basic|token)\s*", re.IGNORECASE)
+# What stands before a credential in a header; the empty text is no credential either.
+_SCHEMES = frozenset({"", "bearer", "basic", "token"})
 # Headers that say how to talk, and nothing secret.
 _PLAIN_HEADERS = frozenset({"accept", "content-type", "user-agent", "accept-language", "mcp-protocol-version"})
 
@@ -88,7 +89,7 @@ def _texts(value: Any) -> dict[str, str]:
 
 
 def _has_literal(value: str) -> bool:
-    return bool(_SCHEME.sub("", _VARIABLE.sub("", value)).strip())
+    return _VARIABLE.sub("", value).strip().lower() not in _SCHEMES
 
 
 def _without_variables(value: Any) -> Any:

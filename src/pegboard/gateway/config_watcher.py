@@ -37,11 +37,6 @@ class ConfigFile:
         self._lock = asyncio.Lock()
         self._reloads = TaskSet()
 
-    @property
-    def path(self) -> Path:
-        """Where it is."""
-        return self._path
-
     async def watch(self) -> None:
         """Look at the file now and then, until cancelled; a look is one stat, or two."""
         while True:

@@ -1,4 +1,4 @@
-"""`McpRegistry`: search in a registry, and one server of it. Without a network it answers from what is kept."""
+"""`McpRegistry`: search the MCP registry, and one server of it. Without a network it answers from what is kept."""
 
 from __future__ import annotations
 

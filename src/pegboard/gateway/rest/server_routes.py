@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
@@ -110,7 +111,7 @@ async def _refresh(rest: Rest, request: Request) -> Any:
 
 async def _check(rest: Rest, request: Request) -> Any:
     _refuse_remote(rest, request)
-    return _plan(rest, await _members(request, _CHECK)).to_dict()
+    return (await _plan(rest, await _members(request, _CHECK))).to_dict()
 
 
 async def _add(rest: Rest, request: Request) -> Any:
@@ -120,7 +121,7 @@ async def _add(rest: Rest, request: Request) -> Any:
         return await _add_one(rest, body)
     if "entry" in body or "force" in body:
         raise invalid("text stands alone, or with name: entry and force are for one server")
-    plan = _plan(rest, body)
+    plan = await _plan(rest, body)
     if not plan.entries and not plan.servers:
         raise invalid("; ".join(map(str, plan.unreadable)))
     await rest.config.add_all(plan.entries)
@@ -169,10 +170,15 @@ def _refuse_remote(rest: Rest, request: Request) -> None:
         raise Forbidden("the servers of a config can be changed only by clients on the machine that Pegboard runs on")
 
 
-def _plan(rest: Rest, body: Mapping[str, Any]) -> ImportPlan:
+async def _plan(rest: Rest, body: Mapping[str, Any]) -> ImportPlan:
     text, name = body.get("text"), body.get("name")
     if not isinstance(text, str) or not isinstance(name, (str, type(None))):
         raise invalid("text must be a text, and so must name")
+    # A long text takes its time, in which others are served.
+    return await asyncio.to_thread(_read_plan, rest, text, name)
+
+
+def _read_plan(rest: Rest, text: str, name: str | None) -> ImportPlan:
     origin = TextOrigin("the text", "the text")
     reading = no_servers(read_text(text, origin), origin)
     if name is not None and len(reading.servers) == 1:
