@@ -84,8 +84,9 @@ bench-gateways: $(VENV)/bench-node.stamp
 # The site needs neither Pegboard nor the tests.
 $(VENV)/docs.stamp: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) pip
-	$(PIP) --group docs
+	@echo "Installing what builds the documentation into $(VENV) …"
+	@$(PIP) pip
+	@$(PIP) --group docs
 	@touch $@
 
 docs docs-serve: export NO_MKDOCS_2_WARNING = 1

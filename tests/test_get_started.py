@@ -28,11 +28,13 @@ def test_the_first_page_shows_what_its_commands_say(newcomer: Newcomer) -> None:
     """Every command, in the order of the page; `UPDATE_DOCS=1` writes what they say into it."""
     page = PAGE.read_text("utf-8")
     walked = walk(page, newcomer)
-    if os.environ.get("UPDATE_DOCS"):
+    if os.environ.get("UPDATE_DOCS") and essence(walked) != essence(page):
         PAGE.write_text(walked, "utf-8")
         page = walked
-    said, shown = outputs(walked), outputs(page)
-    assert {command: comparable(text) for command, text in said.items()} == {
-        command: comparable(text) for command, text in shown.items()
-    }
-    assert len(said) > 5
+    assert essence(walked) == essence(page)
+    assert len(outputs(page)) > 5
+
+
+def essence(page: str) -> dict[str, str]:
+    """What each command says, without what differs from run to run."""
+    return {command: comparable(text) for command, text in outputs(page).items()}

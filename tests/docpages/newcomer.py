@@ -27,6 +27,8 @@ CLAUDE_CODE = {
     },
 }
 CURSOR = {"mcpServers": {"fetch": {"command": "uvx", "args": ["mcp-server-fetch"]}}}
+# What is said only because the port is not the usual one.
+OTHER_PORT = re.compile(r"^The gateway has to listen on this port each time:.*(\n|$)", re.MULTILINE)
 # `uvx PACKAGE` without a network: the packages are in this environment.
 UVX = """#!/bin/sh
 module=$(echo "$1" | tr - _); shift
@@ -76,7 +78,7 @@ class Newcomer:
 
     def shown(self, text: str) -> str:
         """A text as it would be on any machine: without this one's folders, port and clock."""
-        text = text.replace(str(self.home), HOME).replace(str(self.port), str(PORT))
+        text = OTHER_PORT.sub("", text).replace(str(self.home), HOME).replace(str(self.port), str(PORT))
         text = re.sub(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d:\d\d(\.\d+)?", r"2026-01-31\g<1>12:00:00", text)
         text = re.sub(r"\b\d\d:\d\d:\d\d\b", "12:00:00", text)
         return re.sub(r"(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day", "Saturday", text)
@@ -97,7 +99,8 @@ class Newcomer:
 
 def comparable(text: str) -> str:
     """What has to be the same in each run: widths of columns and durations are not."""
-    text = re.sub(r"\d[\d,.]* ?(ms|s|MB)\b", r"9 \1", text)
+    text = re.sub(r"\d+ (s|min) ago\b", "9 s ago", text)
+    text = re.sub(r"\d[\d,.]* ?(ms|MB)\b", r"9 \1", text)
     return "\n".join(" ".join(line.split()) for line in text.strip().splitlines())
 
 

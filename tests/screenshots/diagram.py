@@ -12,7 +12,7 @@ from docpages.pages import DOCS, DocPage
 
 PICTURES = DOCS / "pictures"
 MERMAID = Path(__file__).parent / "node_modules" / "mermaid" / "dist" / "mermaid.min.js"
-OPTIONS = '{startOnLoad: false, theme: "neutral", fontFamily: "sans-serif", htmlLabels: false}'
+OPTIONS = '{startOnLoad: false, theme: "neutral", fontFamily: "sans-serif", htmlLabels: false, handDrawnSeed: 1}'
 
 
 def diagrams() -> dict[Path, str]:

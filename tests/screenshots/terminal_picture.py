@@ -20,7 +20,9 @@ def draw(command: str, output: Text, shown: Callable[[str], str], columns: int =
     console = Console(record=True, width=columns, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     console.print(Text.assemble(("$ ", "green"), (command, "bold")), no_wrap=False)
     for line in output.split("\n", allow_blank=True):
-        console.print(rename(line, shown), no_wrap=True, crop=False, overflow="ignore")
+        renamed = rename(line, shown)
+        if renamed.plain or not line.plain:
+            console.print(renamed, no_wrap=True, crop=False, overflow="ignore")
     # The last line loses its lower edge.
     console.print()
     svg = console.export_svg(title="Terminal", theme=MONOKAI, code_format=FORMAT, unique_id="pegboard")

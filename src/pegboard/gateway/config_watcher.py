@@ -25,7 +25,7 @@ class ConfigFile:
 
     def __init__(self, board: Board, path: Path) -> None:
         self._board = board
-        self._path = path
+        self.path = path
         self._needs_trust = board.settings.needs_trust
         # Trust in the file may change without the file.
         self._trust = trust_store().record(path) if self._needs_trust else None
@@ -80,25 +80,25 @@ class ConfigFile:
 
     def entries(self) -> dict[str, dict[str, Any]]:
         """The entries of servers as they stand in the file."""
-        return entries_of(self._path)
+        return entries_of(self.path)
 
     async def add(self, name: str, entry: Mapping[str, Any], *, force: bool) -> bool:
         """Write one server into the file and take it over; whether it is new."""
         return await self._change(
-            lambda: add_server(self._path, name, entry, force=force, needs_trust=self._needs_trust)
+            lambda: add_server(self.path, name, entry, force=force, needs_trust=self._needs_trust)
         )
 
     async def add_all(self, entries: Mapping[str, Mapping[str, Any]]) -> None:
         """Write several new servers into the file in one step."""
-        await self._change(lambda: add_servers(self._path, entries, needs_trust=self._needs_trust))
+        await self._change(lambda: add_servers(self.path, entries, needs_trust=self._needs_trust))
 
     async def change(self, name: str, members: Mapping[str, Any]) -> None:
         """Set members of a server's entry."""
-        await self._change(lambda: change_server(self._path, name, members, needs_trust=self._needs_trust))
+        await self._change(lambda: change_server(self.path, name, members, needs_trust=self._needs_trust))
 
     async def remove(self, name: str) -> None:
         """Take a server out of the file."""
-        await self._change(lambda: remove_server(self._path, name, needs_trust=self._needs_trust))
+        await self._change(lambda: remove_server(self.path, name, needs_trust=self._needs_trust))
 
     async def _change(self, edit: Callable[[], T]) -> T:
         """Change the file, and take that over at once; a file that cannot be used is not changed."""
@@ -106,7 +106,7 @@ class ConfigFile:
         try:
             outcome = await asyncio.to_thread(edit)
         except (JsoncError, ValueError, TypeError, KeyError) as exc:
-            raise ConfigError(f"{self._path}: the entry cannot be written as JSON: {exc}") from None
+            raise ConfigError(f"{self.path}: the entry cannot be written as JSON: {exc}") from None
         await self._take_over()
         return outcome
 
