@@ -4,13 +4,14 @@ BIN := $(VENV)/bin
 WORKERS ?= 4
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help serve test test-long quick lint types check mutants conformance bench bench-search bench-memory bench-tasks bench-gateways docs docs-serve screenshots clean
+.PHONY: help serve test test-long test-clients quick lint types check mutants conformance bench bench-search bench-memory bench-tasks bench-gateways docs docs-serve screenshots clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make serve   set up and run the gateway on http://127.0.0.1:7420/mcp"
 	@echo "make test    set up and run every test"
 	@echo "make docs    build the documentation as a site, in site/"
+	@echo "make test-clients   tests with more real clients: Gemini CLI, OpenCode, Codex, Copilot CLI"
 	@echo "make lint | types | mutants | conformance | bench | docs-serve | screenshots | clean"
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt scripts/install.py
@@ -23,8 +24,12 @@ $(VENV)/dev.stamp: $(VENV)/run.stamp
 	$(PIP) --group dev
 	@touch $@
 
-$(VENV)/node.stamp: $(VENV)/dev.stamp tests/node/package.json tests/node/package-lock.json
-	$(BIN)/python tests/node/install.py
+$(VENV)/node.stamp: $(VENV)/dev.stamp tests/node/package.json tests/node/package-lock.json tests/real_clients/install.py
+	$(BIN)/python tests/real_clients/install.py
+	@touch $@
+
+$(VENV)/clients.stamp: $(VENV)/node.stamp tests/real_clients/package.json tests/real_clients/package-lock.json
+	$(BIN)/python tests/real_clients/install.py --all
 	@touch $@
 
 $(VENV)/browser.stamp: $(VENV)/node.stamp tests/browser/install.py
@@ -43,6 +48,10 @@ test: $(VENV)/browser.stamp
 # The same with a hundred servers where the short form has twenty.
 test-long: $(VENV)/browser.stamp
 	PEGBOARD_LONG_TESTS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --timeout 600 $(ARGS)
+
+# Real client programs (1.5 GB of packages): what `pegboard install` writes, and whole turns of agents with a scripted model.
+test-clients: $(VENV)/clients.stamp
+	PEGBOARD_ALL_CLIENTS=1 $(BIN)/python -m pytest --numprocesses 2 tests/real_clients $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -106,4 +115,4 @@ screenshots: $(VENV)/pictures-node.stamp
 	$(BIN)/python -m tests.screenshots $(ARGS)
 
 clean:
-	rm -rf site tests/screenshots/node_modules $(VENV) tests/node/node_modules benchmarks/node/node_modules
+	rm -rf site $(VENV) tests/node/node_modules tests/real_clients/node_modules tests/screenshots/node_modules benchmarks/node/node_modules

@@ -240,6 +240,7 @@ ROUTES = (
             _creating(operation("Add a server to the config (`name`, `entry`), or all of a pasted `text`", _ADDED)),
             {"type": "object", "properties": _ADD},
             required=True,
+            example={"name": "time", "entry": {"command": "uvx", "args": ["mcp-server-time"]}},
         ),
     ),
     ApiRoute(
@@ -250,13 +251,19 @@ ROUTES = (
             operation("What a pasted text would become; nothing is written", _PLAN),
             object_with("text", TEXT, name=TEXT),
             required=True,
+            example={"text": '{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}'},
         ),
     ),
     ApiRoute(
         "PATCH",
         "/api/servers/{name}",
         _change,
-        with_body(operation("Set keys of a server's entry; null takes one out", SERVER, _NAME), OBJECT, required=True),
+        with_body(
+            operation("Set keys of a server's entry; null takes one out", SERVER, _NAME),
+            OBJECT,
+            required=True,
+            example={"timeout": 60},
+        ),
     ),
     ApiRoute(
         "DELETE",
