@@ -34,7 +34,7 @@ from pegboard.cli.registry import (
     registry_wish,
 )
 from pegboard.cli.rest_client import Answer
-from pegboard.cli.show import say
+from pegboard.cli.show import count_tools, say
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*[:=]\s*(.*)", re.DOTALL)
@@ -235,8 +235,7 @@ def _finish(answer: Answer, name: str, path: Path, config: Path | None, *, is_ne
 
 
 def _tools(answer: Answer) -> str:
-    count = answer["data"]["registered"]
-    return "1 tool" if count == 1 else f"{count} tools"
+    return count_tools(answer["data"]["registered"])
 
 
 def _display(entry: Mapping[str, Any] | None) -> str:

@@ -19,7 +19,7 @@ from pegboard.cli.common import (
 )
 from pegboard.cli.config_change import config_to_change, edit_config
 from pegboard.cli.rest_client import Answer, RestClient, connect
-from pegboard.cli.show import say
+from pegboard.cli.show import count_tools, say
 
 _ServerName = Annotated[str, typer.Argument(help="The server's name.")]
 
@@ -83,7 +83,7 @@ def _report_refresh(results: dict[str, Answer], *, as_json: bool) -> None:
             if name in failed:
                 say(f"{name}: {without_name(answer['error']['message'], name)}", error=True)
             else:
-                print(f"{name}: {answer['data']['registered']} tools")
+                print(f"{name}: {count_tools(answer['data']['registered'])}")
     if failed:
         raise typer.Exit(UNREACHED)
 

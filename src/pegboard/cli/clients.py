@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 import typer
 
 from pegboard.cli.common import FAILED, UNREACHED, WRONG_CALL, ConfigOption, JsonOption, find_config, json_text, stop
-from pegboard.cli.show import TerminalTable, say
+from pegboard.cli.show import TerminalTable, count_tools, say, say_wrapped
 
 if TYPE_CHECKING:
     from pegboard.client_configs.check import CheckOutcome
@@ -338,7 +338,8 @@ def _show_clients(rows: Sequence[ClientStatus]) -> None:
             say(f"{row.id}: {row.problem}", error=True)
     missing = [row.id for row in rows if not row.found and row.installable]
     if missing:
-        say(f"{'Not found here: ' if present else 'No client was found here. Known are: '}{', '.join(missing)}.")
+        known = "Not found here: " if present else "No client was found here. Known are: "
+        say_wrapped(f"{known}{', '.join(missing)}.", indent="  ")
     waiting = [row.id for row in present if row.installable and row.writes and not row.connected and not row.problem]
     if waiting:
         say(f"Connect one: pegboard install {waiting[0]}")
@@ -413,7 +414,7 @@ def _show_written(written: Sequence[InstallPlan], checks: dict[str, CheckOutcome
 def _show_check(kind: str, check: CheckOutcome) -> None:
     if check.problem is None:
         # Servers that were never asked are asked now: a first list may be empty.
-        say(f"Checked: Pegboard answers{f', and lists {check.tools} tools' if check.tools else ''}.")
+        say(f"Checked: Pegboard answers{f', and lists {count_tools(check.tools)}' if check.tools else ''}.")
         return
     say(f"Pegboard does not answer there yet: {check.problem}", error=True)
     advice = "start the gateway: pegboard serve" if kind == "http" else "see what is wrong: pegboard doctor"

@@ -22,7 +22,7 @@ from pegboard.cli.common import (
     quiet_logs,
     without_name,
 )
-from pegboard.cli.show import one_line, say
+from pegboard.cli.show import count_tools, one_line, say, say_wrapped
 
 if TYPE_CHECKING:
     from pegboard.board import Board
@@ -67,7 +67,7 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     else:
         for finding in findings:
             mark = {"ok": "ok   ", "warning": "warn ", "error": "ERROR"}[finding.level]
-            say(f"{mark} {finding.about}: {finding.said}")
+            say_wrapped(f"{mark} {finding.about}: {finding.said}", indent="      ")
             if finding.advice:
                 say(f"      → {finding.advice}")
         _show_sum(findings)
@@ -184,7 +184,7 @@ def _report(row: Mapping[str, Any], error: str | None, spec: ServerSpec | None) 
     said = str(row["lastError"]) if row["state"] == "invalid" else error
     if said is not None:
         return [DoctorFinding(about, "error", without_name(said, name), advise(said, spec) if spec else "")]
-    findings = [DoctorFinding(about, "ok", f"{row['tools']} tools, protocol {row['protocolVersion'] or '?'}")]
+    findings = [DoctorFinding(about, "ok", f"{count_tools(row['tools'])}, protocol {row['protocolVersion'] or '?'}")]
     findings += [
         DoctorFinding(about, "warning", cut, "docs/protocol.md names the limits") for cut in row.get("cut", ())
     ]

@@ -19,7 +19,7 @@ from pegboard.cli.common import (
     stop,
 )
 from pegboard.cli.rest_client import Answer, RestClient
-from pegboard.cli.show import ago, say, state_word
+from pegboard.cli.show import ago, count_tools, say, state_word
 
 if TYPE_CHECKING:
     from pegboard.config import Location, RunningGateway
@@ -98,7 +98,7 @@ def restart(name: _ServerName, config: ConfigOption = None, as_json: JsonOption 
     gateway = _require_gateway(find_config(config), "without a gateway no server is kept running")
     check_servers([name], [row["name"] for row in _data(gateway.servers())["servers"]])
     answer = gateway.restart(name)
-    finish(answer, as_json=as_json, show=lambda data: say(f"{name} was restarted: {data['registered']} tools."))
+    finish(answer, as_json=as_json, show=lambda data: say(f"{name} was restarted: {count_tools(data['registered'])}."))
 
 
 class _LogReader:

@@ -21,7 +21,7 @@ from pegboard.cli.common import (
 )
 from pegboard.cli.config_change import ask_servers, command_for, config_to_change, edit_config
 from pegboard.cli.rest_client import Answer
-from pegboard.cli.show import TerminalTable, one_line, say
+from pegboard.cli.show import TerminalTable, count_tools, one_line, say
 
 if TYPE_CHECKING:
     from pegboard.client_configs.import_plan import ImportPlan, PlannedServer
@@ -271,7 +271,7 @@ class _Import:
             if "error" in answer:
                 say(f"  {name}: not reached: {one_line(without_name(answer['error']['message'], name), 300)}")
             else:
-                say(f"  {name}: {answer['data']['registered']} tools")
+                say(f"  {name}: {count_tools(answer['data']['registered'])}")
         if any("error" in answer for answer in answers.values()):
             say(f"Servers that were not reached are in the config. What to do: {command_for(self._config, 'doctor')}")
         for client in self._clients:

@@ -21,7 +21,17 @@ from pegboard.cli.common import (
     text_of_input,
 )
 from pegboard.cli.rest_client import RestClient, connect
-from pegboard.cli.show import TerminalTable, ago, colour_state, fit_line, is_on_terminal, one_line, say, state_word
+from pegboard.cli.show import (
+    TerminalTable,
+    ago,
+    colour_state,
+    count_tools,
+    fit_line,
+    is_on_terminal,
+    one_line,
+    say,
+    state_word,
+)
 
 _FAILED = ("unreachable", "lost", "needs_auth", "invalid")
 _NAMED = 10
@@ -198,7 +208,7 @@ def _show_tools(data: dict[str, Any]) -> None:
         first = row["description"].strip().splitlines()
         rows.add(row["name"], colour_state(row["status"]), first[0] if first else "")
     rows.show()
-    print(f"{data['total']} tools")
+    print(count_tools(data["total"]))
 
 
 def _show_found(data: dict[str, Any]) -> None:

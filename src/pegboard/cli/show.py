@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -84,6 +85,23 @@ def cut_line(text: str, width: int) -> str:
 def say(text: str, *, error: bool = False, flush: bool = False) -> None:
     """Print a text, whoever wrote it: nothing in it reaches the terminal that would steer it."""
     print(plain(text), file=sys.stderr if error else sys.stdout, flush=flush)
+
+
+def say_wrapped(text: str, *, indent: str = "") -> None:
+    """Print prose; on a terminal lines end between words. Not for what somebody may copy: a break would be in it."""
+    from rich.console import Console
+
+    console = Console()
+    if not console.is_terminal:
+        say(text)
+        return
+    words = plain(text)
+    say("\n".join(textwrap.wrap(words, console.width, subsequent_indent=indent, break_on_hyphens=False)) or words)
+
+
+def count_tools(count: int) -> str:
+    """So many tools, in words."""
+    return "1 tool" if count == 1 else f"{count} tools"
 
 
 def one_line(text: str, most: int | None = None) -> str:
