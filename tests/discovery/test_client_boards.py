@@ -128,10 +128,12 @@ async def test_a_board_has_a_size(tmp_path: Path, version: str) -> None:
 
 
 async def test_credentials_have_boards_of_their_own(tmp_path: Path) -> None:
-    """A client of the same name with other credentials, or with none, has another board; nothing of it is on disk."""
+    """A client of the same name with other credentials, with none, or on another machine has another board; nothing of
+    them is on disk."""
     async with gateway_of(tmp_path) as gateway, httpx2.AsyncClient(timeout=LIMIT) as http:
 
         async def ask(token: str, method: str, **params: Any) -> dict[str, Any]:
+            """A request with these credentials, or of another machine."""
             meta = {
                 "io.modelcontextprotocol/protocolVersion": MODERN,
                 "io.modelcontextprotocol/clientInfo": {"name": "editor", "version": "1"},
@@ -139,16 +141,18 @@ async def test_credentials_have_boards_of_their_own(tmp_path: Path) -> None:
             }
             headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": MODERN}
             headers |= {"Mcp-Method": method} | ({"Mcp-Name": params["name"]} if "name" in params else {})
-            headers |= {"Authorization": f"Bearer {token}"} if token else {}
+            headers |= {"X-Forwarded-For": "8.8.8.8"} if token == "remote" else {}
+            headers |= {"Authorization": f"Bearer {token}"} if token in {"one", "two"} else {}
             message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
             reply = await http.post(gateway.mcp, json=message, headers=headers)
             assert reply.status_code == 200, reply.text
             return reply.json()["result"]
 
         await ask("one", "tools/call", name="tool_load", arguments={"names": ["work__mail"]})
-        listed = {token: (await ask(token, "tools/list"))["tools"] for token in ("one", "two", "")}
+        await ask("remote", "tools/call", name="tool_load", arguments={"names": ["work__chat"]})
+        listed = {token: (await ask(token, "tools/list"))["tools"] for token in ("one", "two", "remote", "")}
         names = {token: {tool["name"] for tool in tools} - DISCOVERY for token, tools in listed.items()}
-        assert names == {"one": {"work__mail"}, "two": set(), "": set()}
+        assert names == {"one": {"work__mail"}, "two": set(), "remote": {"work__chat"}, "": set()}
         assert await gateway.board.storage.boards.load() == {}
 
 

@@ -49,18 +49,17 @@ async def test_an_unload_that_storage_refuses_changes_nothing(sqlite_storage: St
 
 
 async def test_named_boards_are_bounded(sqlite_storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One more is refused in words that say what to do; boards there are, and sessions, go on."""
+    """With one more, the least recently used is forgotten, on disk as well; sessions go on."""
     monkeypatch.setattr(loaded_module, "MOST_BOARDS", 2)
     loaded = LoadedTools(sqlite_storage.boards, lambda: None, lambda: 40)
-    await loaded.add(board_key("one"), ["a"])
+    await loaded.add(board_key("one"), ["a", "b"])
     await loaded.add(board_key("two"), ["a"])
-    with pytest.raises(ToolFailure, match="2 named boards already: unload"):
-        await loaded.add(board_key("three"), ["a"])
-    await loaded.add(board_key("two"), ["b"])
+    loaded.use(board_key("one"), "b")
     await loaded.add(session_board_key("s"), ["a"])
-    await loaded.remove(board_key("one"), ["a"])
     await loaded.add(board_key("three"), ["a"])
-    assert await sqlite_storage.boards.load() == {"two": ["a", "b"], "three": ["a"]}
+    assert loaded.on(board_key("two")) == ()
+    assert loaded.on(session_board_key("s")) == ("a",)
+    assert await sqlite_storage.boards.load() == {"one": ["a", "b"], "three": ["a"]}
 
 
 @pytest.mark.parametrize("board", [DESK, session_board_key("s"), principal_board_key("p", "editor")])

@@ -117,6 +117,8 @@ def _board(endpoint: Endpoint, session: str | None, name: str) -> str | None:
     if session is not None:
         return session_board_key(session)
     folded = fold_board_name(name)
-    if folded is None or not endpoint.principal:
-        return board_key(folded) if folded is not None else None
-    return principal_board_key(endpoint.principal, folded)
+    if folded is None:
+        return None
+    # A client on another machine says a name of this one's only by chance, or to see its tools.
+    whose = endpoint.principal or (f"from {endpoint.network}" if endpoint.remote else "")
+    return principal_board_key(whose, folded) if whose else board_key(folded)

@@ -11,7 +11,7 @@ from pegboard.log import logger
 from pegboard.result import invalid, unavailable
 from pegboard.storage import BoardStore, StorageError
 
-# Named boards with at least one tool, and boards of principals.
+# Named boards with at least one tool, and likewise boards of principals.
 MOST_BOARDS = 1_000
 _NAMED = "board:"
 _SESSION = "session:"
@@ -35,7 +35,8 @@ def principal_board_key(principal: str, name: str) -> str:
 
 
 class LoadedTools:
-    """Names of loaded tools by board, in the order they were loaded. A full board unloads the least recently used.
+    """Names of loaded tools by board, in the order they were loaded. A full board unloads the least recently used, and
+    where there are too many boards, the least recently used is forgotten.
 
     A named board changes once its storage has taken the change, and not at all where it refused.
     """
@@ -61,9 +62,10 @@ class LoadedTools:
 
     def use(self, board: str | None, name: str) -> None:
         """A client calls a tool: if it has loaded it, it is the last to be unloaded."""
-        loaded = self.boards.get(board, {}) if board is not None else {}
-        if name in loaded:
-            loaded[name] = next(self._uses)
+        if board is None or name not in (loaded := self.boards.get(board, {})):
+            return
+        loaded[name] = next(self._uses)
+        self._move_to_end(board)
 
     async def add(self, board: str, names: Iterable[str]) -> list[str]:
         """Load tools; those that are loaded already stay. What had to be unloaded to make room is given back."""
@@ -73,7 +75,7 @@ class LoadedTools:
             added = [name for name in wanted if name not in loaded]
             removed = self._find_least_used(loaded, wanted, len(added))
             if added:
-                self._check_room(board)
+                await self._make_room(board)
                 await self._keep(board, added, removed)
                 # Storage may have waited: the board of then is the board of now, since changes are made in turns.
                 loaded = self.boards.setdefault(board, {})
@@ -81,6 +83,8 @@ class LoadedTools:
                     loaded.pop(name, None)
             for name in wanted:
                 loaded[name] = next(self._uses)
+            if wanted:
+                self._move_to_end(board)
             if added:
                 self._on_change()
         return removed
@@ -114,19 +118,21 @@ class LoadedTools:
         others = sorted((used, name) for name, used in loaded.items() if name not in wanted)
         return [name for _, name in others[: max(len(loaded) + added - size, 0)]]
 
-    def _check_room(self, board: str) -> None:
-        """A named board stays until its last tool is unloaded: whoever names one after the other fills the disk."""
-        if board in self.boards or board.startswith(_SESSION):
+    def _move_to_end(self, board: str) -> None:
+        """It is the last of the boards to be forgotten."""
+        self.boards[board] = self.boards.pop(board)
+
+    async def _make_room(self, board: str) -> None:
+        """Forget the board that was used least recently, if there are as many as can be. A board stays until then, or
+        until its last tool is unloaded, so a client that has a new name each time would fill the disk."""
+        kind = board.partition(":")[0]
+        others = [name for name in self.boards if name.partition(":")[0] == kind]
+        if board in self.boards or board.startswith(_SESSION) or len(others) < MOST_BOARDS:
             return
-        kind = _NAMED if board.startswith(_NAMED) else _PRINCIPAL
-        others = [name for name in self.boards if name.startswith(kind)]
-        if len(others) < MOST_BOARDS:
-            return
-        if kind == _NAMED:
-            raise invalid(
-                f"there are {MOST_BOARDS:,} named boards already: unload every tool of one that is not needed"
-            )
-        del self.boards[others[0]]
+        oldest = others[0]
+        await self._keep(oldest, [], list(self.boards[oldest]))
+        del self.boards[oldest]
+        logger().info("board.forgotten", board=oldest)
 
     async def _keep(self, board: str, added: Sequence[str], removed: Sequence[str]) -> None:
         if not board.startswith(_NAMED):

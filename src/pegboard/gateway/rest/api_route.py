@@ -23,3 +23,5 @@ class ApiRoute:
     handle: Callable[[Rest, Request], Awaitable[Any]]
     # Its description in the OpenAPI document, if it is there.
     operation: Operation | None = None
+    # Whether it is for the user that the gateway runs as, on this machine, and for nobody else.
+    owner_only: bool = False

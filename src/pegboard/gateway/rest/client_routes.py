@@ -31,7 +31,7 @@ from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.operations import OBJECT, TEXT, list_of, object_with, operation, path_parameter, with_body
 from pegboard.gateway.rest.responses import body_of
 from pegboard.names import is_board_name, nearest
-from pegboard.result import Conflict, Forbidden, ToolErrorCode, ToolFailure, invalid
+from pegboard.result import Conflict, ToolErrorCode, ToolFailure, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -119,8 +119,6 @@ def _client(request: Request) -> ClientProgram:
 
 
 def _context(rest: Rest, request: Request, body: Mapping[str, Any]) -> InstallContext:
-    if rest.caller(request).client.endpoint.remote:
-        raise Forbidden("clients are for requests from this machine alone")
     project = body.get("project")
     if body.get("scope") == "project" and project is None:
         raise invalid("project: the scope `project` needs the folder")
@@ -168,7 +166,7 @@ def _check(key: str, value: object, schema: Mapping[str, Any]) -> None:
 def _route(action: str, handle: Any, summary: str, choices: Mapping[str, Any]) -> ApiRoute:
     schema = {"type": "object", "properties": dict(choices), "additionalProperties": False}
     described = with_body(operation(summary, object_with("client", TEXT), _CLIENT), schema, required=False)
-    return ApiRoute("POST", f"/api/clients/{{id}}/{action}", handle, described)
+    return ApiRoute("POST", f"/api/clients/{{id}}/{action}", handle, described, owner_only=True)
 
 
 ROUTES = (
@@ -179,6 +177,7 @@ ROUTES = (
         operation(
             "The MCP clients of this machine, and Pegboard in their configs", object_with("clients", list_of(OBJECT))
         ),
+        owner_only=True,
     ),
     _route("preview", _preview, "What an install would write; nothing is written", _CHOICES),
     _route("install", _install, "Put Pegboard into a client's config", _CHOICES),

@@ -9,6 +9,8 @@ from urllib.parse import unquote_to_bytes
 from starlette.requests import Request
 from starlette.routing import Route
 
+from pegboard.gateway.rest.api_route import ApiRoute
+from pegboard.gateway.rest.owner import require_owner
 from pegboard.gateway.rest.responses import answering
 from pegboard.gateway.rest.table import RestRoute
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
@@ -55,6 +57,8 @@ class _Fork:
         if route is None:
             words = f"{request.method} is not possible there; /docs lists what there is"
             raise ToolFailure(ToolErrorCode.NOT_FOUND, words)
+        if isinstance(route, ApiRoute) and route.owner_only:
+            await require_owner(request)
         return await route.handle(self._rest, request)
 
     def _split(self, request: Request) -> str:

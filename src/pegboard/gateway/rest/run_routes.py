@@ -16,7 +16,7 @@ from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.operations import TEXT, list_of, object_with, operation, path_parameter, query_parameter
 from pegboard.gateway.rest.params import check_query
 from pegboard.gateway.rest.server_routes import server_problem
-from pegboard.result import Forbidden, ToolErrorCode, ToolFailure, invalid
+from pegboard.result import ToolErrorCode, ToolFailure, invalid
 from pegboard.servers.server import Server
 from pegboard.servers.server_log import PEGBOARD, SERVER, LogLine
 from pegboard.version import VERSION
@@ -70,8 +70,6 @@ async def _status(rest: Rest, request: Request) -> Any:
 
 async def _log(rest: Rest, request: Request) -> Any:
     check_query(request, ("limit", "after"))
-    if endpoint_of(request.scope).remote:
-        raise Forbidden("what a server writes is only for clients on the machine that Pegboard runs on")
     server = _find_server(rest, request)
     limit = _number(request, "limit", _USUAL_LINES)
     if limit > _MOST_LINES:
@@ -126,6 +124,7 @@ ROUTES = (
             query_parameter("limit", f"How many lines at most: 0 to {_MOST_LINES}, {_USUAL_LINES} if nothing is said."),
             query_parameter("after", "Only lines with a greater number than this."),
         ),
+        owner_only=True,
     ),
     ApiRoute(
         "POST",
@@ -136,5 +135,6 @@ ROUTES = (
             object_with("registered", _INTEGER),
             _NAME,
         ),
+        owner_only=True,
     ),
 )

@@ -32,7 +32,7 @@ from pegboard.gateway.rest.operations import (
 )
 from pegboard.gateway.rest.responses import Created, body_of
 from pegboard.names import fold_server_name, nearest
-from pegboard.result import Conflict, Forbidden, ToolErrorCode, ToolFailure, invalid
+from pegboard.result import Conflict, ToolErrorCode, ToolFailure, invalid
 
 if TYPE_CHECKING:
     from pegboard.gateway.rest.app import Rest
@@ -110,12 +110,10 @@ async def _refresh(rest: Rest, request: Request) -> Any:
 
 
 async def _check(rest: Rest, request: Request) -> Any:
-    _refuse_remote(rest, request)
     return (await _plan(rest, await _members(request, _CHECK))).to_dict()
 
 
 async def _add(rest: Rest, request: Request) -> Any:
-    _refuse_remote(rest, request)
     body = await _members(request, _ADD)
     if "text" not in body:
         return await _add_one(rest, body)
@@ -147,7 +145,6 @@ async def _add_one(rest: Rest, body: Mapping[str, Any]) -> Any:
 
 
 async def _change(rest: Rest, request: Request) -> Any:
-    _refuse_remote(rest, request)
     name = _server_name(rest, request)
     members = await body_of(request)
     _check_members(members)
@@ -158,16 +155,9 @@ async def _change(rest: Rest, request: Request) -> Any:
 
 
 async def _remove(rest: Rest, request: Request) -> Any:
-    _refuse_remote(rest, request)
     name = _server_name(rest, request)
     await rest.config.remove(name)
     return {"removed": name}
-
-
-def _refuse_remote(rest: Rest, request: Request) -> None:
-    """What is written here is run on this machine."""
-    if rest.caller(request).client.endpoint.remote:
-        raise Forbidden("the servers of a config can be changed only by clients on the machine that Pegboard runs on")
 
 
 async def _plan(rest: Rest, body: Mapping[str, Any]) -> ImportPlan:
@@ -242,6 +232,7 @@ ROUTES = (
             required=True,
             example={"name": "time", "entry": {"command": "uvx", "args": ["mcp-server-time"]}},
         ),
+        owner_only=True,
     ),
     ApiRoute(
         "POST",
@@ -253,6 +244,7 @@ ROUTES = (
             required=True,
             example={"text": '{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}'},
         ),
+        owner_only=True,
     ),
     ApiRoute(
         "PATCH",
@@ -264,15 +256,21 @@ ROUTES = (
             required=True,
             example={"timeout": 60},
         ),
+        owner_only=True,
     ),
     ApiRoute(
         "DELETE",
         "/api/servers/{name}",
         _remove,
         operation("Remove a server from the config", object_with("removed", TEXT), _NAME),
+        owner_only=True,
     ),
-    ApiRoute("POST", "/api/servers/{name}/enable", _enable, operation("Enable a server", SERVER, _NAME)),
-    ApiRoute("POST", "/api/servers/{name}/disable", _disable, operation("Disable a server", SERVER, _NAME)),
+    ApiRoute(
+        "POST", "/api/servers/{name}/enable", _enable, operation("Enable a server", SERVER, _NAME), owner_only=True
+    ),
+    ApiRoute(
+        "POST", "/api/servers/{name}/disable", _disable, operation("Disable a server", SERVER, _NAME), owner_only=True
+    ),
     ApiRoute(
         "POST",
         "/api/servers/{name}/refresh",
