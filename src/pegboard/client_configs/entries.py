@@ -18,6 +18,10 @@ from pegboard.host_names import is_loopback_name
 
 DEFAULT_PORT = 7420
 _URL_KEYS = ("url", "serverUrl", "httpUrl", "uri")
+# What a command of ours consists of, beside the program.
+_OPTIONS = frozenset({"--board", "--config"})
+_WORDS = frozenset({"-m", "pegboard", "stdio", *_OPTIONS})
+_TYPES = frozenset({"http", "streamable-http", "streamableHttp", "sse", "stdio", "local", "remote"})
 _ADDRESS = re.compile(r"https?://\S+")
 
 
@@ -114,6 +118,17 @@ def _is_own_command(target: EntryTarget) -> bool:
         return "stdio" in words
     # As `python -m pegboard stdio`, `uvx pegboard stdio`, `uvx --from PATH pegboard stdio`.
     return any(pair == ("pegboard", "stdio") for pair in pairwise(words))
+
+
+def harmless_texts(entry: object) -> list[str]:
+    """Those texts of an entry of ours that say where Pegboard is; what else it holds may be a secret of somebody's."""
+    target = read_target(entry)
+    if target is None:
+        return []
+    if target.url is not None:
+        return [*_TYPES] if set("?#@") & set(target.url) else [*_TYPES, target.url]
+    named = {value for option, value in pairwise(target.args) if option in _OPTIONS}
+    return [*_TYPES, target.command, *(word for word in target.args if word in _WORDS | named)]
 
 
 def _program_name(command: str) -> str:

@@ -17,12 +17,20 @@ from pegboard.client_configs.context import (
     is_temporary,
 )
 from pegboard.client_configs.document import ClientFileError, ServerDocument
-from pegboard.client_configs.entries import DEFAULT_PORT, EntryTarget, build_entry, is_own_entry, is_own_url
+from pegboard.client_configs.entries import (
+    DEFAULT_PORT,
+    EntryTarget,
+    build_entry,
+    harmless_texts,
+    is_own_entry,
+    is_own_url,
+)
 from pegboard.client_configs.file_change import FileChange, decode, digest, missing_folders, read_whole
 from pegboard.client_configs.overlap import overlapping_servers
 from pegboard.client_configs.preview import mask_diff
 from pegboard.client_configs.program import ClientFile, ClientProgram
 from pegboard.client_configs.toml_text import say_the_same
+from pegboard.client_configs.value_mask import literals
 
 USUAL_NAME = "pegboard"
 # `paste`: the client has no file that we write. `refused`: the name belongs to another entry.
@@ -99,7 +107,7 @@ def _plan_for_file(
         plan,
         outcome="refused" if is_foreign else _outcome(content, present),
         change=change,
-        diff=show_change(client, file, change),
+        diff=show_change(client, file, change, context, entry),
         remarks=tuple(_remarks(plan, file, context, options)),
         original=original,
         folders=tuple(map(str, missing_folders(file.path))) or (note.folders if note else ()),
@@ -157,11 +165,14 @@ def own_names(document: ServerDocument, client: ClientProgram, context: InstallC
     return [name for name, entry in document.servers().items() if is_own_entry(entry, ports, urls)]
 
 
-def show_change(client: ClientProgram, file: ClientFile, change: FileChange) -> str:
-    """The change as a diff without secrets."""
+def show_change(
+    client: ClientProgram, file: ClientFile, change: FileChange, context: InstallContext, entry: Mapping[str, Any]
+) -> str:
+    """The change as a diff in which no values can be read but those of the entry, and of entries of ours before it."""
     before, after = decode(file.path, change.before), decode(file.path, change.after)
-    data = {"before": read_document(client, file, change.before).data()}
-    return mask_diff(str(file.path), before, after, data)
+    document = read_document(client, file, change.before)
+    ours = [text for name in own_names(document, client, context) for text in harmless_texts(document.servers()[name])]
+    return mask_diff(str(file.path), before, after, file.format, {*literals([dict(entry), ours])})
 
 
 def _own_name(

@@ -51,7 +51,7 @@ def plan_uninstall(
         return UninstallPlan(client, file)
     after, is_exact = _after(client, file, context, content, note)
     change = FileChange(file.path, content, after)
-    diff = show_change(client, file, change)
+    diff = show_change(client, file, change, context, {})
     return UninstallPlan(client, file, names, change, diff, is_exact, note.folders if note and after is None else ())
 
 
