@@ -385,6 +385,8 @@ def _show_uninstall(plan: UninstallPlan, context: InstallContext) -> None:
         return
     file = _short(plan.file.path, context)
     say(f"{plan.client.name}: {file} will be {'deleted' if plan.change.after is None else 'changed'}.")
+    for remark in plan.remarks:
+        say(remark)
     _show_diff(plan.diff)
 
 
