@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from pegboard.client_configs.program import ClientProgram, EntryStyle
@@ -16,6 +16,8 @@ from pegboard.client_configs.toml_text import toml_table
 from pegboard.exactjson import as_object
 from pegboard.host_names import is_loopback_name
 
+# An address, or a command: called as the transport is that the client uses.
+EntryKind: TypeAlias = Literal["http", "stdio"]
 DEFAULT_PORT = 7420
 _URL_KEYS = ("url", "serverUrl", "httpUrl", "uri")
 # What a command of ours consists of, beside the program.
@@ -35,8 +37,8 @@ class EntryTarget:
     env: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
-    def kind(self) -> str:
-        """`http` or `stdio`."""
+    def kind(self) -> EntryKind:
+        """Which of both it is."""
         return "stdio" if self.url is None else "http"
 
     @property
