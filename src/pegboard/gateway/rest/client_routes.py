@@ -126,10 +126,7 @@ def _context(rest: Rest, request: Request, body: Mapping[str, Any]) -> InstallCo
         raise invalid("project: the scope `project` needs the folder")
     if project is not None and not Path(project).is_absolute():
         raise invalid("project: it must be an absolute path")
-    host = request.headers.get("host")
-    return this_context(
-        rest.config.path, f"{request.url.scheme}://{host}" if host else None, Path(project) if project else None
-    )
+    return this_context(rest.config.path, rest.address(request), Path(project) if project else None)
 
 
 def _options(body: Mapping[str, Any]) -> InstallOptions:
