@@ -65,9 +65,9 @@ def entries(config: Path) -> dict[str, Any]:
 
 
 def rows(output: str) -> list[list[str]]:
-    """The cells of the table, without its head."""
+    """The cells of the table, without its head: in a pipe a row is a line."""
     lines = output.splitlines()
-    start = next(at for at, line in enumerate(lines) if line.startswith("───"))
+    start = next(at for at, line in enumerate(lines) if line.split() == ["server", "from", "outcome", "runs"])
     return [line.split("  ") for line in lines[start + 1 :] if line.startswith(("one", "off", "same", "pegboard"))]
 
 

@@ -50,6 +50,11 @@ def test_a_command_answers(tmp_path: Path) -> None:
             EntryTarget(command=sys.executable, args=("-c", "print('{\"id\": 1}'); print('{\"id\": 2}')")),
             "it ended without an answer",
         ),
+        # Its input is closed, so that what was written for it cannot be sent; all is closed here as well.
+        (
+            EntryTarget(command=sys.executable, args=("-c", "import os; os.close(0); print('{\"id\": 1}')")),
+            "it ended without an answer",
+        ),
     ],
     ids=str,
 )

@@ -79,7 +79,7 @@ def test_claude_takes_out_what_it_has_changed_since(tmp_path: Path) -> None:
 def test_an_update_takes_the_old_entry_out_first(tmp_path: Path) -> None:
     """`claude` refuses a name that is taken."""
     context = machine(tmp_path)
-    for options in (InstallOptions(), InstallOptions(transport="stdio")):
+    for options in (InstallOptions(), InstallOptions(kind="stdio")):
         apply_install(plan_install(CLAUDE, context, options), context)
     assert [call[1] for call in calls(tmp_path)] == ["add-json", "remove", "add-json"]
     again = plan_install(CLAUDE, context, InstallOptions(board="b"))

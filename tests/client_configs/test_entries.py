@@ -18,11 +18,10 @@ from client_configs.places import SYSTEMS, context_of
 from pegboard.client_configs.context import (
     InstallOptions,
     InstallUsageError,
-    TransportChoice,
     choose_target,
     pegboard_program,
 )
-from pegboard.client_configs.entries import EntryTarget, build_entry, is_own_entry, read_target, snippet
+from pegboard.client_configs.entries import EntryKind, EntryTarget, build_entry, is_own_entry, read_target, snippet
 from pegboard.client_configs.install import plan_install
 from pegboard.client_configs.place import System
 from pegboard.client_configs.table import CLIENTS, find_client
@@ -36,10 +35,10 @@ PROGRAMS = {
 }
 
 
-def entry_of(client_id: str, system: System, transport: TransportChoice, **changes: Any) -> dict[str, Any]:
+def entry_of(client_id: str, system: System, transport: EntryKind, **changes: Any) -> dict[str, Any]:
     client = find_client(client_id)
     context = replace(context_of(Path("/x"), system), program=(PROGRAMS[system],), **changes)
-    target, _ = choose_target(client, context, InstallOptions(transport=transport))
+    target, _ = choose_target(client, context, InstallOptions(kind=transport))
     return build_entry(client.style, target, "pegboard")
 
 
@@ -106,11 +105,11 @@ def test_a_command_has_its_whole_path_and_the_config_that_is_not_the_usual_one()
     ],
 )
 def test_what_is_chosen_is_said_with_its_reason(
-    client: str, gateway: bool, transport: TransportChoice | None, kind: str, reason: str
+    client: str, gateway: bool, transport: EntryKind | None, kind: str, reason: str
 ) -> None:
     """HTTP with a running gateway, a command otherwise, and what was asked for before both."""
     context = context_of(Path("/x"), "linux", "http://127.0.0.1:7420" if gateway else None)
-    target, said = choose_target(find_client(client), context, InstallOptions(transport=transport))
+    target, said = choose_target(find_client(client), context, InstallOptions(kind=transport))
     assert target.kind == kind
     assert target.board == client
     assert reason in said
@@ -119,7 +118,7 @@ def test_what_is_chosen_is_said_with_its_reason(
 def test_an_address_for_a_client_that_takes_commands_only_is_refused() -> None:
     """It would be written, and never work."""
     with pytest.raises(InstallUsageError, match="Claude Desktop starts a command"):
-        choose_target(find_client("claude-desktop"), context_of(Path("/x")), InstallOptions(transport="http"))
+        choose_target(find_client("claude-desktop"), context_of(Path("/x")), InstallOptions(kind="http"))
 
 
 @pytest.mark.parametrize(
@@ -128,14 +127,14 @@ def test_an_address_for_a_client_that_takes_commands_only_is_refused() -> None:
         ("cursor", InstallOptions(), "/bin/pegboard", "Cursor was not found on this machine."),
         ("cursor", InstallOptions(scope="project"), "/bin/pegboard", "The command is a path of this machine"),
         ("cursor", InstallOptions(), "/home/me/.cache/uv/archive-v0/x/bin/pegboard", "runs from a cache of uv"),
-        ("cursor", InstallOptions(transport="http"), "/bin/pegboard", "each time: pegboard serve --port 7500"),
+        ("cursor", InstallOptions(kind="http"), "/bin/pegboard", "each time: pegboard serve --port 7500"),
     ],
 )
 def test_what_a_person_should_know_is_said_before(
     tmp_path: Path, client: str, options: InstallOptions, program: str, remark: str
 ) -> None:
     """An entry that will work here and not elsewhere, or not for long."""
-    gateway = "http://127.0.0.1:7500" if options.transport == "http" else None
+    gateway = "http://127.0.0.1:7500" if options.kind == "http" else None
     context = replace(context_of(tmp_path, "linux", gateway), program=(program,))
     plan = plan_install(find_client(client), context, options)
     assert any(remark in said for said in plan.remarks)

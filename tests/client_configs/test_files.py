@@ -131,6 +131,89 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert [each.name for each in dotfile.parent.iterdir()] == ["cursor.json"]
 
 
+def test_a_link_is_shown_with_the_file_that_changes(tmp_path: Path) -> None:
+    """In words and in the heading of the diff, on the way in and out; a folder can be the link as well."""
+    context = context_of(tmp_path)
+    dotfiles = tmp_path / "dotfiles"
+    dotfiles.mkdir()
+    (dotfiles / "mcp.json").write_bytes(CONTENT)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / ".cursor").symlink_to(dotfiles)
+    plan = plan_install(CURSOR, context, InstallOptions())
+    apply_install(plan, context)
+    undo = plan_uninstall(CURSOR, context)
+    for remarks, diff in ((plan.remarks, plan.diff), (undo.remarks, undo.diff)):
+        assert remarks == (f"There is a link in this path. The file that changes: {dotfiles / 'mcp.json'}",)
+        assert diff.startswith(f"--- {dotfiles / 'mcp.json'}\n+++ {dotfiles / 'mcp.json'}\n")
+
+
+def test_a_home_that_is_a_link_is_not_worth_a_word(tmp_path: Path) -> None:
+    """The system made that one, and nothing leads away from it."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "home").symlink_to(tmp_path / "disk")
+    cursor_file(tmp_path)
+    assert plan_install(CURSOR, context_of(tmp_path), InstallOptions()).remarks == ()
+
+
+def test_a_link_that_is_turned_after_the_preview_is_not_followed(tmp_path: Path) -> None:
+    """The file that was shown is the one that changes."""
+    file, context = cursor_file(tmp_path, None), context_of(tmp_path)
+    shown, other = tmp_path / "shown.json", tmp_path / "other.json"
+    for each in (shown, other):
+        each.write_bytes(CONTENT)
+    file.symlink_to(shown)
+    plan = plan_install(CURSOR, context, InstallOptions())
+    file.unlink()
+    file.symlink_to(other)
+    apply_install(plan, context)
+    assert b"pegboard" in shown.read_bytes()
+    assert other.read_bytes() == CONTENT
+
+
+def project_link(tmp_path: Path, link: str, target: str) -> None:
+    path = tmp_path / "project" / link
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(target)
+
+
+@pytest.mark.parametrize(("link", "target"), [(".cursor/mcp.json", "../../victim/mcp.json"), (".cursor", "../victim")])
+@pytest.mark.parametrize("content", [CONTENT, b'{"mcpServers": {"pegboard": {"url": "http://127.0.0.1:7420/mcp"}}}'])
+def test_a_link_out_of_the_project_is_refused(tmp_path: Path, link: str, target: str, content: bytes) -> None:
+    """Whoever wrote the repository chose it: nothing outside of it changes, and the message names where it leads."""
+    context, victim = context_of(tmp_path), tmp_path / "victim" / "mcp.json"
+    victim.parent.mkdir()
+    victim.write_bytes(content)
+    project_link(tmp_path, link, target)
+    reason = f"a link leads from there to {victim}, which is not in the project: nothing was changed"
+    with pytest.raises(ClientFileError, match=reason):
+        plan_install(CURSOR, context, InstallOptions(scope="project"))
+    with pytest.raises(ClientFileError, match=reason):
+        plan_uninstall(CURSOR, context, "project")
+    assert victim.read_bytes() == content
+
+
+def test_a_link_to_a_folder_outside_makes_no_file_there(tmp_path: Path) -> None:
+    """Also where there is none yet."""
+    (tmp_path / "victim").mkdir()
+    project_link(tmp_path, ".cursor", "../victim")
+    with pytest.raises(ClientFileError, match="which is not in the project"):
+        plan_install(CURSOR, context_of(tmp_path), InstallOptions(scope="project"))
+    assert not [*(tmp_path / "victim").iterdir()]
+
+
+def test_a_link_within_the_project_is_followed(tmp_path: Path) -> None:
+    """Also where the project's own folder is reached through a link."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "project").symlink_to(tmp_path / "disk")
+    context, shared = context_of(tmp_path), tmp_path / "disk" / "shared.json"
+    shared.write_bytes(CONTENT)
+    project_link(tmp_path, ".cursor/mcp.json", "../shared.json")
+    plan = plan_install(CURSOR, context, InstallOptions(scope="project"))
+    assert f"There is a link in this path. The file that changes: {shared}" in plan.remarks
+    apply_install(plan, context)
+    assert b"pegboard" in shared.read_bytes()
+
+
 def test_a_link_to_nothing_is_not_followed(tmp_path: Path) -> None:
     """It is said, and no file is made where nobody expects one."""
     file = cursor_file(tmp_path, None)

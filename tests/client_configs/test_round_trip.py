@@ -190,7 +190,7 @@ def test_a_file_that_install_made_is_gone_after_uninstall(client: str, transport
         file = program.target(context.place)
         if file is None or (transport == "http" and not program.style.takes_http):
             return
-        apply_install(plan_install(program, context, InstallOptions(transport=transport)), context)
+        apply_install(plan_install(program, context, InstallOptions(kind=transport)), context)
         assert file.path.exists()
         apply_uninstall(plan_uninstall(program, context), context)
         assert not context.place.home.exists()
@@ -208,7 +208,7 @@ def test_the_outcome_is_the_same_after_installs_in_a_row(content: bytes, replace
         file.path.write_bytes(content)
         for options in (
             InstallOptions(),
-            InstallOptions(transport="stdio", replace=replaces),
+            InstallOptions(kind="stdio", replace=replaces),
             InstallOptions(board="b"),
         ):
             apply_install(plan_install(client, context, options), context)

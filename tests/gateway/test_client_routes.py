@@ -71,6 +71,16 @@ async def test_from_a_preview_to_an_install_and_back(tmp_path: Path, file: Path)
         assert (await post(http, "cursor/uninstall"))["outcome"] == "none"
 
 
+@pytest.mark.parametrize("headers", [{"Host": "localhost:1"}, {"Host": "127.0.0.1"}, {"Host": "[::1]:80"}])
+async def test_the_entry_has_the_address_that_the_gateway_listens_on(
+    tmp_path: Path, file: Path, headers: dict[str, str]
+) -> None:
+    """Whatever a request calls it: through a tunnel it is another one."""
+    async with rest(tmp_path) as (http, gateway):
+        http.headers.update(headers)
+        assert (await post(http, "cursor/preview"))["entry"] == {"url": f"{gateway.url}/mcp/cursor"}
+
+
 async def test_a_file_that_changed_since_the_preview_is_a_conflict(tmp_path: Path, file: Path) -> None:
     """What a person agreed to is what is done."""
     async with rest(tmp_path) as (http, _):

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from harness import eventually, open_board, toy
+from pegboard.config import ServerSpec
 from pegboard.log import Redactor
+from pegboard.servers.jsonrpc import JsonRpcPeer
+from pegboard.servers.orphan_reaper import OrphanReaper
 from pegboard.servers.server_log import PEGBOARD, SERVER, ServerLog
+from pegboard.servers.transports.stdio import StdioTransport
 
 pytestmark = pytest.mark.anyio
 
@@ -56,6 +62,34 @@ def test_secrets_stay_out_also_one_line_of_a_longer_one() -> None:
     assert "s3cr3t" not in said
     assert "abcdefgh" not in said
     assert "hgfedcba" not in said
+
+
+class _SlowTurn:
+    """A turn to start processes that is over only when the process has written something."""
+
+    def __init__(self, log: ServerLog) -> None:
+        self._log = log
+
+    async def __aenter__(self) -> None: ...
+
+    async def __aexit__(self, *_: object) -> None:
+        await eventually(lambda: any(line.source == SERVER for line in self._log.read(10)))
+
+
+async def test_the_start_is_noted_before_anything_that_the_process_writes() -> None:
+    """Also where whoever started it hears of it late."""
+    log, reaper = make(), OrphanReaper()
+    reaper.turn = cast("asyncio.Lock", _SlowTurn(log))
+    program = "import sys; print('hello', file=sys.stderr, flush=True); sys.stdin.read()"
+    spec = ServerSpec(name="s", given_name="s", command=sys.executable, args=("-I", "-S", "-c", program))
+    transport = StdioTransport(spec, reaper)
+    transport.keep_log(log)
+    try:
+        await transport.start(JsonRpcPeer(transport, label="s"))
+        assert [line.text for line in log.read(10)] == [f"started, process {transport.pid}", "hello"]
+    finally:
+        await transport.close()
+        reaper.close()
 
 
 async def test_stderr_and_what_happens_are_kept_beyond_the_process(tmp_path: Path) -> None:

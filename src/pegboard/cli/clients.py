@@ -18,7 +18,8 @@ from pegboard.cli.show import TerminalTable, count_tools, say, say_wrapped
 
 if TYPE_CHECKING:
     from pegboard.client_configs.check import CheckOutcome
-    from pegboard.client_configs.context import InstallContext, InstallOptions, TransportChoice
+    from pegboard.client_configs.context import InstallContext, InstallOptions
+    from pegboard.client_configs.entries import EntryKind
     from pegboard.client_configs.findings import ClientFinding
     from pegboard.client_configs.install import InstallPlan
     from pegboard.client_configs.program import ClientProgram
@@ -82,12 +83,12 @@ def install(
     from pegboard.client_configs.context import InstallOptions
     from pegboard.client_configs.install import plan_install
 
-    transport = _transport(http=http, stdio=stdio)
+    kind = _entry_kind(http=http, stdio=stdio)
     _check_names(board, name)
     if as_snippet and as_link:
         stop("--print and --link cannot be used together", WRONG_CALL)
     context = _context(config)
-    options = InstallOptions(scope, board, transport, name, replace, force)
+    options = InstallOptions(scope, board, kind, name, replace, force)
     chosen = _choose(names, every, context, "install")
     if as_snippet or as_link:
         _print_entries(chosen, context, options, as_link=as_link)
@@ -138,7 +139,7 @@ def _context_of(location: Location) -> InstallContext:
     return this_context(location.path, None if running is None else running.url)
 
 
-def _transport(*, http: bool, stdio: bool) -> TransportChoice | None:
+def _entry_kind(*, http: bool, stdio: bool) -> EntryKind | None:
     if http and stdio:
         stop("--http and --stdio cannot be used together", WRONG_CALL)
     return "http" if http else "stdio" if stdio else None
@@ -313,9 +314,9 @@ def _print_entries(
 def _for_link(client: ClientProgram, options: InstallOptions) -> InstallOptions:
     from dataclasses import replace
 
-    if client.link_needs_http and options.transport == "stdio":
+    if client.link_needs_http and options.kind == "stdio":
         stop(f"a link for {client.name} needs an address: leave out --stdio", WRONG_CALL)
-    return replace(options, transport="http") if client.link_needs_http else options
+    return replace(options, kind="http") if client.link_needs_http else options
 
 
 def _heading(client: ClientProgram, context: InstallContext, reason: str) -> str:
@@ -385,6 +386,8 @@ def _show_uninstall(plan: UninstallPlan, context: InstallContext) -> None:
         return
     file = _short(plan.file.path, context)
     say(f"{plan.client.name}: {file} will be {'deleted' if plan.change.after is None else 'changed'}.")
+    for remark in plan.remarks:
+        say(remark)
     _show_diff(plan.diff)
 
 

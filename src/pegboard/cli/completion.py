@@ -31,8 +31,8 @@ complete -o default -F _pegboard_completion pegboard
 # A shell takes words apart at anything else, or runs it.
 _SAFE = re.compile(r"[A-Za-z0-9_.-]+=?")
 _STATUSES = ("available", "unavailable")
-# What completes a word: with the context that was read so far, the parameter and the word.
-Completer = Callable[[Any, Any, str], list[str]]
+# What completes a word: with the context that was read so far, and the word. A parameter's method `shell_complete`.
+Completer = Callable[[Any, str], list[Any]]
 
 
 class Shell(StrEnum):
@@ -91,13 +91,15 @@ def _attach(command: Any, path: str, completer: Completer) -> None:
             return
     for known in command.params:
         if known.name == parameter:
-            known._custom_shell_complete = completer  # noqa: SLF001
+            known.shell_complete = completer
 
 
 def _completer(names: Callable[[Location, Any], Iterable[str]]) -> Completer:
     """Those names that begin as the word does. Nothing that goes wrong may end up on the line that is typed."""
 
-    def complete_word(context: Any, _parameter: object, word: str) -> list[str]:
+    def complete_word(context: Any, word: str) -> list[Any]:
+        from typer.core import CompletionItem  # pyright: ignore[reportPrivateImportUsage]
+
         from pegboard.cli.common import quiet_logs
         from pegboard.config import locate
 
@@ -105,7 +107,8 @@ def _completer(names: Callable[[Location, Any], Iterable[str]]) -> Completer:
             quiet_logs()
             given: Path | None = context.params.get("config")
             found = names(locate(given), context)
-            return sorted(name for name in found if name.startswith(word) and _SAFE.fullmatch(name))
+            fitting = sorted(name for name in found if name.startswith(word) and _SAFE.fullmatch(name))
+            return list(map(CompletionItem, fitting))
         except Exception:
             return []
 

@@ -141,8 +141,9 @@ def _lines(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(OSError):
-        for stream in (process.stdin, process.stdout):
+    for stream in (process.stdin, process.stdout):
+        # What was written for a process that ended cannot be sent any more.
+        with contextlib.suppress(OSError):
             if stream is not None:
                 stream.close()
     try:

@@ -8,18 +8,17 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 from urllib.parse import urlsplit
 
 from pegboard.client_configs.backups import Backups
 from pegboard.client_configs.document import ClientFileError, ServerDocument
-from pegboard.client_configs.entries import DEFAULT_PORT, EntryTarget
+from pegboard.client_configs.entries import DEFAULT_PORT, EntryKind, EntryTarget
 from pegboard.client_configs.file_change import decode, read_whole
 from pegboard.client_configs.place import Place, this_place
 from pegboard.client_configs.program import ClientProgram, Scope
 from pegboard.config.locate import state_folder, user_config
 
-TransportChoice: TypeAlias = Literal["http", "stdio"]
 # A process that a client starts has not the variables of this shell.
 _CARRIED = ("PEGBOARD_STATE_DIR", "PEGBOARD_CONFIG_DIR")
 
@@ -36,7 +35,7 @@ class InstallOptions:
     # Without one, the client's id.
     board: str | None = None
     # Without one, what fits.
-    transport: TransportChoice | None = None
+    kind: EntryKind | None = None
     # Without one, the name that Pegboard has there, or `pegboard`.
     name: str | None = None
     # Take out the servers that Pegboard serves now.
@@ -103,17 +102,17 @@ def choose_target(client: ClientProgram, context: InstallContext, options: Insta
     """Where the entry leads, and the reason in words."""
     board = options.board or client.id
     takes_http = client.style.takes_http
-    if options.transport == "http" and not takes_http:
+    if options.kind == "http" and not takes_http:
         raise InstallUsageError(f"{client.name} starts a command: it takes no address (--http)")
-    if options.transport == "http" and context.gateway is None:
+    if options.kind == "http" and context.gateway is None:
         return context.address(
             board
         ), "an address (HTTP), as you asked; no gateway runs now, so start one: pegboard serve"
-    if options.transport == "http":
+    if options.kind == "http":
         return context.address(board), "an address (HTTP), as you asked"
-    if options.transport is None and takes_http and context.gateway is not None:
+    if options.kind is None and takes_http and context.gateway is not None:
         return context.address(board), f"an address (HTTP), because a gateway runs at {context.gateway}"
-    if options.transport == "stdio":
+    if options.kind == "stdio":
         return context.command(board), "a command, as you asked"
     if not takes_http:
         return context.command(board), f"a command, because {client.name} takes nothing else"

@@ -81,21 +81,10 @@ class ServerDocument:
         document = self
         try:
             for name in names:
-                document = replace(document, text=document._without(name))
+                document = replace(document, text=_text_without(document, name))
         except (TomlEditError, JsoncError, KeyError) as exc:
             raise ClientFileError(str(exc)) from None
         return document.text
-
-    def _without(self, name: str) -> str:
-        if self.format == "toml":
-            return cut_table(self.text, (*self.key, name))
-        left = replace(self, text=jsonc.remove(self.text, (*self.key, name)))
-        if not left.servers():
-            # `{}` became lines when the entry was added: if it did, it is `{}` again.
-            empty = replace(self, text=jsonc.set_value(left.text, self.key, {}))
-            if empty.put(name, self.servers()[name]) == self.text:
-                return empty.text
-        return left.text
 
     def rest(self, names: Collection[str]) -> dict[str, Any]:
         """What it says beside these entries, and beside the objects that hold nothing else."""
@@ -125,6 +114,18 @@ class ServerDocument:
                 return jsonc.set_value(self.text, path[: at + 1], value)
             holder = holder.get(part) or {}
         return jsonc.set_value(self.text, path, entry)
+
+
+def _text_without(document: ServerDocument, name: str) -> str:
+    if document.format == "toml":
+        return cut_table(document.text, (*document.key, name))
+    left = replace(document, text=jsonc.remove(document.text, (*document.key, name)))
+    if not left.servers():
+        # `{}` became lines when the entry was added: if it did, it is `{}` again.
+        empty = replace(document, text=jsonc.set_value(left.text, document.key, {}))
+        if empty.put(name, document.servers()[name]) == document.text:
+            return empty.text
+    return left.text
 
 
 def _strict_json(text: str) -> object:

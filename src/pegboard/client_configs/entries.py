@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from pegboard.client_configs.program import ClientProgram, EntryStyle
@@ -16,8 +16,14 @@ from pegboard.client_configs.toml_text import toml_table
 from pegboard.exactjson import as_object
 from pegboard.host_names import is_loopback_name
 
+# An address, or a command: called as the transport is that the client uses.
+EntryKind: TypeAlias = Literal["http", "stdio"]
 DEFAULT_PORT = 7420
 _URL_KEYS = ("url", "serverUrl", "httpUrl", "uri")
+# What a command of ours consists of, beside the program.
+_OPTIONS = frozenset({"--board", "--config"})
+_WORDS = frozenset({"-m", "pegboard", "stdio", *_OPTIONS})
+_TYPES = frozenset({"http", "streamable-http", "streamableHttp", "sse", "stdio", "local", "remote"})
 _ADDRESS = re.compile(r"https?://\S+")
 
 
@@ -31,8 +37,8 @@ class EntryTarget:
     env: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
-    def kind(self) -> str:
-        """`http` or `stdio`."""
+    def kind(self) -> EntryKind:
+        """Which of both it is."""
         return "stdio" if self.url is None else "http"
 
     @property
@@ -114,6 +120,17 @@ def _is_own_command(target: EntryTarget) -> bool:
         return "stdio" in words
     # As `python -m pegboard stdio`, `uvx pegboard stdio`, `uvx --from PATH pegboard stdio`.
     return any(pair == ("pegboard", "stdio") for pair in pairwise(words))
+
+
+def harmless_texts(entry: object) -> list[str]:
+    """Those texts of an entry of ours that say where Pegboard is; what else it holds may be a secret of somebody's."""
+    target = read_target(entry)
+    if target is None:
+        return []
+    if target.url is not None:
+        return [*_TYPES] if set("?#@") & set(target.url) else [*_TYPES, target.url]
+    named = {value for option, value in pairwise(target.args) if option in _OPTIONS}
+    return [*_TYPES, target.command, *(word for word in target.args if word in _WORDS | named)]
 
 
 def _program_name(command: str) -> str:

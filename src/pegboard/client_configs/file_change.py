@@ -25,6 +25,7 @@ NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 class FileChange:
     """What a file holds and what it will hold; `None` is no file."""
 
+    # The file itself, and no link to it: what was shown is what is changed.
     path: Path
     before: bytes | None
     after: bytes | None
@@ -49,13 +50,11 @@ class FileChange:
             raise ClientFileError(f"{self.path}: it is read-only; nothing was written")
 
     def _write(self) -> None:
-        # A link stays one: what it leads to is changed.
-        target = self.path.resolve()
         if self.after is None:
-            target.unlink()
+            self.path.unlink()
         else:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _replace(target, self.after)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            _replace(self.path, self.after)
 
 
 def read_whole(path: Path) -> bytes | None:
@@ -68,6 +67,22 @@ def read_whole(path: Path) -> bytes | None:
         return None
     except OSError as exc:
         raise ClientFileError(f"{path}: {exc.strerror or exc}") from None
+
+
+def follow_links(path: Path, inside: Path | None = None) -> Path:
+    """The file itself, for a path that may be a link: a link stays one, and what it leads to is changed.
+
+    `ClientFileError` if it leads out of the folder that it has to stay inside of.
+    """
+    try:
+        file = path.resolve()
+    except (OSError, RuntimeError) as exc:
+        raise ClientFileError(f"{path}: {getattr(exc, 'strerror', None) or exc}") from None
+    if inside is not None and not file.is_relative_to(inside.resolve()):
+        raise ClientFileError(
+            f"{path}: a link leads from there to {file}, which is not in the project: nothing was changed"
+        )
+    return file
 
 
 def decode(path: Path, content: bytes | None) -> str:

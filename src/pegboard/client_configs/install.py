@@ -17,12 +17,20 @@ from pegboard.client_configs.context import (
     is_temporary,
 )
 from pegboard.client_configs.document import ClientFileError, ServerDocument
-from pegboard.client_configs.entries import DEFAULT_PORT, EntryTarget, build_entry, is_own_entry, is_own_url
-from pegboard.client_configs.file_change import FileChange, decode, digest, missing_folders, read_whole
+from pegboard.client_configs.entries import (
+    DEFAULT_PORT,
+    EntryTarget,
+    build_entry,
+    harmless_texts,
+    is_own_entry,
+    is_own_url,
+)
+from pegboard.client_configs.file_change import FileChange, decode, digest, follow_links, missing_folders, read_whole
 from pegboard.client_configs.overlap import overlapping_servers
 from pegboard.client_configs.preview import mask_diff
 from pegboard.client_configs.program import ClientFile, ClientProgram
 from pegboard.client_configs.toml_text import say_the_same
+from pegboard.client_configs.value_mask import literals
 
 USUAL_NAME = "pegboard"
 # `paste`: the client has no file that we write. `refused`: the name belongs to another entry.
@@ -76,6 +84,7 @@ def plan_install(client: ClientProgram, context: InstallContext, options: Instal
 def _plan_for_file(
     client: ClientProgram, file: ClientFile, context: InstallContext, options: InstallOptions, plan: InstallPlan
 ) -> InstallPlan:
+    real = follow_links(file.path, context.place.project if options.scope == "project" else None)
     content = read_whole(file.path)
     document = read_document(client, file, content)
     own_name = _own_name(document, client, context, options)
@@ -93,17 +102,25 @@ def _plan_for_file(
     # What Claude Code wrote beside the entry is its own.
     is_again = is_again and not claude_cli.is_usable(client, file, context.place)
     base = read_document(client, file, original) if is_again else document
-    change = FileChange(file.path, content, _text_with(base, name, entry, replaced).encode())
+    change = FileChange(real, content, _text_with(base, name, entry, replaced).encode())
     is_foreign = present is not None and own_name is None and not options.force
     return replace(
         plan,
         outcome="refused" if is_foreign else _outcome(content, present),
         change=change,
-        diff=show_change(client, file, change),
-        remarks=tuple(_remarks(plan, file, context, options)),
+        diff=show_change(client, file, change, context, entry),
+        remarks=(*link_remarks(file, change, context), *_remarks(plan, file, context, options)),
         original=original,
-        folders=tuple(map(str, missing_folders(file.path))) or (note.folders if note else ()),
+        folders=tuple(map(str, missing_folders(real))) or (note.folders if note else ()),
     )
+
+
+def link_remarks(file: ClientFile, change: FileChange, context: InstallContext) -> list[str]:
+    """Which file changes, if not the one that the path names. A home that is a link itself is not worth a word."""
+    roots = [root for root in (context.place.home, context.place.project) if file.path.is_relative_to(root)]
+    if change.path in {file.path, *(root.resolve() / file.path.relative_to(root) for root in roots)}:
+        return []
+    return [f"There is a link in this path. The file that changes: {change.path}"]
 
 
 def _remarks(plan: InstallPlan, file: ClientFile, context: InstallContext, options: InstallOptions) -> Iterator[str]:
@@ -129,13 +146,15 @@ def apply_install(plan: InstallPlan, context: InstallContext) -> None:
         present = read_document(plan.client, file, change.before).servers()
         leaving = [each for each in (plan.name, *plan.replaced) if each in present]
         claude_cli.install(plan.name, plan.entry, leaving, context.place)
-        _keep(plan, context, change, read_whole(change.path))
+        # Where there was a link, there may be a file now.
+        after = FileChange(follow_links(file.path), change.before, read_whole(file.path))
+        _keep(plan, context, after)
     else:
-        change.apply(lambda: _keep(plan, context, change, change.after))
+        change.apply(lambda: _keep(plan, context, change))
 
 
-def _keep(plan: InstallPlan, context: InstallContext, change: FileChange, after: bytes | None) -> None:
-    whole = FileChange(change.path, plan.original, after)
+def _keep(plan: InstallPlan, context: InstallContext, change: FileChange) -> None:
+    whole = replace(change, before=plan.original)
     context.backups.keep(
         plan.client.id, describe_change(whole, plan.name, plan.target.url, plan.folders), change.before
     )
@@ -157,11 +176,14 @@ def own_names(document: ServerDocument, client: ClientProgram, context: InstallC
     return [name for name, entry in document.servers().items() if is_own_entry(entry, ports, urls)]
 
 
-def show_change(client: ClientProgram, file: ClientFile, change: FileChange) -> str:
-    """The change as a diff without secrets."""
+def show_change(
+    client: ClientProgram, file: ClientFile, change: FileChange, context: InstallContext, entry: Mapping[str, Any]
+) -> str:
+    """The change as a diff in which no values can be read but those of the entry, and of entries of ours before it."""
     before, after = decode(file.path, change.before), decode(file.path, change.after)
-    data = {"before": read_document(client, file, change.before).data()}
-    return mask_diff(str(file.path), before, after, data)
+    document = read_document(client, file, change.before)
+    ours = [text for name in own_names(document, client, context) for text in harmless_texts(document.servers()[name])]
+    return mask_diff(str(change.path), before, after, file.format, {*literals([dict(entry), ours])})
 
 
 def _own_name(

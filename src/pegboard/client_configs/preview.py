@@ -1,92 +1,64 @@
-"""A preview: what a change does to a client's file, as a unified diff in which nothing secret can be read."""
+"""A preview: what a change does to a client's file, as a unified diff that shows no value but ours."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
-from typing import Any, cast
+from collections.abc import Collection, Iterator, Sequence
 
-from pegboard.client_configs.entries import read_target
-from pegboard.config.secrets import hide_secrets, is_credential, secrets_of
-from pegboard.config.settings import ServerSpec
-from pegboard.exactjson import as_object
-from pegboard.log import Redactor
+from pegboard.client_configs.program import FileFormat
+from pegboard.client_configs.value_mask import mask_values
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
-_HEADERS = ("headers", "http_headers", "env_http_headers", "requestOptions")
-_ENVIRONMENTS = ("env", "environment", "envs")
-_LEAST_SECRET = 4
+_CONTEXT = 2
 # A diff of a long file takes long, and nobody reads it.
 _MOST_LINES = 20_000
+_SIGNS = {"equal": (" ", ""), "delete": ("-", ""), "insert": ("", "+"), "replace": ("-", "+")}
 
 
-def mask_diff(path: str, before: str, after: str, data: dict[str, Any]) -> str:
-    """The change as a unified diff; `data` is everything that the text says, where secrets are looked for."""
-    old, new = _lines_to_compare(before, after)
-    lines = list(difflib.unified_diff(old, new, path, path, lineterm="", n=2))
-    redactor = Redactor.of(_secrets(data))
-    return "\n".join([*lines[:2], *(hide_secrets(redactor.clean(line)) for line in lines[2:])])
+def mask_diff(path: str, before: str, after: str, file_format: FileFormat, shown: Collection[str]) -> str:
+    """The change as a unified diff; of the values only those can be read that are written like one of `shown`."""
+    before, after = before.removeprefix("\ufeff"), after.removeprefix("\ufeff")
+    old, new = _lines(before), _lines(after)
+    start, end = _same_ends(old, new) if len(old) + len(new) > _MOST_LINES else (0, 0)
+    # Lines are compared as they are, and shown masked: two that differ may look the same.
+    matcher = difflib.SequenceMatcher(None, old[start : len(old) - end], new[start : len(new) - end])
+    old, new = (_lines(mask_values(text, file_format, shown))[start:] for text in (before, after))
+    lines = [f"--- {path}", f"+++ {path}"]
+    for group in matcher.get_grouped_opcodes(_CONTEXT):
+        lines += _hunk(group, start, old, new)
+    return "\n".join(lines)
 
 
-def _lines_to_compare(before: str, after: str) -> tuple[list[str], list[str]]:
-    """The lines of both, without what both begin and end with where they are long."""
-    old, new = _LINE_END.split(before.removeprefix("\ufeff")), _LINE_END.split(after.removeprefix("\ufeff"))
-    if len(old) + len(new) <= _MOST_LINES:
-        return _without_last(old), _without_last(new)
+def _hunk(
+    group: Sequence[tuple[str, int, int, int, int]], start: int, old: Sequence[str], new: Sequence[str]
+) -> Iterator[str]:
+    first, last = group[0], group[-1]
+    yield f"@@ -{_range(start, first[1], last[2])} +{_range(start, first[3], last[4])} @@"
+    for tag, old_start, old_end, new_start, new_end in group:
+        removed, added = _SIGNS[tag]
+        if removed:
+            yield from (f"{removed}{line}" for line in old[old_start:old_end])
+        if added:
+            yield from (f"{added}{line}" for line in new[new_start:new_end])
+
+
+def _range(offset: int, start: int, end: int) -> str:
+    """Where a part of a file begins, in lines from 1, and how many it has, as `diff -u` writes that."""
+    if end - start == 1:
+        return str(offset + end)
+    return f"{offset + start + (end > start)},{end - start}"
+
+
+def _lines(text: str) -> list[str]:
+    lines = _LINE_END.split(text)
+    return lines if lines[-1] else lines[:-1]
+
+
+def _same_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+    """How many lines both begin and end with, but for those that are shown around a change."""
     start = next((at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
-    start = max(start - 2, 0)
     end = 0
     while end < min(len(old), len(new)) - start and old[-end - 1] == new[-end - 1]:
         end += 1
-    end = max(end - 2, 0)
-    return old[start : len(old) - end], new[start : len(new) - end]
-
-
-def _without_last(lines: list[str]) -> list[str]:
-    return lines[:-1] if lines and not lines[-1] else lines
-
-
-def _secrets(data: dict[str, Any]) -> set[str]:
-    """Every text of a file that is secret, by the place where it stands."""
-    found = {value for name, value in _texts(data) if is_credential(name)}
-    for entry in _objects(data):
-        found |= _entry_secrets(entry)
-    return {value for value in found if len(value) >= _LEAST_SECRET}
-
-
-def _entry_secrets(entry: dict[str, Any]) -> frozenset[str]:
-    """What is secret in an object that may be a server's entry."""
-    target = read_target(entry)
-    if target is None:
-        return frozenset()
-    env = {name: value for key in _ENVIRONMENTS for name, value in _pairs(entry.get(key))}
-    headers = {name: value for key in _HEADERS for name, value in _texts(as_object(entry.get(key)) or {})}
-    spec = ServerSpec(name="", given_name="", args=target.args, env=env, headers=headers, url=target.url)
-    return secrets_of(spec, ())
-
-
-def _pairs(value: object) -> list[tuple[str, str]]:
-    return [(name, text) for name, text in (as_object(value) or {}).items() if isinstance(text, str)]
-
-
-def _texts(value: object, name: str = "") -> Iterator[tuple[str, str]]:
-    """Every text, with the name that is nearest to it."""
-    if isinstance(value, str):
-        yield name, value
-    elif isinstance(value, list):
-        for item in cast("list[object]", value):
-            yield from _texts(item, name)
-    else:
-        for key, inner in (as_object(value) or {}).items():
-            yield from _texts(inner, key)
-
-
-def _objects(value: object) -> Iterator[dict[str, Any]]:
-    if isinstance(value, list):
-        for item in cast("list[object]", value):
-            yield from _objects(item)
-    elif (members := as_object(value)) is not None:
-        yield members
-        for inner in members.values():
-            yield from _objects(inner)
+    return max(start - _CONTEXT, 0), max(end - _CONTEXT, 0)

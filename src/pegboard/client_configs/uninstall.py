@@ -10,8 +10,8 @@ from pegboard.client_configs import claude_cli
 from pegboard.client_configs.backups import InstallNote
 from pegboard.client_configs.context import InstallContext, InstallUsageError
 from pegboard.client_configs.document import ClientFileError, ServerDocument
-from pegboard.client_configs.file_change import FileChange, digest, read_whole
-from pegboard.client_configs.install import own_names, read_document, show_change
+from pegboard.client_configs.file_change import FileChange, digest, follow_links, read_whole
+from pegboard.client_configs.install import link_remarks, own_names, read_document, show_change
 from pegboard.client_configs.program import ClientFile, ClientProgram, Scope
 from pegboard.client_configs.toml_text import say_the_same, without
 
@@ -28,6 +28,8 @@ class UninstallPlan:
     # The file will be byte for byte what it was before the install.
     is_exact: bool = False
     folders: tuple[str, ...] = ()
+    # What a person should know before it is written.
+    remarks: tuple[str, ...] = ()
 
 
 def plan_uninstall(
@@ -37,8 +39,11 @@ def plan_uninstall(
     if client.import_only:
         raise InstallUsageError(f"Pegboard is never installed to {client.name}")
     file = client.target(context.place, scope)
-    content = None if file is None else read_whole(file.path)
-    if file is None or content is None:
+    if file is None:
+        return UninstallPlan(client, file)
+    real = follow_links(file.path, context.place.project if scope == "project" else None)
+    content = read_whole(file.path)
+    if content is None:
         return UninstallPlan(client, file)
     document = read_document(client, file, content)
     names = tuple(own_names(document, client, context))
@@ -50,9 +55,11 @@ def plan_uninstall(
     if not names:
         return UninstallPlan(client, file)
     after, is_exact = _after(client, file, context, content, note)
-    change = FileChange(file.path, content, after)
-    diff = show_change(client, file, change)
-    return UninstallPlan(client, file, names, change, diff, is_exact, note.folders if note and after is None else ())
+    change = FileChange(real, content, after)
+    diff = show_change(client, file, change, context, {})
+    folders = note.folders if note and after is None else ()
+    remarks = tuple(link_remarks(file, change, context))
+    return UninstallPlan(client, file, names, change, diff, is_exact, folders, remarks)
 
 
 def apply_uninstall(plan: UninstallPlan, context: InstallContext) -> None:

@@ -37,7 +37,7 @@ from pegboard.gateway.fastpath.uvicorn_protocol import FastPathProtocol
 from pegboard.gateway.garbage import short_collections
 from pegboard.gateway.guard import Guard, refusal_response
 from pegboard.gateway.hosts import AllowedHosts
-from pegboard.gateway.listen import bracket, reachable
+from pegboard.gateway.listen import local_address
 from pegboard.gateway.mcp import McpHandlers
 from pegboard.gateway.pipe_client import PipeClient
 from pegboard.gateway.rest.app import Rest
@@ -66,6 +66,7 @@ class HttpGateway:
         self.bridge = 0
         self.started = time.time()
         self._config_path = config_path
+        self._host = host
         self._sessions = 0
         self._front = front = McpHandlers(board)
         self.server = GatewayServer(front, on_sessions=self._count)
@@ -98,7 +99,9 @@ class HttpGateway:
         self._sessions = sessions
 
     def _make_app(self, hosts: AllowedHosts) -> Starlette:
-        rest = Rest(self.board, self.config, self.identity, self.token, lambda: self._sessions, self.started)
+        rest = Rest(
+            self.board, self.config, self.identity, self.token, lambda: self._sessions, self.started, self._host
+        )
         mcp = _Mcp(self._manager)
         return Starlette(
             routes=[
@@ -196,7 +199,7 @@ async def serve(
             server = _Uvicorn(uvicorn_config(front))
             async with front.running():
                 serving = asyncio.get_running_loop().create_task(server.serve(sockets=[listener]))
-                url = f"http://{bracket(reachable(host))}:{listener.getsockname()[1]}"
+                url = local_address(host, listener.getsockname()[1])
                 with _announce(config_path, front.announcement(url)):
                     ready(url)
                     await _first(stopping.wait(), serving)

@@ -61,6 +61,11 @@ def reachable(host: str) -> str:
     return _WILDCARDS.get(host, host)
 
 
+def local_address(host: str, port: int) -> str:
+    """The address of a gateway that listens on `host`, for whoever is on this machine."""
+    return f"http://{bracket(reachable(host))}:{port}"
+
+
 def find_free_port(host: str, port: int) -> int:
     """The next port that can be listened on; 0, which picks any, if none of the next ones can."""
     for candidate in range(port + 1, min(port + _MOST_TRIED, 65536)):

@@ -35,11 +35,13 @@ class Process(asyncio.SubprocessProtocol):
         out: Callable[[bytes], Iterator[object]],
         err: Callable[[bytes], Iterator[object]],
         ended: Callable[[str], None],
+        started: Callable[[int], None] = lambda _pid: None,
     ) -> None:
         self._keeper = reaper
         # What to do about its output, by the number of the pipe, and what is still to be done.
         self._readers = {1: out, 2: err}
         self._backlogs = {fd: Backlog(partial(self._read, fd, False), partial(self._read, fd, True)) for fd in (1, 2)}
+        self._on_start = started
         self._on_end = ended
         self._marker = uuid.uuid4().hex
         self._loop = asyncio.get_running_loop()
@@ -123,6 +125,8 @@ class Process(asyncio.SubprocessProtocol):
         """The command runs; it may have ended before whoever started it hears of it."""
         self._transport = cast("asyncio.SubprocessTransport", transport)
         self.pid = self._transport.get_pid()
+        # Before anything that it writes.
+        self._on_start(self.pid)
 
     def pause_writing(self) -> None:
         """The pipe is full."""

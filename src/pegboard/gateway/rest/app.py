@@ -13,6 +13,7 @@ from pegboard.clients.caller import Caller
 from pegboard.clients.client import identify
 from pegboard.clients.endpoint import endpoint_of
 from pegboard.gateway.config_watcher import ConfigFile
+from pegboard.gateway.listen import local_address
 from pegboard.gateway.rest import openapi
 from pegboard.gateway.rest.router import starlette_routes
 from pegboard.gateway.rest.table import route_table
@@ -30,6 +31,8 @@ class Rest:
     token: str
     sessions: Callable[[], int]
     started: float = 0.0
+    # What the gateway listens on, if it does.
+    host: str | None = None
     mcp_registry: McpRegistry = field(init=False)
 
     def __post_init__(self) -> None:
@@ -38,6 +41,11 @@ class Rest:
     def routes(self) -> list[Route]:
         """What is served where."""
         return starlette_routes(self, (*openapi.ROUTES, *route_table()))
+
+    def address(self, request: Request) -> str | None:
+        """The address of the gateway on this machine; what a request calls it is its sender's choice."""
+        server: tuple[str, int] | None = request.scope.get("server")
+        return None if self.host is None or server is None else local_address(self.host, server[1])
 
     def caller(self, request: Request) -> Caller:
         """Who sends a request."""

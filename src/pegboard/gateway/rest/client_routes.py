@@ -16,10 +16,10 @@ from pegboard.client_configs.context import (
     InstallContext,
     InstallOptions,
     InstallUsageError,
-    TransportChoice,
     this_context,
 )
 from pegboard.client_configs.document import ClientFileError
+from pegboard.client_configs.entries import EntryKind
 from pegboard.client_configs.file_change import digest
 from pegboard.client_configs.install import InstallPlan, apply_install, plan_install
 from pegboard.client_configs.program import ClientProgram, Scope
@@ -48,7 +48,7 @@ _SHARED = {
 _CHOICES = {
     **_SHARED,
     "board": {**TEXT, "description": "The board in the entry; without one, the client's id."},
-    "transport": {"enum": [*get_args(TransportChoice)], "description": "Without one, what fits the client."},
+    "transport": {"enum": [*get_args(EntryKind)], "description": "Without one, what fits the client."},
     "name": {**TEXT, "description": "The entry's name."},
     "replace": {**_FLAG, "description": "Take out the client's servers that Pegboard serves."},
     "force": {**_FLAG, "description": "Overwrite an entry of this name that is not ours."},
@@ -124,17 +124,14 @@ def _context(rest: Rest, request: Request, body: Mapping[str, Any]) -> InstallCo
         raise invalid("project: the scope `project` needs the folder")
     if project is not None and not Path(project).is_absolute():
         raise invalid("project: it must be an absolute path")
-    host = request.headers.get("host")
-    return this_context(
-        rest.config.path, f"{request.url.scheme}://{host}" if host else None, Path(project) if project else None
-    )
+    return this_context(rest.config.path, rest.address(request), Path(project) if project else None)
 
 
 def _options(body: Mapping[str, Any]) -> InstallOptions:
     return InstallOptions(
         scope=body.get("scope", "user"),
         board=body.get("board"),
-        transport=body.get("transport"),
+        kind=body.get("transport"),
         name=body.get("name"),
         replace=body.get("replace", False),
         force=body.get("force", False),

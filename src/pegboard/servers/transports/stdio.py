@@ -66,11 +66,13 @@ class StdioTransport(Transport):
                 pass
             peer.close_with("; ".join([reason, *self.hints()]))
 
-        self._process = Process(self._reaper, out=out, err=errors.feed, ended=on_end)
+        self._process = Process(self._reaper, out=out, err=errors.feed, ended=on_end, started=self._note_start)
         assert self._spec.command is not None
         await self._process.start(self._spec.command, self._spec.args, self._spec.env, self._spec.cwd)
+
+    def _note_start(self, pid: int) -> None:
         if self._log is not None:
-            self._log.note(f"started, process {self._process.pid}")
+            self._log.note(f"started, process {pid}")
 
     async def send(self, message: Message, headers: Mapping[str, str] | None) -> None:
         """Write one line."""
