@@ -263,6 +263,27 @@ def test_replace_leaves_only_pegboard(home: Path, config: Path, gateway: str) ->
     assert cursor(home).read_text() == content
 
 
+def test_replace_keeps_what_does_not_work_in_pegboard(home: Path, config: Path) -> None:
+    """Not reached, without a variable, disabled, or with other values: the client has the only way to it. A server
+    that was never asked is asked now."""
+    dead = {"command": "/no/such/program"}
+    unset = {"command": "x", "env": {"TOKEN": "${PEGBOARD_TEST_UNSET}"}}
+    theirs = {"dup": toy(), "dead": dead, "unset": unset, "off": {"command": "o"}, "test": {**toy(), "env": {"A": "1"}}}
+    write_config(config, {"one": toy(), "dead": dead, "unset": unset, "off": {"command": "o", "enabled": False}})
+    cursor(home).write_text(json.dumps({"mcpServers": theirs}, indent=2))
+    said = ok(config, "install", "cursor", "--replace", "--yes")
+    assert "so they are taken out: dup." in said
+    assert (
+        "Kept: dead (not reached), unset (a variable has no value), off (disabled), test (one of Pegboard has" in said
+    )
+    assert list(json.loads(cursor(home).read_text())["mcpServers"]) == ["dead", "unset", "off", "test", "pegboard"]
+    again = ok(config, "install", "cursor", "--replace", "--yes")
+    assert "There is nothing to do.\nKept: dead (not reached)" in again
+    assert "that Pegboard serves" not in pegboard(config, "doctor").stdout
+    (row,) = json.loads(ok(config, "install", "cursor", "--replace", "--yes", "--json"))["data"]["clients"]
+    assert row["kept"][0] == {"name": "dead", "reason": "not reached"}
+
+
 def test_programs_get_json(home: Path, config: Path, gateway: str) -> None:
     """One shape, and no question."""
     rows = {row["id"]: row for row in json.loads(ok(config, "clients", "--json"))["data"]["clients"]}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 import typer
 
 from pegboard.cli.common import FAILED, UNREACHED, WRONG_CALL, ConfigOption, JsonOption, find_config, json_text, stop
+from pegboard.cli.own_servers import with_own_problems
 from pegboard.cli.show import TerminalTable, count_tools, say, say_wrapped
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def clients(
     """List the MCP clients of this machine: their config files, and whether Pegboard is in them."""
     from pegboard.client_configs.survey import survey
 
-    rows = survey(_context(config), scope)
+    rows = survey(context_of(find_config(config)), scope)
     if as_json:
         print(json_text({"success": True, "data": {"clients": [row.row() for row in rows]}}))
         return
@@ -68,7 +69,7 @@ def install(
     stdio: Annotated[bool, typer.Option("--stdio", help="Use a command, which the client starts.")] = False,
     name: Annotated[str | None, typer.Option(help="The entry's name. [default: pegboard]")] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Take out the client's servers that Pegboard serves.")
+        bool, typer.Option("--replace", help="Take out the client's servers that work in Pegboard.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an entry of this name that is not ours.")] = False,
     dry_run: _DryRun = False,
@@ -86,12 +87,15 @@ def install(
     _check_names(board, name)
     if as_snippet and as_link:
         stop("--print and --link cannot be used together", WRONG_CALL)
-    context = _context(config)
+    location = find_config(config)
+    context = context_of(location)
     options = InstallOptions(scope, board, transport, name, replace, force)
     chosen = _choose(names, every, context, "install")
     if as_snippet or as_link:
         _print_entries(chosen, context, options, as_link=as_link)
         return
+    if replace:
+        context = with_own_problems(context, location, is_asking=True, is_quiet=as_json)
     run = _Run(dry_run=dry_run, yes=yes, as_json=as_json)
     plans = run.plan(chosen, lambda client: plan_install(client, context, options))
     _install(plans, context, run)
@@ -112,7 +116,7 @@ def uninstall(
     """Take Pegboard out of the config of MCP clients. The change is shown first."""
     from pegboard.client_configs.uninstall import plan_uninstall
 
-    context = _context(config)
+    context = context_of(find_config(config))
     chosen = _choose(names, every, context, "uninstall")
     run = _Run(dry_run=dry_run, yes=yes, as_json=as_json)
     plans = run.plan(chosen, lambda client: plan_uninstall(client, context, scope, restore=restore))
@@ -123,14 +127,11 @@ def look_at_clients(location: Location) -> list[ClientFinding]:
     """What `pegboard doctor` says of the clients that Pegboard is installed in."""
     from pegboard.client_configs.findings import client_findings
 
-    return client_findings(_context_of(location))
+    return client_findings(with_own_problems(context_of(location), location, is_asking=False))
 
 
-def _context(config: Path | None) -> InstallContext:
-    return _context_of(find_config(config))
-
-
-def _context_of(location: Location) -> InstallContext:
+def context_of(location: Location) -> InstallContext:
+    """This machine, for a config and the gateway that serves it."""
     from pegboard.cli.http_transport import find_running
     from pegboard.client_configs.context import this_context
 
@@ -369,14 +370,21 @@ def _show_install(plan: InstallPlan, context: InstallContext) -> None:
     file = _short(plan.file.path, context)
     if plan.outcome == "none":
         say(f"{client.name}: Pegboard is in {file} already. There is nothing to do.")
+        _show_kept(plan)
         return
     say(f"{client.name}: {file} will be {'created' if plan.outcome == 'create' else 'changed'}.")
     say(f"The entry is {plan.reason}.")
     for remark in plan.remarks:
         say(remark)
     if plan.replaced:
-        say(f"Pegboard serves these, so they are taken out: {', '.join(plan.replaced)}.")
+        say_wrapped(f"Pegboard serves these, so they are taken out: {', '.join(plan.replaced)}.")
+    _show_kept(plan)
     _show_diff(plan.diff)
+
+
+def _show_kept(plan: InstallPlan) -> None:
+    if plan.kept:
+        say_wrapped(f"Kept: {', '.join(f'{name} ({reason})' for name, reason in plan.kept.items())}.")
 
 
 def _show_uninstall(plan: UninstallPlan, context: InstallContext) -> None:

@@ -21,7 +21,7 @@ from pegboard.cli.common import (
 )
 from pegboard.cli.config_change import ask_servers, command_for, config_to_change, edit_config
 from pegboard.cli.rest_client import Answer
-from pegboard.cli.show import TerminalTable, count_tools, one_line, say
+from pegboard.cli.show import TerminalTable, count_tools, one_line, say, say_wrapped
 
 if TYPE_CHECKING:
     from pegboard.client_configs.import_plan import ImportPlan, PlannedServer
@@ -274,13 +274,25 @@ class _Import:
                 say(f"  {name}: {count_tools(answer['data']['registered'])}")
         if any("error" in answer for answer in answers.values()):
             say(f"Servers that were not reached are in the config. What to do: {command_for(self._config, 'doctor')}")
+        self._tell_doubles()
+
+    def _tell_doubles(self) -> None:
+        """What `install --replace` would take out of the clients, by the same count."""
+        from pegboard.cli.clients import context_of
+        from pegboard.cli.own_servers import find_client_overlap, with_own_problems
+        from pegboard.config import Location
+
+        location = Location(self._location.path, exists=True)
+        context = with_own_problems(context_of(location), location, is_asking=False)
         for client in self._clients:
-            written = [row for row in self._plan.servers if row.is_written and row.server.origin.client is client]
-            if written and not client.import_only:
-                advice = command_for(self._config, "install", client.id, "--replace")
-                verb = "is" if len(written) == 1 else "are"
-                say(f"{_servers(len(written))} of {client.name} {verb} now in both. To leave only Pegboard there:")
-                say(f"  {advice}")
+            found = find_client_overlap(client, context)
+            if found.served:
+                verb = "is" if len(found.served) == 1 else "are"
+                say(f"{_servers(len(found.served))} of {client.name} {verb} now in both. To take out what is double:")
+                say(f"  {command_for(self._config, 'install', client.id, '--replace')}")
+            if found.kept:
+                kept = ", ".join(f"{name} ({reason})" for name, reason in found.kept.items())
+                say_wrapped(one_line(f"{client.name} keeps: {kept}."))
 
 
 def _show_plan(plan: ImportPlan) -> None:

@@ -15,7 +15,7 @@ from pegboard.client_configs.document import ClientFileError, ServerDocument
 from pegboard.client_configs.entries import EntryTarget, read_target
 from pegboard.client_configs.file_change import decode, read_whole
 from pegboard.client_configs.install import own_names, read_document
-from pegboard.client_configs.overlap import overlapping_servers
+from pegboard.client_configs.overlap import find_overlap
 from pegboard.client_configs.place import Place
 from pegboard.client_configs.program import ClientFile, ClientProgram
 from pegboard.client_configs.table import CLIENTS
@@ -74,7 +74,7 @@ def _look_at_entry(
         yield ClientFinding(about, "warning", problem[0], problem[1] or f"pegboard install {client.id}")
     else:
         yield ClientFinding(about, "ok", f"Pegboard is in {file.path}")
-    if doubles := overlapping_servers(document, context, name):
+    if doubles := find_overlap(client, file, document, context, name).served:
         shown = ", ".join(doubles[:_MOST_NAMED]) + (" …" if len(doubles) > _MOST_NAMED else "")
         said = f"it starts servers itself that Pegboard serves: {shown}"
         yield ClientFinding(about, "warning", said, f"pegboard install {client.id} --replace")

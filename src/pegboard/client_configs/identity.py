@@ -40,7 +40,7 @@ def identify_server(entry: Mapping[str, Any], environment: Mapping[str, str]) ->
     url = members.get("url")
     if isinstance(url, str) and members.get("command") is None:
         headers = {name.lower(): value for name, value in _filled(members.get("headers"), variables).items()}
-        return ServerIdentity(_fill(url, variables).rstrip("/"), json.dumps(headers, sort_keys=True))
+        return ServerIdentity((_fill(url, variables) or "").rstrip("/"), json.dumps(headers, sort_keys=True))
     words = [members.get("command"), *(as_list(members.get("args")) or []), members.get("cwd")]
     env = _filled(members.get("env"), variables)
     return ServerIdentity(json.dumps([_fill(word, variables) for word in words]), json.dumps(env, sort_keys=True))

@@ -28,6 +28,7 @@ def install_row(plan: InstallPlan, check: CheckOutcome | None = None) -> dict[st
         "snippet": snippet(client, plan.name, plan.entry),
         "link": link(plan.name, plan.entry) if link is not None and has_link else None,
         "replaces": list(plan.replaced),
+        "kept": [{"name": name, "reason": reason} for name, reason in plan.kept.items()],
         "remarks": list(plan.remarks),
         "diff": plan.diff,
         # Of the file that the plan was made for: given back, it makes sure that nothing else is changed.

@@ -6,6 +6,7 @@ Only for requests of this machine: they show and change files of its user.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
@@ -22,6 +23,7 @@ from pegboard.client_configs.context import (
 from pegboard.client_configs.document import ClientFileError
 from pegboard.client_configs.file_change import digest
 from pegboard.client_configs.install import InstallPlan, apply_install, plan_install
+from pegboard.client_configs.overlap import server_problems
 from pegboard.client_configs.program import ClientProgram, Scope
 from pegboard.client_configs.rows import install_row, uninstall_row
 from pegboard.client_configs.survey import survey
@@ -30,6 +32,7 @@ from pegboard.client_configs.uninstall import apply_uninstall, plan_uninstall
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.operations import OBJECT, TEXT, list_of, object_with, operation, path_parameter, with_body
 from pegboard.gateway.rest.responses import body_of
+from pegboard.gateway.rest.rows import server_rows
 from pegboard.names import is_board_name, nearest
 from pegboard.result import Conflict, Forbidden, ToolErrorCode, ToolFailure, invalid
 
@@ -50,7 +53,7 @@ _CHOICES = {
     "board": {**TEXT, "description": "The board in the entry; without one, the client's id."},
     "transport": {"enum": [*get_args(TransportChoice)], "description": "Without one, what fits the client."},
     "name": {**TEXT, "description": "The entry's name."},
-    "replace": {**_FLAG, "description": "Take out the client's servers that Pegboard serves."},
+    "replace": {**_FLAG, "description": "Take out the client's servers that work in Pegboard."},
     "force": {**_FLAG, "description": "Overwrite an entry of this name that is not ours."},
     "digest": {**TEXT, "description": "Of the preview: if the file has changed since, nothing is written."},
 }
@@ -127,9 +130,10 @@ def _context(rest: Rest, request: Request, body: Mapping[str, Any]) -> InstallCo
     if project is not None and not Path(project).is_absolute():
         raise invalid("project: it must be an absolute path")
     host = request.headers.get("host")
-    return this_context(
+    context = this_context(
         rest.config.path, f"{request.url.scheme}://{host}" if host else None, Path(project) if project else None
     )
+    return replace(context, own_problems=server_problems(server_rows(rest.board)))
 
 
 def _options(body: Mapping[str, Any]) -> InstallOptions:
