@@ -284,6 +284,17 @@ def test_replace_keeps_what_does_not_work_in_pegboard(home: Path, config: Path) 
     assert row["kept"][0] == {"name": "dead", "reason": "not reached"}
 
 
+def test_what_to_do_next_fits_what_was_done(home: Path, config: Path) -> None:
+    """After an uninstall there is no server to trust, to look at or to start."""
+    installed = ok(config, "install", "vscode", "warp", "--yes")
+    assert "Next: open the chat of VS Code, and trust the server when you are asked." in installed
+    removed = ok(config, "uninstall", "vscode", "warp", "--yes")
+    assert [line for line in removed.splitlines() if "Next" in line] == [
+        "  Next: restart VS Code.",
+        "  Next: Warp takes it over by itself.",
+    ]
+
+
 def test_programs_get_json(home: Path, config: Path, gateway: str) -> None:
     """One shape, and no question."""
     rows = {row["id"]: row for row in json.loads(ok(config, "clients", "--json"))["data"]["clients"]}

@@ -365,7 +365,7 @@ def _show_install(plan: InstallPlan, context: InstallContext) -> None:
         say(snippet(client, plan.name, plan.entry).rstrip())
         if client.link is not None and (plan.target.url or not client.link_needs_http):
             say(client.link(plan.name, plan.entry))
-        say(f"Next: {client.reload.format(name=client.name)}.")
+        say(f"Next: {client.after_install}.")
         return
     file = _short(plan.file.path, context)
     if plan.outcome == "none":
@@ -413,7 +413,7 @@ def _show_diff(diff: str) -> None:
 def _show_written(written: Sequence[InstallPlan], checks: dict[str, CheckOutcome], context: InstallContext) -> None:
     for plan in written:
         say(f"{plan.client.name}: Pegboard is in {_short(plan.file.path, context) if plan.file else ''} now.")
-        say(f"  Next: {plan.client.reload.format(name=plan.client.name)}.")
+        say(f"  Next: {plan.client.after_install}.")
     for kind, check in checks.items():
         _show_check(kind, check)
     say(f"Undo: pegboard uninstall {' '.join(plan.client.id for plan in written)}")
@@ -435,7 +435,7 @@ def _show_removed(plan: UninstallPlan, context: InstallContext) -> None:
     if plan.change is not None and plan.change.after is None:
         state = "deleted: there was none before the install"
     say(f"{plan.client.name}: {file} is {state}.")
-    say(f"  Next: {plan.client.reload.format(name=plan.client.name)}.")
+    say(f"  Next: {plan.client.after_uninstall}.")
 
 
 def _short(path: Path, context: InstallContext) -> str:

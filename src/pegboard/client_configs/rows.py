@@ -33,7 +33,7 @@ def install_row(plan: InstallPlan, check: CheckOutcome | None = None) -> dict[st
         "diff": plan.diff,
         # Of the file that the plan was made for: given back, it makes sure that nothing else is changed.
         "digest": digest(change.before if change else None),
-        "next": client.reload.format(name=client.name),
+        "next": client.after_install,
         **({} if check is None else {"check": {"tools": check.tools, "problem": check.problem}}),
     }
 
@@ -47,5 +47,5 @@ def uninstall_row(plan: UninstallPlan) -> dict[str, Any]:
         "names": list(plan.names),
         "exact": plan.is_exact,
         "diff": plan.diff,
-        "next": plan.client.reload.format(name=plan.client.name),
+        "next": plan.client.after_uninstall,
     }
