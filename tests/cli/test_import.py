@@ -194,12 +194,25 @@ def test_files_of_a_project_are_read_where_they_are_asked_for(run: Run, config: 
     assert (folder.exit_code, f"--project {project}" in folder.stderr) == (2, True)
 
 
-def test_servers_of_single_projects_are_mentioned(run: Run, home: Path) -> None:
-    """Claude Code keeps them in the user's file."""
-    write(home / ".claude.json", {"projects": {"/p": {"mcpServers": {"x": {"command": "x"}}}}})
+def test_servers_of_single_projects_are_mentioned(run: Run, config: Path, home: Path, tmp_path: Path) -> None:
+    """Claude Code keeps them in the user's file; each folder is named, with the command that takes them over."""
+    shop = tmp_path / "my shop"
+    projects = {str(shop): {"mcpServers": {"x": {"command": "x"}, "y": {"command": "y"}}}, "/empty": {"mcpServers": {}}}
+    projects["/p"] = {"mcpServers": {"x": {"command": "x"}}}
+    write(home / ".claude.json", {"projects": projects})
     done = run("claude-code")
-    assert "1 server for single projects" in done.stderr
+    command = f"pegboard import claude-code --project '{shop}' --config {config}"
+    assert done.stderr.splitlines() == [
+        "Claude Code also has 3 servers for single projects. To take them over:",
+        f"  pegboard import claude-code --project /p --config {config}  # 1 server",
+        f"  {command}  # 2 servers",
+    ]
     assert "No servers were found. Pegboard looked into the files of Claude Code." in done.stdout
+    found = run("claude-code", "--project", str(shop), "--dry-run")
+    assert "single projects" not in found.stderr
+    assert found.stdout.count("new") == 2
+    write(home / ".claude.json", {"projects": {f"/p{number}": projects["/p"] for number in range(10)}})
+    assert run("claude-code").stderr.splitlines()[-1] == "  and so on for 2 more folders"
 
 
 @pytest.mark.parametrize(

@@ -80,8 +80,7 @@ def import_servers(
     plan = _plan(reading, location, is_off=off, is_new_file=is_new_file)
     run = _Import(plan, location, found.clients, config, is_new_file=is_new_file, as_json=as_json)
     if found.left and not as_json:
-        count = f"{_servers(found.left)} for single projects"
-        say(f"Claude Code also has {count}: they are taken over with --project DIR.", error=True)
+        _show_projects(found.left, config)
     if run.decide(dry_run=dry_run, yes=yes):
         run.write()
 
@@ -89,10 +88,13 @@ def import_servers(
 class _Sources:
     """What was named on the command line, and what was read there."""
 
-    def __init__(self, clients: list[ClientProgram], files: set[Path], reading: ConfigReading, left: int) -> None:
+    def __init__(
+        self, clients: list[ClientProgram], files: set[Path], reading: ConfigReading, left: Mapping[Path, int]
+    ) -> None:
         self.clients = clients
         self.files = files
         self.reading = reading
+        # How many servers there are for each single project, which are not taken over.
         self.left = left
 
     def has_servers(self, path: Path) -> bool:
@@ -102,7 +104,7 @@ class _Sources:
 
     @classmethod
     def find(cls, names: Sequence[str], place: Place, *, with_project: bool) -> _Sources:
-        from pegboard.client_configs.import_files import project_count, read_clients, read_named_file
+        from pegboard.client_configs.import_files import project_counts, read_clients, read_named_file
         from pegboard.client_configs.reading import ConfigReading
         from pegboard.client_configs.table import CLIENTS
 
@@ -120,7 +122,7 @@ class _Sources:
                 clients.append(source)
         chosen = clients if names else list(CLIENTS)
         reading = read_clients(chosen, place, with_project=with_project)
-        left = 0 if with_project else project_count(chosen, place)
+        left = {} if with_project else project_counts(chosen, place)
         return cls(chosen, files, reading + pasted, left)
 
 
@@ -293,6 +295,16 @@ class _Import:
             if found.kept:
                 kept = ", ".join(f"{name} ({reason})" for name, reason in found.kept.items())
                 say_wrapped(one_line(f"{client.name} keeps: {kept}."))
+
+
+def _show_projects(left: Mapping[Path, int], config: Path | None) -> None:
+    """The servers that Claude Code has for single projects, with the command that takes over each project's."""
+    say(f"Claude Code also has {_servers(sum(left.values()))} for single projects. To take them over:", error=True)
+    for folder, count in sorted(left.items())[:_MOST_NAMES]:
+        command = command_for(config, "import", "claude-code", "--project", str(folder))
+        say(f"  {command}  # {_servers(count)}", error=True)
+    if len(left) > _MOST_NAMES:
+        say(f"  and so on for {len(left) - _MOST_NAMES} more folders", error=True)
 
 
 def _show_plan(plan: ImportPlan) -> None:
