@@ -7,6 +7,7 @@ import os
 import pty
 import select
 import subprocess
+import sys
 import tomllib
 from collections.abc import Generator
 from pathlib import Path
@@ -293,6 +294,36 @@ def test_what_to_do_next_fits_what_was_done(home: Path, config: Path) -> None:
         "  Next: restart VS Code.",
         "  Next: Warp takes it over by itself.",
     ]
+
+
+def test_an_address_needs_a_gateway_and_that_is_said(home: Path, config: Path) -> None:
+    """After the install, and in the list of clients once nothing runs there. A command needs none."""
+    with serving(config) as (_, url):
+        written = ok(config, "install", "cursor", "codex", "--yes")
+        assert "Cursor, Codex need the gateway from now on.\n  Keep it running: pegboard service install\n" in written
+        assert "  Or do without: pegboard install cursor codex --stdio\n" in written
+        assert "no gateway" not in ok(config, "clients")
+    port = url.removesuffix("/mcp").rpartition(":")[2]
+    listed = ok(config, "clients")
+    assert "cursor  http, no gateway  1" in listed
+    assert "since no gateway runs at their address: cursor, codex.\n  Start it: pegboard serve --port " + port in listed
+    rows = {row["id"]: row for row in json.loads(ok(config, "clients", "--json"))["data"]["clients"]}
+    assert (rows["cursor"]["running"], rows["cursor"]["address"]) == (False, f"{url}/cursor")
+    with serving(config) as (_, other):
+        address = other.removesuffix("/mcp")
+        assert f"  The gateway is at {address}: pegboard install cursor codex\n" in ok(config, "clients")
+    without = ok(config, "install", "cursor", "codex", "--stdio", "--yes")
+    assert "from now on" not in without
+    assert "no gateway" not in ok(config, "clients")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the file of systemd")
+def test_a_service_keeps_the_gateway_running(home: Path, config: Path, gateway: str) -> None:
+    """Then there is nothing to say about it."""
+    unit = home / ".config" / "systemd" / "user" / "pegboard.service"
+    unit.parent.mkdir(parents=True)
+    unit.touch()
+    assert "from now on" not in ok(config, "install", "cursor", "--yes")
 
 
 def test_programs_get_json(home: Path, config: Path, gateway: str) -> None:

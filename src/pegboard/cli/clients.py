@@ -53,11 +53,12 @@ def clients(
     """List the MCP clients of this machine: their config files, and whether Pegboard is in them."""
     from pegboard.client_configs.survey import survey
 
-    rows = survey(context_of(find_config(config)), scope)
+    context = context_of(find_config(config))
+    rows = survey(context, scope)
     if as_json:
         print(json_text({"success": True, "data": {"clients": [row.row() for row in rows]}}))
         return
-    _show_clients(rows)
+    _show_clients(rows, context.gateway)
 
 
 def install(
@@ -325,7 +326,7 @@ def _heading(client: ClientProgram, context: InstallContext, reason: str) -> str
     return f"{client.name}{where}: {reason}."
 
 
-def _show_clients(rows: Sequence[ClientStatus]) -> None:
+def _show_clients(rows: Sequence[ClientStatus], gateway: str | None) -> None:
     present = [row for row in rows if row.found]
     table = TerminalTable("client", "Pegboard", "servers", "file")
     home = str(Path.home())
@@ -337,6 +338,7 @@ def _show_clients(rows: Sequence[ClientStatus]) -> None:
     for row in present:
         if row.problem:
             say(f"{row.id}: {row.problem}", error=True)
+    _show_cut_off([row for row in present if row.running is False], gateway)
     missing = [row.id for row in rows if not row.found and row.installable]
     if missing:
         known = "Not found here: " if present else "No client was found here. Known are: "
@@ -346,9 +348,30 @@ def _show_clients(rows: Sequence[ClientStatus]) -> None:
         say(f"Connect one: pegboard install {waiting[0]}")
 
 
+def _show_cut_off(rows: Sequence[ClientStatus], gateway: str | None) -> None:
+    """The clients whose address nobody answers at, and what to do."""
+    from urllib.parse import urlsplit
+
+    from pegboard.client_configs.entries import DEFAULT_PORT
+
+    if not rows:
+        return
+    ids = [row.id for row in rows]
+    say_wrapped(f"These have no tools of Pegboard now, since no gateway runs at their address: {', '.join(ids)}.")
+    ports = {urlsplit(row.address or "").port for row in rows}
+    if gateway is not None:
+        say(f"  The gateway is at {gateway}: pegboard install {' '.join(ids)}")
+    elif ports == {DEFAULT_PORT}:
+        say("  Start it: pegboard serve")
+    else:
+        say("\n".join(f"  Start it: pegboard serve --port {port}" for port in sorted(filter(None, ports))))
+
+
 def _connection(row: ClientStatus) -> str:
     if row.problem:
         return "unreadable"
+    if row.running is False:
+        return f"{row.transport}, no gateway"
     if row.connected:
         return f"{row.transport}, {f'board {row.board}' if row.board else 'no board'}"
     if not row.installable:
@@ -416,7 +439,21 @@ def _show_written(written: Sequence[InstallPlan], checks: dict[str, CheckOutcome
         say(f"  Next: {plan.client.after_install}.")
     for kind, check in checks.items():
         _show_check(kind, check)
+    _show_need(written)
     say(f"Undo: pegboard uninstall {' '.join(plan.client.id for plan in written)}")
+
+
+def _show_need(written: Sequence[InstallPlan]) -> None:
+    """That clients with an address have no servers while no gateway runs, and what to do about that."""
+    from pegboard.cli.service import has_service
+
+    bound = [plan.client for plan in written if plan.target.url is not None]
+    if not bound or has_service():
+        return
+    names = ", ".join(client.name for client in bound)
+    say_wrapped(f"{names} {'needs' if len(bound) == 1 else 'need'} the gateway from now on.")
+    say("  Keep it running: pegboard service install")
+    say(f"  Or do without: pegboard install {' '.join(client.id for client in bound)} --stdio")
 
 
 def _show_check(kind: str, check: CheckOutcome) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
 from pegboard.client_configs.backups import InstallNote
 from pegboard.client_configs.context import InstallContext
@@ -18,6 +17,7 @@ from pegboard.client_configs.install import own_names, read_document
 from pegboard.client_configs.overlap import find_overlap
 from pegboard.client_configs.place import Place
 from pegboard.client_configs.program import ClientFile, ClientProgram
+from pegboard.client_configs.survey import leads_to_gateway
 from pegboard.client_configs.table import CLIENTS
 from pegboard.exactjson import as_object
 
@@ -88,11 +88,11 @@ def _target_problem(target: EntryTarget, context: InstallContext) -> tuple[str, 
         if path.is_absolute() and not path.exists():
             return f"its command is gone: {target.command}", ""
         return None
+    if leads_to_gateway(target, context):
+        return None
     if context.gateway is None:
         return f"it goes to {target.url}, and no gateway runs", "pegboard serve"
-    if urlsplit(target.url).port != urlsplit(context.gateway).port:
-        return f"it goes to {target.url}, and the gateway is at {context.gateway}", ""
-    return None
+    return f"it goes to {target.url}, and the gateway is at {context.gateway}", ""
 
 
 def _particular(client: ClientProgram, context: InstallContext, about: str) -> Iterator[ClientFinding]:
