@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -324,6 +325,21 @@ def test_a_service_keeps_the_gateway_running(home: Path, config: Path, gateway: 
     unit.parent.mkdir(parents=True)
     unit.touch()
     assert "from now on" not in ok(config, "install", "cursor", "--yes")
+
+
+@pytest.mark.parametrize("has_gateway", [True, False])
+def test_the_check_counts_tools_that_are_not_listed(home: Path, config: Path, has_gateway: bool) -> None:
+    """Somebody with forty tools is not told of eight alone. The JSON has both numbers."""
+    write_config(config, {"one": toy()}, expose="search", toolsets=["discovery", "memory"])
+    ok(config, "refresh")
+    with serving(config) if has_gateway else contextlib.nullcontext():
+        total = json.loads(ok(config, "tools", "--json"))["data"]["total"]
+        said = ok(config, "install", "cursor", "--yes")
+        (row,) = json.loads(ok(config, "install", "codex", "--json", "--yes"))["data"]["clients"]
+    listed, more = row["check"]["tools"], row["check"]["more"]
+    assert more > listed
+    assert f"Checked: Pegboard answers. It lists {listed} tools, and {more} more are found when needed." in said
+    assert listed + more == total
 
 
 def test_programs_get_json(home: Path, config: Path, gateway: str) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 import typer
 
 from pegboard.cli.common import FAILED, UNREACHED, WRONG_CALL, ConfigOption, JsonOption, find_config, json_text, stop
-from pegboard.cli.own_servers import with_own_problems
+from pegboard.cli.own_servers import count_all_tools, with_own_problems
 from pegboard.cli.show import TerminalTable, count_tools, say, say_wrapped
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def install(
         context = with_own_problems(context, location, is_asking=True, is_quiet=as_json)
     run = _Run(dry_run=dry_run, yes=yes, as_json=as_json)
     plans = run.plan(chosen, lambda client: plan_install(client, context, options))
-    _install(plans, context, run)
+    _install(plans, context, location, run)
 
 
 def uninstall(
@@ -228,7 +228,7 @@ class _Run:
         raise typer.Exit(self.code)
 
 
-def _install(plans: list[InstallPlan], context: InstallContext, run: _Run) -> NoReturn:
+def _install(plans: list[InstallPlan], context: InstallContext, location: Location, run: _Run) -> NoReturn:
     from pegboard.client_configs.install import apply_install
     from pegboard.client_configs.rows import install_row
 
@@ -245,7 +245,7 @@ def _install(plans: list[InstallPlan], context: InstallContext, run: _Run) -> No
     written = [
         plan for plan in changes if agreed and _apply(plan.client, lambda plan=plan: apply_install(plan, context), run)
     ]
-    checks = _check(written, run) if written else {}
+    checks = _check(written, location, run) if written else {}
     run.rows += [{**install_row(plan), "written": False} for plan in changes if not agreed]
     run.rows += [{**install_row(plan, checks[plan.target.kind]), "written": True} for plan in written]
     if written and not run.as_json:
@@ -257,8 +257,10 @@ def _apply(client: ClientProgram, work: Callable[[], None], run: _Run) -> bool:
     return run.attempt(client, lambda: work() or True) is True
 
 
-def _check(written: Sequence[InstallPlan], run: _Run) -> dict[str, CheckOutcome]:
+def _check(written: Sequence[InstallPlan], location: Location, run: _Run) -> dict[str, CheckOutcome]:
     """Whether Pegboard answers, asked once for all clients that reach it in the same way."""
+    from dataclasses import replace
+
     from rich.console import Console
 
     from pegboard.client_configs.check import check_target
@@ -267,6 +269,9 @@ def _check(written: Sequence[InstallPlan], run: _Run) -> dict[str, CheckOutcome]
     # A first start may take a while.
     with Console(stderr=True, quiet=run.as_json).status("asking Pegboard for its tools"):
         checks = {kind: check_target(target) for kind, target in targets.items()}
+        if any(check.tools for check in checks.values()):
+            total = count_all_tools(location)
+            checks = {kind: replace(check, total=total) for kind, check in checks.items()}
     if any(check.problem is not None for check in checks.values()):
         run.code = run.code or UNREACHED
     return checks
@@ -459,7 +464,9 @@ def _show_need(written: Sequence[InstallPlan]) -> None:
 def _show_check(kind: str, check: CheckOutcome) -> None:
     if check.problem is None:
         # Servers that were never asked are asked now: a first list may be empty.
-        say(f"Checked: Pegboard answers{f', and lists {count_tools(check.tools)}' if check.tools else ''}.")
+        listed = f" It lists {count_tools(check.tools)}" if check.tools else ""
+        more = f", and {check.more} more {'is' if check.more == 1 else 'are'} found when needed" if check.more else ""
+        say_wrapped(f"Checked: Pegboard answers.{f'{listed}{more}.' if listed else ''}")
         return
     say(f"Pegboard does not answer there yet: {check.problem}", error=True)
     advice = "start the gateway: pegboard serve" if kind == "http" else "see what is wrong: pegboard doctor"

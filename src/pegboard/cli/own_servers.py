@@ -1,4 +1,4 @@
-"""Which of Pegboard's own servers work: what a client would lose if Pegboard took their place there."""
+"""What Pegboard itself has: which of its servers work, so that a client can do without its own, and how many tools."""
 
 from __future__ import annotations
 
@@ -43,6 +43,12 @@ def find_client_overlap(client: ClientProgram, context: InstallContext) -> Overl
     except ClientFileError:
         document = None
     return Overlap() if file is None or document is None else find_overlap(client, file, document, context, "")
+
+
+def count_all_tools(location: Location) -> int | None:
+    """How many tools Pegboard has, those included that no client lists; `None` if that cannot be told."""
+    data: dict[str, Any] = connect(location).status().get("data") or {}
+    return data.get("tools")
 
 
 def _ask(gateway: RestClient, names: list[str], *, is_quiet: bool) -> None:

@@ -34,7 +34,7 @@ def install_row(plan: InstallPlan, check: CheckOutcome | None = None) -> dict[st
         # Of the file that the plan was made for: given back, it makes sure that nothing else is changed.
         "digest": digest(change.before if change else None),
         "next": client.after_install,
-        **({} if check is None else {"check": {"tools": check.tools, "problem": check.problem}}),
+        **({} if check is None else {"check": {"tools": check.tools, "more": check.more, "problem": check.problem}}),
     }
 
 

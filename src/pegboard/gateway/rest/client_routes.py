@@ -76,8 +76,10 @@ async def _install(rest: Rest, request: Request) -> Any:
     body = await _body(request, _CHOICES)
     client, context = _client(request), _context(rest, request, body)
     plan = await _in_thread(lambda: _write(client, context, body))
-    check = await asyncio.to_thread(check_target, plan.target) if plan.is_change else None
-    return install_row(plan, check)
+    if not plan.is_change:
+        return install_row(plan)
+    check = await asyncio.to_thread(check_target, plan.target)
+    return install_row(plan, replace(check, total=len(rest.board.registry.all())))
 
 
 def _write(client: ClientProgram, context: InstallContext, body: Mapping[str, Any]) -> InstallPlan:
