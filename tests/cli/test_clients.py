@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
 import select
 import subprocess
+import sys
 import tomllib
 from collections.abc import Generator
 from pathlib import Path
@@ -261,6 +263,83 @@ def test_replace_leaves_only_pegboard(home: Path, config: Path, gateway: str) ->
     assert list(json.loads(cursor(home).read_text())["mcpServers"]) == ["mine", "pegboard"]
     ok(config, "uninstall", "cursor", "--yes")
     assert cursor(home).read_text() == content
+
+
+def test_replace_keeps_what_does_not_work_in_pegboard(home: Path, config: Path) -> None:
+    """Not reached, without a variable, disabled, or with other values: the client has the only way to it. A server
+    that was never asked is asked now."""
+    dead = {"command": "/no/such/program"}
+    unset = {"command": "x", "env": {"TOKEN": "${PEGBOARD_TEST_UNSET}"}}
+    theirs = {"dup": toy(), "dead": dead, "unset": unset, "off": {"command": "o"}, "test": {**toy(), "env": {"A": "1"}}}
+    write_config(config, {"one": toy(), "dead": dead, "unset": unset, "off": {"command": "o", "enabled": False}})
+    cursor(home).write_text(json.dumps({"mcpServers": theirs}, indent=2))
+    said = ok(config, "install", "cursor", "--replace", "--yes")
+    assert "so they are taken out: dup." in said
+    assert (
+        "Kept: dead (not reached), unset (a variable has no value), off (disabled), test (one of Pegboard has" in said
+    )
+    assert list(json.loads(cursor(home).read_text())["mcpServers"]) == ["dead", "unset", "off", "test", "pegboard"]
+    again = ok(config, "install", "cursor", "--replace", "--yes")
+    assert "There is nothing to do.\nKept: dead (not reached)" in again
+    assert "that Pegboard serves" not in pegboard(config, "doctor").stdout
+    (row,) = json.loads(ok(config, "install", "cursor", "--replace", "--yes", "--json"))["data"]["clients"]
+    assert row["kept"][0] == {"name": "dead", "reason": "not reached"}
+
+
+def test_what_to_do_next_fits_what_was_done(home: Path, config: Path) -> None:
+    """After an uninstall there is no server to trust, to look at or to start."""
+    installed = ok(config, "install", "vscode", "warp", "--yes")
+    assert "Next: open the chat of VS Code, and trust the server when you are asked." in installed
+    removed = ok(config, "uninstall", "vscode", "warp", "--yes")
+    assert [line for line in removed.splitlines() if "Next" in line] == [
+        "  Next: restart VS Code.",
+        "  Next: Warp takes it over by itself.",
+    ]
+
+
+def test_an_address_needs_a_gateway_and_that_is_said(home: Path, config: Path) -> None:
+    """After the install, and in the list of clients once nothing runs there. A command needs none."""
+    with serving(config) as (_, url):
+        written = ok(config, "install", "cursor", "codex", "--yes")
+        assert "Cursor, Codex need the gateway from now on.\n  Keep it running: pegboard service install\n" in written
+        assert "  Or do without: pegboard install cursor codex --stdio\n" in written
+        assert "no gateway" not in ok(config, "clients")
+    port = url.removesuffix("/mcp").rpartition(":")[2]
+    listed = ok(config, "clients")
+    assert "cursor  http, no gateway  1" in listed
+    assert "since no gateway runs at their address: cursor, codex.\n  Start it: pegboard serve --port " + port in listed
+    rows = {row["id"]: row for row in json.loads(ok(config, "clients", "--json"))["data"]["clients"]}
+    assert (rows["cursor"]["running"], rows["cursor"]["address"]) == (False, f"{url}/cursor")
+    with serving(config) as (_, other):
+        address = other.removesuffix("/mcp")
+        assert f"  The gateway is at {address}: pegboard install cursor codex\n" in ok(config, "clients")
+    without = ok(config, "install", "cursor", "codex", "--stdio", "--yes")
+    assert "from now on" not in without
+    assert "no gateway" not in ok(config, "clients")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the file of systemd")
+def test_a_service_keeps_the_gateway_running(home: Path, config: Path, gateway: str) -> None:
+    """Then there is nothing to say about it."""
+    unit = home / ".config" / "systemd" / "user" / "pegboard.service"
+    unit.parent.mkdir(parents=True)
+    unit.touch()
+    assert "from now on" not in ok(config, "install", "cursor", "--yes")
+
+
+@pytest.mark.parametrize("has_gateway", [True, False])
+def test_the_check_counts_tools_that_are_not_listed(home: Path, config: Path, has_gateway: bool) -> None:
+    """Somebody with forty tools is not told of eight alone. The JSON has both numbers."""
+    write_config(config, {"one": toy()}, expose="search", toolsets=["discovery", "memory"])
+    ok(config, "refresh")
+    with serving(config) if has_gateway else contextlib.nullcontext():
+        total = json.loads(ok(config, "tools", "--json"))["data"]["total"]
+        said = ok(config, "install", "cursor", "--yes")
+        (row,) = json.loads(ok(config, "install", "codex", "--json", "--yes"))["data"]["clients"]
+    listed, more = row["check"]["tools"], row["check"]["more"]
+    assert more > listed
+    assert f"Checked: Pegboard answers. It lists {listed} tools, and {more} more are found when needed." in said
+    assert listed + more == total
 
 
 def test_programs_get_json(home: Path, config: Path, gateway: str) -> None:

@@ -113,6 +113,7 @@ def test_everything_is_written_in_one_step_and_asked_for_its_tools(run: Run, con
     assert f"  same: {len(BUILT_IN)} tools" in done.stdout
     assert "1 server of Cursor is now in both." in done.stdout
     assert f"pegboard install claude-code --replace --config {config}" in done.stdout
+    assert "Claude Code keeps: off (disabled)." in done.stdout
     found = entries(config)
     assert list(found) == ["mine", "same", "off", "off_2"]
     assert found["same"] == toy()
@@ -124,6 +125,24 @@ def test_everything_is_written_in_one_step_and_asked_for_its_tools(run: Run, con
     assert SECRET not in done.output
     again = run("--yes")
     assert (again.exit_code, "There is nothing new to write." in again.stdout) == (0, True)
+
+
+def test_what_is_in_both_is_what_replace_would_take_out(run: Run, config: Path, home: Path) -> None:
+    """Servers that the config had before count, too; those that do not work in Pegboard are named, and do not."""
+    dead = {"command": "/no/such/program"}
+    write_config(config, {"mine": toy()})
+    write(home / ".cursor/mcp.json", {"mcpServers": {"one": toy(), "two": toy(name="two"), "dead": dead}})
+    done = run("cursor", "--yes")
+    assert done.exit_code == 0, done.stderr
+    assert "2 servers written" in done.stdout
+    assert "1 server of Cursor is now in both." in done.stdout
+    assert "Cursor keeps: one (not asked yet), dead (not reached)." in done.stdout
+    CliRunner().invoke(app, ["refresh", "mine", "--config", str(config)])
+    write(
+        home / ".cursor/mcp.json",
+        {"mcpServers": {"one": toy(), "two": toy(name="two"), "three": toy(name="three")}},
+    )
+    assert "3 servers of Cursor are now in both. To take out what is double:" in run("cursor", "--yes").stdout
 
 
 def test_a_running_gateway_takes_the_servers_over(run: Run, config: Path) -> None:
@@ -175,12 +194,25 @@ def test_files_of_a_project_are_read_where_they_are_asked_for(run: Run, config: 
     assert (folder.exit_code, f"--project {project}" in folder.stderr) == (2, True)
 
 
-def test_servers_of_single_projects_are_mentioned(run: Run, home: Path) -> None:
-    """Claude Code keeps them in the user's file."""
-    write(home / ".claude.json", {"projects": {"/p": {"mcpServers": {"x": {"command": "x"}}}}})
+def test_servers_of_single_projects_are_mentioned(run: Run, config: Path, home: Path, tmp_path: Path) -> None:
+    """Claude Code keeps them in the user's file; each folder is named, with the command that takes them over."""
+    shop = tmp_path / "my shop"
+    projects = {str(shop): {"mcpServers": {"x": {"command": "x"}, "y": {"command": "y"}}}, "/empty": {"mcpServers": {}}}
+    projects["/p"] = {"mcpServers": {"x": {"command": "x"}}}
+    write(home / ".claude.json", {"projects": projects})
     done = run("claude-code")
-    assert "1 server for single projects" in done.stderr
+    command = f"pegboard import claude-code --project '{shop}' --config {config}"
+    assert done.stderr.splitlines() == [
+        "Claude Code also has 3 servers for single projects. To take them over:",
+        f"  pegboard import claude-code --project /p --config {config}  # 1 server",
+        f"  {command}  # 2 servers",
+    ]
     assert "No servers were found. Pegboard looked into the files of Claude Code." in done.stdout
+    found = run("claude-code", "--project", str(shop), "--dry-run")
+    assert "single projects" not in found.stderr
+    assert found.stdout.count("new") == 2
+    write(home / ".claude.json", {"projects": {f"/p{number}": projects["/p"] for number in range(10)}})
+    assert run("claude-code").stderr.splitlines()[-1] == "  and so on for 2 more folders"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -25,3 +26,8 @@ def context_of(
     place = Place(system, folder / "home", variables, folder / "project")
     backups = Backups(folder / "state" / "backups")
     return InstallContext(place, folder / "pegboard.json", backups, gateway, ("/opt/bin/pegboard",))
+
+
+def with_working_servers(context: InstallContext) -> InstallContext:
+    """A machine on which every server of Pegboard's config works."""
+    return replace(context, own_problems=dict.fromkeys(context.own_servers()))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from client_configs.places import SYSTEMS
-from pegboard.client_configs.import_files import project_count, read_clients, read_named_file
+from pegboard.client_configs.import_files import project_counts, read_clients, read_named_file
 from pegboard.client_configs.place import Place, System
 from pegboard.client_configs.program import ClientProgram
 from pegboard.client_configs.table import CLIENTS, find_client
@@ -66,7 +66,7 @@ def test_the_local_scope_of_claude_code_belongs_to_its_project(tmp_path: Path) -
     }
     write(tmp_path / ".claude.json", {"mcpServers": {"all": {"command": "y"}}, "projects": projects})
     assert [each.name for each in read_clients(code, place, with_project=False).servers] == ["all"]
-    assert project_count(code, place) == 2
+    assert project_counts(code, place) == {place.project: 1, Path("/other"): 1}
     assert [each.name for each in read_clients(code, place, with_project=True).servers] == ["all", "mine"]
 
 

@@ -28,14 +28,56 @@ def outcomes(found: ImportPlan) -> list[tuple[str, str]]:
 
 
 def test_a_server_is_taken_once() -> None:
-    """Equal command, arguments and names of variables, or an equal address, are the same server under any name."""
+    """Equal command, arguments and variables, or an equal address with its headers, are the same under any name."""
     one = {"a": {"command": "x", "args": ["1"], "env": {"K": "1"}}, "d": {"url": "https://d.example/mcp/"}}
-    two = {"b": {"command": "x", "args": ["1"], "env": {"K": "2"}}, "d": {"serverUrl": "https://d.example/mcp"}}
+    two = {"b": {"command": "x", "args": ["1"], "env": {"K": 1}}, "d": {"serverUrl": "https://d.example/mcp"}}
     assert outcomes(plan(one, two)) == [("a", "new"), ("d", "new"), ("b", "same as a"), ("d", "same as d")]
-    known = {"mine": {"cmd": "x", "arguments": ["1"], "env": {"K": "3"}}}
+    known = {"mine": {"cmd": "x", "arguments": ["1"], "env": {"K": "1"}}}
     assert outcomes(plan(one, known=known))[0] == ("a", "same as mine")
     other = {"c": {"command": "x", "args": ["1"], "env": {"K": "1"}, "cwd": "/elsewhere"}}
     assert outcomes(plan(one, other))[2] == ("c", "new")
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ({"command": "x", "env": {"DATABASE_URL": "postgres://prod/x"}}, {"DATABASE_URL": "postgres://test/x"}),
+        ({"command": "x", "env": {"A": "1"}}, {"A": "1", "B": "2"}),
+        ({"command": "x", "env": {"A": "${ONE}"}}, {"A": "${TWO}"}),
+        ({"command": "x"}, {"A": "1"}),
+        ({"url": "https://d.example/mcp", "headers": {"Authorization": "Bearer work"}}, {"Authorization": "Bearer me"}),
+        ({"url": "https://d.example/mcp", "headers": {"Authorization": "Bearer work"}}, {}),
+    ],
+)
+def test_other_values_are_another_server(one: dict[str, Any], two: dict[str, str]) -> None:
+    """Two databases behind one command, two accounts at one address: both are taken over, and it is said."""
+    values = "headers" if "url" in one else "env"
+    found = plan({"prod": one}, {"test": {**one, values: two}}, {"prod": {**one, values: two}})
+    assert outcomes(found) == [("prod", "new"), ("test", "new"), ("prod", "same as test")]
+    assert [*found.entries] == ["prod", "test"]
+    said = "the same address or command as prod, with other values: it is added beside it"
+    assert [each.server.notes for each in found.servers] == [(), (said,), ()]
+    assert outcomes(plan({"prod": {**one, values: two}}, known={"prod": one})) == [("prod", "new, as prod_2")]
+
+
+def test_a_value_in_a_variable_is_that_value() -> None:
+    """Who puts a secret of the config into the environment does not get the server a second time."""
+    literal = {"a": {"url": "https://d.example/mcp", "headers": {"authorization": "Bearer tulip"}}}
+    known = {"mine": {"url": "https://d.example/mcp", "headers": {"Authorization": "Bearer ${TULIP}"}}}
+    assert outcomes(plan(literal, known=known, environment={"TULIP": "tulip"})) == [("a", "same as mine")]
+    assert outcomes(plan(literal, known=known, environment={"TULIP": "rose"})) == [("a", "new")]
+    assert outcomes(plan(literal, known=known, environment={})) == [("a", "new")]
+    spelt = {"a": {"url": "https://d.example/mcp", "headers": {"Authorization": "Bearer ${env:TULIP}"}}}
+    assert outcomes(plan(spelt, known=known, environment={})) == [("a", "same as mine")]
+
+
+def test_a_bridge_to_an_address_is_that_address() -> None:
+    """`npx mcp-remote URL` in the config is what the import reads as an address."""
+    bridge = {"command": "npx", "args": ["-y", "mcp-remote", "https://d.example/mcp", "--header", "X: ${K}"]}
+    known = {"mine": {**bridge, "env": {"K": "1"}}}
+    assert outcomes(plan({"a": {"url": "https://d.example/mcp", "headers": {"X": "1"}}}, known=known)) == [
+        ("a", "same as mine")
+    ]
 
 
 def test_another_server_of_the_same_name_is_renamed() -> None:

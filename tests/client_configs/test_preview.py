@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from client_configs.places import context_of
+from client_configs.places import context_of, with_working_servers
 from pegboard.client_configs.context import InstallOptions
 from pegboard.client_configs.install import InstallPlan, plan_install
 from pegboard.client_configs.table import find_client
@@ -21,7 +21,7 @@ CURSOR = find_client("cursor")
 
 
 def plan_for(tmp_path: Path, text: str, client: str = "cursor", **options: Any) -> InstallPlan:
-    program, context = find_client(client), context_of(tmp_path)
+    program, context = find_client(client), with_working_servers(context_of(tmp_path))
     file = program.target(context.place)
     assert file is not None
     file.path.parent.mkdir(parents=True)
@@ -196,22 +196,3 @@ def test_a_long_file_is_compared_where_it_changes(tmp_path: Path) -> None:
     assert len(plan.diff.splitlines()) < 20
     assert plan.diff.splitlines()[2] == "@@ -30002,5 +30002,9 @@"
     assert '+  "pegboard": {' in plan.diff
-
-
-def test_what_is_taken_out_leads_where_pegboard_leads(tmp_path: Path) -> None:
-    """Same command, same address, a bridge to it, variables in another spelling; nothing else."""
-    own = {
-        "time": {"command": "uvx", "args": ["mcp-server-time"]},
-        "docs": {"type": "http", "url": "https://example.com/mcp/"},
-        "var": {"command": "x", "args": ["${HOME}"]},
-    }
-    theirs = {
-        "a": {"command": "uvx", "args": ["mcp-server-time"], "env": {"X": "1"}},
-        "b": {"command": "npx", "args": ["-y", "mcp-remote@latest", "https://example.com/mcp"]},
-        "c": {"command": "x", "args": ["${env:HOME}"]},
-        "d": {"command": "uvx", "args": ["mcp-server-time", "--utc"]},
-        "e": {"url": "https://example.com/other"},
-        "f": "nonsense",
-    }
-    context_of(tmp_path).config.write_text(json.dumps({"mcpServers": own}))
-    assert plan_for(tmp_path, json.dumps({"mcpServers": theirs}), replace=True).replaced == ("a", "b", "c")

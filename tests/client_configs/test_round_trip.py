@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from client_configs.places import context_of
+from client_configs.places import context_of, with_working_servers
 from pegboard.client_configs.context import InstallContext, InstallOptions
 from pegboard.client_configs.document import ClientFileError, ServerDocument
 from pegboard.client_configs.install import apply_install, plan_install
@@ -287,8 +287,9 @@ def test_replaced_servers_come_back() -> None:
     served = {"command": "uvx", "args": ["mcp-server-time"]}
     content = json.dumps({"mcpServers": {"time": served, "mine": {"command": "other"}}}, indent=2).encode()
     client = find_client("cursor")
-    with machine() as context:
-        context.config.write_text(json.dumps({"mcpServers": {"clock": served}}))
+    with machine() as bare:
+        bare.config.write_text(json.dumps({"mcpServers": {"clock": served}}))
+        context = with_working_servers(bare)
         file = client.target(context.place)
         assert file is not None
         file.path.parent.mkdir(parents=True)

@@ -119,6 +119,17 @@ async def test_choices_are_those_of_the_command(tmp_path: Path, file: Path) -> N
         assert (pasted["outcome"], pasted["file"]) == ("paste", None)
 
 
+async def test_only_servers_that_work_are_taken_out(tmp_path: Path, file: Path) -> None:
+    """By what the gateway knows of them: one that is disabled stays in the client."""
+    async with rest(tmp_path) as (http, _):
+        file.write_text(json.dumps({"mcpServers": {"dup": toy()}}))
+        await http.post("/api/servers/one/refresh")
+        assert (await post(http, "cursor/preview", replace=True))["replaces"] == ["dup"]
+        await http.post("/api/servers/one/disable")
+        preview = await post(http, "cursor/preview", replace=True)
+        assert (preview["replaces"], preview["kept"]) == ([], [{"name": "dup", "reason": "disabled"}])
+
+
 WRONG: list[tuple[str, dict[str, Any], int, str]] = [
     ("curser/preview", {}, 404, "did you mean cursor"),
     ("cursor/install", {"scop": "user"}, 400, "'scop' is no choice here: did you mean scope?"),

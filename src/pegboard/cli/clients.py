@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 import typer
 
 from pegboard.cli.common import FAILED, UNREACHED, WRONG_CALL, ConfigOption, JsonOption, find_config, json_text, stop
+from pegboard.cli.own_servers import count_all_tools, with_own_problems
 from pegboard.cli.show import TerminalTable, count_tools, say, say_wrapped
 
 if TYPE_CHECKING:
@@ -53,11 +54,12 @@ def clients(
     """List the MCP clients of this machine: their config files, and whether Pegboard is in them."""
     from pegboard.client_configs.survey import survey
 
-    rows = survey(_context(config), scope)
+    context = context_of(find_config(config))
+    rows = survey(context, scope)
     if as_json:
         print(json_text({"success": True, "data": {"clients": [row.row() for row in rows]}}))
         return
-    _show_clients(rows)
+    _show_clients(rows, context.gateway)
 
 
 def install(
@@ -69,7 +71,7 @@ def install(
     stdio: Annotated[bool, typer.Option("--stdio", help="Use a command, which the client starts.")] = False,
     name: Annotated[str | None, typer.Option(help="The entry's name. [default: pegboard]")] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Take out the client's servers that Pegboard serves.")
+        bool, typer.Option("--replace", help="Take out the client's servers that work in Pegboard.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an entry of this name that is not ours.")] = False,
     dry_run: _DryRun = False,
@@ -87,15 +89,18 @@ def install(
     _check_names(board, name)
     if as_snippet and as_link:
         stop("--print and --link cannot be used together", WRONG_CALL)
-    context = _context(config)
+    location = find_config(config)
+    context = context_of(location)
     options = InstallOptions(scope, board, kind, name, replace, force)
     chosen = _choose(names, every, context, "install")
     if as_snippet or as_link:
         _print_entries(chosen, context, options, as_link=as_link)
         return
+    if replace:
+        context = with_own_problems(context, location, is_asking=True, is_quiet=as_json)
     run = _Run(dry_run=dry_run, yes=yes, as_json=as_json)
     plans = run.plan(chosen, lambda client: plan_install(client, context, options))
-    _install(plans, context, run)
+    _install(plans, context, location, run)
 
 
 def uninstall(
@@ -113,7 +118,7 @@ def uninstall(
     """Take Pegboard out of the config of MCP clients. The change is shown first."""
     from pegboard.client_configs.uninstall import plan_uninstall
 
-    context = _context(config)
+    context = context_of(find_config(config))
     chosen = _choose(names, every, context, "uninstall")
     run = _Run(dry_run=dry_run, yes=yes, as_json=as_json)
     plans = run.plan(chosen, lambda client: plan_uninstall(client, context, scope, restore=restore))
@@ -124,14 +129,11 @@ def look_at_clients(location: Location) -> list[ClientFinding]:
     """What `pegboard doctor` says of the clients that Pegboard is installed in."""
     from pegboard.client_configs.findings import client_findings
 
-    return client_findings(_context_of(location))
+    return client_findings(with_own_problems(context_of(location), location, is_asking=False))
 
 
-def _context(config: Path | None) -> InstallContext:
-    return _context_of(find_config(config))
-
-
-def _context_of(location: Location) -> InstallContext:
+def context_of(location: Location) -> InstallContext:
+    """This machine, for a config and the gateway that serves it."""
     from pegboard.cli.http_transport import find_running
     from pegboard.client_configs.context import this_context
 
@@ -227,7 +229,7 @@ class _Run:
         raise typer.Exit(self.code)
 
 
-def _install(plans: list[InstallPlan], context: InstallContext, run: _Run) -> NoReturn:
+def _install(plans: list[InstallPlan], context: InstallContext, location: Location, run: _Run) -> NoReturn:
     from pegboard.client_configs.install import apply_install
     from pegboard.client_configs.rows import install_row
 
@@ -244,7 +246,7 @@ def _install(plans: list[InstallPlan], context: InstallContext, run: _Run) -> No
     written = [
         plan for plan in changes if agreed and _apply(plan.client, lambda plan=plan: apply_install(plan, context), run)
     ]
-    checks = _check(written, run) if written else {}
+    checks = _check(written, location, run) if written else {}
     run.rows += [{**install_row(plan), "written": False} for plan in changes if not agreed]
     run.rows += [{**install_row(plan, checks[plan.target.kind]), "written": True} for plan in written]
     if written and not run.as_json:
@@ -256,8 +258,10 @@ def _apply(client: ClientProgram, work: Callable[[], None], run: _Run) -> bool:
     return run.attempt(client, lambda: work() or True) is True
 
 
-def _check(written: Sequence[InstallPlan], run: _Run) -> dict[str, CheckOutcome]:
+def _check(written: Sequence[InstallPlan], location: Location, run: _Run) -> dict[str, CheckOutcome]:
     """Whether Pegboard answers, asked once for all clients that reach it in the same way."""
+    from dataclasses import replace
+
     from rich.console import Console
 
     from pegboard.client_configs.check import check_target
@@ -266,6 +270,9 @@ def _check(written: Sequence[InstallPlan], run: _Run) -> dict[str, CheckOutcome]
     # A first start may take a while.
     with Console(stderr=True, quiet=run.as_json).status("asking Pegboard for its tools"):
         checks = {kind: check_target(target) for kind, target in targets.items()}
+        if any(check.tools for check in checks.values()):
+            total = count_all_tools(location)
+            checks = {kind: replace(check, total=total) for kind, check in checks.items()}
     if any(check.problem is not None for check in checks.values()):
         run.code = run.code or UNREACHED
     return checks
@@ -325,7 +332,7 @@ def _heading(client: ClientProgram, context: InstallContext, reason: str) -> str
     return f"{client.name}{where}: {reason}."
 
 
-def _show_clients(rows: Sequence[ClientStatus]) -> None:
+def _show_clients(rows: Sequence[ClientStatus], gateway: str | None) -> None:
     present = [row for row in rows if row.found]
     table = TerminalTable("client", "Pegboard", "servers", "file")
     home = str(Path.home())
@@ -337,6 +344,7 @@ def _show_clients(rows: Sequence[ClientStatus]) -> None:
     for row in present:
         if row.problem:
             say(f"{row.id}: {row.problem}", error=True)
+    _show_cut_off([row for row in present if row.running is False], gateway)
     missing = [row.id for row in rows if not row.found and row.installable]
     if missing:
         known = "Not found here: " if present else "No client was found here. Known are: "
@@ -346,9 +354,30 @@ def _show_clients(rows: Sequence[ClientStatus]) -> None:
         say(f"Connect one: pegboard install {waiting[0]}")
 
 
+def _show_cut_off(rows: Sequence[ClientStatus], gateway: str | None) -> None:
+    """The clients whose address nobody answers at, and what to do."""
+    from urllib.parse import urlsplit
+
+    from pegboard.client_configs.entries import DEFAULT_PORT
+
+    if not rows:
+        return
+    ids = [row.id for row in rows]
+    say_wrapped(f"These have no tools of Pegboard now, since no gateway runs at their address: {', '.join(ids)}.")
+    ports = {urlsplit(row.address or "").port for row in rows}
+    if gateway is not None:
+        say(f"  The gateway is at {gateway}: pegboard install {' '.join(ids)}")
+    elif ports == {DEFAULT_PORT}:
+        say("  Start it: pegboard serve")
+    else:
+        say("\n".join(f"  Start it: pegboard serve --port {port}" for port in sorted(filter(None, ports))))
+
+
 def _connection(row: ClientStatus) -> str:
     if row.problem:
         return "unreadable"
+    if row.running is False:
+        return f"{row.transport}, no gateway"
     if row.connected:
         return f"{row.transport}, {f'board {row.board}' if row.board else 'no board'}"
     if not row.installable:
@@ -365,19 +394,26 @@ def _show_install(plan: InstallPlan, context: InstallContext) -> None:
         say(snippet(client, plan.name, plan.entry).rstrip())
         if client.link is not None and (plan.target.url or not client.link_needs_http):
             say(client.link(plan.name, plan.entry))
-        say(f"Next: {client.reload.format(name=client.name)}.")
+        say(f"Next: {client.after_install}.")
         return
     file = _short(plan.file.path, context)
     if plan.outcome == "none":
         say(f"{client.name}: Pegboard is in {file} already. There is nothing to do.")
+        _show_kept(plan)
         return
     say(f"{client.name}: {file} will be {'created' if plan.outcome == 'create' else 'changed'}.")
     say(f"The entry is {plan.reason}.")
     for remark in plan.remarks:
         say(remark)
     if plan.replaced:
-        say(f"Pegboard serves these, so they are taken out: {', '.join(plan.replaced)}.")
+        say_wrapped(f"Pegboard serves these, so they are taken out: {', '.join(plan.replaced)}.")
+    _show_kept(plan)
     _show_diff(plan.diff)
+
+
+def _show_kept(plan: InstallPlan) -> None:
+    if plan.kept:
+        say_wrapped(f"Kept: {', '.join(f'{name} ({reason})' for name, reason in plan.kept.items())}.")
 
 
 def _show_uninstall(plan: UninstallPlan, context: InstallContext) -> None:
@@ -408,16 +444,32 @@ def _show_diff(diff: str) -> None:
 def _show_written(written: Sequence[InstallPlan], checks: dict[str, CheckOutcome], context: InstallContext) -> None:
     for plan in written:
         say(f"{plan.client.name}: Pegboard is in {_short(plan.file.path, context) if plan.file else ''} now.")
-        say(f"  Next: {plan.client.reload.format(name=plan.client.name)}.")
+        say(f"  Next: {plan.client.after_install}.")
     for kind, check in checks.items():
         _show_check(kind, check)
+    _show_need(written)
     say(f"Undo: pegboard uninstall {' '.join(plan.client.id for plan in written)}")
+
+
+def _show_need(written: Sequence[InstallPlan]) -> None:
+    """That clients with an address have no servers while no gateway runs, and what to do about that."""
+    from pegboard.cli.service import has_service
+
+    bound = [plan.client for plan in written if plan.target.url is not None]
+    if not bound or has_service():
+        return
+    names = ", ".join(client.name for client in bound)
+    say_wrapped(f"{names} {'needs' if len(bound) == 1 else 'need'} the gateway from now on.")
+    say("  Keep it running: pegboard service install")
+    say(f"  Or do without: pegboard install {' '.join(client.id for client in bound)} --stdio")
 
 
 def _show_check(kind: str, check: CheckOutcome) -> None:
     if check.problem is None:
         # Servers that were never asked are asked now: a first list may be empty.
-        say(f"Checked: Pegboard answers{f', and lists {count_tools(check.tools)}' if check.tools else ''}.")
+        listed = f" It lists {count_tools(check.tools)}" if check.tools else ""
+        more = f", and {check.more} more {'is' if check.more == 1 else 'are'} found when needed" if check.more else ""
+        say_wrapped(f"Checked: Pegboard answers.{f'{listed}{more}.' if listed else ''}")
         return
     say(f"Pegboard does not answer there yet: {check.problem}", error=True)
     advice = "start the gateway: pegboard serve" if kind == "http" else "see what is wrong: pegboard doctor"
@@ -430,7 +482,7 @@ def _show_removed(plan: UninstallPlan, context: InstallContext) -> None:
     if plan.change is not None and plan.change.after is None:
         state = "deleted: there was none before the install"
     say(f"{plan.client.name}: {file} is {state}.")
-    say(f"  Next: {plan.client.reload.format(name=plan.client.name)}.")
+    say(f"  Next: {plan.client.after_uninstall}.")
 
 
 def _short(path: Path, context: InstallContext) -> str:

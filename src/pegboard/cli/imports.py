@@ -21,7 +21,7 @@ from pegboard.cli.common import (
 )
 from pegboard.cli.config_change import ask_servers, command_for, config_to_change, edit_config
 from pegboard.cli.rest_client import Answer
-from pegboard.cli.show import TerminalTable, count_tools, one_line, say
+from pegboard.cli.show import TerminalTable, count_tools, one_line, say, say_wrapped
 
 if TYPE_CHECKING:
     from pegboard.client_configs.import_plan import ImportPlan, PlannedServer
@@ -80,8 +80,7 @@ def import_servers(
     plan = _plan(reading, location, is_off=off, is_new_file=is_new_file)
     run = _Import(plan, location, found.clients, config, is_new_file=is_new_file, as_json=as_json)
     if found.left and not as_json:
-        count = f"{_servers(found.left)} for single projects"
-        say(f"Claude Code also has {count}: they are taken over with --project DIR.", error=True)
+        _show_projects(found.left, config)
     if run.decide(dry_run=dry_run, yes=yes):
         run.write()
 
@@ -89,10 +88,13 @@ def import_servers(
 class _Sources:
     """What was named on the command line, and what was read there."""
 
-    def __init__(self, clients: list[ClientProgram], files: set[Path], reading: ConfigReading, left: int) -> None:
+    def __init__(
+        self, clients: list[ClientProgram], files: set[Path], reading: ConfigReading, left: Mapping[Path, int]
+    ) -> None:
         self.clients = clients
         self.files = files
         self.reading = reading
+        # How many servers there are for each single project, which are not taken over.
         self.left = left
 
     def has_servers(self, path: Path) -> bool:
@@ -102,7 +104,7 @@ class _Sources:
 
     @classmethod
     def find(cls, names: Sequence[str], place: Place, *, with_project: bool) -> _Sources:
-        from pegboard.client_configs.import_files import project_count, read_clients, read_named_file
+        from pegboard.client_configs.import_files import project_counts, read_clients, read_named_file
         from pegboard.client_configs.reading import ConfigReading
         from pegboard.client_configs.table import CLIENTS
 
@@ -120,7 +122,7 @@ class _Sources:
                 clients.append(source)
         chosen = clients if names else list(CLIENTS)
         reading = read_clients(chosen, place, with_project=with_project)
-        left = 0 if with_project else project_count(chosen, place)
+        left = {} if with_project else project_counts(chosen, place)
         return cls(chosen, files, reading + pasted, left)
 
 
@@ -274,13 +276,35 @@ class _Import:
                 say(f"  {name}: {count_tools(answer['data']['registered'])}")
         if any("error" in answer for answer in answers.values()):
             say(f"Servers that were not reached are in the config. What to do: {command_for(self._config, 'doctor')}")
+        self._tell_doubles()
+
+    def _tell_doubles(self) -> None:
+        """What `install --replace` would take out of the clients, by the same count."""
+        from pegboard.cli.clients import context_of
+        from pegboard.cli.own_servers import find_client_overlap, with_own_problems
+        from pegboard.config import Location
+
+        location = Location(self._location.path, exists=True)
+        context = with_own_problems(context_of(location), location, is_asking=False)
         for client in self._clients:
-            written = [row for row in self._plan.servers if row.is_written and row.server.origin.client is client]
-            if written and not client.import_only:
-                advice = command_for(self._config, "install", client.id, "--replace")
-                verb = "is" if len(written) == 1 else "are"
-                say(f"{_servers(len(written))} of {client.name} {verb} now in both. To leave only Pegboard there:")
-                say(f"  {advice}")
+            found = find_client_overlap(client, context)
+            if found.served:
+                verb = "is" if len(found.served) == 1 else "are"
+                say(f"{_servers(len(found.served))} of {client.name} {verb} now in both. To take out what is double:")
+                say(f"  {command_for(self._config, 'install', client.id, '--replace')}")
+            if found.kept:
+                kept = ", ".join(f"{name} ({reason})" for name, reason in found.kept.items())
+                say_wrapped(one_line(f"{client.name} keeps: {kept}."))
+
+
+def _show_projects(left: Mapping[Path, int], config: Path | None) -> None:
+    """The servers that Claude Code has for single projects, with the command that takes over each project's."""
+    say(f"Claude Code also has {_servers(sum(left.values()))} for single projects. To take them over:", error=True)
+    for folder, count in sorted(left.items())[:_MOST_NAMES]:
+        command = command_for(config, "import", "claude-code", "--project", str(folder))
+        say(f"  {command}  # {_servers(count)}", error=True)
+    if len(left) > _MOST_NAMES:
+        say(f"  and so on for {len(left) - _MOST_NAMES} more folders", error=True)
 
 
 def _show_plan(plan: ImportPlan) -> None:

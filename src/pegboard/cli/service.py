@@ -180,11 +180,30 @@ def _variables(location: Location) -> list[str]:
     return []
 
 
+def has_service() -> bool:
+    """Whether the gateway is installed as a service of this user."""
+    from pegboard.service.job import ServiceProblem
+
+    try:
+        return Path(_build(None, _PORT).path).exists()
+    except ServiceProblem:
+        return False
+
+
 def _service(location: Location | None, port: int) -> ServiceFile:
+    from pegboard.service.job import ServiceProblem
+
+    try:
+        return _build(location, port)
+    except ServiceProblem as exc:
+        stop(str(exc), FAILED)
+
+
+def _build(location: Location | None, port: int) -> ServiceFile:
     from pegboard.config import state_folder
     from pegboard.config.locate import user_config
     from pegboard.service.builders import build_service
-    from pegboard.service.job import CARRIED, ServiceJob, ServiceProblem, find_program
+    from pegboard.service.job import CARRIED, ServiceJob, find_program
 
     log = Path.home() / "Library" / "Logs" / "pegboard" if sys.platform == "darwin" else state_folder()
     job = ServiceJob(
@@ -195,10 +214,7 @@ def _service(location: Location | None, port: int) -> ServiceFile:
         environment_file=str(user_config().absolute().with_name("environment")),
         log_file=str(log.absolute() / "pegboard.log"),
     )
-    try:
-        return build_service(_machine(), job)
-    except ServiceProblem as exc:
-        stop(str(exc), FAILED)
+    return build_service(_machine(), job)
 
 
 def _machine() -> Machine:

@@ -33,6 +33,13 @@ class CheckOutcome:
 
     tools: int | None = None
     problem: str | None = None
+    # How many tools there are, if that is known: what is not listed is found when it is needed.
+    total: int | None = None
+
+    @property
+    def more(self) -> int:
+        """How many tools there are beside those that are listed."""
+        return max((self.total or 0) - (self.tools or 0), 0)
 
 
 def check_target(target: EntryTarget) -> CheckOutcome:

@@ -58,6 +58,8 @@ class InstallContext:
     program: tuple[str, ...] = ("pegboard",)
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     is_default_config: bool = True
+    # Of each of Pegboard's own servers, why it does not work, or `None`; those that are missing were never asked.
+    own_problems: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
 
     @property
     def ports(self) -> set[int]:

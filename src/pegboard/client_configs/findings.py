@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
 from pegboard.client_configs.backups import InstallNote
 from pegboard.client_configs.context import InstallContext
@@ -15,9 +14,10 @@ from pegboard.client_configs.document import ClientFileError, ServerDocument
 from pegboard.client_configs.entries import EntryTarget, read_target
 from pegboard.client_configs.file_change import decode, read_whole
 from pegboard.client_configs.install import own_names, read_document
-from pegboard.client_configs.overlap import overlapping_servers
+from pegboard.client_configs.overlap import find_overlap
 from pegboard.client_configs.place import Place
 from pegboard.client_configs.program import ClientFile, ClientProgram
+from pegboard.client_configs.survey import leads_to_gateway
 from pegboard.client_configs.table import CLIENTS
 from pegboard.exactjson import as_object
 
@@ -74,7 +74,7 @@ def _look_at_entry(
         yield ClientFinding(about, "warning", problem[0], problem[1] or f"pegboard install {client.id}")
     else:
         yield ClientFinding(about, "ok", f"Pegboard is in {file.path}")
-    if doubles := overlapping_servers(document, context, name):
+    if doubles := find_overlap(client, file, document, context, name).served:
         shown = ", ".join(doubles[:_MOST_NAMED]) + (" …" if len(doubles) > _MOST_NAMED else "")
         said = f"it starts servers itself that Pegboard serves: {shown}"
         yield ClientFinding(about, "warning", said, f"pegboard install {client.id} --replace")
@@ -88,11 +88,11 @@ def _target_problem(target: EntryTarget, context: InstallContext) -> tuple[str, 
         if path.is_absolute() and not path.exists():
             return f"its command is gone: {target.command}", ""
         return None
+    if leads_to_gateway(target, context):
+        return None
     if context.gateway is None:
         return f"it goes to {target.url}, and no gateway runs", "pegboard serve"
-    if urlsplit(target.url).port != urlsplit(context.gateway).port:
-        return f"it goes to {target.url}, and the gateway is at {context.gateway}", ""
-    return None
+    return f"it goes to {target.url}, and the gateway is at {context.gateway}", ""
 
 
 def _particular(client: ClientProgram, context: InstallContext, about: str) -> Iterator[ClientFinding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -34,11 +35,12 @@ def read_clients(clients: Iterable[ClientProgram], place: Place, *, with_project
     return reading
 
 
-def project_count(clients: Iterable[ClientProgram], place: Place) -> int:
-    """How many servers the user's files have for single projects, which only `--project` takes over."""
-    found = 0
+def project_counts(clients: Iterable[ClientProgram], place: Place) -> Counter[Path]:
+    """How many servers the user's files have for each single project, which only `--project` takes over."""
+    found: Counter[Path] = Counter()
     for client, file in _files(list(clients), place, is_project=False):
-        found += sum(server.project is not None for server in _read(file.path, _client_origin(client, file)).servers)
+        servers = _read(file.path, _client_origin(client, file)).servers
+        found.update(server.project for server in servers if server.project is not None)
     return found
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from pegboard.client_configs.entries import DEFAULT_PORT, is_own_entry
+from pegboard.client_configs.identity import ServerIdentity, identify_server
 from pegboard.client_configs.reading import ConfigReading, ForeignServer, UnreadableEntry
-from pegboard.config.aliases import with_own_keys
 from pegboard.config.literal_secrets import display_entry, literal_secrets, mask_entry
 from pegboard.config.read import parse_settings
 from pegboard.config.settings import ConfigError
-from pegboard.exactjson import as_list, as_object
 from pegboard.names import fold_server_name, nearest
 
 Outcome = Literal["new", "renamed", "same", "skipped"]
@@ -85,16 +85,46 @@ class ImportPlan:
         }
 
 
+class _SeenServers:
+    """The servers that the config has, or gets: found by what they are."""
+
+    def __init__(self, known: Mapping[str, Mapping[str, Any]], environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._same: dict[ServerIdentity, str] = {}
+        self._similar: dict[str, str] = {}
+        for name, entry in known.items():
+            self.add(name, entry)
+
+    def add(self, name: str, entry: Mapping[str, Any]) -> None:
+        """One more."""
+        identity = identify_server(entry, self._environment)
+        self._same.setdefault(identity, name)
+        self._similar.setdefault(identity.target, name)
+
+    def same(self, entry: Mapping[str, Any]) -> str | None:
+        """The name of the same server."""
+        return self._same.get(identify_server(entry, self._environment))
+
+    def similar(self, entry: Mapping[str, Any]) -> str | None:
+        """The name of one that leads to the same place, with other values."""
+        return self._similar.get(identify_server(entry, self._environment).target)
+
+
 class UnknownNameError(ValueError):
     """A name that none of the servers has; the message offers the nearest."""
 
 
 def plan_import(
-    reading: ConfigReading, known: Mapping[str, Mapping[str, Any]], *, ports: Collection[int] = (), is_off: bool = False
+    reading: ConfigReading,
+    known: Mapping[str, Mapping[str, Any]],
+    *,
+    ports: Collection[int] = (),
+    is_off: bool = False,
+    environment: Mapping[str, str] = os.environ,
 ) -> ImportPlan:
     """What becomes of each server, beside those that the config has."""
     taken = {fold_server_name(name): name for name in known}
-    seen = {_identity(entry): name for name, entry in known.items()}
+    seen = _SeenServers(known, environment)
     planned: list[PlannedServer] = []
     unreadable = list(reading.unreadable)
     for server in reading.servers:
@@ -106,7 +136,7 @@ def plan_import(
         planned.append(row)
         if row.is_written:
             taken[fold_server_name(row.name)] = row.name
-            seen[_identity(entry)] = row.name
+            seen.add(row.name, entry)
     return ImportPlan(tuple(planned), tuple(unreadable))
 
 
@@ -139,14 +169,17 @@ def _place(
     server: ForeignServer,
     entry: Mapping[str, Any],
     taken: Mapping[str, str],
-    seen: Mapping[object, str],
+    seen: _SeenServers,
     ports: Collection[int],
 ) -> PlannedServer:
     row = PlannedServer(server.name, server, entry, "new")
     if is_own_entry(entry, {DEFAULT_PORT, *ports}):
         return replace(row, outcome="skipped")
-    if (other := seen.get(_identity(entry))) is not None:
+    if (other := seen.same(entry)) is not None:
         return replace(row, outcome="same", other=other)
+    if (other := seen.similar(entry)) is not None:
+        note = f"the same address or command as {other}, with other values: it is added beside it"
+        row = replace(row, server=replace(server, notes=(*server.notes, note)))
     name = _free_name(server.name, taken)
     return row if name == server.name else replace(row, name=name, outcome="renamed", other=server.name)
 
@@ -158,16 +191,3 @@ def _free_name(name: str, taken: Collection[str]) -> str:
         number += 1
         free = f"{name}_{number}"
     return free
-
-
-def _identity(entry: Mapping[str, Any]) -> object:
-    """What makes two entries the same server: the address, or the command with its arguments and variables."""
-    members = with_own_keys(entry)
-    if isinstance(url := members.get("url"), str) and members.get("command") is None:
-        return url.rstrip("/")
-    words = [members.get("command"), *(as_list(members.get("args")) or [])]
-    return json.dumps([words, sorted(_names(members.get("env"))), members.get("cwd")], default=str)
-
-
-def _names(value: Any) -> Iterable[str]:
-    return (as_object(value) or {}).keys()

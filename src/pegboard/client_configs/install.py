@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
@@ -26,7 +26,7 @@ from pegboard.client_configs.entries import (
     is_own_url,
 )
 from pegboard.client_configs.file_change import FileChange, decode, digest, follow_links, missing_folders, read_whole
-from pegboard.client_configs.overlap import overlapping_servers
+from pegboard.client_configs.overlap import Overlap, find_overlap
 from pegboard.client_configs.preview import mask_diff
 from pegboard.client_configs.program import ClientFile, ClientProgram
 from pegboard.client_configs.toml_text import say_the_same
@@ -55,6 +55,8 @@ class InstallPlan:
     diff: str = ""
     # Names of servers that are taken out, since Pegboard serves them.
     replaced: tuple[str, ...] = ()
+    # Those that stay although Pegboard's config has them, and why.
+    kept: Mapping[str, str] = field(default_factory=dict[str, str])
     # What a person should know before it is written.
     remarks: tuple[str, ...] = ()
     # What an uninstall is to bring back: the content before the first install, and folders that were not there.
@@ -91,8 +93,9 @@ def _plan_for_file(
     name = own_name or options.name or USUAL_NAME
     entry = build_entry(client.style, plan.target, name)
     present = document.servers().get(name)
-    replaced = tuple(overlapping_servers(document, context, name)) if options.replace else ()
-    plan = replace(plan, name=name, entry=entry, replaced=replaced)
+    overlap = find_overlap(client, file, document, context, name) if options.replace else Overlap()
+    replaced = overlap.served
+    plan = replace(plan, name=name, entry=entry, replaced=replaced, kept=overlap.kept)
     if present == entry and not replaced:
         return plan
     note = _last_note(client, file, context, content)

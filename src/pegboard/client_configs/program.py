@@ -83,10 +83,22 @@ class ClientProgram:
     timeout_unit: Literal["s", "ms"] | None = None
     # What a person does so that the client takes over a change.
     reload: str = ""
+    # The same once Pegboard is out of it again, where that is something else.
+    reload_without: str = ""
     link: LinkBuilder | None = None
     # Its link takes an address, and no command of ours.
     link_needs_http: bool = False
     import_only: bool = False
+
+    @property
+    def after_install(self) -> str:
+        """What a person does once Pegboard is in its config."""
+        return self.reload.format(name=self.name)
+
+    @property
+    def after_uninstall(self) -> str:
+        """What a person does once Pegboard is out of its config."""
+        return (self.reload_without or self.reload).format(name=self.name)
 
     def user_files(self, place: Place) -> list[ClientFile]:
         """Its config files of the user, there or not, the preferred ones first."""

@@ -44,6 +44,14 @@ def read_text(text: str, origin: TextOrigin) -> ConfigReading:
     return reading
 
 
+def read_entry(name: str, value: object, origin: TextOrigin) -> Mapping[str, Any] | None:
+    """One entry of a client's file as an import would write it; `None` for one that it would not take."""
+    try:
+        return _server(FoundEntry(name, value, (name,), ""), origin, origin.place).entry
+    except UnusableEntry:
+        return None
+
+
 def no_servers(reading: ConfigReading, origin: TextOrigin) -> ConfigReading:
     """The reading, or if there is nothing in it the reason: for a text that somebody named."""
     if reading.servers or reading.unreadable:

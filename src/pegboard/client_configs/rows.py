@@ -28,12 +28,13 @@ def install_row(plan: InstallPlan, check: CheckOutcome | None = None) -> dict[st
         "snippet": snippet(client, plan.name, plan.entry),
         "link": link(plan.name, plan.entry) if link is not None and has_link else None,
         "replaces": list(plan.replaced),
+        "kept": [{"name": name, "reason": reason} for name, reason in plan.kept.items()],
         "remarks": list(plan.remarks),
         "diff": plan.diff,
         # Of the file that the plan was made for: given back, it makes sure that nothing else is changed.
         "digest": digest(change.before if change else None),
-        "next": client.reload.format(name=client.name),
-        **({} if check is None else {"check": {"tools": check.tools, "problem": check.problem}}),
+        "next": client.after_install,
+        **({} if check is None else {"check": {"tools": check.tools, "more": check.more, "problem": check.problem}}),
     }
 
 
@@ -47,5 +48,5 @@ def uninstall_row(plan: UninstallPlan) -> dict[str, Any]:
         "exact": plan.is_exact,
         "remarks": list(plan.remarks),
         "diff": plan.diff,
-        "next": plan.client.reload.format(name=plan.client.name),
+        "next": plan.client.after_uninstall,
     }

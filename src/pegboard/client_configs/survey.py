@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from pegboard.client_configs.context import InstallContext
 from pegboard.client_configs.document import ClientFileError
-from pegboard.client_configs.entries import read_target
+from pegboard.client_configs.entries import EntryTarget, read_target
 from pegboard.client_configs.file_change import read_whole
 from pegboard.client_configs.install import own_names, read_document
 from pegboard.client_configs.program import ClientProgram, Scope
@@ -31,6 +32,9 @@ class ClientStatus:
     transport: str | None = None
     board: str | None = None
     entry: str | None = None
+    # The address, and whether the gateway of this config runs there; none of it for a command.
+    address: str | None = None
+    running: bool | None = None
     # How many servers the client has beside Pegboard.
     servers: int = 0
     problem: str | None = None
@@ -69,5 +73,14 @@ def look_at(client: ClientProgram, context: InstallContext, scope: Scope = "user
         transport=target.kind if target else None,
         board=target.board if target else None,
         entry=names[0] if names else None,
+        address=target.url if target else None,
+        running=leads_to_gateway(target, context) if target else None,
         servers=len(servers) - len(names),
     )
+
+
+def leads_to_gateway(target: EntryTarget, context: InstallContext) -> bool | None:
+    """Whether the gateway of this config runs at an entry's address; `None` for a command, which needs none."""
+    if target.url is None:
+        return None
+    return context.gateway is not None and urlsplit(target.url).port == urlsplit(context.gateway).port

@@ -34,6 +34,7 @@ def _vscode(client_id: str, name: str, folder: str, scheme: str, program: str) -
         programs=(program,),
         style=_TYPED,
         reload=f"open the chat of {name}, and trust the server when you are asked",
+        reload_without=_RESTART,
         link=vscode_link(scheme),
     )
 
@@ -172,6 +173,7 @@ JUNIE = ClientProgram(
     # Older versions take commands only.
     style=EntryStyle(takes_http=False),
     reload="look at the MCP page in the settings of {name}",
+    reload_without=_RESTART,
 )
 
 JETBRAINS = ClientProgram(
@@ -193,6 +195,7 @@ GEMINI = ClientProgram(
     style=EntryStyle(http_type="http"),
     timeout_unit="ms",
     reload="restart {name}, in a folder that it trusts: in others it uses no MCP servers",
+    reload_without=_RESTART,
 )
 
 CODEX = ClientProgram(
@@ -307,6 +310,7 @@ WARP = ClientProgram(
     project=(FileSpec("{project}/.warp/.mcp.json"),),
     folders=("{home}/.warp",),
     reload="{name} takes it over by itself; if not, start it in its settings for MCP servers",
+    reload_without=_AT_ONCE,
 )
 
 COPILOT = ClientProgram(

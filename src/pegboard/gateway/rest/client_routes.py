@@ -6,6 +6,7 @@ Only for requests of this machine: they show and change files of its user.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
@@ -22,6 +23,7 @@ from pegboard.client_configs.document import ClientFileError
 from pegboard.client_configs.entries import EntryKind
 from pegboard.client_configs.file_change import digest
 from pegboard.client_configs.install import InstallPlan, apply_install, plan_install
+from pegboard.client_configs.overlap import server_problems
 from pegboard.client_configs.program import ClientProgram, Scope
 from pegboard.client_configs.rows import install_row, uninstall_row
 from pegboard.client_configs.survey import survey
@@ -30,6 +32,7 @@ from pegboard.client_configs.uninstall import apply_uninstall, plan_uninstall
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.operations import OBJECT, TEXT, list_of, object_with, operation, path_parameter, with_body
 from pegboard.gateway.rest.responses import body_of
+from pegboard.gateway.rest.rows import server_rows
 from pegboard.names import is_board_name, nearest
 from pegboard.result import Conflict, ToolErrorCode, ToolFailure, invalid
 
@@ -50,7 +53,7 @@ _CHOICES = {
     "board": {**TEXT, "description": "The board in the entry; without one, the client's id."},
     "transport": {"enum": [*get_args(EntryKind)], "description": "Without one, what fits the client."},
     "name": {**TEXT, "description": "The entry's name."},
-    "replace": {**_FLAG, "description": "Take out the client's servers that Pegboard serves."},
+    "replace": {**_FLAG, "description": "Take out the client's servers that work in Pegboard."},
     "force": {**_FLAG, "description": "Overwrite an entry of this name that is not ours."},
     "digest": {**TEXT, "description": "Of the preview: if the file has changed since, nothing is written."},
 }
@@ -73,8 +76,10 @@ async def _install(rest: Rest, request: Request) -> Any:
     body = await _body(request, _CHOICES)
     client, context = _client(request), _context(rest, request, body)
     plan = await _in_thread(lambda: _write(client, context, body))
-    check = await asyncio.to_thread(check_target, plan.target) if plan.is_change else None
-    return install_row(plan, check)
+    if not plan.is_change:
+        return install_row(plan)
+    check = await asyncio.to_thread(check_target, plan.target)
+    return install_row(plan, replace(check, total=len(rest.board.registry.all())))
 
 
 def _write(client: ClientProgram, context: InstallContext, body: Mapping[str, Any]) -> InstallPlan:
@@ -124,7 +129,8 @@ def _context(rest: Rest, request: Request, body: Mapping[str, Any]) -> InstallCo
         raise invalid("project: the scope `project` needs the folder")
     if project is not None and not Path(project).is_absolute():
         raise invalid("project: it must be an absolute path")
-    return this_context(rest.config.path, rest.address(request), Path(project) if project else None)
+    context = this_context(rest.config.path, rest.address(request), Path(project) if project else None)
+    return replace(context, own_problems=server_problems(server_rows(rest.board)))
 
 
 def _options(body: Mapping[str, Any]) -> InstallOptions:
