@@ -81,7 +81,8 @@ async def test_examples_are_taken(tmp_path: Path) -> None:
     (change / "tasks.md").write_text("- [ ] 1.1 one\n", "utf-8")
     bodies = {(method, path): content(described)["example"] for method, path, described in BODIES}
     key = bodies["post", "/api/memories"]["key"]
-    filled = {"{key}": key, "{name}": "one__echo", "{change}": "add-x", "{number}": "1"}
+    filled = {"{key}": key, "{change}": "add-x", "{number}": "1", "{id}": "cursor"}
+    filled |= {"servers/{name}": "servers/one", "{name}": "one__echo"}
     async with open_gateway(tmp_path, {"one": toy()}, workspace=str(tmp_path), **SETTINGS) as gateway:
         async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
             for (method, path), body in bodies.items():
