@@ -35,6 +35,8 @@ def test_a_summary_is_one_line_in_a_group(method: str, path: str, described: dic
     """Short, for people, and in one of the groups that the page shows."""
     assert 0 < len(described["summary"]) <= 100
     assert "\n" not in described["summary"]
+    # The page shows it as it is.
+    assert "`" not in described["summary"]
     assert described["summary"][-1] not in ".;:,"
     for text in (described["summary"], described.get("description", "")):
         assert re.search(r"\b(tool|memory|registry)_[a-z]+\b", text) is None
