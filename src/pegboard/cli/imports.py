@@ -122,7 +122,7 @@ class _Sources:
                 clients.append(source)
         chosen = clients if names else list(CLIENTS)
         reading = read_clients(chosen, place, with_project=with_project)
-        left = {} if with_project else project_counts(chosen, place)
+        left: Mapping[Path, int] = {} if with_project else project_counts(chosen, place)
         return cls(chosen, files, reading + pasted, left)
 
 
