@@ -113,7 +113,7 @@ def test_everything_is_written_in_one_step_and_asked_for_its_tools(run: Run, con
     assert f"  same: {len(BUILT_IN)} tools" in done.stdout
     assert "1 server of Cursor is now in both." in done.stdout
     assert f"pegboard install claude-code --replace --config {config}" in done.stdout
-    assert "Claude Code keeps: off (disabled)." in done.stdout
+    assert "It keeps: off (disabled)." in done.stdout
     found = entries(config)
     assert list(found) == ["mine", "same", "off", "off_2"]
     assert found["same"] == toy()
@@ -136,7 +136,7 @@ def test_what_is_in_both_is_what_replace_would_take_out(run: Run, config: Path, 
     assert done.exit_code == 0, done.stderr
     assert "2 servers written" in done.stdout
     assert "1 server of Cursor is now in both." in done.stdout
-    assert "Cursor keeps: one (not asked yet), dead (not reached)." in done.stdout
+    assert "It keeps: one (not asked yet), dead (not reached)." in done.stdout
     CliRunner().invoke(app, ["refresh", "mine", "--config", str(config)])
     write(
         home / ".cursor/mcp.json",

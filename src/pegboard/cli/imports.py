@@ -122,7 +122,7 @@ class _Sources:
                 clients.append(source)
         chosen = clients if names else list(CLIENTS)
         reading = read_clients(chosen, place, with_project=with_project)
-        left = {} if with_project else project_counts(chosen, place)
+        left: Mapping[Path, int] = {} if with_project else project_counts(chosen, place)
         return cls(chosen, files, reading + pasted, left)
 
 
@@ -288,13 +288,14 @@ class _Import:
         context = with_own_problems(context_of(location), location, is_asking=False)
         for client in self._clients:
             found = find_client_overlap(client, context)
-            if found.served:
-                verb = "is" if len(found.served) == 1 else "are"
-                say(f"{_servers(len(found.served))} of {client.name} {verb} now in both. To take out what is double:")
-                say(f"  {command_for(self._config, 'install', client.id, '--replace')}")
+            if not found.served:
+                continue
+            verb = "is" if len(found.served) == 1 else "are"
+            say(f"{_servers(len(found.served))} of {client.name} {verb} now in both. To take out what is double:")
+            say(f"  {command_for(self._config, 'install', client.id, '--replace')}")
             if found.kept:
                 kept = ", ".join(f"{name} ({reason})" for name, reason in found.kept.items())
-                say_wrapped(one_line(f"{client.name} keeps: {kept}."))
+                say_wrapped(one_line(f"It keeps: {kept}."))
 
 
 def _show_projects(left: Mapping[Path, int], config: Path | None) -> None:

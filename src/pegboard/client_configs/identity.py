@@ -39,10 +39,10 @@ def identify_server(entry: Mapping[str, Any], environment: Mapping[str, str]) ->
     variables = Variables(environment, _FOLDER)
     url = members.get("url")
     if isinstance(url, str) and members.get("command") is None:
-        headers = {name.lower(): value for name, value in _filled(members.get("headers"), variables).items()}
+        headers = {name.lower(): value for name, value in _fill_all(members.get("headers"), variables).items()}
         return ServerIdentity((_fill(url, variables) or "").rstrip("/"), json.dumps(headers, sort_keys=True))
     words = [members.get("command"), *(as_list(members.get("args")) or []), members.get("cwd")]
-    env = _filled(members.get("env"), variables)
+    env = _fill_all(members.get("env"), variables)
     return ServerIdentity(json.dumps([_fill(word, variables) for word in words]), json.dumps(env, sort_keys=True))
 
 
@@ -54,7 +54,7 @@ def _without_bridge(members: dict[str, Any]) -> dict[str, Any]:
     return open_mcp_remote(members) or members
 
 
-def _filled(value: object, variables: Variables) -> dict[str, str | None]:
+def _fill_all(value: object, variables: Variables) -> dict[str, str | None]:
     return {name: _fill(text, variables) for name, text in (as_object(value) or {}).items()}
 
 
