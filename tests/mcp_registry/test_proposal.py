@@ -239,6 +239,11 @@ REFUSED = {
     "is not a version": [one("npm", "x", each) for each in ("^1.0", "npm:other@1", "1 2", ">=1", "--yes", "1;x")],
     "not on npmjs.org": [one("npm", "x", registryBaseUrl="https://npmjs.org.evil.example")],
     "not on pypi.org": [one("pypi", "x", registryBaseUrl="https://evil.example/simple")],
+    "not an address of a package index": [
+        one("oci", "host", registryBaseUrl=f"https://{each}", packageArguments=[positional(value="evil/image")])
+        for each in ("--mount=type=bind,source=..,target=", "-v", "a b", "[", "x-", "ä.example", "--privileged.example")
+    ],
+    "not the name of an image": [one("oci", "me/x", each) for each in ("1+2", "1!2")],
     "not the name of an environment variable": [
         one("npm", "x", environmentVariables=[{"name": each}]) for each in ("", "A B", "A=B", "1A", "Ä", "A\n")
     ],

@@ -23,6 +23,7 @@ _IDENTIFIERS = {
     "nuget": re.compile(r"[A-Za-z0-9_][\w.-]*", re.ASCII),
 }
 _VERSION = re.compile(r"[A-Za-z0-9][\w.+!-]*", re.ASCII)
+_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 # The domains of the indexes that the programs use by themselves.
 _USUAL_INDEX = {"npm": "npmjs.org", "pypi": "pypi.org", "oci": "docker.io", "nuget": "nuget.org"}
@@ -104,10 +105,14 @@ def _check_index(package: RegistryPackage) -> None:
 
 
 def _index_host(package: RegistryPackage) -> str:
+    """The host of the index that the package names, if it names one."""
     try:
-        return urlsplit(package.index_url).hostname or ""
+        host = urlsplit(package.index_url).hostname or ""
     except ValueError:
-        raise CannotRun(f"{package.index_url[:200]!r} is not an address") from None
+        host = None
+    if host is None or (host and _HOST.fullmatch(host) is None):
+        raise CannotRun(f"{package.index_url[:200]!r} is not an address of a package index")
+    return host
 
 
 def _check_names(names: Iterable[str]) -> None:
@@ -162,7 +167,11 @@ def _image(package: RegistryPackage) -> str:
     if host not in {"", _USUAL_INDEX["oci"]} and not host.endswith(f".{_USUAL_INDEX['oci']}"):
         name = name if name.startswith(f"{host}/") else f"{host}/{name}"
     has_tag = ":" in name.rpartition("/")[2] or "@" in name
-    return name if has_tag or not package.version else f"{name}:{package.version}"
+    image = name if has_tag or not package.version else f"{name}:{package.version}"
+    # Each part of it is fine alone; together they have to be an image too, and no option of docker.
+    if _IDENTIFIERS["oci"].fullmatch(image) is None:
+        raise CannotRun(f"{image[:200]!r} is not the name of an image")
+    return image
 
 
 def _words(*texts: str) -> Ingredient:
