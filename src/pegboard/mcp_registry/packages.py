@@ -23,6 +23,12 @@ _IDENTIFIERS = {
     "nuget": re.compile(r"[A-Za-z0-9_][\w.-]*", re.ASCII),
 }
 _VERSION = re.compile(r"[A-Za-z0-9][\w.+!-]*", re.ASCII)
+_PROGRAM = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
+# Programs that no package has to bring along, and that do what their arguments say.
+_INTERPRETER = re.compile(
+    r"(?:python|pypy|node|deno|bun|perl|ruby|php|pip|uvx?|npx?|npm)[\d.]*|\w{0,3}sh|powershell|cmd|env|curl|wget|docker",
+    re.IGNORECASE | re.ASCII,
+)
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 # The domains of the indexes that the programs use by themselves.
@@ -66,12 +72,16 @@ def _recipe(package: RegistryPackage, about: str) -> Recipe:
     words = _COMMANDS[package.registry_type](package, runtime, arguments, environment)
     program = _PROGRAMS[package.registry_type]
     _warn(builder, package, program)
+    # Only uvx has this option, and it is put there anew.
+    options = [each for each in runtime if program != "uvx" or not _is_from(each)]
+    if len(options) < len(runtime) and _INTERPRETER.fullmatch(name := _program(arguments)):
+        builder.warn(f"it runs {name}, which does what the arguments behind it say")
     return Recipe(
         kind=package.registry_type,
         about=about,
         command=program,
         arguments=tuple(words),
-        runtime=tuple(each for each in runtime if _first(each) != "--from"),
+        runtime=tuple(options),
         environment=environment,
         questions=builder.questions,
         warnings=tuple(builder.warnings),
@@ -130,15 +140,27 @@ def _npx(
 def _uvx(
     package: RegistryPackage, runtime: Sequence[Ingredient], arguments: Sequence[Ingredient], _: object
 ) -> list[Ingredient]:
-    own = [each for each in runtime if _first(each) != "--from"]
+    own = [each for each in runtime if not _is_from(each)]
     exact = f"{package.identifier}=={package.version}" if package.version else package.identifier
     if len(own) < len(runtime):
-        # Its first argument is the program: it has another name than the package.
-        return [_words("--from", exact), *own, *arguments]
+        # The program has another name than the package. An option in its place would be one of uvx itself.
+        return [_words("--from", exact), *own, _words(_program(arguments)), *arguments[1:]]
     name, extras, _rest = package.identifier.partition("[")
     if extras:
         return [_words("--from", exact), *own, _words(name), *arguments]
     return [*own, _words(_at_version(package)), *arguments]
+
+
+def _is_from(ingredient: Ingredient) -> bool:
+    return _first(ingredient) == "--from"
+
+
+def _program(arguments: Sequence[Ingredient]) -> str:
+    """The program that stands first among the arguments of a package, as behind `--from`."""
+    first = _first(arguments[0]) if arguments and len(arguments[0].words) == 1 else None
+    if first is None or _PROGRAM.fullmatch(first) is None:
+        raise CannotRun("it uses --from, but its first argument is not the name of a program")
+    return first
 
 
 def _docker(
