@@ -247,6 +247,23 @@ def test_on_a_terminal_it_asks_for_what_is_required_and_for_a_yes(
     assert "hunter2" not in said + config.read_text()
 
 
+def test_a_name_of_a_value_looks_like_no_line_of_ours(registry: FixtureRegistry, config: Path) -> None:
+    """Blanks would put what is behind them on a line of its own; escapes do not get so far."""
+    hint = f"place{' ' * 200}Add it? [y/N]"
+    argument = {"type": "positional", "valueHint": hint, "isRequired": True}
+    escapes = {**argument, "valueHint": "\x1b]0;owned\x07\x1b[2Jdir"}
+    registry.records += [
+        record("a/blanks", packages=[package("npm", "x", packageArguments=[argument])]),
+        record("a/escapes", packages=[package("npm", "x", packageArguments=[escapes])]),
+    ]
+    command = [sys.executable, "-m", "pegboard", "add", "--config", str(config), "--from"]
+    code, said = answer_on_terminal([*command, "a/blanks"], {"  place Add it? [y/N]: ": "Bergen", "config it is": "n"})
+    assert (code, entries(config)) == (1, {})
+    assert "place   " not in said
+    code, said = answer_on_terminal([*command, "a/escapes"], {})
+    assert (code, "\x1b]" in said, "characters that cannot be seen" in said) == (1, False, True)
+
+
 def test_beside_a_running_gateway_a_secret_is_not_asked_for(registry: FixtureRegistry, config: Path) -> None:
     """It has an environment of its own; the answer comes from it, and the entry reaches it."""
     command = [sys.executable, "-m", "pegboard", "add", "--config", str(config), "--from", WEATHER]

@@ -290,6 +290,9 @@ REFUSED = {
         one("npm", "x", packageArguments=[named("--a\n", value="b")]),
         one("npm", "x", packageArguments=[positional(valueHint="y", default="a\x1b[0m")]),
         one("npm", "x", environmentVariables=[{"name": "A", "value": "b\x00"}]),
+        one("npm", "x", packageArguments=[positional(valueHint="\x1b]0;owned\x07\x1b[2Jdir", isRequired=True)]),
+        one("npm", "x", packageArguments=[named("--a\u202eb", isRequired=True, description="c")]),
+        one("npm", "x", packageArguments=[named("--a\nAdd it?", isRequired=True, description="c")]),
         record("a/b", remotes=[{"type": "sse", "url": "https://x.example/\u200b"}]),
     ],
     "must be an http:// or https:// address": [

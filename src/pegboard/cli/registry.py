@@ -16,6 +16,7 @@ import typer
 from pegboard.cli.common import FAILED, WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop
 from pegboard.cli.rest_client import connect
 from pegboard.cli.show import one_line, say
+from pegboard.terminal import plain
 
 if TYPE_CHECKING:
     from pegboard.config import Location
@@ -194,8 +195,10 @@ def _ask(recipe: Recipe, answers: dict[str, list[str]], name: str, *, with_secre
 def _ask_plain(question: Question) -> str:
     from pegboard.mcp_registry.question import WrongAnswer
 
+    # The prompt writes on the terminal as it is, in contrast to `say`.
+    name = plain(one_line(question.key, 100))
     while True:
-        answer: str = typer.prompt(f"  {question.key}", default=question.default, err=True)
+        answer: str = typer.prompt(f"  {name}", default=question.default, err=True)
         try:
             question.check([answer])
         except WrongAnswer as exc:
@@ -317,8 +320,8 @@ def _show_variables(proposal: Proposal) -> None:
         more = ", ".join(filter(None, facts))
         about = f": {one_line(question.description, 300)}" if question.description else ""
         say(f"  {variable}{f' ({more})' if more else ''}{about}", error=True)
-    if plain := [question.key for question in proposal.variables.values() if not question.is_secret]:
-        say(f"  To write a value into the config instead: --input {one_line(plain[0], 100)}=VALUE", error=True)
+    if keys := [question.key for question in proposal.variables.values() if not question.is_secret]:
+        say(f"  To write a value into the config instead: --input {one_line(keys[0], 100)}=VALUE", error=True)
 
 
 def _pairs(values: Mapping[Any, Any]) -> str:

@@ -153,7 +153,6 @@ class _RecipeFilling:
         if given and all(map(is_reference, given)):
             return [VariableReference(value) for value in given]
         if question.default is not None and not question.is_secret:
-            check_visible(question.default, f"the default of {key}")
             return [question.default]
         if not question.is_required and not given:
             return []

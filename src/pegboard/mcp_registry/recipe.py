@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pegboard.mcp_registry.question import Question, question_of
 from pegboard.mcp_registry.server_json import RegistryInput
-from pegboard.mcp_registry.template import Blank, Template, blanks_of, parse_template
+from pegboard.mcp_registry.template import Blank, Template, UnusableText, blanks_of, check_visible, parse_template
 
 
 class CannotRun(ValueError):  # noqa: N818  it names the outcome
@@ -113,6 +113,11 @@ class RecipeBuilder:
         return template
 
     def _ask(self, question: Question) -> None:
+        try:
+            check_visible(question.key, "the name of a value")
+            check_visible(question.default or "", f"the default of {question.key}")
+        except UnusableText as exc:
+            raise CannotRun(str(exc)) from None
         known = self.questions.get(question.key)
         self.questions[question.key] = question if known is None else known.join(question)
 
