@@ -79,7 +79,7 @@ COMMANDS = {
     "docker run -i --rm ghcr.io/me/x:2": one("oci", "ghcr.io/me/x:2", ""),
     "docker run -i --rm ghcr.io/me/x:1.0.0": one("oci", "me/x", registryBaseUrl="https://ghcr.io"),
     "docker run -i --rm localhost:5000/me/x:1.0.0": one("oci", "localhost:5000/me/x"),
-    "docker run -i --rm --init -e A me/x:1.0.0": one(
+    "docker run -i --rm --init -e A=b me/x:1.0.0": one(
         "oci",
         "me/x",
         runtimeArguments=[
@@ -140,6 +140,36 @@ def test_a_container_gets_its_variables_by_name() -> None:
     )
     assert found.entry["env"] == {"DB_PASSWORD": "${DB_PASSWORD}", "DB_TYPE": "mysql"}
     assert [text.split(":")[0] for text in found.warnings] == ["--network host", "--mount type=bind,src=/srv,dst=/data"]
+
+
+CONTAINER_VARIABLES: dict[str, tuple[dict[str, Any], list[str], dict[str, str]]] = {
+    "fixed": ({"value": "/tmp/evil"}, [], {}),
+    "a default": ({"default": "/tmp/evil"}, [], {}),
+    "a part is fixed": ({"value": "/tmp/{p}", "variables": {"p": {}}}, ["p=evil"], {}),
+    "the user's own": ({"default": "/x"}, ["HOME=/tmp/evil"], {"HOME": "/tmp/evil"}),
+    "the user's variable": ({"default": "/x"}, ["HOME=${MINE}"], {"HOME": "${MINE}"}),
+    "a secret": ({"value": "/{p}", "variables": {"p": {"isSecret": True}}}, ["p=${MINE}"], {"HOME": "/${MINE}"}),
+}
+
+
+@pytest.mark.parametrize("case", CONTAINER_VARIABLES)
+def test_what_a_publisher_sets_for_a_container_does_not_steer_docker(case: str) -> None:
+    """It stays inside. What is secret or the user's stands on no command line: docker has it, and that is told."""
+    about, given, env = CONTAINER_VARIABLES[case]
+    answers = {key: [value] for key, _, value in (each.partition("=") for each in given)}
+    found = proposal(one("oci", "x", environmentVariables=[{"name": "HOME", **about}]), **answers)
+    assert command_line(found.entry) == f"docker run -i --rm -e {'HOME' if env else 'HOME=/tmp/evil'} x:1.0.0"
+    assert found.entry.get("env", {}) == env
+    assert [text.split(",")[0] for text in found.warnings] == (["it sets HOME"] if env else [])
+
+
+def test_an_option_sets_a_variable_of_a_container_alike() -> None:
+    """`-e NAME=VALUE` among the options of docker; a dollar in it means itself."""
+    said = one("oci", "x", runtimeArguments=[named("-e", value="HOME=/${A}"), named("--env", value="B=")])
+    assert proposal(said).entry == {
+        "command": "docker",
+        "args": ["run", "-i", "--rm", "-e", "HOME=/$${A}", "-e", "B=", "x:1.0.0"],
+    }
 
 
 def test_the_old_form_becomes_the_same() -> None:
@@ -348,6 +378,26 @@ TOLD = {
     ),
     "it sets LD_PRELOAD": one("npm", "x", environmentVariables=[{"name": "LD_PRELOAD", "value": "x"}]),
 }
+
+
+STEERING = (
+    *("HOME", "XDG_CONFIG_HOME", "USERPROFILE", "APPDATA", "SSL_CERT_FILE", "NODE_TLS_REJECT_UNAUTHORIZED"),
+    *("GIT_SSH_COMMAND", "Npm_Config_Registry", "PYTHONPATH", "https_proxy", "DOTNET_STARTUP_HOOKS", "PATHEXT"),
+)
+
+
+@pytest.mark.parametrize("name", STEERING)
+def test_variables_that_steer_programs_are_told(name: str) -> None:
+    """Whoever has the settings of npx or uvx in its hands has what they run."""
+    found = proposal(one("npm", "x", environmentVariables=[{"name": name, "value": "x"}]))
+    assert found.warnings == (f"it sets {name}, which changes how npx itself works",)
+
+
+def test_variables_of_the_server_itself_are_not_told() -> None:
+    """They only sound alike."""
+    names = ("GITHUB_TOKEN", "PYTHONUNBUFFERED", "HOMEASSISTANT_URL", "SSH_HOST", "PIPELINE", "UVALUE", "ENVIRONMENT")
+    said = one("npm", "x", environmentVariables=[{"name": name, "value": "x"} for name in names])
+    assert proposal(said).warnings == ()
 
 
 @pytest.mark.parametrize("text", TOLD)

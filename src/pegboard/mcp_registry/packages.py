@@ -166,8 +166,8 @@ def _program(arguments: Sequence[Ingredient]) -> str:
 def _docker(
     package: RegistryPackage, runtime: Sequence[Ingredient], arguments: Sequence[Ingredient], environment: Iterable[str]
 ) -> list[Ingredient]:
-    # The name alone: the value reaches docker through its environment, and stands on no command line.
-    names = [Ingredient((("-e",), (name,)), switch=f"env:{name}") for name in environment]
+    # A value that its user chose reaches docker through its environment, and stands on no command line.
+    names = [Ingredient((("-e",), (name,)), variable=name) for name in environment]
     return [_words("run", "-i", "--rm"), *runtime, *names, _words(_image(package)), *arguments]
 
 

@@ -94,10 +94,12 @@ class _RecipeFilling:
             entry: dict[str, object] = {"type": recipe.transport, "url": self._url()}
             headers = self._values(recipe.headers, "a header")
             return Proposal(entry | ({"headers": headers} if headers else {}), self._variables, recipe.warnings)
-        env = self._values(recipe.environment, "a variable")
-        args = [word for each in recipe.arguments for word in self._words(each, env)]
+        values = self._values(recipe.environment, "a variable")
+        args = [word for each in recipe.arguments for word in self._words(each, values)]
         # Of the words that will run, whoever chose them.
-        options = [word for each in recipe.runtime for word in self._words(each, env)]
+        options = [word for each in recipe.runtime for word in self._words(each, values)]
+        of_container = {each.variable for each in recipe.arguments} & set(values)
+        env = {name: values[name] for name in values if name not in of_container or not self._stays_inside(name)}
         told = (*option_warnings(recipe.command, options), *variable_warnings(recipe.command, env))
         entry = {"command": recipe.command, "args": args}
         return Proposal(entry | ({"env": env} if env else {}), self._variables, (*recipe.warnings, *told))
@@ -112,21 +114,33 @@ class _RecipeFilling:
         filled = {name: each for name, each in ingredients.items() if self._has_all(each)}
         return {name: self._text(each.words[0], 0, what) for name, each in filled.items()}
 
-    def _words(self, ingredient: Ingredient, env: Mapping[str, str]) -> Iterator[str]:
+    def _stays_inside(self, name: str) -> bool:
+        """Whether only the container gets the value of a variable. What the publisher chose must not steer docker
+        itself; what is secret or wholly the user's must not stand on a command line."""
+        ingredient = self._recipe.environment[name]
+        values = [part for key in ingredient.keys for part in self._parts(key)]
+        is_secret = any(self._recipe.questions[key].is_secret for key in ingredient.keys)
+        if is_secret or any(isinstance(value, VariableReference) for value in values):
+            return False
+        (word,) = ingredient.words
+        return not word or any(isinstance(part, str) or part.key not in self._answers for part in word)
+
+    def _words(self, ingredient: Ingredient, values: Mapping[str, str]) -> Iterator[str]:
         words = ingredient.words
+        if (name := ingredient.variable) is not None:
+            if name in values:
+                yield from ("-e", f"{name}={values[name]}" if self._stays_inside(name) else name)
+            return
         if (switch := ingredient.switch) is not None:
-            words = words[: self._switch_length(switch, env, len(words))]
+            words = words[: self._switch_length(switch, len(words))]
         if not words or not self._has_all(ingredient):
             return
         times = max((len(self._parts(key)) for key in ingredient.keys), default=1) if ingredient.is_repeated else 1
         for at in range(times):
             yield from (self._text(word, at, "an argument") for word in words)
 
-    def _switch_length(self, switch: str, env: Mapping[str, str], length: int) -> int:
+    def _switch_length(self, switch: str, length: int) -> int:
         """How many of its words a switch has."""
-        kind, colon, name = switch.partition(":")
-        if kind == "env" and colon:
-            return length if name in env else 0
         answer = (self._answers.get(switch) or [self._recipe.questions[switch].default])[0]
         return {None: 0, "false": 0, "true": 1}.get(answer, length)
 

@@ -22,6 +22,8 @@ class Ingredient:
     is_repeated: bool = False
     # A switch: if the answer to this question is true, its first word stands alone; if it is false, nothing does.
     switch: str | None = None
+    # The variable of a container that it sets, if that has a value.
+    variable: str | None = None
 
     @property
     def keys(self) -> list[str]:
@@ -41,6 +43,7 @@ class Recipe:
     arguments: tuple[Ingredient, ...] = ()
     # Those among them that are options of the command itself, and not of the server.
     runtime: tuple[Ingredient, ...] = ()
+    # What the command gets in its environment, or what a container gets.
     environment: Mapping[str, Ingredient] = field(default_factory=dict[str, Ingredient])
     transport: str = "http"
     url: Template = ()
