@@ -202,6 +202,13 @@ def test_two_arguments_of_one_name_are_two_values() -> None:
     """A variable in a template is one value, wherever it stands."""
     said = one("npm", "x", packageArguments=[positional(valueHint="dir"), positional(valueHint="dir")])
     assert line(said, dir=["/a"], dir_2=["/b"]) == "npx -y x@1.0.0 /a /b"
+    three = [
+        positional(valueHint="a"),
+        positional(valueHint="a_2"),
+        positional(valueHint="a"),
+        positional(valueHint="a"),
+    ]
+    assert list(recipe(one("npm", "x", packageArguments=three)).questions) == ["a", "a_2", "a_3", "a_4"]
     shared = [positional(value="{p}", variables={"p": {}}), positional(value="also {p}", variables={"p": {}})]
     assert line(one("npm", "x", packageArguments=shared), p=["1"]) == "npx -y x@1.0.0 1 'also 1'"
 
@@ -324,6 +331,13 @@ REFUSED = {
         one("npm", "x", packageArguments=[named("--a\u202eb", isRequired=True, description="c")]),
         one("npm", "x", packageArguments=[named("--a\nAdd it?", isRequired=True, description="c")]),
         record("a/b", remotes=[{"type": "sse", "url": "https://x.example/\u200b"}]),
+    ],
+    "more than 100,000 characters": [
+        one(
+            "npm",
+            "x",
+            packageArguments=[positional(value="{a}" * 10_000, variables={"a": {"default": "b" * 10_000}})],
+        )
     ],
     "must be an http:// or https:// address": [
         record("a/b", remotes=[{"type": "sse", "url": each}]) for each in ("", "file:///x", "javascript:x")

@@ -26,6 +26,9 @@ from pegboard.mcp_registry.template import (
 from pegboard.names import nearest
 from pegboard.terminal import visible_json
 
+# So many characters an entry may have: a few in a record can become millions, if a long default stands in many places.
+_MAX_LENGTH = 100_000
+
 Answers = Mapping[str, Sequence[str]]
 
 
@@ -87,6 +90,7 @@ class _RecipeFilling:
         self._server = server
         self._answers = answers
         self._variables: dict[str, Question] = {}
+        self._length = 0
 
     def proposal(self) -> Proposal:
         recipe = self._recipe
@@ -156,7 +160,13 @@ class _RecipeFilling:
             else:
                 check_visible(part, where)
                 parts.append(part)
+            self._count(parts[-1])
         return join(parts)
+
+    def _count(self, part: str | VariableReference) -> None:
+        self._length += len(part if isinstance(part, str) else part.text)
+        if self._length > _MAX_LENGTH:
+            raise UnusableText(f"its entry would have more than {_MAX_LENGTH:,} characters")
 
     def _parts(self, key: str) -> list[str | VariableReference]:
         """The values for a question: those given, else the default, else what the environment will hold."""

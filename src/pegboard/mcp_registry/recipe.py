@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -61,6 +62,8 @@ class RecipeBuilder:
     def __init__(self) -> None:
         self.questions: dict[str, Question] = {}
         self.warnings: list[str] = []
+        # How many more values than one were asked for by the same name.
+        self._more: Counter[str] = Counter()
 
     def warn(self, text: str) -> None:
         """Something to know before a yes; once is enough."""
@@ -103,10 +106,12 @@ class RecipeBuilder:
 
     def _blank(self, key: str, about: RegistryInput) -> Template:
         # Two arguments are two values, whatever they are called.
-        used = sum(known == key or known.startswith(f"{key}_") for known in self.questions)
-        key = f"{key}_{used + 1}" if key in self.questions else key
-        self._ask(question_of(key, about))
-        return (Blank(key),)
+        name = key
+        while name in self.questions:
+            self._more[key] += 1
+            name = f"{key}_{self._more[key] + 1}"
+        self._ask(question_of(name, about))
+        return (Blank(name),)
 
     def _constant(self, about: RegistryInput) -> Template:
         template = parse_template(about.value or "", about.variables)
