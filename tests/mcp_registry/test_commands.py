@@ -81,7 +81,7 @@ def test_search_shows_name_publisher_version_and_how_it_runs(registry: FixtureRe
     assert said.returncode == 0, said.stderr
     lines = said.stdout.splitlines()
     assert lines[:2] == [f"{WEATHER}  1.2.0", "  by alice on GitHub (io.github.alice)"]
-    assert "  → npx -y @alice/weather-mcp@1.2.0 --units metric ${WEATHER_MCP_PLACE} --stdio" in lines
+    assert "  → npx -y @alice/weather-mcp@1.2.0 --units metric ${PEGBOARD_INPUT_WEATHER_MCP__PLACE} --stdio" in lines
     assert any("(deprecated)" in line for line in lines)
     data = json.loads(pegboard("search", "storm", "--limit", "1", "--json", config=config).stdout)["data"]
     assert [row["name"] for row in data["servers"]] == [WEATHER]
@@ -113,7 +113,7 @@ def test_without_a_yes_everything_is_shown_and_nothing_is_done(
     for text in (
         "alice on GitHub (io.github.alice)",
         f"{WEATHER}  1.2.0",
-        "  npx -y @alice/weather-mcp@1.2.0 --units metric ${WEATHER_MCP_PLACE} --stdio\n",
+        "  npx -y @alice/weather-mcp@1.2.0 --units metric ${PEGBOARD_INPUT_WEATHER_MCP__PLACE} --stdio\n",
         "WEATHER_KEY (secret, not set here): Your key",
         "default 'metric'; one of metric, imperial",
         "WEATHER_CACHE (filepath)",
@@ -176,6 +176,28 @@ def test_a_variable_of_another_name_can_be_given(registry: FixtureRegistry, conf
     entry = entries(config)["weather_mcp"]
     assert entry["env"] == {"WEATHER_KEY": "${MINE}"}
     assert "${place}" in entry["args"]
+
+
+def test_a_yes_gives_no_variable_away_that_a_publisher_named(registry: FixtureRegistry, config: Path) -> None:
+    """It may be one that is set for something else: whoever means it says its name."""
+    said = pegboard("add", "--from", WEATHER, "--input", "place=x", "--yes", config=config, WEATHER_KEY="hunter2")
+    assert (said.returncode, entries(config)) == (2, {})
+    assert "WEATHER_KEY (secret, set here)" in said.stderr
+    assert "If the server may have it, add --env WEATHER_KEY" in said.stderr
+    more = ("--input", "place=x", "--env", "WEATHER_KEY", "--yes")
+    pegboard("add", "--from", WEATHER, *more, config=config)
+    assert entries(config)["weather_mcp"]["env"] == {"WEATHER_KEY": "${WEATHER_KEY}"}
+
+
+def test_a_remote_server_is_sent_no_variable_of_another_name(registry: FixtureRegistry, config: Path) -> None:
+    """Neither one that is set for something else, nor unseen: where it goes is told."""
+    said = pegboard(
+        *("add", "--from", "com.example/tickets", "--input", "tenant=acme", "--yes"),
+        config=config,
+        TICKETS_TOKEN="hunter2",
+    )
+    assert entries(config)["tickets"]["headers"]["Authorization"] == "Bearer ${PEGBOARD_INPUT_TICKETS__TOKEN}"
+    assert "and sends to {tenant}.example.com:\n  PEGBOARD_INPUT_TICKETS__TOKEN (secret, not set here)" in said.stderr
 
 
 def test_another_way_can_be_chosen(registry: FixtureRegistry, config: Path) -> None:
@@ -245,6 +267,17 @@ def test_on_a_terminal_it_asks_for_what_is_required_and_for_a_yes(
     assert (code, entries(config)["weather_mcp"]["args"][4]) == (4, "Bergen")
     assert (tmp_path / "seen").read_text().strip() == "hunter2"
     assert "hunter2" not in said + config.read_text()
+
+
+def test_on_a_terminal_it_asks_before_a_variable_is_given_away(registry: FixtureRegistry, config: Path) -> None:
+    """Of one that is set and that the publisher named; a no ends it."""
+    command = [sys.executable, "-m", "pegboard", "add", "--config", str(config), "--from", WEATHER]
+    question = "WEATHER_KEY is set here. Give its value to this server?"
+    code, said = answer_on_terminal(command, {question: "n"}, WEATHER_KEY="hunter2")
+    assert (code, entries(config), "Add it?" in said) == (1, {}, False)
+    answers = {"  place: ": "Bergen", question: "y", "Add it?": "y"}
+    answer_on_terminal(command, answers, WEATHER_KEY="hunter2", PATH=str(Path(sys.executable).parent))
+    assert entries(config)["weather_mcp"]["env"] == {"WEATHER_KEY": "${WEATHER_KEY}"}
 
 
 def test_a_name_of_a_value_looks_like_no_line_of_ours(registry: FixtureRegistry, config: Path) -> None:

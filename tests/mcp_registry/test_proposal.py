@@ -22,7 +22,7 @@ from mcp_registry.records import (
     record,
 )
 from pegboard.mcp_registry.proposal import Proposal, command_line, problem_of, propose, recipes_of
-from pegboard.mcp_registry.question import WrongAnswer
+from pegboard.mcp_registry.question import Question, WrongAnswer
 from pegboard.mcp_registry.recipe import Recipe
 from pegboard.mcp_registry.server_json import read_server
 
@@ -107,10 +107,10 @@ def test_a_whole_package() -> None:
     found = proposal(PACKAGE_ONLY)
     assert found.entry == {
         "command": "npx",
-        "args": ["-y", "@alice/weather-mcp@1.2.0", "--units", "metric", "${HERE_PLACE}", "--stdio"],
+        "args": ["-y", "@alice/weather-mcp@1.2.0", "--units", "metric", "${PEGBOARD_INPUT_HERE__PLACE}", "--stdio"],
         "env": {"WEATHER_KEY": "${WEATHER_KEY}"},
     }
-    assert set(found.variables) == {"HERE_PLACE", "WEATHER_KEY"}
+    assert set(found.variables) == {"PEGBOARD_INPUT_HERE__PLACE", "WEATHER_KEY"}
     given = proposal(PACKAGE_ONLY, place=["Bergen"], units=["imperial"], WEATHER_KEY=["s3cret"], WEATHER_CACHE=["/c"])
     assert given.entry["args"] == ["-y", "@alice/weather-mcp@1.2.0", "--units", "imperial", "Bergen", "--stdio"]
     # A secret is a reference, whatever was given.
@@ -122,12 +122,12 @@ def test_a_remote_becomes_an_address_with_headers() -> None:
     """Variables stand in its host and its headers; a token is a variable of the environment."""
     assert proposal(REMOTE_ONLY).entry == {
         "type": "http",
-        "url": "https://${HERE_TENANT}.example.com/mcp",
-        "headers": {"Authorization": "Bearer ${HERE_TOKEN}", "X-Region": "eu"},
+        "url": "https://${PEGBOARD_INPUT_HERE__TENANT}.example.com/mcp",
+        "headers": {"Authorization": "Bearer ${PEGBOARD_INPUT_HERE__TOKEN}", "X-Region": "eu"},
     }
     given = proposal(REMOTE_ONLY, tenant=["acme"], token=["s3cret"], **{"X-Region": ["us"]})
     assert given.entry["url"] == "https://acme.example.com/mcp"
-    assert given.entry["headers"] == {"Authorization": "Bearer ${HERE_TOKEN}", "X-Region": "us"}
+    assert given.entry["headers"] == {"Authorization": "Bearer ${PEGBOARD_INPUT_HERE__TOKEN}", "X-Region": "us"}
     assert proposal(REMOTE_ONLY, 1).entry == {"type": "sse", "url": "https://old.example.com/sse"}
 
 
@@ -175,7 +175,7 @@ def test_an_option_sets_a_variable_of_a_container_alike() -> None:
 def test_the_old_form_becomes_the_same() -> None:
     """And a repeated argument is there for each value."""
     assert line(OLD_FORM, dir=["/a", "/b c"]) == "npx -y @carol/server-brave@0.6.2 /a '/b c'"
-    assert line(OLD_FORM) == "npx -y @carol/server-brave@0.6.2 ${HERE_DIR}"
+    assert line(OLD_FORM) == "npx -y @carol/server-brave@0.6.2 ${PEGBOARD_INPUT_HERE__DIR}"
     repeated = one("npm", "x", packageArguments=[named("--dir", isRepeated=True)])
     assert line(repeated, dir=["a", "b"]) == "npx -y x@1.0.0 --dir a --dir b"
 
@@ -193,7 +193,7 @@ def test_switches_are_there_if_they_are_on() -> None:
     assert line(said, verbose=["true"], cache=["false"]) == "npx -y x@1.0.0 --verbose --stdio"
     # What is required and described is a value.
     wanted = one("npm", "x", packageArguments=[named("--zone", isRequired=True, description="Yours")])
-    assert line(wanted) == "npx -y x@1.0.0 --zone ${HERE_ZONE}"
+    assert line(wanted) == "npx -y x@1.0.0 --zone ${PEGBOARD_INPUT_HERE__ZONE}"
     # Nobody says whether the first one takes a value: it can have one.
     assert line(said, verbose=["loud"]) == "npx -y x@1.0.0 --verbose loud --cache --stdio"
 
@@ -222,10 +222,36 @@ def test_what_sounds_secret_is_one_though_nobody_says_so(name: str) -> None:
     assert proposal(chosen, **{name: ["on"]}).entry["env"] == {name: "on"}
 
 
+def test_a_publisher_does_not_choose_which_variable_is_sent_to_its_server() -> None:
+    """The names it can choose are of variables that nobody has for another reason, another server's included."""
+    remote = {
+        "type": "streamable-http",
+        "url": "https://evil.example/{api_key}",
+        "headers": [{"name": "Token", "isRequired": True}],
+    }
+    argument = positional(valueHint="api_key", isRequired=True)
+    said = record("a/openai", remotes=[remote], packages=[package("npm", "x", packageArguments=[argument])])
+    variables = [list(propose(each, "openai", {}).variables) for each in recipes(said)]
+    key, token = "PEGBOARD_INPUT_OPENAI__API_KEY", "PEGBOARD_INPUT_OPENAI__TOKEN"
+    assert variables == [[key], [key, token]]
+    # Of `github-docs` and `token`, of `github` and `docs_token`, and of `${input:github-docs-token}`.
+    assert Question("token").variable_for("GitHub-Docs") == "PEGBOARD_INPUT_GITHUB_DOCS__TOKEN"
+    assert Question("docs_token").variable_for("github") == "PEGBOARD_INPUT_GITHUB__DOCS_TOKEN"
+    assert Question("_docs__token_").variable_for("github") == "PEGBOARD_INPUT_GITHUB__DOCS_TOKEN"
+    assert Question("鍵").variable_for("github") == "PEGBOARD_INPUT_GITHUB__VALUE"
+
+
+@pytest.mark.parametrize("end", ["", "/@good.example", "?@good.example", "#@good.example", "?x=@good.example/"])
+def test_the_host_of_a_remote_is_the_one_that_is_reached(end: str) -> None:
+    """What stands behind it may look like one."""
+    said = record("a/b", remotes=[{"type": "sse", "url": f"https://name@evil.example:8443{end}"}])
+    assert recipe(said).about == "evil.example:8443"
+
+
 def test_variables_that_mean_something_to_pegboard_are_not_made() -> None:
-    """`HERE_MCP_URL` would be a server of its own."""
+    """`PEGBOARD_INPUT_HERE__MCP_URL` would be a server of its own."""
     remote = {"type": "sse", "url": "https://x.example/{mcp_url}"}
-    assert set(proposal(record("a/b", remotes=[remote])).variables) == {"HERE_MCP_URL_VALUE"}
+    assert set(proposal(record("a/b", remotes=[remote])).variables) == {"PEGBOARD_INPUT_HERE__MCP_URL_VALUE"}
 
 
 WRONG_ANSWERS = {
@@ -283,6 +309,10 @@ REFUSED = {
     "not the name of an image": [one("oci", "me/x", each) for each in ("1+2", "1!2")],
     "not the name of an environment variable": [
         one("npm", "x", environmentVariables=[{"name": each}]) for each in ("", "A B", "A=B", "1A", "Ä", "A\n")
+    ],
+    "variables of Pegboard are not for servers": [
+        one("npm", "x", environmentVariables=[{"name": "PEGBOARD_INPUT_GITHUB__TOKEN", "isRequired": True}]),
+        one("oci", "x", runtimeArguments=[named("-e", value="pegboard_state_dir=/tmp")]),
     ],
     "a bundle": [BUNDLE],
     "cargo install some-crate": [CARGO],

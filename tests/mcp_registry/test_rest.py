@@ -56,7 +56,7 @@ async def test_a_server_with_the_entry_it_would_become(tmp_path: Path) -> None:
                 (choice,) = data["choices"]
                 assert data["serverName"] == "weather_mcp"
                 assert choice["entry"]["env"] == {"WEATHER_KEY": "${WEATHER_KEY}"}
-                assert choice["variables"] == ["WEATHER_KEY", "WEATHER_MCP_PLACE"]
+                assert choice["variables"] == ["PEGBOARD_INPUT_WEATHER_MCP__PLACE", "WEATHER_KEY"]
                 inputs = {each["key"]: each for each in choice["inputs"]}
                 assert (inputs["WEATHER_KEY"]["secret"], inputs["units"]["choices"]) == (True, ["metric", "imperial"])
                 bundle = (await http.get("/api/registry/io.github.frank%2Fbundle")).json()["data"]

@@ -130,10 +130,7 @@ def choose_server(location: Location, wish: RegistryWish) -> ChosenServer:
     proposal = _propose(recipe, name, answers)
     _show_proposal(recipe, proposal, name)
     _show_others(recipes, at)
-    if not wish.yes and not asks:
-        stop("there is no terminal to ask at: nothing was added. Say yes with --yes", FAILED)
-    if asks and not typer.confirm("\nAdd it?", err=True):
-        stop("nothing was changed", FAILED)
+    _confirm(proposal, answers, yes=wish.yes)
     given = _session_values(proposal, answers)
     if given and not is_alone:
         say(f"note: the gateway that runs reads {', '.join(given)} from its own environment: set it there", error=True)
@@ -180,7 +177,12 @@ def _ask(recipe: Recipe, answers: dict[str, list[str]], name: str, *, with_secre
     secrets: dict[str, str] = {}
     for question in recipe.questions.values():
         variable = question.variable_for(name)
-        if not question.is_required or question.key in answers or (question.is_secret and not with_secrets):
+        if not question.is_required or question.key in answers:
+            continue
+        if question.is_secret and question.variable in os.environ:
+            _ask_to_give(question)
+            continue
+        if question.is_secret and not with_secrets:
             continue
         say("", error=True)
         for line in _question_lines(question):
@@ -205,6 +207,37 @@ def _ask_plain(question: Question) -> str:
             say(f"  {exc}", error=True)
         else:
             return answer
+
+
+def _ask_to_give(question: Question) -> None:
+    """The publisher chose the variable's name: it may be one that is set for something else."""
+    say("", error=True)
+    for line in _question_lines(question):
+        say(line, error=True)
+    if not typer.confirm(f"  {question.variable} is set here. Give its value to this server?", err=True):
+        stop(f"nothing was changed. To give it another value: --env {question.variable}=VALUE", FAILED)
+
+
+def _confirm(proposal: Proposal, answers: Mapping[str, Sequence[str]], *, yes: bool) -> None:
+    """Go on after a yes, and end without one."""
+    if yes:
+        _check_named(proposal, answers)
+    elif not sys.stdin.isatty():
+        stop("there is no terminal to ask at: nothing was added. Say yes with --yes", FAILED)
+    elif not typer.confirm("\nAdd it?", err=True):
+        stop("nothing was changed", FAILED)
+
+
+def _check_named(proposal: Proposal, answers: Mapping[str, Sequence[str]]) -> None:
+    """Nobody is asked: a variable whose name the publisher chose goes to the server only if the user says that name."""
+    chosen = {variable: question for variable, question in proposal.variables.items() if question.variable is not None}
+    if unnamed := [variable for variable, question in chosen.items() if question.key not in answers]:
+        options = " ".join(f"--env {variable}" for variable in unnamed)
+        stop(
+            f"nothing was added. Its publisher asks for {', '.join(unnamed)} of your environment, and --yes alone does "
+            f"not give that away. If the server may have it, add {options}",
+            WRONG_CALL,
+        )
 
 
 def _ask_secret(variable: str) -> str:
@@ -302,7 +335,7 @@ def _show_proposal(recipe: Recipe, proposal: Proposal, name: str) -> None:
             say(f"  {said} {_pairs(values)}", error=True)
     for warning in proposal.warnings:
         _show_fact("warning", warning)
-    _show_variables(proposal)
+    _show_variables(recipe, proposal)
     left = [question for question in recipe.questions.values() if not question.is_required]
     if left:
         say("\nYou can also set, with --input NAME=VALUE:", error=True)
@@ -311,12 +344,13 @@ def _show_proposal(recipe: Recipe, proposal: Proposal, name: str) -> None:
     say(f"\nIn the config it is called {name}.", error=True)
 
 
-def _show_variables(proposal: Proposal) -> None:
+def _show_variables(recipe: Recipe, proposal: Proposal) -> None:
     if not proposal.variables:
         return
-    say("\nIt reads from the environment of pegboard serve:", error=True)
+    sent = "" if recipe.command else f", and sends to {one_line(recipe.about, 200)}"
+    say(f"\nIt reads from the environment of pegboard serve{sent}:", error=True)
     for variable, question in proposal.variables.items():
-        facts = ("secret" if question.is_secret else "", "" if os.environ.get(variable) else "not set here")
+        facts = ("secret" if question.is_secret else "", "set here" if os.environ.get(variable) else "not set here")
         more = ", ".join(filter(None, facts))
         about = f": {one_line(question.description, 300)}" if question.description else ""
         say(f"  {variable}{f' ({more})' if more else ''}{about}", error=True)

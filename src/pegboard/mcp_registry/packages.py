@@ -129,6 +129,8 @@ def _check_names(names: Iterable[str]) -> None:
     for name in names:
         if _VARIABLE.fullmatch(name) is None:
             raise CannotRun(f"{name[:80]!r} is not the name of an environment variable")
+        if name.upper().startswith("PEGBOARD_"):
+            raise CannotRun(f"it wants {name[:80]}, and variables of Pegboard are not for servers")
 
 
 def _npx(
