@@ -269,6 +269,40 @@ def test_on_a_terminal_it_asks_for_what_is_required_and_for_a_yes(
     assert "hunter2" not in said + config.read_text()
 
 
+CHOOSE = """
+import sys
+from pathlib import Path
+from pegboard.cli.registry import choose_server, registry_wish
+from pegboard.config import Location
+import typer
+
+wish = registry_wish(sys.argv[2], None, sys.argv[3], None, [], yes=False, force=sys.argv[4] == "force")
+try:
+    print("chosen", choose_server(Location(Path(sys.argv[1]), exists=True), wish).name)
+except typer.Exit as exc:
+    sys.exit(exc.exit_code)
+"""
+
+
+def test_a_name_that_is_taken_is_refused_before_anything_is_asked(registry: FixtureRegistry, tmp_path: Path) -> None:
+    """Another server has it, and nobody forces it. What may be the same entry is a new try."""
+    weather = {"command": "npx", "args": ["-y", "@alice/weather-mcp@1.2.0", "--units", "imperial", "Oslo", "--stdio"]}
+    notes = {"type": "http", "url": "https://notes.example.com/mcp"}
+    known = {"mine": {"command": "other", "env": {"API_TOKEN": "hunter2"}}, "weather": weather, "notes": notes}
+    config = write_config(tmp_path / "pegboard.json", known)
+    command = [sys.executable, "-c", CHOOSE, str(config)]
+    code, said = answer_on_terminal([*command, WEATHER, "Mine", ""], {})
+    assert (code, "place: " in said, "hunter2" in said) == (3, False, False)
+    assert 'there is a server "Mine" already' in said
+    for name, force in (("mine", "force"), ("weather", ""), ("free", "")):
+        answers = {"  place: ": "Oslo", "  WEATHER_KEY: ": "", "Add it?": "y"}
+        assert "chosen" in answer_on_terminal([*command, WEATHER, name, force], answers)[1]
+    # Nothing is asked: it is known what the entry becomes.
+    assert answer_on_terminal([*command, "io.github.bob/notes", "notes", ""], {})[0] == 3
+    registry.records.append(record("a/notes", remotes=[notes]))
+    assert "chosen" in answer_on_terminal([*command, "a/notes", "notes", ""], {"Add it?": "y"})[1]
+
+
 def test_on_a_terminal_it_asks_before_a_variable_is_given_away(registry: FixtureRegistry, config: Path) -> None:
     """Of one that is set and that the publisher named; a no ends it."""
     command = [sys.executable, "-m", "pegboard", "add", "--config", str(config), "--from", WEATHER]

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import typer
 
-from pegboard.cli.common import FAILED, WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop
+from pegboard.cli.common import BAD_CONFIG, FAILED, WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop
 from pegboard.cli.rest_client import connect
 from pegboard.cli.show import one_line, say
 from pegboard.terminal import plain
@@ -76,6 +76,8 @@ class RegistryWish:
     # `K=V`, or `K` for a value that the environment has at run time.
     values: Sequence[str] = ()
     yes: bool = False
+    # Whether another server of that name is replaced; if that is not known, it is looked at when the entry is written.
+    force: bool | None = None
 
     def with_name(self, name: str) -> RegistryWish:
         """The same, called like this, if nothing else was said."""
@@ -96,11 +98,18 @@ class ChosenServer:
 
 
 def registry_wish(
-    source: str | None, version: str | None, called: str | None, use: int | None, values: Sequence[str], *, yes: bool
+    source: str | None,
+    version: str | None,
+    called: str | None,
+    use: int | None,
+    values: Sequence[str],
+    *,
+    yes: bool,
+    force: bool | None = None,
 ) -> RegistryWish | None:
     """What the options of `--from` say together, if it was given; without it they mean nothing."""
     if source is not None:
-        return RegistryWish(source, version, called, use, values, yes)
+        return RegistryWish(source, version, called, use, values, yes, force)
     if version is not None or use is not None or called is not None or values:
         stop("--version, --as, --use and --input go with --from", WRONG_CALL)
     return None
@@ -125,7 +134,10 @@ def choose_server(location: Location, wish: RegistryWish) -> ChosenServer:
     answers = _answers(wish.values)
     # A gateway that runs has an environment of its own: a secret that is told here does not reach it.
     is_alone = find_running(location.path) is None
-    _propose(recipe, name, answers)
+    proposal = _propose(recipe, name, answers)
+    if wish.force is False:
+        open_keys = _plain_questions(recipe, answers) if asks else []
+        _check_name(location, name, proposal, recipe if open_keys else None)
     secrets = _ask(recipe, answers, name, with_secrets=is_alone) if asks else {}
     proposal = _propose(recipe, name, answers)
     _show_proposal(recipe, proposal, name)
@@ -170,6 +182,29 @@ def _propose(recipe: Recipe, name: str, answers: Mapping[str, Sequence[str]]) ->
         stop(str(exc), WRONG_CALL)
     except (UnusableText, CannotRun) as exc:
         stop(str(exc), FAILED)
+
+
+def _plain_questions(recipe: Recipe, answers: Mapping[str, Sequence[str]]) -> list[str]:
+    """The keys of what will be asked and written into the entry."""
+    wanted = [question for question in recipe.questions.values() if question.is_required and not question.is_secret]
+    return [question.key for question in wanted if question.key not in answers]
+
+
+def _check_name(location: Location, name: str, proposal: Proposal, asked: Recipe | None) -> None:
+    """Refuse a name that another server has, before anything is asked. The same entry again is a new try; of a recipe
+    that still has questions, nobody knows yet whether it becomes the same."""
+    from pegboard.config.edit import find_entry, is_same_entry
+    from pegboard.config.literal_secrets import display_entry
+    from pegboard.mcp_registry.proposal import may_come_of
+
+    before = find_entry(location.path, name)
+    if before is None or is_same_entry(before, proposal.entry) or (asked is not None and may_come_of(asked, before)):
+        return
+    stop(
+        f'{location.path}: there is a server "{name}" already:\n  {display_entry(before)}\n'
+        "To replace it, add --force. To keep both, choose another name: --as NAME",
+        BAD_CONFIG,
+    )
 
 
 def _ask(recipe: Recipe, answers: dict[str, list[str]], name: str, *, with_secrets: bool) -> dict[str, str]:

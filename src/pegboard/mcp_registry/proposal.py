@@ -69,6 +69,15 @@ def propose(recipe: Recipe, server: str, answers: Answers) -> Proposal:
     return _RecipeFilling(recipe, server, answers).proposal()
 
 
+def may_come_of(recipe: Recipe, entry: Mapping[str, object]) -> bool:
+    """Whether a recipe can have become this entry, whatever was answered: what is fixed in one is in the other."""
+    if recipe.command is None:
+        return all(part in str(entry.get("url")) for part in recipe.url if isinstance(part, str))
+    fixed = [each for each in recipe.arguments if not each.keys and each.switch is None and each.variable is None]
+    words = {join([part for part in word if isinstance(part, str)]) for each in fixed for word in each.words}
+    return entry.get("command") == recipe.command and words <= set(map(str, as_list(entry.get("args")) or []))
+
+
 def command_line(entry: Mapping[str, object]) -> str:
     """What an entry runs or reaches, exactly, as one line; what could be misread is escaped."""
     if "url" in entry:
