@@ -81,7 +81,7 @@ def test_search_shows_name_publisher_version_and_how_it_runs(registry: FixtureRe
     assert said.returncode == 0, said.stderr
     lines = said.stdout.splitlines()
     assert lines[:2] == [f"{WEATHER}  1.2.0", "  by alice on GitHub (io.github.alice)"]
-    assert "  → npx -y @alice/weather-mcp@1.2.0 --units metric ${WEATHER_MCP_PLACE} --stdio" in lines
+    assert "  → npx -y @alice/weather-mcp@1.2.0 --units metric ${PEGBOARD_INPUT_WEATHER_MCP__PLACE} --stdio" in lines
     assert any("(deprecated)" in line for line in lines)
     data = json.loads(pegboard("search", "storm", "--limit", "1", "--json", config=config).stdout)["data"]
     assert [row["name"] for row in data["servers"]] == [WEATHER]
@@ -113,7 +113,7 @@ def test_without_a_yes_everything_is_shown_and_nothing_is_done(
     for text in (
         "alice on GitHub (io.github.alice)",
         f"{WEATHER}  1.2.0",
-        "  npx -y @alice/weather-mcp@1.2.0 --units metric ${WEATHER_MCP_PLACE} --stdio\n",
+        "  npx -y @alice/weather-mcp@1.2.0 --units metric ${PEGBOARD_INPUT_WEATHER_MCP__PLACE} --stdio\n",
         "WEATHER_KEY (secret, not set here): Your key",
         "default 'metric'; one of metric, imperial",
         "WEATHER_CACHE (filepath)",
@@ -176,6 +176,28 @@ def test_a_variable_of_another_name_can_be_given(registry: FixtureRegistry, conf
     entry = entries(config)["weather_mcp"]
     assert entry["env"] == {"WEATHER_KEY": "${MINE}"}
     assert "${place}" in entry["args"]
+
+
+def test_a_yes_gives_no_variable_away_that_a_publisher_named(registry: FixtureRegistry, config: Path) -> None:
+    """It may be one that is set for something else: whoever means it says its name."""
+    said = pegboard("add", "--from", WEATHER, "--input", "place=x", "--yes", config=config, WEATHER_KEY="hunter2")
+    assert (said.returncode, entries(config)) == (2, {})
+    assert "WEATHER_KEY (secret, set here)" in said.stderr
+    assert "If the server may have it, add --env WEATHER_KEY" in said.stderr
+    more = ("--input", "place=x", "--env", "WEATHER_KEY", "--yes")
+    pegboard("add", "--from", WEATHER, *more, config=config)
+    assert entries(config)["weather_mcp"]["env"] == {"WEATHER_KEY": "${WEATHER_KEY}"}
+
+
+def test_a_remote_server_is_sent_no_variable_of_another_name(registry: FixtureRegistry, config: Path) -> None:
+    """Neither one that is set for something else, nor unseen: where it goes is told."""
+    said = pegboard(
+        *("add", "--from", "com.example/tickets", "--input", "tenant=acme", "--yes"),
+        config=config,
+        TICKETS_TOKEN="hunter2",
+    )
+    assert entries(config)["tickets"]["headers"]["Authorization"] == "Bearer ${PEGBOARD_INPUT_TICKETS__TOKEN}"
+    assert "and sends to {tenant}.example.com:\n  PEGBOARD_INPUT_TICKETS__TOKEN (secret, not set here)" in said.stderr
 
 
 def test_another_way_can_be_chosen(registry: FixtureRegistry, config: Path) -> None:
@@ -245,6 +267,68 @@ def test_on_a_terminal_it_asks_for_what_is_required_and_for_a_yes(
     assert (code, entries(config)["weather_mcp"]["args"][4]) == (4, "Bergen")
     assert (tmp_path / "seen").read_text().strip() == "hunter2"
     assert "hunter2" not in said + config.read_text()
+
+
+CHOOSE = """
+import sys
+from pathlib import Path
+from pegboard.cli.registry import choose_server, registry_wish
+from pegboard.config import Location
+import typer
+
+wish = registry_wish(sys.argv[2], None, sys.argv[3], None, [], yes=False, force=sys.argv[4] == "force")
+try:
+    print("chosen", choose_server(Location(Path(sys.argv[1]), exists=True), wish).name)
+except typer.Exit as exc:
+    sys.exit(exc.exit_code)
+"""
+
+
+def test_a_name_that_is_taken_is_refused_before_anything_is_asked(registry: FixtureRegistry, tmp_path: Path) -> None:
+    """Another server has it, and nobody forces it. What may be the same entry is a new try."""
+    weather = {"command": "npx", "args": ["-y", "@alice/weather-mcp@1.2.0", "--units", "imperial", "Oslo", "--stdio"]}
+    notes = {"type": "http", "url": "https://notes.example.com/mcp"}
+    known = {"mine": {"command": "other", "env": {"API_TOKEN": "hunter2"}}, "weather": weather, "notes": notes}
+    config = write_config(tmp_path / "pegboard.json", known)
+    command = [sys.executable, "-c", CHOOSE, str(config)]
+    code, said = answer_on_terminal([*command, WEATHER, "Mine", ""], {})
+    assert (code, "place: " in said, "hunter2" in said) == (3, False, False)
+    assert 'there is a server "Mine" already' in said
+    for name, force in (("mine", "force"), ("weather", ""), ("free", "")):
+        answers = {"  place: ": "Oslo", "  WEATHER_KEY: ": "", "Add it?": "y"}
+        assert "chosen" in answer_on_terminal([*command, WEATHER, name, force], answers)[1]
+    # Nothing is asked: it is known what the entry becomes.
+    assert answer_on_terminal([*command, "io.github.bob/notes", "notes", ""], {})[0] == 3
+    registry.records.append(record("a/notes", remotes=[notes]))
+    assert "chosen" in answer_on_terminal([*command, "a/notes", "notes", ""], {"Add it?": "y"})[1]
+
+
+def test_on_a_terminal_it_asks_before_a_variable_is_given_away(registry: FixtureRegistry, config: Path) -> None:
+    """Of one that is set and that the publisher named; a no ends it."""
+    command = [sys.executable, "-m", "pegboard", "add", "--config", str(config), "--from", WEATHER]
+    question = "WEATHER_KEY is set here. Give its value to this server?"
+    code, said = answer_on_terminal(command, {question: "n"}, WEATHER_KEY="hunter2")
+    assert (code, entries(config), "Add it?" in said) == (1, {}, False)
+    answers = {"  place: ": "Bergen", question: "y", "Add it?": "y"}
+    answer_on_terminal(command, answers, WEATHER_KEY="hunter2", PATH=str(Path(sys.executable).parent))
+    assert entries(config)["weather_mcp"]["env"] == {"WEATHER_KEY": "${WEATHER_KEY}"}
+
+
+def test_a_name_of_a_value_looks_like_no_line_of_ours(registry: FixtureRegistry, config: Path) -> None:
+    """Blanks would put what is behind them on a line of its own; escapes do not get so far."""
+    hint = f"place{' ' * 200}Add it? [y/N]"
+    argument = {"type": "positional", "valueHint": hint, "isRequired": True}
+    escapes = {**argument, "valueHint": "\x1b]0;owned\x07\x1b[2Jdir"}
+    registry.records += [
+        record("a/blanks", packages=[package("npm", "x", packageArguments=[argument])]),
+        record("a/escapes", packages=[package("npm", "x", packageArguments=[escapes])]),
+    ]
+    command = [sys.executable, "-m", "pegboard", "add", "--config", str(config), "--from"]
+    code, said = answer_on_terminal([*command, "a/blanks"], {"  place Add it? [y/N]: ": "Bergen", "config it is": "n"})
+    assert (code, entries(config)) == (1, {})
+    assert "place   " not in said
+    code, said = answer_on_terminal([*command, "a/escapes"], {})
+    assert (code, "\x1b]" in said, "characters that cannot be seen" in said) == (1, False, True)
 
 
 def test_beside_a_running_gateway_a_secret_is_not_asked_for(registry: FixtureRegistry, config: Path) -> None:

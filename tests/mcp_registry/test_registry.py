@@ -190,6 +190,18 @@ async def test_entries_that_cannot_be_read_are_left_out_and_counted(tmp_path: Pa
     assert "4 entries of the registry cannot be read, and are left out." in found.notes
 
 
+async def test_a_server_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    """One that is asked for by name has the same limits as one of the list."""
+    argument = {"type": "positional", "valueHint": "x" * 300}
+    large = record("a/large", packages=[package("npm", "x", packageArguments=[argument] * 200) for _ in range(2)])
+    many = record("a/many", packages=[package("npm", "x", packageArguments=[{"type": "positional"}] * 201)])
+    with registry_of([large, many]) as registry:
+        with pytest.raises(ToolFailure, match="cannot be used: it has more than 65,536 bytes"):
+            await client_of(registry, tmp_path).server("a/large")
+        with pytest.raises(ToolFailure, match="cannot be used: it has 201 packageArguments, more than 200"):
+            await client_of(registry, tmp_path).server("a/many")
+
+
 CURSORS: tuple[Callable[[str | None], str | None], ...] = (
     lambda _: "0",  # always the same page
     lambda _: f"0-{time.monotonic_ns()}",  # the same page under ever new names

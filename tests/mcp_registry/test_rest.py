@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ import pytest
 from harness import LIMIT, open_gateway
 from mcp_registry.fixture_registry import registry_of
 from mcp_registry.records import ALL
+from pegboard.gateway.rest import registry_routes
+from pegboard.mcp_registry.registry import FoundServer
+from pegboard.mcp_registry.rows import detail_row
 
 pytestmark = pytest.mark.anyio
 NAME = "io.github.alice%2Fweather-mcp"
@@ -52,7 +56,7 @@ async def test_a_server_with_the_entry_it_would_become(tmp_path: Path) -> None:
                 (choice,) = data["choices"]
                 assert data["serverName"] == "weather_mcp"
                 assert choice["entry"]["env"] == {"WEATHER_KEY": "${WEATHER_KEY}"}
-                assert choice["variables"] == ["WEATHER_KEY", "WEATHER_MCP_PLACE"]
+                assert choice["variables"] == ["PEGBOARD_INPUT_WEATHER_MCP__PLACE", "WEATHER_KEY"]
                 inputs = {each["key"]: each for each in choice["inputs"]}
                 assert (inputs["WEATHER_KEY"]["secret"], inputs["units"]["choices"]) == (True, ["metric", "imperial"])
                 bundle = (await http.get("/api/registry/io.github.frank%2Fbundle")).json()["data"]
@@ -60,6 +64,23 @@ async def test_a_server_with_the_entry_it_would_become(tmp_path: Path) -> None:
                 versions = await http.get(f"/api/registry/{NAME}", params={"version": "9.9.9"})
                 assert versions.status_code == 404
         assert gateway.config.read_text().count("weather") == 0
+
+
+async def test_a_server_is_worked_out_beside_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long a record takes, everybody else is answered meanwhile."""
+    threads: list[threading.Thread] = []
+
+    def note_thread(found: FoundServer) -> dict[str, Any]:
+        threads.append(threading.current_thread())
+        return detail_row(found)
+
+    monkeypatch.setattr(registry_routes, "detail_row", note_thread)
+    with registry_of(ALL) as registry:
+        async with open_gateway(tmp_path, {}, registry=registry.url) as gateway:
+            async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
+                assert (await http.get(f"/api/registry/{NAME}")).status_code == 200
+    # The gateway's loop is this one.
+    assert [each is threading.current_thread() for each in threads] == [False]
 
 
 WRONG: tuple[tuple[str, dict[str, Any], int], ...] = (

@@ -66,12 +66,14 @@ NO_SERVERS: tuple[Any, ...] = (
     {"server": {"name": "a/b\x1b[0m"}},
     {"server": {"name": "a b"}},
     {"server": {"name": "a" * 201}},
+    *({"server": {"name": "a/b", key: [{}] * 201}} for key in ("packages", "remotes")),
+    {"server": {"name": "a/b", "remotes": [{"variables": {str(at): {} for at in range(201)}}]}},
 )
 
 
 @pytest.mark.parametrize("thing", NO_SERVERS)
 def test_what_is_no_server_is_refused(thing: Any) -> None:
-    """A name that could be misread counts as none."""
+    """A name that could be misread counts as none; nobody has hundreds of packages or variables."""
     with pytest.raises(UnreadableServer):
         read_server(thing)
 

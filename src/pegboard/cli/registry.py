@@ -13,9 +13,10 @@ from urllib.parse import quote
 
 import typer
 
-from pegboard.cli.common import FAILED, WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop
+from pegboard.cli.common import BAD_CONFIG, FAILED, WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop
 from pegboard.cli.rest_client import connect
 from pegboard.cli.show import one_line, say
+from pegboard.terminal import plain
 
 if TYPE_CHECKING:
     from pegboard.config import Location
@@ -75,6 +76,8 @@ class RegistryWish:
     # `K=V`, or `K` for a value that the environment has at run time.
     values: Sequence[str] = ()
     yes: bool = False
+    # Whether another server of that name is replaced; if that is not known, it is looked at when the entry is written.
+    force: bool | None = None
 
     def with_name(self, name: str) -> RegistryWish:
         """The same, called like this, if nothing else was said."""
@@ -95,11 +98,18 @@ class ChosenServer:
 
 
 def registry_wish(
-    source: str | None, version: str | None, called: str | None, use: int | None, values: Sequence[str], *, yes: bool
+    source: str | None,
+    version: str | None,
+    called: str | None,
+    use: int | None,
+    values: Sequence[str],
+    *,
+    yes: bool,
+    force: bool | None = None,
 ) -> RegistryWish | None:
     """What the options of `--from` say together, if it was given; without it they mean nothing."""
     if source is not None:
-        return RegistryWish(source, version, called, use, values, yes)
+        return RegistryWish(source, version, called, use, values, yes, force)
     if version is not None or use is not None or called is not None or values:
         stop("--version, --as, --use and --input go with --from", WRONG_CALL)
     return None
@@ -124,15 +134,15 @@ def choose_server(location: Location, wish: RegistryWish) -> ChosenServer:
     answers = _answers(wish.values)
     # A gateway that runs has an environment of its own: a secret that is told here does not reach it.
     is_alone = find_running(location.path) is None
-    _propose(recipe, name, answers)
+    proposal = _propose(recipe, name, answers)
+    if wish.force is False:
+        open_keys = _plain_questions(recipe, answers) if asks else []
+        _check_name(location, name, proposal, recipe if open_keys else None)
     secrets = _ask(recipe, answers, name, with_secrets=is_alone) if asks else {}
     proposal = _propose(recipe, name, answers)
     _show_proposal(recipe, proposal, name)
     _show_others(recipes, at)
-    if not wish.yes and not asks:
-        stop("there is no terminal to ask at: nothing was added. Say yes with --yes", FAILED)
-    if asks and not typer.confirm("\nAdd it?", err=True):
-        stop("nothing was changed", FAILED)
+    _confirm(proposal, answers, yes=wish.yes)
     given = _session_values(proposal, answers)
     if given and not is_alone:
         say(f"note: the gateway that runs reads {', '.join(given)} from its own environment: set it there", error=True)
@@ -174,12 +184,40 @@ def _propose(recipe: Recipe, name: str, answers: Mapping[str, Sequence[str]]) ->
         stop(str(exc), FAILED)
 
 
+def _plain_questions(recipe: Recipe, answers: Mapping[str, Sequence[str]]) -> list[str]:
+    """The keys of what will be asked and written into the entry."""
+    wanted = [question for question in recipe.questions.values() if question.is_required and not question.is_secret]
+    return [question.key for question in wanted if question.key not in answers]
+
+
+def _check_name(location: Location, name: str, proposal: Proposal, asked: Recipe | None) -> None:
+    """Refuse a name that another server has, before anything is asked. The same entry again is a new try; of a recipe
+    that still has questions, nobody knows yet whether it becomes the same."""
+    from pegboard.config.edit import find_entry, is_same_entry
+    from pegboard.config.literal_secrets import display_entry
+    from pegboard.mcp_registry.proposal import may_come_of
+
+    before = find_entry(location.path, name)
+    if before is None or is_same_entry(before, proposal.entry) or (asked is not None and may_come_of(asked, before)):
+        return
+    stop(
+        f'{location.path}: there is a server "{name}" already:\n  {display_entry(before)}\n'
+        "To replace it, add --force. To keep both, choose another name: --as NAME",
+        BAD_CONFIG,
+    )
+
+
 def _ask(recipe: Recipe, answers: dict[str, list[str]], name: str, *, with_secrets: bool) -> dict[str, str]:
     """Ask for what is required and was not given; the answers are added. Secrets are given back alone."""
     secrets: dict[str, str] = {}
     for question in recipe.questions.values():
         variable = question.variable_for(name)
-        if not question.is_required or question.key in answers or (question.is_secret and not with_secrets):
+        if not question.is_required or question.key in answers:
+            continue
+        if question.is_secret and question.variable in os.environ:
+            _ask_to_give(question)
+            continue
+        if question.is_secret and not with_secrets:
             continue
         say("", error=True)
         for line in _question_lines(question):
@@ -194,14 +232,47 @@ def _ask(recipe: Recipe, answers: dict[str, list[str]], name: str, *, with_secre
 def _ask_plain(question: Question) -> str:
     from pegboard.mcp_registry.question import WrongAnswer
 
+    # The prompt writes on the terminal as it is, in contrast to `say`.
+    name = plain(one_line(question.key, 100))
     while True:
-        answer: str = typer.prompt(f"  {question.key}", default=question.default, err=True)
+        answer: str = typer.prompt(f"  {name}", default=question.default, err=True)
         try:
             question.check([answer])
         except WrongAnswer as exc:
             say(f"  {exc}", error=True)
         else:
             return answer
+
+
+def _ask_to_give(question: Question) -> None:
+    """The publisher chose the variable's name: it may be one that is set for something else."""
+    say("", error=True)
+    for line in _question_lines(question):
+        say(line, error=True)
+    if not typer.confirm(f"  {question.variable} is set here. Give its value to this server?", err=True):
+        stop(f"nothing was changed. To give it another value: --env {question.variable}=VALUE", FAILED)
+
+
+def _confirm(proposal: Proposal, answers: Mapping[str, Sequence[str]], *, yes: bool) -> None:
+    """Go on after a yes, and end without one."""
+    if yes:
+        _check_named(proposal, answers)
+    elif not sys.stdin.isatty():
+        stop("there is no terminal to ask at: nothing was added. Say yes with --yes", FAILED)
+    elif not typer.confirm("\nAdd it?", err=True):
+        stop("nothing was changed", FAILED)
+
+
+def _check_named(proposal: Proposal, answers: Mapping[str, Sequence[str]]) -> None:
+    """Nobody is asked: a variable whose name the publisher chose goes to the server only if the user says that name."""
+    chosen = {variable: question for variable, question in proposal.variables.items() if question.variable is not None}
+    if unnamed := [variable for variable, question in chosen.items() if question.key not in answers]:
+        options = " ".join(f"--env {variable}" for variable in unnamed)
+        stop(
+            f"nothing was added. Its publisher asks for {', '.join(unnamed)} of your environment, and --yes alone does "
+            f"not give that away. If the server may have it, add {options}",
+            WRONG_CALL,
+        )
 
 
 def _ask_secret(variable: str) -> str:
@@ -299,7 +370,7 @@ def _show_proposal(recipe: Recipe, proposal: Proposal, name: str) -> None:
             say(f"  {said} {_pairs(values)}", error=True)
     for warning in proposal.warnings:
         _show_fact("warning", warning)
-    _show_variables(proposal)
+    _show_variables(recipe, proposal)
     left = [question for question in recipe.questions.values() if not question.is_required]
     if left:
         say("\nYou can also set, with --input NAME=VALUE:", error=True)
@@ -308,17 +379,18 @@ def _show_proposal(recipe: Recipe, proposal: Proposal, name: str) -> None:
     say(f"\nIn the config it is called {name}.", error=True)
 
 
-def _show_variables(proposal: Proposal) -> None:
+def _show_variables(recipe: Recipe, proposal: Proposal) -> None:
     if not proposal.variables:
         return
-    say("\nIt reads from the environment of pegboard serve:", error=True)
+    sent = "" if recipe.command else f", and sends to {one_line(recipe.about, 200)}"
+    say(f"\nIt reads from the environment of pegboard serve{sent}:", error=True)
     for variable, question in proposal.variables.items():
-        facts = ("secret" if question.is_secret else "", "" if os.environ.get(variable) else "not set here")
+        facts = ("secret" if question.is_secret else "", "set here" if os.environ.get(variable) else "not set here")
         more = ", ".join(filter(None, facts))
         about = f": {one_line(question.description, 300)}" if question.description else ""
         say(f"  {variable}{f' ({more})' if more else ''}{about}", error=True)
-    if plain := [question.key for question in proposal.variables.values() if not question.is_secret]:
-        say(f"  To write a value into the config instead: --input {one_line(plain[0], 100)}=VALUE", error=True)
+    if keys := [question.key for question in proposal.variables.values() if not question.is_secret]:
+        say(f"  To write a value into the config instead: --input {one_line(keys[0], 100)}=VALUE", error=True)
 
 
 def _pairs(values: Mapping[Any, Any]) -> str:

@@ -52,7 +52,7 @@ class KeptServers:
         """Keep a record; whether it says something new."""
         try:
             server = read_server(record)
-            line = _line(record)
+            line = record_line(record)
         except (UnreadableServer, ValueError):
             self.unreadable += 1
             return False
@@ -67,6 +67,14 @@ class KeptServers:
     def record(self, name: str) -> dict[str, Any]:
         """The record of a server that is kept."""
         return exactjson.parse_object(self.lines[name])
+
+
+def record_line(record: object) -> bytes:
+    """A record as it is kept; raises `UnreadableServer` if it is too large for a server."""
+    line = exactjson.dump(record)
+    if len(line) > _MAX_RECORD:
+        raise UnreadableServer(f"it has more than {_MAX_RECORD:,} bytes")
+    return line
 
 
 def file_of(folder: Path, address: str) -> Path:
@@ -117,13 +125,6 @@ def _file_lines(kept: KeptServers) -> Iterator[bytes]:
     yield exactjson.dump(head) + b"\n"
     for line in kept.lines.values():
         yield line + b"\n"
-
-
-def _line(record: object) -> bytes:
-    line = exactjson.dump(record)
-    if len(line) > _MAX_RECORD:
-        raise UnreadableServer(f"it has more than {_MAX_RECORD:,} bytes")
-    return line
 
 
 def _object(line: bytes) -> dict[str, Any]:

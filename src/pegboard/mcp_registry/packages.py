@@ -23,6 +23,13 @@ _IDENTIFIERS = {
     "nuget": re.compile(r"[A-Za-z0-9_][\w.-]*", re.ASCII),
 }
 _VERSION = re.compile(r"[A-Za-z0-9][\w.+!-]*", re.ASCII)
+_PROGRAM = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
+# Programs that no package has to bring along, and that do what their arguments say.
+_INTERPRETER = re.compile(
+    r"(?:python|pypy|node|deno|bun|perl|ruby|php|pip|uvx?|npx?|npm)[\d.]*|\w{0,3}sh|powershell|cmd|env|curl|wget|docker",
+    re.IGNORECASE | re.ASCII,
+)
+_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 # The domains of the indexes that the programs use by themselves.
 _USUAL_INDEX = {"npm": "npmjs.org", "pypi": "pypi.org", "oci": "docker.io", "nuget": "nuget.org"}
@@ -65,12 +72,16 @@ def _recipe(package: RegistryPackage, about: str) -> Recipe:
     words = _COMMANDS[package.registry_type](package, runtime, arguments, environment)
     program = _PROGRAMS[package.registry_type]
     _warn(builder, package, program)
+    # Only uvx has this option, and it is put there anew.
+    options = [each for each in runtime if program != "uvx" or not _is_from(each)]
+    if len(options) < len(runtime) and _INTERPRETER.fullmatch(name := _program(arguments)):
+        builder.warn(f"it runs {name}, which does what the arguments behind it say")
     return Recipe(
         kind=package.registry_type,
         about=about,
         command=program,
         arguments=tuple(words),
-        runtime=tuple(each for each in runtime if _first(each) != "--from"),
+        runtime=tuple(options),
         environment=environment,
         questions=builder.questions,
         warnings=tuple(builder.warnings),
@@ -104,16 +115,22 @@ def _check_index(package: RegistryPackage) -> None:
 
 
 def _index_host(package: RegistryPackage) -> str:
+    """The host of the index that the package names, if it names one."""
     try:
-        return urlsplit(package.index_url).hostname or ""
+        host = urlsplit(package.index_url).hostname or ""
     except ValueError:
-        raise CannotRun(f"{package.index_url[:200]!r} is not an address") from None
+        host = None
+    if host is None or (host and _HOST.fullmatch(host) is None):
+        raise CannotRun(f"{package.index_url[:200]!r} is not an address of a package index")
+    return host
 
 
 def _check_names(names: Iterable[str]) -> None:
     for name in names:
         if _VARIABLE.fullmatch(name) is None:
             raise CannotRun(f"{name[:80]!r} is not the name of an environment variable")
+        if name.upper().startswith("PEGBOARD_"):
+            raise CannotRun(f"it wants {name[:80]}, and variables of Pegboard are not for servers")
 
 
 def _npx(
@@ -125,22 +142,34 @@ def _npx(
 def _uvx(
     package: RegistryPackage, runtime: Sequence[Ingredient], arguments: Sequence[Ingredient], _: object
 ) -> list[Ingredient]:
-    own = [each for each in runtime if _first(each) != "--from"]
+    own = [each for each in runtime if not _is_from(each)]
     exact = f"{package.identifier}=={package.version}" if package.version else package.identifier
     if len(own) < len(runtime):
-        # Its first argument is the program: it has another name than the package.
-        return [_words("--from", exact), *own, *arguments]
+        # The program has another name than the package. An option in its place would be one of uvx itself.
+        return [_words("--from", exact), *own, _words(_program(arguments)), *arguments[1:]]
     name, extras, _rest = package.identifier.partition("[")
     if extras:
         return [_words("--from", exact), *own, _words(name), *arguments]
     return [*own, _words(_at_version(package)), *arguments]
 
 
+def _is_from(ingredient: Ingredient) -> bool:
+    return _first(ingredient) == "--from"
+
+
+def _program(arguments: Sequence[Ingredient]) -> str:
+    """The program that stands first among the arguments of a package, as behind `--from`."""
+    first = _first(arguments[0]) if arguments and len(arguments[0].words) == 1 else None
+    if first is None or _PROGRAM.fullmatch(first) is None:
+        raise CannotRun("it uses --from, but its first argument is not the name of a program")
+    return first
+
+
 def _docker(
     package: RegistryPackage, runtime: Sequence[Ingredient], arguments: Sequence[Ingredient], environment: Iterable[str]
 ) -> list[Ingredient]:
-    # The name alone: the value reaches docker through its environment, and stands on no command line.
-    names = [Ingredient((("-e",), (name,)), switch=f"env:{name}") for name in environment]
+    # A value that its user chose reaches docker through its environment, and stands on no command line.
+    names = [Ingredient((("-e",), (name,)), variable=name) for name in environment]
     return [_words("run", "-i", "--rm"), *runtime, *names, _words(_image(package)), *arguments]
 
 
@@ -162,7 +191,11 @@ def _image(package: RegistryPackage) -> str:
     if host not in {"", _USUAL_INDEX["oci"]} and not host.endswith(f".{_USUAL_INDEX['oci']}"):
         name = name if name.startswith(f"{host}/") else f"{host}/{name}"
     has_tag = ":" in name.rpartition("/")[2] or "@" in name
-    return name if has_tag or not package.version else f"{name}:{package.version}"
+    image = name if has_tag or not package.version else f"{name}:{package.version}"
+    # Each part of it is fine alone; together they have to be an image too, and no option of docker.
+    if _IDENTIFIERS["oci"].fullmatch(image) is None:
+        raise CannotRun(f"{image[:200]!r} is not the name of an image")
+    return image
 
 
 def _words(*texts: str) -> Ingredient:

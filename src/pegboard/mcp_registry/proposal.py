@@ -26,6 +26,9 @@ from pegboard.mcp_registry.template import (
 from pegboard.names import nearest
 from pegboard.terminal import visible_json
 
+# So many characters an entry may have: a few in a record can become millions, if a long default stands in many places.
+_MAX_LENGTH = 100_000
+
 Answers = Mapping[str, Sequence[str]]
 
 
@@ -66,6 +69,15 @@ def propose(recipe: Recipe, server: str, answers: Answers) -> Proposal:
     return _RecipeFilling(recipe, server, answers).proposal()
 
 
+def may_come_of(recipe: Recipe, entry: Mapping[str, object]) -> bool:
+    """Whether a recipe can have become this entry, whatever was answered: what is fixed in one is in the other."""
+    if recipe.command is None:
+        return all(part in str(entry.get("url")) for part in recipe.url if isinstance(part, str))
+    fixed = [each for each in recipe.arguments if not each.keys and each.switch is None and each.variable is None]
+    words = {join([part for part in word if isinstance(part, str)]) for each in fixed for word in each.words}
+    return entry.get("command") == recipe.command and words <= set(map(str, as_list(entry.get("args")) or []))
+
+
 def command_line(entry: Mapping[str, object]) -> str:
     """What an entry runs or reaches, exactly, as one line; what could be misread is escaped."""
     if "url" in entry:
@@ -87,6 +99,7 @@ class _RecipeFilling:
         self._server = server
         self._answers = answers
         self._variables: dict[str, Question] = {}
+        self._length = 0
 
     def proposal(self) -> Proposal:
         recipe = self._recipe
@@ -94,10 +107,12 @@ class _RecipeFilling:
             entry: dict[str, object] = {"type": recipe.transport, "url": self._url()}
             headers = self._values(recipe.headers, "a header")
             return Proposal(entry | ({"headers": headers} if headers else {}), self._variables, recipe.warnings)
-        env = self._values(recipe.environment, "a variable")
-        args = [word for each in recipe.arguments for word in self._words(each, env)]
+        values = self._values(recipe.environment, "a variable")
+        args = [word for each in recipe.arguments for word in self._words(each, values)]
         # Of the words that will run, whoever chose them.
-        options = [word for each in recipe.runtime for word in self._words(each, env)]
+        options = [word for each in recipe.runtime for word in self._words(each, values)]
+        of_container = {each.variable for each in recipe.arguments} & set(values)
+        env = {name: values[name] for name in values if name not in of_container or not self._stays_inside(name)}
         told = (*option_warnings(recipe.command, options), *variable_warnings(recipe.command, env))
         entry = {"command": recipe.command, "args": args}
         return Proposal(entry | ({"env": env} if env else {}), self._variables, (*recipe.warnings, *told))
@@ -112,21 +127,33 @@ class _RecipeFilling:
         filled = {name: each for name, each in ingredients.items() if self._has_all(each)}
         return {name: self._text(each.words[0], 0, what) for name, each in filled.items()}
 
-    def _words(self, ingredient: Ingredient, env: Mapping[str, str]) -> Iterator[str]:
+    def _stays_inside(self, name: str) -> bool:
+        """Whether only the container gets the value of a variable. What the publisher chose must not steer docker
+        itself; what is secret or wholly the user's must not stand on a command line."""
+        ingredient = self._recipe.environment[name]
+        values = [part for key in ingredient.keys for part in self._parts(key)]
+        is_secret = any(self._recipe.questions[key].is_secret for key in ingredient.keys)
+        if is_secret or any(isinstance(value, VariableReference) for value in values):
+            return False
+        (word,) = ingredient.words
+        return not word or any(isinstance(part, str) or part.key not in self._answers for part in word)
+
+    def _words(self, ingredient: Ingredient, values: Mapping[str, str]) -> Iterator[str]:
         words = ingredient.words
+        if (name := ingredient.variable) is not None:
+            if name in values:
+                yield from ("-e", f"{name}={values[name]}" if self._stays_inside(name) else name)
+            return
         if (switch := ingredient.switch) is not None:
-            words = words[: self._switch_length(switch, env, len(words))]
+            words = words[: self._switch_length(switch, len(words))]
         if not words or not self._has_all(ingredient):
             return
         times = max((len(self._parts(key)) for key in ingredient.keys), default=1) if ingredient.is_repeated else 1
         for at in range(times):
             yield from (self._text(word, at, "an argument") for word in words)
 
-    def _switch_length(self, switch: str, env: Mapping[str, str], length: int) -> int:
+    def _switch_length(self, switch: str, length: int) -> int:
         """How many of its words a switch has."""
-        kind, colon, name = switch.partition(":")
-        if kind == "env" and colon:
-            return length if name in env else 0
         answer = (self._answers.get(switch) or [self._recipe.questions[switch].default])[0]
         return {None: 0, "false": 0, "true": 1}.get(answer, length)
 
@@ -142,7 +169,13 @@ class _RecipeFilling:
             else:
                 check_visible(part, where)
                 parts.append(part)
+            self._count(parts[-1])
         return join(parts)
+
+    def _count(self, part: str | VariableReference) -> None:
+        self._length += len(part if isinstance(part, str) else part.text)
+        if self._length > _MAX_LENGTH:
+            raise UnusableText(f"its entry would have more than {_MAX_LENGTH:,} characters")
 
     def _parts(self, key: str) -> list[str | VariableReference]:
         """The values for a question: those given, else the default, else what the environment will hold."""
@@ -153,7 +186,6 @@ class _RecipeFilling:
         if given and all(map(is_reference, given)):
             return [VariableReference(value) for value in given]
         if question.default is not None and not question.is_secret:
-            check_visible(question.default, f"the default of {key}")
             return [question.default]
         if not question.is_required and not given:
             return []

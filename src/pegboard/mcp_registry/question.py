@@ -8,9 +8,13 @@ from dataclasses import dataclass, replace
 
 from pegboard.config.secrets import is_credential
 from pegboard.mcp_registry.server_json import Format, RegistryInput
+from pegboard.names import fold_server_name
 
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _NO_NAME_CHARACTER = re.compile(r"[^A-Z0-9]+")
+# A publisher chooses the key and proposes the server's name: nobody has variables that begin like this for another
+# reason. Two underscores are between the two, so that it is also no variable of another server, nor of `${input:…}`.
+_OWN_VARIABLE = "PEGBOARD_INPUT_"
 # Variables that end like this mean something to Pegboard itself.
 _TAKEN = ("_MCP_URL", "_MCP_ENABLED")
 
@@ -55,9 +59,9 @@ class Question:
         """The variable of the environment that holds the value for a server of this name."""
         if self.variable is not None:
             return self.variable
-        name = _NO_NAME_CHARACTER.sub("_", f"{server}_{self.key}".upper()).strip("_")
-        name = f"{name}_VALUE" if name.endswith(_TAKEN) else name
-        return f"_{name}" if name[:1].isdigit() else name
+        key = _NO_NAME_CHARACTER.sub("_", self.key.upper()).strip("_") or "VALUE"
+        name = f"{_OWN_VARIABLE}{fold_server_name(server).upper()}__{key}"
+        return f"{name}_VALUE" if name.endswith(_TAKEN) else name
 
     def join(self, other: Question) -> Question:
         """The one question for two places that ask for the same value."""

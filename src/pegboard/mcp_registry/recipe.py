@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pegboard.mcp_registry.question import Question, question_of
 from pegboard.mcp_registry.server_json import RegistryInput
-from pegboard.mcp_registry.template import Blank, Template, blanks_of, parse_template
+from pegboard.mcp_registry.template import Blank, Template, UnusableText, blanks_of, check_visible, parse_template
 
 
 class CannotRun(ValueError):  # noqa: N818  it names the outcome
@@ -22,6 +23,8 @@ class Ingredient:
     is_repeated: bool = False
     # A switch: if the answer to this question is true, its first word stands alone; if it is false, nothing does.
     switch: str | None = None
+    # The variable of a container that it sets, if that has a value.
+    variable: str | None = None
 
     @property
     def keys(self) -> list[str]:
@@ -41,6 +44,7 @@ class Recipe:
     arguments: tuple[Ingredient, ...] = ()
     # Those among them that are options of the command itself, and not of the server.
     runtime: tuple[Ingredient, ...] = ()
+    # What the command gets in its environment, or what a container gets.
     environment: Mapping[str, Ingredient] = field(default_factory=dict[str, Ingredient])
     transport: str = "http"
     url: Template = ()
@@ -58,6 +62,8 @@ class RecipeBuilder:
     def __init__(self) -> None:
         self.questions: dict[str, Question] = {}
         self.warnings: list[str] = []
+        # How many more values than one were asked for by the same name.
+        self._more: Counter[str] = Counter()
 
     def warn(self, text: str) -> None:
         """Something to know before a yes; once is enough."""
@@ -100,10 +106,12 @@ class RecipeBuilder:
 
     def _blank(self, key: str, about: RegistryInput) -> Template:
         # Two arguments are two values, whatever they are called.
-        used = sum(known == key or known.startswith(f"{key}_") for known in self.questions)
-        key = f"{key}_{used + 1}" if key in self.questions else key
-        self._ask(question_of(key, about))
-        return (Blank(key),)
+        name = key
+        while name in self.questions:
+            self._more[key] += 1
+            name = f"{key}_{self._more[key] + 1}"
+        self._ask(question_of(name, about))
+        return (Blank(name),)
 
     def _constant(self, about: RegistryInput) -> Template:
         template = parse_template(about.value or "", about.variables)
@@ -113,6 +121,11 @@ class RecipeBuilder:
         return template
 
     def _ask(self, question: Question) -> None:
+        try:
+            check_visible(question.key, "the name of a value")
+            check_visible(question.default or "", f"the default of {question.key}")
+        except UnusableText as exc:
+            raise CannotRun(str(exc)) from None
         known = self.questions.get(question.key)
         self.questions[question.key] = question if known is None else known.join(question)
 

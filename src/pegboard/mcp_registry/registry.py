@@ -15,7 +15,7 @@ from typing import Any
 from pegboard.config import Settings, state_folder
 from pegboard.config.address import url_problem
 from pegboard.mcp_registry.client import RegistryClient, RegistryLimits
-from pegboard.mcp_registry.kept_servers import KeptServers, file_of, load_servers, save_servers
+from pegboard.mcp_registry.kept_servers import KeptServers, file_of, load_servers, record_line, save_servers
 from pegboard.mcp_registry.ranking import rank
 from pegboard.mcp_registry.server_json import RegistryServer, UnreadableServer, read_server
 from pegboard.mcp_registry.walk import BUDGET, RegistryWalk
@@ -80,7 +80,7 @@ class McpRegistry:
                 record = await client.server(name, version)
             except ToolFailure as exc:
                 return await asyncio.to_thread(self._answer_offline, name, version, exc)
-            return FoundServer(_read(record, name, client.label), record, [])
+            return FoundServer(await asyncio.to_thread(_read, record, name, client.label), record, [])
 
     def _answer_offline(self, name: str, version: str, failure: ToolFailure) -> FoundServer:
         """The server as it is kept, if that is what was asked for; else what failed."""
@@ -123,6 +123,7 @@ class McpRegistry:
 
 def _read(record: dict[str, Any], name: str, label: str) -> RegistryServer:
     try:
+        record_line(record)
         server = read_server(record)
     except UnreadableServer as exc:
         raise unusable_answer(label, str(exc)) from None

@@ -16,7 +16,7 @@ _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 
 def remote_recipe(remote: RegistryTransport) -> Recipe:
     """How a remote server is reached, or why it cannot be."""
-    about = remote.url.partition("://")[2].partition("/")[0].rpartition("@")[2] or remote.url
+    about = _host(remote.url) or remote.url
     try:
         return _recipe(remote, about)
     except CannotRun as exc:
@@ -46,6 +46,14 @@ def _recipe(remote: RegistryTransport, about: str) -> Recipe:
         questions=builder.questions,
         warnings=tuple(builder.warnings),
     )
+
+
+def _host(url: str) -> str:
+    """The host and port of an address; what only looks like it, behind a `?` or a `#`, is none."""
+    try:
+        return urlsplit(url).netloc.rpartition("@")[2]
+    except ValueError:
+        return ""
 
 
 def _check_headers(headers: dict[str, Ingredient]) -> None:

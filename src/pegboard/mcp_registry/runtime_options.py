@@ -67,10 +67,13 @@ _SWITCHES: Mapping[str, Mapping[str, str]] = {
     },
     "dnx": dict.fromkeys(("--prerelease", "--allow-roll-forward", "--ignore-failed-sources"), ""),
 }
-# Variables that change how programs start, or where they take packages from.
+# Variables that change how programs start, where they find their settings, or where they take packages from.
 _STEERING = re.compile(
-    r"PATH|(?:LD|DYLD)_\w+|NODE_(?:OPTIONS|PATH|EXTRA_CA_CERTS)|PYTHON(?:PATH|STARTUP|HOME)|BASH_ENV|ENV|SHELL|COMSPEC"
-    r"|(?:NPM_CONFIG|UV|PIP|DOCKER|DOTNET)_\w+|\w*_PROXY",
+    r"PATH|PATHEXT|HOME|HOMEDRIVE|HOMEPATH|USERPROFILE|(?:LOCAL)?APPDATA|PROGRAMDATA|SYSTEMROOT|WINDIR|TMPDIR|TE?MP"
+    r"|XDG_\w+|(?:LD|DYLD)_\w+|BASH_ENV|ENV|IFS|SHELL|COMSPEC|JAVA_TOOL_OPTIONS|PERL5\w+|RUBY(?:OPT|LIB)"
+    r"|NODE_(?:OPTIONS|PATH|EXTRA_CA_CERTS|TLS_\w+)|PYTHON(?:PATH|STARTUP|HOME|USERBASE|INSPECT|BREAKPOINT|WARNINGS)"
+    r"|SSL_CERT_\w+|OPENSSL_(?:CONF|MODULES|ENGINES)|(?:REQUESTS|CURL)_CA_BUNDLE|\w*_PROXY|GIT_\w+|SSH_A\w+"
+    r"|(?:NPM_CONFIG|UV|PIP|DOCKER|BUILDKIT|DOTNET|COMPLUS|CORECLR|NUGET)_\w+|MSBUILD\w+",
     re.IGNORECASE | re.ASCII,
 )
 

@@ -17,6 +17,8 @@ Format = Literal["string", "number", "boolean", "filepath"]
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)*", re.ASCII)
 _MAX_NAME = 200
+# So many packages, arguments, variables or headers.
+_MAX_ENTRIES = 200
 _WORD_START = re.compile(r"[A-Z]")
 # Where the registry says of a server what its publisher cannot: under this key, or in older answers under the other.
 _META_KEYS = ("io.modelcontextprotocol.registry/official", "x-io.modelcontextprotocol.registry")
@@ -170,7 +172,9 @@ def _input(said: Mapping[str, Any]) -> RegistryInput:
 
 def _variables(said: Mapping[str, Any]) -> dict[str, RegistryInput]:
     # Their names are the publisher's own, in whatever case.
-    return {name: _input(as_object(inner) or {}) for name, inner in _object(said, "variables").items()}
+    found = _object(said, "variables")
+    _check_number("variables", len(found))
+    return {name: _input(as_object(inner) or {}) for name, inner in found.items()}
 
 
 def _format(word: str) -> Format | None:
@@ -205,4 +209,11 @@ def _object(said: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _objects(said: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    return [found for each in as_list(_get(said, key)) or () if (found := as_object(each)) is not None]
+    listed = as_list(_get(said, key)) or []
+    _check_number(key, len(listed))
+    return [found for each in listed if (found := as_object(each)) is not None]
+
+
+def _check_number(key: str, number: int) -> None:
+    if number > _MAX_ENTRIES:
+        raise UnreadableServer(f"it has {number:,} {key}, more than {_MAX_ENTRIES}")

@@ -7,7 +7,7 @@ is escaped, and only references that we make ourselves, or that the user gave, a
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pegboard.terminal import plain
@@ -83,12 +83,13 @@ def check_visible(text: str, where: str) -> None:
         raise UnusableText(f"{where} has characters that cannot be seen")
 
 
-def _merge(parts: Iterable[str | VariableReference]) -> list[str | VariableReference]:
+def _merge(parts: Iterable[str | VariableReference]) -> Iterator[str | VariableReference]:
     """Neighbours as one text: `$` and `{VAR}` from two places would be a variable together."""
-    merged: list[str | VariableReference] = []
+    texts: list[str] = []
     for part in parts:
-        if merged and isinstance(part, str) and isinstance(merged[-1], str):
-            merged[-1] += part
+        if isinstance(part, str):
+            texts.append(part)
         else:
-            merged.append(part)
-    return merged
+            yield from ("".join(texts), part)
+            texts = []
+    yield "".join(texts)

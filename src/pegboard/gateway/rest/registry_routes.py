@@ -43,7 +43,8 @@ async def _search(rest: Rest, request: Request) -> Any:
 async def _server(rest: Rest, request: Request) -> Any:
     check_query(request, ("version",))
     name, version = str(request.path_params["name"]), request.query_params.get("version") or "latest"
-    return detail_row(await rest.mcp_registry.server(name, version))
+    found = await rest.mcp_registry.server(name, version)
+    return await asyncio.to_thread(detail_row, found)
 
 
 def _number(request: Request, name: str, usual: int, low: int, high: int) -> int:
