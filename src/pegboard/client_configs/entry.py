@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from pegboard.client_configs.command_line import split_words
 from pegboard.client_configs.foreign_variables import VariableTranslator
-from pegboard.client_configs.reading import LeftOut
+from pegboard.client_configs.reading import LeftOut, UnreadableText
 from pegboard.config.aliases import ALIASES
 from pegboard.config.read import KEYS
 from pegboard.exactjson import as_list, as_object
@@ -357,9 +357,9 @@ class _EntryTranslator:
 
 def _split(text: str) -> list[str]:
     try:
-        return shlex.split(text)
-    except ValueError:
-        raise UnusableEntry("it has a quote that is never closed") from None
+        return split_words(text)
+    except UnreadableText as exc:
+        raise UnusableEntry(exc.reason) from None
 
 
 def _is_json(value: Any) -> bool:
