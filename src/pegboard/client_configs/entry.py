@@ -54,6 +54,8 @@ _FOREIGN_KEYS = (
 )
 _ORDER = ("type", "command", "args", "env", "cwd", "url", "headers", "enabled")
 _ENDLESS = 1e12
+# An operating system gives a program hardly more.
+_MOST_MEMBERS, _MOST_CHARACTERS = 1000, 2**17
 # A program without a path, and words behind it.
 _COMMAND_LINE = re.compile(r"\s*[\w.@-]+\s+\S")
 
@@ -101,6 +103,7 @@ class _EntryTranslator:
         self._take_times()
         self._take_tools()
         self._take_rest()
+        _check_size(self.entry)
         order = {key: at for at, key in enumerate(_ORDER)}
         entry = dict(sorted(self.entry.items(), key=lambda item: order.get(item[0], len(order))))
         return EntryTranslation(entry, tuple(self.left_out), tuple(self.variables.notes))
@@ -353,6 +356,17 @@ class _EntryTranslator:
 
     def _text(self, text: str) -> str:
         return self.variables.translate(text)
+
+
+def _check_size(entry: Mapping[str, Any]) -> None:
+    texts = [entry.get(key, "") for key in ("command", "cwd", "url")]
+    for key in ("args", "env", "headers"):
+        members = entry.get(key, ())
+        if len(members) > _MOST_MEMBERS:
+            raise UnusableEntry(f"its {key} are {len(members):,}, {_MOST_MEMBERS:,} are the most")
+        texts += [*members, *(members.values() if isinstance(members, dict) else ())]
+    if sum(map(len, texts)) > _MOST_CHARACTERS:
+        raise UnusableEntry(f"it has more than {_MOST_CHARACTERS:,} characters")
 
 
 def _split(text: str) -> list[str]:
