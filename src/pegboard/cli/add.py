@@ -239,9 +239,9 @@ def _tools(answer: Answer) -> str:
 
 
 def _display(entry: Mapping[str, Any] | None) -> str:
-    from pegboard.config.literal_secrets import display_entry
+    from pegboard.config.entry_effects import display_command
 
-    return display_entry(entry) if entry else "an entry that cannot be read"
+    return display_command(entry) if entry else "an entry that cannot be read"
 
 
 def _ways_out(config: Path | None, name: str) -> str:

@@ -43,6 +43,8 @@ _REASONS = {
     **dict.fromkeys(("dev", "sandbox", "sandboxEnabled", "remote", "required"), "Pegboard has nothing like it"),
     **dict.fromkeys(("envFile", "env_file"), "the file is not read: put its variables into env"),
 }
+# A key of Pegboard's own that somebody else's text must not set: it would send away what is in the environment.
+_OWN_ONLY = {"apiKeyFromEnv": "it would send a key of your environment: set it in the config yourself"}
 _OPTION = "it is about that client"
 _UNKNOWN = "Pegboard does not know it"
 _FOREIGN_KEYS = (
@@ -301,7 +303,9 @@ class _EntryTranslator:
     def _take_rest(self) -> None:
         for key in list(self.unread):
             value = self._pop(key)
-            if key in KEYS and key not in self.entry and value is not None and _is_json(value):
+            if key in _OWN_ONLY:
+                self._drop(key, _OWN_ONLY[key])
+            elif key in KEYS and key not in self.entry and value is not None and _is_json(value):
                 # A key of Pegboard's own: whoever reads the config judges it.
                 self.entry[key] = value
             else:

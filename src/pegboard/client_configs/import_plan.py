@@ -11,7 +11,8 @@ from typing import Any, Literal
 from pegboard.client_configs.entries import DEFAULT_PORT, is_own_entry
 from pegboard.client_configs.reading import ConfigReading, ForeignServer, UnreadableEntry
 from pegboard.config.aliases import with_own_keys
-from pegboard.config.literal_secrets import display_entry, literal_secrets, mask_entry
+from pegboard.config.entry_effects import display_command, entry_effects
+from pegboard.config.literal_secrets import literal_secrets, mask_entry
 from pegboard.config.read import parse_settings
 from pegboard.config.settings import ConfigError
 from pegboard.exactjson import as_list, as_object
@@ -54,7 +55,8 @@ class PlannedServer:
             "place": self.server.place,
             "outcome": self.outcome,
             **({"other": self.other} if self.other else {}),
-            "runs": display_entry(self.entry),
+            "runs": display_command(self.entry),
+            "does": entry_effects(self.entry),
             "entry": mask_entry(self.entry),
             "leftOut": [{"key": each.key, "reason": each.reason} for each in self.server.left_out],
             "notes": list(self.server.notes),
