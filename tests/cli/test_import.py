@@ -283,7 +283,7 @@ def test_before_a_yes_all_that_would_run_and_be_sent_is_shown(run: Run, config: 
     for line in (
         "  openai: header Token: ${AWS_SECRET_ACCESS_KEY}",
         "  openai: gets AWS_SECRET_ACCESS_KEY of your environment: it goes to 127.0.0.1:9",
-        "openai: left out: apiKeyFromEnv (it would send a key of your environment: set it in the config yourself)",
+        "  openai: left out: apiKeyFromEnv (it would send a key of your environment: set it in the config yourself)",
         "  shell: env PATH=/tmp/evil:/bin",
         "  shell: sets PATH, which can change what is run",
         "  runner: runs in /tmp/a",

@@ -314,9 +314,9 @@ def _show_notes(row: PlannedServer) -> None:
     for line in entry_effects(row.entry):
         say(f"  {one_line(row.name)}: {line}")
     if row.server.left_out:
-        say(one_line(f"{row.name}: left out: {', '.join(str(each) for each in row.server.left_out)}"))
+        say("  " + one_line(f"{row.name}: left out: {', '.join(str(each) for each in row.server.left_out)}"))
     for note in row.server.notes:
-        say(one_line(f"{row.name}: {note}"))
+        say("  " + one_line(f"{row.name}: {note}"))
 
 
 def _is_long(plan: ImportPlan) -> bool:

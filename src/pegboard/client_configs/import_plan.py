@@ -48,16 +48,17 @@ class PlannedServer:
         return "skipped: Pegboard itself" if self.outcome == "skipped" else "new"
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs, with nothing secret in it."""
+        """For programs, with nothing secret in it that could not be a command."""
+        shown = mask_entry(self.entry)
         return {
             "name": self.name,
             "from": self.server.origin.label,
             "place": self.server.place,
             "outcome": self.outcome,
             **({"other": self.other} if self.other else {}),
-            "runs": display_command(self.entry),
-            "does": entry_effects(self.entry),
-            "entry": mask_entry(self.entry),
+            "runs": display_command(self.entry, shown),
+            "does": entry_effects(self.entry, shown),
+            "entry": shown,
             "leftOut": [{"key": each.key, "reason": each.reason} for each in self.server.left_out],
             "notes": list(self.server.notes),
             "secrets": literal_secrets(self.entry),

@@ -27,17 +27,21 @@ _STEERING = re.compile(
 _SHOWN_ELSEWHERE = frozenset({"type", "command", "args", "url", "env", "headers", "cwd", "enabled", "disabled"})
 
 
-def display_command(entry: Mapping[str, Any]) -> str:
-    """What an entry runs or where it connects to, word for word: hidden is only what can be nothing but a secret."""
-    shown = mask_entry(with_own_keys(entry))
+def display_command(entry: Mapping[str, Any], shown: Mapping[str, Any] | None = None) -> str:
+    """What an entry runs or where it connects to, word for word: hidden is only what can be nothing but a secret.
+
+    `shown` is the entry as it was masked, if it was.
+    """
+    shown = mask_entry(with_own_keys(entry)) if shown is None else shown
     if shown.get("command") is None and isinstance(shown.get("url"), str):
         return str(shown["url"])
     return " ".join(map(_word, [shown.get("command") or "", *(as_list(shown.get("args")) or [])]))
 
 
-def entry_effects(entry: Mapping[str, Any]) -> list[str]:
+def entry_effects(entry: Mapping[str, Any], shown: Mapping[str, Any] | None = None) -> list[str]:
     """All else: the folder, variables and headers, which of the user's variables it gets, and other settings."""
-    given, shown = with_own_keys(entry), mask_entry(with_own_keys(entry))
+    given = with_own_keys(entry)
+    shown = mask_entry(given) if shown is None else shown
     lines = [f"runs in {_word(shown['cwd'])}"] if shown.get("cwd") is not None else []
     lines += [f"env {_word(name)}={_word(value)}" for name, value in _members(shown.get("env"))]
     lines += [f"header {_word(name)}: {_word(value)}" for name, value in _members(shown.get("headers"))]
