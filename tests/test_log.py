@@ -257,6 +257,13 @@ def test_a_text_can_be_cut_without_leaving_half_a_secret(secrets: set[str], text
     assert len(cut) >= min(most, len(redactor.clean(text[:most])))
 
 
+@given(text=st.text("abX ", max_size=200), more=st.sets(st.text("abX", min_size=1, max_size=6), max_size=30))
+def test_many_secrets_are_taken_out_as_few_are(text: str, more: set[str]) -> None:
+    """In one walk through the text, also where they overlap or one begins like another."""
+    many = Redactor(frozenset(more | {f"other-{number}" for number in range(40)}))
+    assert many.clean(text) == Redactor(frozenset(more)).clean(text)
+
+
 def test_no_more_is_looked_at_than_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server knows its own secrets, and can say them a million times."""
     looked_at: list[int] = []

@@ -158,6 +158,8 @@ class _ToStructlog(logging.Handler):
 
 
 REDACTED = "[redacted]"
+# So many secrets are looked for one by one, which is quicker.
+_FEW = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,8 @@ class Redactor:
         return "".join([*parts, text[end:last]])
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
+        if len(self.secrets) > _FEW:
+            return self._spans_of_many(text)
         spans: list[tuple[int, int]] = []
         for secret in self.secrets:
             start = text.find(secret)
@@ -198,6 +202,15 @@ class Redactor:
                 spans.append((start, start + len(secret)))
                 start = text.find(secret, start + 1)
         return sorted(spans)
+
+    def _spans_of_many(self, text: str) -> list[tuple[int, int]]:
+        """One walk through the text, however many secrets there are."""
+        size = min(map(len, self.secrets))
+        by_start: dict[str, list[str]] = {}
+        for secret in self.secrets:
+            by_start.setdefault(secret[:size], []).append(secret)
+        starts = ((at, by_start.get(text[at : at + size], ())) for at in range(len(text) - size + 1))
+        return [(at, at + len(each)) for at, known in starts for each in known if text.startswith(each, at)]
 
 
 def _merge(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -16,6 +18,7 @@ from forking import warm_start
 from harness import toy, write_config
 from pegboard.cli.add import separate_command
 from pegboard.cli.app import app
+from screen import on_screen
 from servers.toy import BUILT_IN
 from servers.toy_http import http_toy
 
@@ -218,10 +221,39 @@ def test_a_file_that_gets_a_secret_is_its_owners_alone(run: Run, config: Path) -
 )
 def test_add_json_takes_whatever_the_reader_knows(run: Run, config: Path, text: str) -> None:
     """From the command line and from the standard input, under the name that was given."""
-    for name, argument, stdin in (("one", text % MISSING, ""), ("two", "-", text % MISSING)):
-        done = run("add-json", name, argument, stdin=stdin)
+    for name, argument, stdin in (("one", [text % MISSING], ""), ("two", ["--yes", "-"], text % MISSING)):
+        done = run("add-json", name, *argument, stdin=stdin)
         assert done.exit_code == 4, done.stderr
         assert entries(config)[name] == {"command": MISSING, "args": ["a"]}
+
+
+def test_add_json_shows_what_nobody_typed_and_needs_a_yes(run: Run, config: Path) -> None:
+    """A link is encoded, and what is piped in may come from anywhere."""
+    entry = {"command": MISSING, "args": ["-c", "touch /tmp/x; exec cat"], "env": {"PATH": "/tmp/evil"}}
+    encoded = base64.b64encode(json.dumps(entry).encode()).decode()
+    link = f"cursor://anysphere.cursor-deeplink/mcp/install?name=weather&config={encoded}"
+    before = config.read_bytes()
+    for text, stdin in ((link, ""), ("-", json.dumps(entry))):
+        done = run("add-json", "weather", text, stdin=stdin)
+        assert done.exit_code == 1
+        assert f'weather: {MISSING} -c "touch /tmp/x; exec cat"\n  env PATH=/tmp/evil\n' in done.stderr
+        assert "add --yes to write it" in done.stderr
+        assert config.read_bytes() == before
+    done = run("add-json", "weather", link, "--yes", "--json")
+    assert (done.exit_code, MISSING in done.stderr) == (4, True)
+    assert json.loads(done.stdout)["data"]["server"] == "weather"
+    assert entries(config) == {"weather": entry}
+
+
+def test_add_json_asks_about_a_link_at_a_terminal(config: Path) -> None:
+    """A no changes nothing; a yes adds it."""
+    link = f"vscode:mcp/install?{quote(json.dumps({'name': 'v', 'command': MISSING}))}"
+    for answer, written in ((b"n\n", {}), (b"y\n", {"v": {"command": MISSING}})):
+        with on_screen([*warm_start(), "add-json", "v", link, "--config", str(config)]) as screen:
+            assert f"v: {MISSING}\n" in screen.until("[y/N]")
+            os.write(screen.end, answer)
+            screen.finish()
+        assert entries(config) == written
 
 
 def test_add_json_takes_the_one_of_that_name(run: Run, config: Path) -> None:

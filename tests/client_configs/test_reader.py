@@ -322,7 +322,7 @@ def test_an_address_and_the_options_of_other_programs_are_read() -> None:
         ("mcpServers:\n  a: &x\n    command: y\n  b: *x\n", 2, "anchors and aliases"),
         ("mcpServers:\n  a:\n    command: y\n  a:\n    command: z\n", 4, 'the key "a" stands twice'),
         ("one line\nand another", 1, "neither JSON, TOML, YAML nor one command"),
-        ("npx 'open", 1, "a quote is never closed"),
+        ("npx 'open", 1, "it has a quote that is never closed"),
         ("cursor://anysphere.cursor-deeplink/mcp/install?name=x&config=%%%", 1, "neither JSON nor base64"),
         ("vscode:mcp/install?nothing", 1, "not a JSON object"),
         ('{"name": "io.x/y", "packages": []}', 1, "pegboard add --from"),
@@ -351,6 +351,9 @@ def test_a_text_that_cannot_be_read_says_where_and_why(text: str, line: int, rea
         ({"command": [1]}, "its command is not a text"),
         ({"command": "x", "args": [{}]}, "its args are not a list of texts"),
         ({"command": "x", "args": "'open"}, "it has a quote that is never closed"),
+        ({"command": "x", "args": ["y"] * 1001}, "its args are 1,001, 1,000 are the most"),
+        ({"command": "x", "env": {f"V{n}": "" for n in range(1001)}}, "its env are 1,001, 1,000 are the most"),
+        ({"url": "http://x", "headers": {"A": "y" * 140_000}}, "it has more than 131,072 characters"),
         ({"url": 5}, "its url is not a text"),
         ({"type": "ws", "url": "ws://x"}, 'type "ws" is not known'),
         ({"type": 5, "url": "http://x"}, "its type is not a text"),
@@ -367,6 +370,14 @@ def test_an_entry_that_cannot_be_used_says_so_and_the_others_go_on(raw: Any, rea
     line = next(number for number, line in enumerate(text.splitlines(), 1) if '"bad"' in line)
     assert (problem.name, problem.place) == ("bad", f"x:{line}")
     assert reason in problem.reason
+
+
+def test_a_link_that_leads_to_links_without_end_is_refused() -> None:
+    """One redirect is followed, which VS Code's own badges have."""
+    reading = read("https://vscode.dev/redirect?url=" * 2000 + "x")
+    assert [each.reason for each in reading.unreadable] == [
+        "the link leads to another redirect: paste the link that it ends at"
+    ]
 
 
 def test_places_in_toml_and_yaml_are_those_of_the_entry() -> None:

@@ -158,6 +158,26 @@ def test_huge_texts_are_refused_quickly() -> None:
     assert "2,000 servers" in read_text(many, TextOrigin("x", "x")).unreadable[0].reason
 
 
+LONG_WORD = "x" * 40_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-" * 40_000,
+        "a:" * 20_000,
+        json.dumps({"mcpServers": {"a": {"command": f"npx {LONG_WORD}"}}}),
+        json.dumps({"mcpServers": {"a": {"command": "npx", "args": LONG_WORD}}}),
+    ],
+    ids=["dashes", "colons", "command", "args"],
+)
+def test_a_command_line_of_any_length_is_not_taken_apart(text: str) -> None:
+    """It would take quadratic time: a megabyte ran for a quarter of a minute."""
+    reading = read_text(text, TextOrigin("x", "x"))
+    assert reading.servers == ()
+    assert "too long for a command" in reading.unreadable[0].reason
+
+
 @pytest.mark.parametrize("key", ["timeout", "args", "type", "env", "ttl", "tools"])
 def test_numbers_of_any_size_are_servers_or_reasons(key: str) -> None:
     """Python refuses to write those of more than 4,300 digits."""

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pegboard.config import ConfigError, ConfigWriteError, read_settings
+from pegboard.config import ConfigError, ConfigWriteError, jsonc, read_settings
 from pegboard.config.edit import add_server, add_servers, change_server, find_entry, remove_server, switch_server
 from pegboard.config.locate import trust_store
 from pegboard.config.settings import ServerExistsError
@@ -525,6 +525,31 @@ def test_several_servers_are_written_in_one_step_or_none(path: Path) -> None:
     remove_server(path, "c")
     remove_server(path, "b")
     remove_server(path, "a")
+    assert path.read_bytes() == before
+
+
+def test_many_servers_cost_no_more_looks_at_the_file_than_few(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a look at the growing text for each of them, six hundred took more than a minute, with the file locked."""
+    looks: list[int] = []
+    parse = jsonc.parse
+
+    def counted(text: str) -> jsonc.JsoncDocument:
+        looks.append(len(text))
+        return parse(text)
+
+    monkeypatch.setattr(jsonc, "parse", counted)
+    add_servers(path, {"first": {"command": "x"}})
+    few = len(looks)
+    add_servers(path, {f"s{number}": {"command": "x"} for number in range(50)})
+    assert len(looks) == 2 * few
+    assert len(names(path)) >= 51
+
+
+def test_two_new_servers_of_one_name_are_refused(path: Path) -> None:
+    """`a-b` and `a_b` are one name."""
+    before = path.read_bytes()
+    with pytest.raises(ServerExistsError, match='"a_b"'):
+        add_servers(path, {"a-b": {"command": "x"}, "a_b": {"command": "y"}})
     assert path.read_bytes() == before
 
 

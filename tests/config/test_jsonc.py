@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pegboard.config.jsonc import JsoncError, Path, parse, remove, set_value
+from pegboard.config.jsonc import JsoncError, Path, add_members, parse, remove, set_value
 
 
 def error_of(text: str) -> str:
@@ -680,6 +680,39 @@ def test_adding_keeps_everything(
     result = set_value(text, (*path, *inner), target)
     assert same(parse(result).value, edited(value, path, lambda parent, last: parent.__setitem__(last, new)))
     assert_notes(result, writer, lambda note: False)
+
+
+@steady
+@given(OBJECTS, writers(), st.lists(VALUES, min_size=1, max_size=4), st.data())
+def test_several_members_are_added_in_one_step(
+    value: object, writer: Writer, new: list[object], data: st.DataObject
+) -> None:
+    """They come last, in their order, and every comment is still there; one that is there is refused."""
+    text = writer.document(value) + writer.footer()
+    parent_path = pick(data, objects_in(value))
+    members = {f"new {at}": each for at, each in enumerate(new)}
+    result = add_members(text, parent_path, members)
+    expected = copy.deepcopy(value)
+    cast("dict[str, object]", value_at(expected, parent_path)).update(members)
+    assert same(parse(result).value, expected)
+    assert list(cast("dict[str, object]", value_at(parse(result).value, parent_path)))[-len(new) :] == list(members)
+    assert_notes(result, writer, lambda note: False)
+    with pytest.raises(KeyError):
+        add_members(result, parent_path, members)
+
+
+@steady
+@given(OBJECTS, writers(lines_only=True), st.lists(VALUES, max_size=4), st.data())
+def test_several_members_look_as_if_they_had_been_added_one_by_one(
+    value: object, writer: Writer, new: list[object], data: st.DataObject
+) -> None:
+    """In an object of lines."""
+    text = writer.document(value) + writer.footer()
+    path = pick(data, [path for path in objects_in(value) if value_at(value, path)])
+    one_by_one = text
+    for at, each in enumerate(new):
+        one_by_one = set_value(one_by_one, (*path, f"new {at}"), each)
+    assert add_members(text, path, {f"new {at}": each for at, each in enumerate(new)}) == one_by_one
 
 
 @steady

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,9 @@ import jsonschema_rs
 import pytest
 
 from harness import LIMIT, Entry, Gateway, open_gateway, toy
+from pegboard.client_configs.import_plan import ImportPlan
+from pegboard.config import read_settings
+from pegboard.gateway import config_watcher
 from pegboard.gateway.rest.openapi import document
 from servers.toy import BUILT_IN
 
@@ -60,6 +64,31 @@ async def test_pasted_text_is_checked_and_nothing_written(tmp_path: Path) -> Non
         assert gateway.config.read_bytes() == before
         _, named = await send(http, "POST", "/api/servers/check", {"text": "uvx mcp-server-time", "name": "clock"})
         assert [row["name"] for row in named["servers"]] == ["clock"]
+
+
+async def test_a_long_text_is_read_and_shown_beside_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else one paste would keep everybody waiting."""
+    threads: list[threading.Thread] = []
+    to_dict = ImportPlan.to_dict
+
+    def watched(self: ImportPlan) -> dict[str, Any]:
+        threads.append(threading.current_thread())
+        return to_dict(self)
+
+    def read(*args: Any, **options: Any) -> Any:
+        threads.append(threading.current_thread())
+        return read_settings(*args, **options)
+
+    monkeypatch.setattr(ImportPlan, "to_dict", watched)
+    monkeypatch.setattr(config_watcher, "read_settings", read)
+    async with rest(tmp_path, {}) as (http, _):
+        text = json.dumps({"mcpServers": {"a": {"command": "x", "disabled": True}}})
+        await send(http, "POST", "/api/servers/check", {"text": text})
+        await send(http, "POST", "/api/servers", {"text": text})
+    assert len(threads) == 4
+    assert threading.current_thread() not in threads
 
 
 async def test_a_server_is_added_and_taken_over_at_once(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +15,7 @@ from typer.core import TyperCommand
 
 from pegboard.cli.common import (
     BAD_CONFIG,
+    FAILED,
     UNREACHED,
     WRONG_CALL,
     ConfigOption,
@@ -34,7 +36,7 @@ from pegboard.cli.registry import (
     registry_wish,
 )
 from pegboard.cli.rest_client import Answer
-from pegboard.cli.show import count_tools, say
+from pegboard.cli.show import count_tools, one_line, say
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*[:=]\s*(.*)", re.DOTALL)
@@ -169,18 +171,23 @@ def add_json(
         str,
         typer.Argument(metavar="JSON", help="An entry or a config in any client's format; - is the standard input."),
     ],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask about what you did not type.")] = False,
     force: _Force = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Add a server from JSON, or from whatever a client's config or a README has for it.
 
+    What a link or the standard input has in it is shown first, and written after a yes.
+
     \b
     Examples:
       pegboard add-json time '{"command": "uvx", "args": ["mcp-server-time"]}'
-      pegboard add-json docs - < snippet.toml
+      pegboard add-json docs --yes - < snippet.toml
     """
     entry = _read_entry(name, text_of_input() if text == "-" else text)
+    if text == "-" or _is_link(text):
+        _ask_about(name, entry, yes=yes)
     _add(name, entry, config, force=force, as_json=as_json)
 
 
@@ -239,9 +246,9 @@ def _tools(answer: Answer) -> str:
 
 
 def _display(entry: Mapping[str, Any] | None) -> str:
-    from pegboard.config.literal_secrets import display_entry
+    from pegboard.config.entry_effects import display_command
 
-    return display_entry(entry) if entry else "an entry that cannot be read"
+    return display_command(entry) if entry else "an entry that cannot be read"
 
 
 def _ways_out(config: Path | None, name: str) -> str:
@@ -277,6 +284,28 @@ def _read_entry(name: str, text: str) -> Mapping[str, Any]:
     for each in (*(f"left out: {left}" for left in server.left_out), *server.notes):
         say(f"note: {each}", error=True)
     return server.entry
+
+
+def _is_link(text: str) -> bool:
+    """Whether it is a one-click link, which nobody can read: its entry is encoded."""
+    from pegboard.client_configs.install_link import parse_link
+
+    return parse_link(text) is not None
+
+
+def _ask_about(name: str, entry: Mapping[str, Any], *, yes: bool) -> None:
+    """Show all that an entry does that its owner has not seen, and go on after a yes."""
+    from pegboard.config.entry_effects import display_command, entry_effects
+
+    say(f"{one_line(name)}: {display_command(entry)}", error=True)
+    for line in entry_effects(entry):
+        say(f"  {line}", error=True)
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        stop("nothing was written: there is nobody to ask. Look at the lines above, and add --yes to write it.", FAILED)
+    if not typer.confirm("Add it?", err=True):
+        stop("nothing was written", FAILED)
 
 
 def _transport(given: str | None, *, sse: bool) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -227,6 +228,8 @@ class _Import:
         if self._as_json or not sys.stdin.isatty():
             self._report({"written": False})
             stop("nothing was written: there is nobody to ask. Add --yes to write it, or --dry-run.", FAILED)
+        if _is_long(self._plan):
+            say("This is more than fits on the screen: scroll up before you answer.")
         if not typer.confirm(f"Write {_servers(count)} to {self._location.path}?"):
             stop("nothing was written", FAILED)
         return True
@@ -312,7 +315,8 @@ def _show_plan(plan: ImportPlan) -> None:
     if plan.servers:
         table = TerminalTable("server", "from", "outcome", "runs", folded={"from", "outcome", "runs"})
         for row in plan.servers:
-            table.add(*map(one_line, (row.server.name, row.server.origin.label, row.outcome_text, _runs(row))))
+            # What runs is shown word for word, and has no line ends.
+            table.add(*map(one_line, (row.server.name, row.server.origin.label, row.outcome_text)), _runs(row))
         table.show()
     for each in plan.unreadable:
         say(one_line(f"{'skipped' if each.is_skipped else 'cannot be read'}: {each}"))
@@ -323,17 +327,31 @@ def _show_plan(plan: ImportPlan) -> None:
 
 
 def _runs(row: PlannedServer) -> str:
-    from pegboard.config.literal_secrets import display_entry
+    from pegboard.config.entry_effects import display_command
 
     state = "" if row.entry.get("enabled") is not False else " (switched off)"
-    return f"{display_entry(row.entry)}{state}"
+    return f"{display_command(row.entry)}{state}"
 
 
 def _show_notes(row: PlannedServer) -> None:
+    from pegboard.config.entry_effects import entry_effects
+
+    for line in entry_effects(row.entry):
+        say(f"  {one_line(row.name)}: {line}")
     if row.server.left_out:
-        say(one_line(f"{row.name}: left out: {', '.join(str(each) for each in row.server.left_out)}"))
+        say("  " + one_line(f"{row.name}: left out: {', '.join(str(each) for each in row.server.left_out)}"))
     for note in row.server.notes:
-        say(one_line(f"{row.name}: {note}"))
+        say("  " + one_line(f"{row.name}: {note}"))
+
+
+def _is_long(plan: ImportPlan) -> bool:
+    """Whether something may have left the screen when the question comes; the command has a third of its width."""
+    from pegboard.config.entry_effects import entry_effects
+
+    screen = shutil.get_terminal_size((80, 24))
+    rows = sum(1 + 3 * len(_runs(row)) // screen.columns for row in plan.servers)
+    effects = [line for row in plan.servers if row.is_written for line in entry_effects(row.entry)]
+    return rows + sum(1 + len(line) // screen.columns for line in effects) > screen.lines - 6
 
 
 def _show_secrets(plan: ImportPlan) -> None:

@@ -30,6 +30,8 @@ _WITH_TRANSPORT = frozenset({"-t", "--transport", "--type"})
 # Options that say where a client keeps it, or how it treats it; each has a value.
 _IGNORED = frozenset({"-s", "--scope", "--config", "-c", "--client-id", "--callback-port", "--description"})
 _TIMES = frozenset({"--timeout"})
+# Python's `shlex` takes quadratic time for a long word.
+_MOST_CHARACTERS = 32_768
 
 
 def parse_command_line(text: str) -> dict[str, Any]:
@@ -54,11 +56,17 @@ def _split(text: str) -> list[str]:
     lines = [line for line in joined.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     if len(lines) > 1:
         raise UnreadableText("it is neither JSON, TOML, YAML nor one command")
-    line = re.sub(r"\A\s*(?:[$>%]\s+)?", "", "".join(lines))
+    return split_words(re.sub(r"\A\s*(?:[$>%]\s+)?", "", "".join(lines)))
+
+
+def split_words(line: str) -> list[str]:
+    """The words of a command line, as a shell would take them apart; raises `UnreadableText`."""
+    if len(line) > _MOST_CHARACTERS:
+        raise UnreadableText(f"it is too long for a command: more than {_MOST_CHARACTERS:,} characters")
     try:
         return shlex.split(line)
     except ValueError:
-        raise UnreadableText("it is no command: a quote is never closed") from None
+        raise UnreadableText("it has a quote that is never closed") from None
 
 
 def _plain_command(words: list[str]) -> dict[str, Any]:

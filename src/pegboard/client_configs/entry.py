@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from pegboard.client_configs.command_line import split_words
 from pegboard.client_configs.foreign_variables import VariableTranslator
-from pegboard.client_configs.reading import LeftOut
+from pegboard.client_configs.reading import LeftOut, UnreadableText
 from pegboard.config.aliases import ALIASES
 from pegboard.config.read import KEYS
 from pegboard.exactjson import as_list, as_object
@@ -43,6 +43,8 @@ _REASONS = {
     **dict.fromkeys(("dev", "sandbox", "sandboxEnabled", "remote", "required"), "Pegboard has nothing like it"),
     **dict.fromkeys(("envFile", "env_file"), "the file is not read: put its variables into env"),
 }
+# A key of Pegboard's own that somebody else's text must not set: it would send away what is in the environment.
+_OWN_ONLY = {"apiKeyFromEnv": "it would send a key of your environment: set it in the config yourself"}
 _OPTION = "it is about that client"
 _UNKNOWN = "Pegboard does not know it"
 _FOREIGN_KEYS = (
@@ -54,6 +56,8 @@ _FOREIGN_KEYS = (
 )
 _ORDER = ("type", "command", "args", "env", "cwd", "url", "headers", "enabled")
 _ENDLESS = 1e12
+# An operating system gives a program hardly more.
+_MOST_MEMBERS, _MOST_CHARACTERS = 1000, 2**17
 # A program without a path, and words behind it.
 _COMMAND_LINE = re.compile(r"\s*[\w.@-]+\s+\S")
 
@@ -101,6 +105,7 @@ class _EntryTranslator:
         self._take_times()
         self._take_tools()
         self._take_rest()
+        _check_size(self.entry)
         order = {key: at for at, key in enumerate(_ORDER)}
         entry = dict(sorted(self.entry.items(), key=lambda item: order.get(item[0], len(order))))
         return EntryTranslation(entry, tuple(self.left_out), tuple(self.variables.notes))
@@ -298,7 +303,9 @@ class _EntryTranslator:
     def _take_rest(self) -> None:
         for key in list(self.unread):
             value = self._pop(key)
-            if key in KEYS and key not in self.entry and value is not None and _is_json(value):
+            if key in _OWN_ONLY:
+                self._drop(key, _OWN_ONLY[key])
+            elif key in KEYS and key not in self.entry and value is not None and _is_json(value):
                 # A key of Pegboard's own: whoever reads the config judges it.
                 self.entry[key] = value
             else:
@@ -355,11 +362,22 @@ class _EntryTranslator:
         return self.variables.translate(text)
 
 
+def _check_size(entry: Mapping[str, Any]) -> None:
+    texts = [entry.get(key, "") for key in ("command", "cwd", "url")]
+    for key in ("args", "env", "headers"):
+        members = entry.get(key, ())
+        if len(members) > _MOST_MEMBERS:
+            raise UnusableEntry(f"its {key} are {len(members):,}, {_MOST_MEMBERS:,} are the most")
+        texts += [*members, *(members.values() if isinstance(members, dict) else ())]
+    if sum(map(len, texts)) > _MOST_CHARACTERS:
+        raise UnusableEntry(f"it has more than {_MOST_CHARACTERS:,} characters")
+
+
 def _split(text: str) -> list[str]:
     try:
-        return shlex.split(text)
-    except ValueError:
-        raise UnusableEntry("it has a quote that is never closed") from None
+        return split_words(text)
+    except UnreadableText as exc:
+        raise UnusableEntry(exc.reason) from None
 
 
 def _is_json(value: Any) -> bool:

@@ -12,7 +12,8 @@ from typing import Any, Literal
 from pegboard.client_configs.entries import DEFAULT_PORT, is_own_entry
 from pegboard.client_configs.identity import ServerIdentity, identify_server
 from pegboard.client_configs.reading import ConfigReading, ForeignServer, UnreadableEntry
-from pegboard.config.literal_secrets import display_entry, literal_secrets, mask_entry
+from pegboard.config.entry_effects import display_command, entry_effects
+from pegboard.config.literal_secrets import literal_secrets, mask_entry
 from pegboard.config.read import parse_settings
 from pegboard.config.settings import ConfigError
 from pegboard.names import fold_server_name, nearest
@@ -47,15 +48,17 @@ class PlannedServer:
         return "skipped: Pegboard itself" if self.outcome == "skipped" else "new"
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs, with nothing secret in it."""
+        """For programs, with nothing secret in it that could not be a command."""
+        shown = mask_entry(self.entry)
         return {
             "name": self.name,
             "from": self.server.origin.label,
             "place": self.server.place,
             "outcome": self.outcome,
             **({"other": self.other} if self.other else {}),
-            "runs": display_entry(self.entry),
-            "entry": mask_entry(self.entry),
+            "runs": display_command(self.entry, shown),
+            "does": entry_effects(self.entry, shown),
+            "entry": shown,
             "leftOut": [{"key": each.key, "reason": each.reason} for each in self.server.left_out],
             "notes": list(self.server.notes),
             "secrets": literal_secrets(self.entry),

@@ -31,7 +31,9 @@ def parse_link(text: str) -> dict[str, Any] | None:
     `UnreadableText`."""
     text = text.strip().strip("<>\"'`")
     if redirect := _REDIRECT.fullmatch(text):
-        return parse_link(unquote(redirect[1]))
+        text = unquote(redirect[1])
+        if _REDIRECT.fullmatch(text):
+            raise UnreadableText("the link leads to another redirect: paste the link that it ends at")
     if link := _VSCODE.fullmatch(text):
         return _parse_json(unquote(link[1]))
     if link := _WITH_CONFIG.fullmatch(text) or _PAGE.fullmatch(text):

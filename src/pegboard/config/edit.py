@@ -59,12 +59,7 @@ def add_servers(
     """
 
     def change(text: str) -> str:
-        text = "" if is_new_file else text
-        for name, entry in entries.items():
-            if _find(text, name) is not None:
-                raise ServerExistsError(f'{path}: there is a server "{name}" already')
-            text = _set_new(text, name, entry)
-        return _check_added(text, path, entries)
+        return _check_added(_set_all_new("" if is_new_file else text, path, entries), path, entries)
 
     secret = any(map(has_secret, entries.values()))
     return _rewrite(path, change, needs_trust=needs_trust, is_private=secret, is_new_file=is_new_file, with_backup=True)
@@ -165,6 +160,20 @@ def _set_new(text: str, name: str, entry: Mapping[str, object]) -> str:
     if root.get(section) is None:
         return jsonc.set_value(text, (section,), {name: dict(entry)})
     return jsonc.set_value(text, (section, name), dict(entry))
+
+
+def _set_all_new(text: str, path: Path, entries: Mapping[str, Mapping[str, object]]) -> str:
+    """The text with all of these entries: it is taken apart once, however many they are."""
+    root = _root(text)
+    taken = {fold_server_name(name) for section in SECTIONS for name in as_object(root.get(section)) or {}}
+    for name in entries:
+        if fold_server_name(name) in taken:
+            raise ServerExistsError(f'{path}: there is a server "{name}" already')
+        taken.add(fold_server_name(name))
+    section = next((section for section in SECTIONS if section in root), SECTIONS[0])
+    if root.get(section) is None:
+        return jsonc.set_value(text, (section,), {name: dict(entry) for name, entry in entries.items()})
+    return jsonc.add_members(text, (section,), entries)
 
 
 def _entry(path: Path, text: str, name: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@ entry changes."""
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pegboard.text import quote_start
@@ -99,6 +99,20 @@ def set_value(text: str, path: Path, value: object) -> str:
     trail = _trail(editor.root, path)
     result = editor.replace(trail, value) if len(trail) > len(path) else editor.add(trail, path, value)
     parse(result)  # refuses a value nested too deep or with half a surrogate pair before it reaches a file
+    return bom + result
+
+
+def add_members(text: str, path: Path, members: Mapping[str, object]) -> str:
+    """Add new members to the object at `path`, in one step however many they are; raises as `set_value` does, and
+    KeyError too where one of them is there."""
+    body = text.removeprefix(_BOM)
+    bom = text[: len(text) - len(body)]
+    editor = _Editor(body)
+    trail = _trail(editor.root, path)
+    if len(trail) <= len(path) or not trail[-1].children.keys().isdisjoint(members):
+        raise KeyError(path)
+    result = editor.insert_all(trail, members) if members else body
+    parse(result)
     return bom + result
 
 
@@ -305,13 +319,21 @@ class _Editor:
             raise KeyError(path)
         for inner_key in reversed(inner_keys):
             value = {inner_key: value}
+        return self.insert_all(trail, {str(key): value})
+
+    def insert_all(self, trail: list[_Node], members: Mapping[str, object]) -> str:
+        """The text with these members at the end of the last object of the trail."""
+        container = trail[-1]
+        if not isinstance(container.value, dict):
+            raise KeyError(next(iter(members)))
         unit = self.indent_unit(container)
         indent = [self.indent_at(container.start) + unit, *self.child_indents(container)][-1]
-        member = f"{_quote(str(key))}: {self.render(value, indent, unit)}"
+        rendered = [f"{_quote(key)}: {self.render(value, indent, unit)}" for key, value in members.items()]
         # An empty object has no layout of its own yet, so it follows the container it stands in.
         models = trail[-1:] if container.children else trail[-2:-1]
-        on_same_line = any(map(self.is_one_line, models)) and not _LINE_BREAK.search(member)
-        return self.insert(container, member, "" if on_same_line else self.line_ending + indent)
+        on_same_line = any(map(self.is_one_line, models)) and not any(map(_LINE_BREAK.search, rendered))
+        new_line = "" if on_same_line else self.line_ending + indent
+        return self.insert(container, f",{new_line or ' '}".join(rendered), new_line)
 
     def insert(self, container: _Node, member: str, new_line: str) -> str:
         last = next(reversed(container.children.values()), None)

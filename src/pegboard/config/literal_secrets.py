@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from pegboard.config.secrets import display_address, display_args, is_credential, secrets_of
+from pegboard.config.masking import PLAIN_HEADERS, mask_header, mask_url, mask_variable, mask_words
+from pegboard.config.secrets import is_credential, secrets_of
 from pegboard.config.settings import ServerSpec
 from pegboard.exactjson import as_list, as_object
-from pegboard.log import REDACTED, Redactor
 
 _VARIABLE = re.compile(r"\$\{[^{}]*\}")
 # What stands before a credential in a header; the empty text is no credential either.
 _SCHEMES = frozenset({"", "bearer", "basic", "token"})
-# Headers that say how to talk, and nothing secret.
-_PLAIN_HEADERS = frozenset({"accept", "content-type", "user-agent", "accept-language", "mcp-protocol-version"})
 
 
 def literal_secrets(entry: Mapping[str, Any]) -> list[str]:
@@ -24,9 +21,7 @@ def literal_secrets(entry: Mapping[str, Any]) -> list[str]:
     env, headers = (_texts(entry.get(key)) for key in ("env", "headers"))
     found = [f"env {name}" for name, value in env.items() if _is_secret(name, value)]
     found += [
-        f"header {name}"
-        for name, value in headers.items()
-        if name.lower() not in _PLAIN_HEADERS and _has_literal(value)
+        f"header {name}" for name, value in headers.items() if name.lower() not in PLAIN_HEADERS and _has_literal(value)
     ]
     args, url = (_without_variables(entry.get(key)) for key in ("args", "url"))
     found += ["args"] if secrets_of(_spec({"args": args}), ()) else []
@@ -38,25 +33,20 @@ def has_secret(entry: Mapping[str, Any]) -> bool:
     return bool(literal_secrets(entry))
 
 
-def display_entry(entry: Mapping[str, Any]) -> str:
-    """The command line or the address of an entry, with nothing secret in it."""
-    spec = _spec(entry)
-    return display_address(replace(spec, secrets=_texts_to_hide(spec)))
-
-
 def mask_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """An entry to be shown: values of `env` and `headers` only where they are variables or no secrets."""
+    """An entry to be shown to whoever decides about it: hidden is only what can be nothing but a secret."""
     shown = dict(entry)
-    secret = set(literal_secrets(entry))
-    for key, kind in (("env", "env"), ("headers", "header")):
+    for key, mask in (("env", mask_variable), ("headers", mask_header)):
         if members := as_object(entry.get(key)):
-            shown[key] = {name: REDACTED if f"{kind} {name}" in secret else value for name, value in members.items()}
-    if "url" in secret:
-        shown["url"] = display_entry({"url": entry["url"]})
-    if "args" in secret:
-        spec = _spec(entry)
-        redactor = Redactor.of(_texts_to_hide(spec))
-        shown["args"] = [redactor.clean(arg) for arg in display_args(spec.args)]
+            shown[key] = {
+                name: mask(name, value) if isinstance(value, str) else value for name, value in members.items()
+            }
+    if isinstance(url := entry.get("url"), str):
+        shown["url"] = mask_url(url)
+    args = as_list(entry.get("args"))
+    if args and all(isinstance(arg, str) for arg in args):
+        command = entry.get("command")
+        shown["args"] = mask_words(command if isinstance(command, str) else "", args)
     return shown
 
 
@@ -78,10 +68,6 @@ def _spec(entry: Mapping[str, Any]) -> ServerSpec:
         env=_texts(entry.get("env")),
         headers=_texts(entry.get("headers")),
     )
-
-
-def _texts_to_hide(spec: ServerSpec) -> frozenset[str]:
-    return frozenset(each for each in secrets_of(spec, ()) if _has_literal(each))
 
 
 def _texts(value: Any) -> dict[str, str]:

@@ -18,6 +18,7 @@ from pegboard import exactjson
 from pegboard.config import jsonc
 from pegboard.config.aliases import with_own_keys
 from pegboard.config.foreign_shape import SECTIONS
+from pegboard.config.masking import is_secret_name
 from pegboard.config.own import settings_keys
 from pegboard.config.read import KEYS
 from pegboard.config.variables import names_in
@@ -34,16 +35,6 @@ _WHOLE = frozenset({"cwd", "storage", "workspace", "chats", "hosts"}) | _ADDRESS
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _WORD = re.compile(r"[A-Za-z0-9_@%+=:,./${}?&~*#-]+")
-# Names that end like this are names of secrets, unless something in them says that they are about a program.
-_SECRET_NAME = re.compile(
-    r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|APIKEY|(?<![A-Z0-9])(?:KEY|PASS|PWD|PAT|JWT|COOKIE|CREDENTIAL))S?"
-    r"(?:_?V?[0-9]+)?\Z",
-    re.IGNORECASE,
-)
-_PROGRAM_NAME = re.compile(
-    r"ASKPASS|COMMAND|CMD|PROGRAM|HOOK|BACKEND|LIB|PRELOAD|CONFIG|OPTION|OPTS|HELPER|PROVIDER|PLUGIN|MODULE|SCRIPT|SHELL|EXEC",
-    re.IGNORECASE,
-)
 # No path, no option, and nothing that a shell would take apart.
 _SECRET_VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.~+=:@!#*,-]*")
 
@@ -184,8 +175,7 @@ def _is_secret(name: str, value: Any) -> bool:
     text = value if isinstance(value, str) else _as_json(value)
     return (
         _NAME.fullmatch(name) is not None
-        and _SECRET_NAME.search(name) is not None
-        and _PROGRAM_NAME.search(name) is None
+        and is_secret_name(name)
         and _SECRET_VALUE.fullmatch(text) is not None
         and shutil.which(text) is None
     )

@@ -81,6 +81,11 @@ def display_args(args: Iterable[str]) -> list[str]:
     return _visit_args(args, _hide)
 
 
+def hide_in_address(url: str, mask: Callable[[str], str]) -> str:
+    """An address, who we are there, values of its query and keys in its path replaced by what `mask` makes of them."""
+    return _visit_url(url, lambda value, _: mask(value))
+
+
 def hide_secrets(text: str) -> str:
     """A text of any kind, each secret in it that has a name or stands in an address hidden."""
     return _visit_text(text, _hide)

@@ -73,7 +73,8 @@ class ConfigFile:
                 # Editors replace files: between the old one and the new one there is none.
                 raise ConfigError(f"{self.path} is missing; the config stays as it was")
             path = self.path if self.path.exists() else None
-            settings = read_settings(path, os.environ, needs_trust=self._needs_trust)
+            # A long file takes its time, in which others are served.
+            settings = await asyncio.to_thread(read_settings, path, os.environ, needs_trust=self._needs_trust)
             await self._board.apply(settings)
             self.problem = None
             logger().info("config.reloaded", serverCount=len(settings.servers))

@@ -110,7 +110,8 @@ async def _refresh(rest: Rest, request: Request) -> Any:
 
 
 async def _check(rest: Rest, request: Request) -> Any:
-    return (await _plan(rest, await _members(request, _CHECK))).to_dict()
+    plan = await _plan(rest, await _members(request, _CHECK))
+    return await asyncio.to_thread(plan.to_dict)
 
 
 async def _add(rest: Rest, request: Request) -> Any:
@@ -124,7 +125,7 @@ async def _add(rest: Rest, request: Request) -> Any:
         raise invalid("; ".join(map(str, plan.unreadable)))
     await rest.config.add_all(plan.entries)
     added = [fold_server_name(name) for name in plan.entries]
-    return Created({**_rows(rest, added), **plan.to_dict()})
+    return Created({**_rows(rest, added), **await asyncio.to_thread(plan.to_dict)})
 
 
 async def _add_one(rest: Rest, body: Mapping[str, Any]) -> Any:
@@ -227,7 +228,9 @@ ROUTES = (
         "/api/servers",
         _add,
         with_body(
-            _creating(operation("Add a server to the config (name and entry), or all servers of a pasted text", _ADDED)),
+            _creating(
+                operation("Add a server to the config (name and entry), or all servers of a pasted text", _ADDED)
+            ),
             {"type": "object", "properties": _ADD},
             required=True,
             example={"name": "time", "entry": {"command": "uvx", "args": ["mcp-server-time"]}},
