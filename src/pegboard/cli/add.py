@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +21,8 @@ from pegboard.cli.common import (
     stop,
     text_of_input,
 )
-from pegboard.cli.config_change import ask_servers, command_for, config_to_change, edit_config
+from pegboard.cli.config_change import ask_servers, config_to_change, edit_config
+from pegboard.cli.program import command_for, command_line, find_program
 from pegboard.cli.registry import (
     CalledOption,
     FromOption,
@@ -84,7 +84,7 @@ def _refuse_own_options(before: Sequence[str], command: Sequence[str]) -> None:
         name = word.partition("=")[0]
         if name in _WITH_VALUE | _FLAGS:
             has_value = name in _WITH_VALUE
-            start = shlex.join(["pegboard", "add", *_mask_values(before)])
+            start = command_line([*find_program().words, "add", *_mask_values(before)])
             others = [*command[:at], *command[at + (2 if has_value and "=" not in word else 1) :]]
             ours = f"{start} {name}{' …' if has_value else ''} -- {' '.join(display_args(others))}"
             theirs = f"{start} -- {' '.join(display_args(command[:at]))} {name} …"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 import typer
 
 from pegboard.cli.common import FAILED, UNREACHED, WRONG_CALL, ConfigOption, JsonOption, find_config, json_text, stop
+from pegboard.cli.program import command_for, with_program
 from pegboard.cli.show import TerminalTable, count_tools, say, say_wrapped
 
 if TYPE_CHECKING:
@@ -342,7 +343,7 @@ def _show_clients(rows: Sequence[ClientStatus]) -> None:
         say_wrapped(f"{known}{', '.join(missing)}.", indent="  ")
     waiting = [row.id for row in present if row.installable and row.writes and not row.connected and not row.problem]
     if waiting:
-        say(f"Connect one: pegboard install {waiting[0]}")
+        say(f"Connect one: {command_for(None, 'install', waiting[0])}")
 
 
 def _connection(row: ClientStatus) -> str:
@@ -371,9 +372,9 @@ def _show_install(plan: InstallPlan, context: InstallContext) -> None:
         say(f"{client.name}: Pegboard is in {file} already. There is nothing to do.")
         return
     say(f"{client.name}: {file} will be {'created' if plan.outcome == 'create' else 'changed'}.")
-    say(f"The entry is {plan.reason}.")
+    say(with_program(f"The entry is {plan.reason}."))
     for remark in plan.remarks:
-        say(remark)
+        say(with_program(remark))
     if plan.replaced:
         say(f"Pegboard serves these, so they are taken out: {', '.join(plan.replaced)}.")
     _show_diff(plan.diff)
@@ -408,7 +409,7 @@ def _show_written(written: Sequence[InstallPlan], checks: dict[str, CheckOutcome
         say(f"  Next: {plan.client.reload.format(name=plan.client.name)}.")
     for kind, check in checks.items():
         _show_check(kind, check)
-    say(f"Undo: pegboard uninstall {' '.join(plan.client.id for plan in written)}")
+    say(f"Undo: {command_for(None, 'uninstall', *(plan.client.id for plan in written))}")
 
 
 def _show_check(kind: str, check: CheckOutcome) -> None:
@@ -418,7 +419,7 @@ def _show_check(kind: str, check: CheckOutcome) -> None:
         return
     say(f"Pegboard does not answer there yet: {check.problem}", error=True)
     advice = "start the gateway: pegboard serve" if kind == "http" else "see what is wrong: pegboard doctor"
-    say(f"  → {advice}", error=True)
+    say(f"  → {with_program(advice)}", error=True)
 
 
 def _show_removed(plan: UninstallPlan, context: InstallContext) -> None:

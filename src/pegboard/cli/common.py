@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from pegboard.cli.program import with_program
 from pegboard.cli.show import say
 from pegboard.cli.wording import for_people
 from pegboard.terminal import plain_data, plain_json
@@ -39,7 +40,7 @@ def find_config(given: Path | None) -> Location:
 
     location = locate(given)
     if location.remark is not None:
-        say(f"note: {location.remark}", error=True)
+        say(f"note: {with_program(location.remark)}", error=True)
     named = "" if given is not None else " (PEGBOARD_CONFIG names it)" if os.environ.get("PEGBOARD_CONFIG") else None
     if named is not None and not location.exists:
         stop(f"{location.path}: there is no such file{named}", BAD_CONFIG)
@@ -118,7 +119,7 @@ def without_name(message: str, server: str) -> str:
 
 def stop(message: str, code: int) -> NoReturn:
     """End with a message for a person."""
-    say(f"pegboard: {message}", error=True)
+    say(f"pegboard: {with_program(message)}", error=True)
     raise typer.Exit(code)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -43,12 +42,6 @@ def edit_config(change: Callable[[], T]) -> T:
         stop(str(exc), FAILED)
     except (ConfigError, JsoncError) as exc:
         stop(str(exc), BAD_CONFIG)
-
-
-def command_for(config: Path | None, *words: str) -> str:
-    """A command to type, for the same config."""
-    named = [] if config is None else ["--config", str(config)]
-    return shlex.join(["pegboard", *words, *named])
 
 
 def ask_servers(path: Path, names: Sequence[str], on_answer: Callable[[], None] = lambda: None) -> dict[str, Answer]:

@@ -22,6 +22,7 @@ from pegboard.cli.common import (
     quiet_logs,
     without_name,
 )
+from pegboard.cli.program import with_program
 from pegboard.cli.show import count_tools, one_line, say, say_wrapped
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
             mark = {"ok": "ok   ", "warning": "warn ", "error": "ERROR"}[finding.level]
             say_wrapped(f"{mark} {finding.about}: {finding.said}", indent="      ")
             if finding.advice:
-                say(f"      → {finding.advice}")
+                say(f"      → {with_program(finding.advice)}")
         _show_sum(findings)
     if code:
         raise typer.Exit(code)

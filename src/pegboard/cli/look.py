@@ -20,6 +20,7 @@ from pegboard.cli.common import (
     stop,
     text_of_input,
 )
+from pegboard.cli.program import command_for
 from pegboard.cli.rest_client import RestClient, connect
 from pegboard.cli.show import (
     TerminalTable,
@@ -167,12 +168,15 @@ def _name_missing(gateway: RestClient, wanted: str | None = None) -> None:
     failed: list[str] = [row["name"] for row in rows if row["state"] in _FAILED and (not among or row["name"] in among)]
     if failed:
         more = f" and {len(failed) - _NAMED} more" if len(failed) > _NAMED else ""
-        say(f"note: not available: {', '.join(failed[:_NAMED])}{more}; pegboard servers says why", error=True)
+        say(
+            f"note: not available: {', '.join(failed[:_NAMED])}{more}; {command_for(None, 'servers')} says why",
+            error=True,
+        )
 
 
 def _show_servers(data: dict[str, Any]) -> None:
     if not data["servers"]:
-        print("No servers yet. Add one: pegboard add time -- uvx mcp-server-time")
+        print(f"No servers yet. Add one: {command_for(None, 'add', 'time', '--', 'uvx', 'mcp-server-time')}")
         return
     # On a terminal there is no room for notes beside the rest: they stand below. In a pipe a server is one line.
     is_terminal = is_on_terminal()
@@ -198,7 +202,11 @@ def _show_notes(notes: Mapping[str, str]) -> None:
 def _note(row: dict[str, Any]) -> str:
     """What there is to say of a server, on one line; all of it is in `--json` and in `doctor`."""
     left_out = len(row.get("rejected", ())) + len(row.get("conflicts", ()))
-    notes = [row["lastError"], *row.get("cut", ()), f"{left_out} left out: see pegboard doctor" if left_out else ""]
+    notes = [
+        row["lastError"],
+        *row.get("cut", ()),
+        f"{left_out} left out: see {command_for(None, 'doctor')}" if left_out else "",
+    ]
     return one_line("; ".join(filter(None, notes)))
 
 

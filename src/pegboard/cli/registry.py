@@ -14,6 +14,7 @@ from urllib.parse import quote
 import typer
 
 from pegboard.cli.common import FAILED, WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop
+from pegboard.cli.program import command_for, with_program
 from pegboard.cli.rest_client import connect
 from pegboard.cli.show import one_line, say
 
@@ -236,7 +237,9 @@ def _show_found(data: dict[str, Any]) -> None:
     for note in data["notes"]:
         say(f"note: {note}", error=True)
     if data["servers"]:
-        say(f"{len(data['servers'])} of {data['total']} that fit. Add one: pegboard add --from NAME")
+        say(
+            f"{len(data['servers'])} of {data['total']} that fit. Add one: {command_for(None, 'add', '--from', 'NAME')}"
+        )
     else:
         say(f"Nothing fits, among {data['known']:,} servers. Try other words.")
 
@@ -311,7 +314,7 @@ def _show_proposal(recipe: Recipe, proposal: Proposal, name: str) -> None:
 def _show_variables(proposal: Proposal) -> None:
     if not proposal.variables:
         return
-    say("\nIt reads from the environment of pegboard serve:", error=True)
+    say(with_program("\nIt reads from the environment of pegboard serve:"), error=True)
     for variable, question in proposal.variables.items():
         facts = ("secret" if question.is_secret else "", "" if os.environ.get(variable) else "not set here")
         more = ", ".join(filter(None, facts))
