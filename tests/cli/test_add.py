@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from forking import warm_start
-from harness import toy, write_config
+from harness import serving, toy, write_config
 from pegboard.cli.add import separate_command
 from pegboard.cli.app import app
 from servers.toy import BUILT_IN
@@ -304,3 +304,35 @@ def test_the_process_itself_ends_so(config: Path) -> None:
     assert (done.returncode, done.stdout) == (4, "")
     assert done.stderr.startswith("pegboard: ")
     assert "asking" not in done.stderr
+
+
+def test_a_variable_that_the_gateway_lacks_needs_a_new_gateway(
+    run: Run, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To ask again would be the same again: `add`, `refresh` and `doctor` say what helps."""
+    command = toy()
+    with serving(config):
+        monkeypatch.setenv("MY_KEY", "tulip")
+        words = ["--env", "MY_KEY", "--", command["command"], *command["args"]]
+        said = [run("add", "one", *words), run("refresh", "one"), run("doctor")]
+        for done in said:
+            assert done.exit_code == 4
+            assert "→ the gateway that runs was started without MY_KEY: stop it, and start it in" in done.output
+        monkeypatch.delenv("MY_KEY")
+        assert "→ export MY_KEY in the shell that starts `pegboard serve`" in run("refresh", "one").stderr
+    assert "tulip" not in "".join(done.output for done in said)
+
+
+def test_a_variable_that_is_set_by_now_is_no_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What only an entry says is not remembered beyond it."""
+    command = toy()
+    done = run("add", "one", "--env", "MY_KEY", "--", command["command"], *command["args"])
+    assert (done.exit_code, "${MY_KEY} has no value" in run("servers").stdout) == (4, True)
+    monkeypatch.setenv("MY_KEY", "x")
+    assert "has no value" not in run("servers").stdout
+
+
+def test_a_command_that_is_missing_comes_with_what_brings_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `doctor` says it."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "→ install uv (`pip install uv` or" in run("add", "time", "--", "uvx", "mcp-server-time").stderr

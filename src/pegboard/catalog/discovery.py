@@ -261,8 +261,7 @@ class Discovery:
 
     def _is_unseen(self, name: str) -> bool:
         source = self._sources().get(name)
-        usable = source is not None and source.spec.enabled and not source.spec.problem
-        return usable and self._registry.server(name) is None
+        return source is not None and _is_usable(source.spec) and self._registry.server(name) is None
 
     def _due(self, name: str) -> bool:
         """Whether a server may be asked in the background: nobody asks it now, and it did not fail just before."""
@@ -300,6 +299,9 @@ class Discovery:
             return ToolResult[int].failed(_no_such_server(name))
         fingerprint = source.spec.fingerprint
         result = await as_result(self._ask(source, for_call=for_call))
+        if result.error is not None and not _is_usable(source.spec):
+            # Nobody asked it: its entry says why, and only as long as it does.
+            return result
         if result.error is not None:
             self._record_failure(name)
             message = result.error.message
@@ -490,6 +492,10 @@ async def _are_equal(before: list[Any], after: list[Any]) -> bool:
         if pace.is_over:
             await pace.rest()
     return len(before) == len(after)
+
+
+def _is_usable(spec: ServerSpec) -> bool:
+    return spec.enabled and not spec.problem
 
 
 def _exposure(spec: ServerSpec) -> Exposure:

@@ -21,7 +21,7 @@ from pegboard.cli.common import (
     stop,
     text_of_input,
 )
-from pegboard.cli.config_change import ask_servers, config_to_change, edit_config
+from pegboard.cli.config_change import ask_servers, config_to_change, edit_config, say_advice
 from pegboard.cli.program import command_for, command_line, find_program
 from pegboard.cli.registry import (
     CalledOption,
@@ -117,7 +117,7 @@ def add(
             "--env",
             "-e",
             metavar="K=V|K",
-            help="Environment of the command; K alone is taken from your environment when the server starts.",
+            help="Environment of the command; K alone is taken from the environment in which Pegboard is started.",
         ),
     ] = None,
     header: Annotated[
@@ -225,6 +225,7 @@ def _finish(answer: Answer, name: str, path: Path, config: Path | None, *, is_ne
         say(f"{name} was added to {path}: {_tools(answer)}." if is_new else f"{name}: {_tools(answer)}.")
     else:
         say(f"pegboard: {error['message']}", error=True)
+        say_advice(name, error["message"], path)
         say(
             f"{name} is in {path} all the same. To ask it again: {command_for(config, 'refresh', name)}\n"
             f"To take it out: {command_for(config, 'remove', name)}",

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pegboard.cli.common import BAD_CONFIG, FAILED, WRONG_CALL, stop
+from pegboard.cli.program import with_program
 from pegboard.cli.rest_client import Answer, RestClient, connect
+from pegboard.cli.show import say
 
 if TYPE_CHECKING:
     from pegboard.config import Location
@@ -42,6 +44,14 @@ def edit_config(change: Callable[[], T]) -> T:
         stop(str(exc), FAILED)
     except (ConfigError, JsoncError) as exc:
         stop(str(exc), BAD_CONFIG)
+
+
+def say_advice(name: str, said: str, path: Path) -> None:
+    """Say what to do about a server of which this was said just now, as `doctor` does."""
+    from pegboard.cli.advice import advise_about
+
+    if advice := advise_about(name, said, path):
+        say(f"  → {with_program(advice)}", error=True)
 
 
 def ask_servers(path: Path, names: Sequence[str], on_answer: Callable[[], None] = lambda: None) -> dict[str, Answer]:
