@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pegboard.cli.first_steps import example_server, has_client_files
 from pegboard.cli.program import command_line, config_words, find_program, install_advice
 from pegboard.cli.show import TerminalTable, colour_state, fit_line, one_line, say, state_word
 
@@ -52,15 +53,19 @@ def _show_servers(servers: Sequence[Mapping[str, Any]]) -> None:
 def _show_steps(url: str, location: Location, *, is_first: bool) -> None:
     program = find_program()
 
-    def command(*words: str, rest: Sequence[str] = ()) -> str:
-        return command_line([*program.words, *words, *config_words(location), *rest])
+    def command(*words: str) -> str:
+        # What stands behind `--` is the command of a server.
+        at = words.index("--") if "--" in words else len(words)
+        return command_line([*program.words, *words[:at], *config_words(location), *words[at:]])
 
+    steps = [("Take over the servers of your clients:", command("import"), "it shows them, and asks first")]
     steps = [
+        *(steps if is_first and has_client_files() else ()),
         ("Connect a client:", command("install", "claude-code"), "another one: " + command("clients")),
         ("By its address:", f"{url}/mcp/NAME", "NAME is yours to choose, one for each client"),
         (
             "Add your first server:" if is_first else "Add a server:",
-            command("add", "time", rest=["--", "uvx", "mcp-server-time"]),
+            command("add", *example_server()),
             "",
         ),
         ("Look around:", command("servers"), f"in a browser: {url}/docs"),

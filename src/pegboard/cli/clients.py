@@ -342,6 +342,8 @@ def _show_clients(rows: Sequence[ClientStatus]) -> None:
         known = "Not found here: " if present else "No client was found here. Known are: "
         say_wrapped(f"{known}{', '.join(missing)}.", indent="  ")
     waiting = [row.id for row in present if row.installable and row.writes and not row.connected and not row.problem]
+    if any(row.servers for row in present):
+        say(f"Take over their servers: {command_for(None, 'import')}")
     if waiting:
         say(f"Connect one: {command_for(None, 'install', waiting[0])}")
 

@@ -20,6 +20,7 @@ from pegboard.cli.common import (
     stop,
     text_of_input,
 )
+from pegboard.cli.first_steps import example_server, has_client_files
 from pegboard.cli.program import command_for
 from pegboard.cli.rest_client import RestClient, connect
 from pegboard.cli.show import (
@@ -176,7 +177,9 @@ def _name_missing(gateway: RestClient, wanted: str | None = None) -> None:
 
 def _show_servers(data: dict[str, Any]) -> None:
     if not data["servers"]:
-        print(f"No servers yet. Add one: {command_for(None, 'add', 'time', '--', 'uvx', 'mcp-server-time')}")
+        say(f"No servers yet. Add one: {command_for(None, 'add', *example_server())}")
+        if has_client_files():
+            say(f"Take over those of your clients: {command_for(None, 'import')}")
         return
     # On a terminal there is no room for notes beside the rest: they stand below. In a pipe a server is one line.
     is_terminal = is_on_terminal()
