@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
@@ -115,6 +116,11 @@ def json_text(data: Any) -> str:
 def without_name(message: str, server: str) -> str:
     """What is said of a server, for a place that has its name already."""
     return message.removeprefix("server ").removeprefix(f"{server} ").removeprefix(f"{server}: ")
+
+
+def short_place(message: str, config: Path) -> str:
+    """What is said of a place in the config file, for whoever knows which file that is."""
+    return re.sub(rf"{re.escape(str(config))}:(\d+):\d+: ", r"line \1: ", message)
 
 
 def stop(message: str, code: int) -> NoReturn:

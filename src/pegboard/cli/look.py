@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +18,7 @@ from pegboard.cli.common import (
     finish,
     json_argument,
     json_text,
+    short_place,
     stop,
     text_of_input,
 )
@@ -28,15 +30,17 @@ from pegboard.cli.show import (
     ago,
     colour_state,
     count_tools,
-    fit_line,
+    cut_line,
     is_on_terminal,
     one_line,
     say,
+    say_wrapped,
     state_word,
 )
 
 _FAILED = ("unreachable", "lost", "needs_auth", "invalid")
 _NAMED = 10
+_LONGEST_NOTE = 300
 _EXAMPLE = """give KEY=VALUE, or a JSON object like '{"timezone": "UTC"}'"""
 
 _ToolName = Annotated[str, typer.Argument(help="The tool's name, as in time__get_current_time.")]
@@ -56,14 +60,15 @@ def servers(config: ConfigOption = None, as_json: JsonOption = False) -> None:
 
     Example: pegboard servers
     """
-    answer = connect(find_config(config)).servers()
+    location = find_config(config)
+    answer = connect(location).servers()
     data: dict[str, Any] = answer.get("data") or {}
     if problem := data.get("configProblem"):
         say(
             f"note: the gateway runs with an older config, since it cannot use the file as it is now: {problem}",
             error=True,
         )
-    finish(answer, as_json=as_json, show=_show_servers)
+    finish(answer, as_json=as_json, show=lambda data: _show_servers(data, location.path))
 
 
 def tools(
@@ -175,7 +180,7 @@ def _name_missing(gateway: RestClient, wanted: str | None = None) -> None:
         )
 
 
-def _show_servers(data: dict[str, Any]) -> None:
+def _show_servers(data: dict[str, Any], config: Path) -> None:
     if not data["servers"]:
         say(f"No servers yet. Add one: {command_for(None, 'add', *example_server())}")
         if has_client_files():
@@ -183,7 +188,7 @@ def _show_servers(data: dict[str, Any]) -> None:
         return
     # On a terminal there is no room for notes beside the rest: they stand below. In a pipe a server is one line.
     is_terminal = is_on_terminal()
-    notes = {row["name"]: _note(row) for row in data["servers"]}
+    notes = {row["name"]: short_place(_note(row), config) for row in data["servers"]}
     columns = ("name", "state", "tools", "last seen", "latency", *(() if is_terminal else ("last error",)))
     rows = TerminalTable(*columns, droppable=("latency", "last seen", "tools"))
     for row in data["servers"]:
@@ -199,7 +204,9 @@ def _show_servers(data: dict[str, Any]) -> None:
 def _show_notes(notes: Mapping[str, str]) -> None:
     for name, note in notes.items():
         if note:
-            say(fit_line(f"{name}: {note}"))
+            say_wrapped(f"{name}: {cut_line(note, _LONGEST_NOTE)}", indent="  ")
+    if any(notes.values()):
+        say(f"What to do: {command_for(None, 'doctor')}")
 
 
 def _note(row: dict[str, Any]) -> str:
