@@ -50,6 +50,12 @@ def advise(said: str, spec: ServerSpec, *, is_gateways: bool = False) -> str:
     if variable is not None and is_gateways and os.environ.get(variable[1]):
         # To ask again would be the same again.
         return f"the gateway that runs was started without {variable[1]}: stop it, and start it in a shell that has it"
+    advice = _advice_for(said, spec)
+    has_said_more = is_gateways and "; it said: " in said
+    return f"{advice}. All that it said: pegboard logs {spec.name}" if has_said_more else advice
+
+
+def _advice_for(said: str, spec: ServerSpec) -> str:
     for rule in _RULES:
         if (match := rule.pattern.search(said)) is not None:
             return rule.advise(match, spec)
