@@ -93,15 +93,16 @@ def tools(
 
 
 def find(
-    query: Annotated[str, typer.Argument(help="What the tool should do, in plain words.")],
+    words: Annotated[list[str], typer.Argument(help="What the tool should do, in plain words.")],
     limit: Annotated[int, typer.Option(help="How many at most.", min=1, max=50)] = 10,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find tools by what they do.
 
-    Example: pegboard find "what time is it in Tokyo"
+    Example: pegboard find what time is it in Tokyo
     """
+    query = " ".join(words)
     if not query.strip():
         stop("say what to search for", WRONG_CALL)
     gateway = connect(find_config(config))
