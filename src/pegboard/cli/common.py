@@ -96,7 +96,9 @@ def json_argument(text: str, what: str, advice: str = "") -> Any:
 
 
 def text_of_input() -> str:
-    """What is piped into a command."""
+    """What is piped into a command, or typed where it is asked for."""
+    if sys.stdin.isatty():
+        say(f"Paste the text, then press {'Ctrl-Z and Enter' if os.name == 'nt' else 'Ctrl-D'}.", error=True)
     try:
         # Decoded here: where the locale says so, Python lets bytes pass that are no text.
         text = sys.stdin.buffer.read().decode()

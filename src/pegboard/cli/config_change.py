@@ -46,6 +46,15 @@ def edit_config(change: Callable[[], T]) -> T:
         stop(str(exc), BAD_CONFIG)
 
 
+def own_ports(path: Path) -> list[int]:
+    """Where gateways of this config listen."""
+    from urllib.parse import urlsplit
+
+    from pegboard.config import find_gateways
+
+    return [port for _, gateway in find_gateways(path) if (port := urlsplit(gateway.url).port)]
+
+
 def say_advice(name: str, said: str, path: Path) -> None:
     """Say what to do about a server of which this was said just now, as `doctor` does."""
     from pegboard.cli.advice import advise_about
