@@ -6,6 +6,7 @@ import gc
 import logging
 import os
 import signal
+import sys
 import threading
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
@@ -85,6 +86,8 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     # How long a list waits for servers never seen: several tests at once make every start slower than it is.
     monkeypatch.setattr("pegboard.board.NEW_SERVER_WAIT", 1.5)
+    # `pegboard` is called by its name in messages where the shell finds it.
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("PEGBOARD_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("PEGBOARD_CONFIG_DIR", str(tmp_path / "config"))
     # No test asks the registry of the whole world: nobody listens there.

@@ -70,7 +70,7 @@ class ToolResolver:
         """The owner of a name that is not in the catalog may be off, or may never have been asked."""
         parts = parse(name)
         for server in self._possible_owners(name, wanted):
-            if server.spec.enabled and not server.spec.problem and self._registry.server(server.name) is None:
+            if server.spec.is_usable and self._registry.server(server.name) is None:
                 if server.spec.prefix and (failure := server.failure()):
                     raise failure
                 result = await self._discovery.discover(server.name, for_call=True)

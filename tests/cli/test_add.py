@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from forking import warm_start
-from harness import toy, write_config
+from harness import serving, toy, write_config
 from pegboard.cli.add import separate_command
 from pegboard.cli.app import app
 from screen import on_screen
@@ -125,7 +125,18 @@ def test_the_transport_can_be_said(run: Run, config: Path) -> None:
         (["x", "-t", "http", "--", "npx"], "are for a URL"),
         (["x", "--env", "=1", "--", "npx"], "--env needs K=V, or the name of a variable"),
         (["x", "--env", "two words", "--", "npx"], "--env needs K=V, or the name of a variable"),
-        ([" ", "--", "npx"], "a server needs a name"),
+        ([" ", "--", "npx"], "a server needs a name: pegboard add NAME URL"),
+        (["docs", "mcp.example.com/mcp"], "did you mean https://mcp.example.com/mcp?"),
+        (["docs", "mcp.example.com/mcp", "-H", "A: b"], "did you mean https://mcp.example.com/mcp?"),
+        (["docs", "localhost:8000/mcp"], "did you mean http://localhost:8000/mcp?"),
+        (["docs", "--", "127.0.0.1:8000"], "did you mean http://127.0.0.1:8000?"),
+        (["x", "npx 'pkg"], "a quote is never closed"),
+        (["https://mcp.linear.app/mcp"], "a name is missing before the URL: pegboard add linear https://mcp.linear"),
+        (["time2"], "time2 needs a URL or a command: pegboard add time2 URL, or pegboard add time2 -- COMMAND"),
+        ([], "For a published one: pegboard add --from NAME"),
+        (["me", "http://localhost:7420/mcp"], "this is Pegboard itself"),
+        (["me", "http://127.0.0.1:7420/mcp/cursor"], "this is Pegboard itself"),
+        (["me", "--", "pegboard", "stdio"], "this is Pegboard itself"),
     ],
 )
 def test_a_wrong_call_says_what_is_wrong_and_changes_nothing(
@@ -336,3 +347,111 @@ def test_the_process_itself_ends_so(config: Path) -> None:
     assert (done.returncode, done.stdout) == (4, "")
     assert done.stderr.startswith("pegboard: ")
     assert "asking" not in done.stderr
+
+
+def test_a_variable_that_the_gateway_lacks_needs_a_new_gateway(
+    run: Run, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To ask again would be the same again: `add`, `refresh` and `doctor` say what helps."""
+    command = toy()
+    with serving(config):
+        monkeypatch.setenv("MY_KEY", "tulip")
+        words = ["--env", "MY_KEY", "--", command["command"], *command["args"]]
+        said = [run("add", "one", *words), run("refresh", "one"), run("doctor")]
+        for done in said:
+            assert done.exit_code == 4
+            assert "→ the gateway that runs was started without MY_KEY: stop it, and start it in" in done.output
+        monkeypatch.delenv("MY_KEY")
+        assert "→ export MY_KEY in the shell that starts `pegboard serve`" in run("refresh", "one").stderr
+    assert "tulip" not in "".join(done.output for done in said)
+
+
+def test_a_variable_that_is_set_by_now_is_no_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What only an entry says is not remembered beyond it."""
+    command = toy()
+    done = run("add", "one", "--env", "MY_KEY", "--", command["command"], *command["args"])
+    assert (done.exit_code, "${MY_KEY} has no value" in run("servers").stdout) == (4, True)
+    monkeypatch.setenv("MY_KEY", "x")
+    assert "has no value" not in run("servers").stdout
+
+
+def test_a_command_that_is_missing_comes_with_what_brings_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `doctor` says it."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "→ install uv (`pip install uv` or" in run("add", "time", "--", "uvx", "mcp-server-time").stderr
+
+
+def test_a_gateway_of_this_config_is_not_added_to_itself(run: Run, config: Path) -> None:
+    """At whatever port it listens."""
+    with serving(config) as (_, url):
+        before = config.read_bytes()
+        done = run("add", "me", url)
+    assert (done.exit_code, "this is Pegboard itself" in done.stderr) == (2, True), done.stderr
+    assert config.read_bytes() == before
+
+
+def test_a_command_in_quotes_is_split(run: Run, config: Path, tmp_path: Path) -> None:
+    """Unless there is a program of that name."""
+    run("add", "a", f"{MISSING} -y 'two words'")
+    assert entries(config)["a"] == {"command": MISSING, "args": ["-y", "two words"]}
+    program = tmp_path / "my server"
+    program.touch()
+    run("add", "b", str(program))
+    assert entries(config)["b"] == {"command": str(program), "args": []}
+
+
+@pytest.mark.parametrize("word", ["server.py", "./bin/x", "my-server", "@scope/pkg", "node_modules/x"])
+def test_a_file_is_no_address(run: Run, config: Path, word: str) -> None:
+    """What looks like one only a little is what was typed."""
+    run("add", "a", word)
+    assert entries(config)["a"]["command"] == word
+
+
+def test_an_entry_that_never_worked_is_corrected_by_another(run: Run, config: Path) -> None:
+    """Nothing is lost; one that was seen is replaced by force alone."""
+    run("add", "x", "--", MISSING, "--mistyped")
+    command = toy()
+    done = run("add", "x", "--", command["command"], *command["args"])
+    assert done.exit_code == 0, done.stderr
+    assert f"x was replaced in {config}. It was: {MISSING} --mistyped" in done.stdout
+    refused = run("add", "x", "--", MISSING)
+    assert (refused.exit_code, "--force" in refused.stderr) == (3, True)
+
+
+def test_a_secret_in_plain_text_is_named_with_the_way_to_keep_it_out(run: Run, config: Path) -> None:
+    """Not the secret itself; a variable is none."""
+    said = run("add", "docs", "http://127.0.0.1:9/x", "-H", "Authorization: Bearer sk-tulip").stderr
+    assert f"note: the secret in header Authorization is in {config} as plain text." in said
+    assert "export DOCS_TOKEN, and give -H 'Authorization: Bearer ${DOCS_TOKEN}' instead" in said
+    assert "tulip" not in said
+    assert "and give -e API_TOKEN instead" in run("add", "b", "-e", "API_TOKEN=tulip", "--", MISSING).stderr
+    assert "plain text" not in run("add", "c", "-e", "API_TOKEN", "--", MISSING).stderr
+
+
+def test_add_json_takes_the_name_from_the_text(run: Run, config: Path) -> None:
+    """Where none is given; from the standard input as well."""
+    text = json.dumps({"mcpServers": {"one": {"command": MISSING}}})
+    run("add-json", text)
+    run("add-json", "-", stdin=text.replace("one", "two"))
+    assert entries(config) == {"one": {"command": MISSING}, "two": {"command": MISSING}}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["t9", "{command:", "uvx}"], "the text needs quotes around it"),
+        (["t9"], "the JSON text is missing: pegboard add-json t9 '{"),
+    ],
+)
+def test_add_json_says_how_to_type_it(run: Run, config: Path, words: list[str], said: str) -> None:
+    """Exit code 2, and nothing is written."""
+    before = config.read_bytes()
+    done = run("add-json", *words)
+    assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
+    assert config.read_bytes() == before
+
+
+def test_whoever_is_asked_for_a_text_is_told_so(config: Path) -> None:
+    """A command that waits in silence looks as if it hung."""
+    with on_screen([*warm_start(), "import", "-", "--config", str(config)]) as screen:
+        assert "Paste the text, then press Ctrl-D." in screen.until("Ctrl-D.")

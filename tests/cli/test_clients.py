@@ -45,7 +45,7 @@ def gateway(config: Path) -> Generator[str]:
 
 def pegboard(config: Path, *args: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
     # None of the programs of whoever runs the tests is a client here.
-    variables = {**os.environ, "PATH": "/usr/bin:/bin", "COLUMNS": "80", **env}
+    variables = {**os.environ, "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "COLUMNS": "80", **env}
     command = [*warm_start(), args[0], "--config", str(config), *args[1:]]
     return subprocess.run(
         command,
@@ -138,7 +138,7 @@ def test_at_a_terminal_it_asks(home: Path, config: Path, gateway: str, answer: s
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
-        env={**os.environ, "PATH": "/usr/bin:/bin", "NO_COLOR": "1"},
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "NO_COLOR": "1"},
     )
     os.close(theirs)
     said = ""

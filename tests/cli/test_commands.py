@@ -69,6 +69,13 @@ def test_looking_and_calling(config: Path) -> None:
     assert "off" in ok("servers", config=config)
 
 
+def test_words_to_find_need_no_quotes(config: Path) -> None:
+    """What is typed without them is the same."""
+    typed, quoted = (json.loads(ok("find", *words, "--json", config=config)) for words in (["echo", "it"], ["echo it"]))
+    assert [row["name"] for row in typed["data"]["tools"]] == [row["name"] for row in quoted["data"]["tools"]]
+    assert typed["data"]["tools"]
+
+
 def test_exit_codes_tell_what_went_wrong(config: Path) -> None:
     """1: the tool failed; 2: the call was wrong; 4: the server could not be reached."""
     assert pegboard("call", "one__fails", config=config).returncode == 1

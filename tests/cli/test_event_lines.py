@@ -62,7 +62,15 @@ def test_a_failure_is_said_once_with_the_last_lines_of_stderr() -> None:
     assert lines_of(event, event, event) == [
         "web  unreachable: the process exited with code 1",
         *(f"          npm error {number}" for number in (6, 7, 8)),
+        "          all of it: pegboard logs web",
     ]
+
+
+def test_the_error_is_among_the_lines_that_are_shown() -> None:
+    """However many lines come behind it."""
+    said = " | ".join(["a", "KeyError: b", "c", "d", "e", "f"])
+    shown = lines_of(failed("web", f"it ended; it said: {said}"))
+    assert [line.strip() for line in shown[1:4]] == ["KeyError: b", "c", "d"]
 
 
 def test_long_reasons_are_cut_to_the_terminal() -> None:

@@ -15,9 +15,12 @@ import pytest
 
 from forking import warm_start
 from harness import serving, toy, write_config
+from pegboard.cli.banner import show_banner
+from pegboard.cli.first_steps import example_server
 from pegboard.cli.http_transport import find_running
 from pegboard.cli.program import find_program
 from pegboard.cli.rest_client import RestClient
+from pegboard.config import Location
 from screen import on_screen
 
 NPM = "import sys; [print('npm error', n, file=sys.stderr) for n in range(30)]; sys.exit(1)"
@@ -61,7 +64,7 @@ def test_a_start_is_calm(config: Path) -> None:
     assert len(commands) >= 3
     assert all(f"--config '{config}'" in line for line in commands)
     assert any(" install claude-code " in line for line in commands)
-    assert any(" add time " in line and line.endswith(" -- uvx mcp-server-time") for line in commands)
+    assert any(" add " in line for line in commands)
     assert "registered" not in text
 
 
@@ -124,14 +127,13 @@ def test_a_level_that_was_asked_for_shows_events_themselves(config: Path) -> Non
 
 
 def test_a_narrow_terminal_without_colours(config: Path) -> None:
-    """Names are whole, notes are cut to the width, and NO_COLOR is obeyed."""
+    """Names and notes are whole, lines end between words, and NO_COLOR is obeyed."""
     with on_screen(serve(config), 40, NO_COLOR="1") as screen:
         text = screen.until("Calls are shown below.")
         # Rich makes headings bold; that is no colour.
         assert "\x1b[3" not in screen.raw
-    [note] = [line for line in text.splitlines() if line.startswith("unset: ")]
-    assert len(note) <= 40
-    assert note.endswith("…")
+    note = text[text.index("unset: ") :].splitlines()[:3]
+    assert note == ["unset: ${NOT_SET_HERE} has no value: set", "  NOT_SET_HERE in the environment", note[2]]
 
 
 def test_a_config_that_every_command_finds_is_not_named(tmp_path: Path) -> None:
@@ -152,6 +154,31 @@ def test_a_config_that_every_command_finds_is_not_named(tmp_path: Path) -> None:
     assert "with 0 servers" in said
     assert "Add your first server:" in said
     assert "--config" not in said
+
+
+def test_a_first_start_names_import_only_where_there_are_clients(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their servers are what most people have; whoever has servers here knows the way."""
+    location = Location(write_config(tmp_path / "p.json", {}), exists=True)
+    show_banner("http://127.0.0.1:1", location, [], {})
+    assert " import" not in capsys.readouterr().out
+    (Path.home() / ".cursor").mkdir(parents=True)
+    (Path.home() / ".cursor" / "mcp.json").write_text("{}")
+    show_banner("http://127.0.0.1:1", location, [], {})
+    assert f"pegboard import --config {location.path}" in capsys.readouterr().out
+    row = {"name": "a", "state": "idle", "tools": 1, "seen": True, "enabled": True, "lastError": None}
+    show_banner("http://127.0.0.1:1", location, [row], {})
+    assert " import" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("here", "words"),
+    [({"uvx", "npx"}, "time -- uvx"), ({"npx"}, "everything -- npx -y"), (set[str](), "docs https://")],
+)
+def test_the_first_server_is_one_that_can_run_here(here: set[str], words: str) -> None:
+    """A first command that fails would be the last one."""
+    assert " ".join(example_server(lambda name: name if name in here else None)).startswith(words)
 
 
 @pytest.mark.parametrize("same", [True, False])

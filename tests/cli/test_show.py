@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -82,6 +83,10 @@ def _row(name: str, state: str, error: str | None = None, **more: Any) -> dict[s
     }
 
 
+def show_servers(data: dict[str, Any]) -> None:
+    look._show_servers(data, Path("/home/ada/config.json"))
+
+
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rich takes this for a terminal of 80 columns."""
@@ -91,23 +96,35 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("terminal")
 def test_servers_are_readable_at_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    """One line each: the whole name and the state in people's words; below them, the beginning of each last error."""
+    """One line each: the whole name and the state in people's words; what is wrong stands below."""
     names = [f"a_rather_long_name_{n:02}" for n in range(8)]
     states = ["registered", "connected", "idle", "connecting", "lost", "unreachable", "needs_auth", "invalid"]
     long = "could not be connected:\n" + "npm error " * 100
     rows = [_row(name, state, long) for name, state in zip(names, states, strict=True)]
     rows.append(_row("off", "disabled", rejected={"x": "y"}, conflicts=["z"]))
-    finish({"data": {"servers": rows}}, as_json=False, show=look._show_servers)
+    finish({"data": {"servers": rows}}, as_json=False, show=show_servers)
     lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
     shown, notes = [line.rstrip() for line in lines[2:11]], lines[11:]
     assert [line.split()[0] for line in shown] == [*names, "off"]
     words = ["ready"] * 3 + ["starting", "unreachable", "unreachable", "needs sign-in", "invalid", "disabled"]
     assert all(word in line for word, line in zip(words, shown, strict=True))
     assert all(len(line) <= 80 for line in lines)
-    assert [line.split(": ")[0] for line in notes] == [*names, "off"]
-    assert notes[0].startswith(f"{names[0]}: could not be connected: npm error")
-    assert notes[0].endswith("…")
-    assert notes[-1] == "off: 2 left out: see pegboard doctor"
+    heads = [at for at, line in enumerate(notes[:-1]) if not line.startswith("  ")]
+    assert [notes[at].split(": ")[0] for at in heads] == [*names, "off"]
+    first = " ".join(line.strip() for line in notes[: heads[1]])
+    assert first.startswith(f"{names[0]}: could not be connected: npm error")
+    assert (first.endswith("…"), 300 < len(first) < 340) == (True, True)
+    assert notes[-2:] == ["off: 2 left out: see pegboard doctor", "What to do: pegboard doctor"]
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_place_in_the_config_takes_no_room(capsys: pytest.CaptureFixture[str]) -> None:
+    """Everybody knows which file it is; what is wrong there is whole."""
+    error = '/home/ada/config.json:27:5: mcpServers.x.comand is not a key of an entry: did you mean "command"? Yes'
+    finish({"data": {"servers": [_row("x", "invalid", error)]}}, as_json=False, show=show_servers)
+    lines = capsys.readouterr().out.splitlines()[-3:-1]
+    assert lines[0].startswith("x: line 27: mcpServers.x.comand is not a key")
+    assert lines[1] == '  "command"? Yes'
 
 
 @pytest.mark.parametrize("width", ["80", None])
@@ -156,15 +173,15 @@ def test_thirteen_servers_are_thirteen_lines(
     finish(
         {"data": {"servers": [_row(name, "needs_auth", error) for name in names]}},
         as_json=False,
-        show=look._show_servers,
+        show=show_servers,
     )
     lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
     assert [line.split()[0] for line in lines[2:15]] == names
     assert all(len(line.rstrip()) <= 80 for line in lines)
     assert all("needs sign-in" in line for line in lines[2:15])
-    assert [line.split(":")[0] for line in lines[15:]] == names
+    assert [line.split(":")[0] for line in lines[15:-1] if not line.startswith("  ")] == names
     monkeypatch.setenv("COLUMNS", "36")
-    finish({"data": {"servers": [_row(name, "lost") for name in names]}}, as_json=False, show=look._show_servers)
+    finish({"data": {"servers": [_row(name, "lost") for name in names]}}, as_json=False, show=show_servers)
     lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
     assert lines[0].split() == ["name", "state"]
     assert [line.split() for line in lines[2:]] == [[name, "unreachable"] for name in names]

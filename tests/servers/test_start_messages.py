@@ -65,6 +65,22 @@ def test_only_whole_lines_are_shown(text: str, shown: str) -> None:
     assert _last_lines(text, 10) == shown
 
 
+async def test_the_error_of_a_node_server_is_kept_and_its_stack_is_not(tmp_path: Path) -> None:
+    """Frames, brackets and the version fill the room in which the cause has to stand."""
+    frames = [f"    at Module._load{number} (node:internal/modules/cjs/loader:{number})" for number in range(25)]
+    lines = ["node:internal/modules/cjs/loader:1228", "  throw err;", "  ^", "", "Error: Cannot find module './x'"]
+    lines += [*frames, "{", "  code: 'MODULE_NOT_FOUND',", "}", "", "Node.js v20.1.0"]
+    (tmp_path / "said").write_text("\n".join(lines) + "\n")
+    said = await message_of(tmp_path, shell(f"cat '{tmp_path}/said' >&2; exit 1"))
+    assert said.endswith("it said: Error: Cannot find module './x' | code: 'MODULE_NOT_FOUND',")
+
+
+def test_the_last_error_comes_first_where_much_was_written_behind_it() -> None:
+    """It is why the rest was written."""
+    text = "\n".join(["noted", "TypeError: x", *(f"detail {number}" for number in range(20))])
+    assert _last_lines(text, 40) == "TypeError: x | … | detail 17 | detail 18 | detail 19"
+
+
 @pytest.mark.parametrize(
     "entry", [{"url": "http://127.0.0.1:9/mcp"}, {"command": "no-such-command-here"}, shell("exit 3")]
 )

@@ -145,7 +145,7 @@ class Discovery:
 
     async def discover_new(self, limit: float) -> None:
         """Give servers never seen before a moment to introduce themselves; the rest goes on in the background."""
-        unseen = [name for name in self._list_enabled() if self._registry.server(name) is None or name in self._unasked]
+        unseen = [name for name in self._list_enabled() if self._is_unseen(name) or name in self._unasked]
         self._begin([name for name in unseen if self._due(name)])
         waiting = [self._running[name] for name in unseen if name in self._running]
         if waiting:
@@ -261,8 +261,7 @@ class Discovery:
 
     def _is_unseen(self, name: str) -> bool:
         source = self._sources().get(name)
-        usable = source is not None and source.spec.enabled and not source.spec.problem
-        return usable and self._registry.server(name) is None
+        return source is not None and source.spec.is_usable and self._registry.server(name) is None
 
     def _due(self, name: str) -> bool:
         """Whether a server may be asked in the background: nobody asks it now, and it did not fail just before."""
@@ -300,7 +299,8 @@ class Discovery:
             return ToolResult[int].failed(_no_such_server(name))
         fingerprint = source.spec.fingerprint
         result = await as_result(self._ask(source, for_call=for_call))
-        if result.error is not None:
+        # One that is not usable was not asked: its entry says why, and only as long as it does.
+        if result.error is not None and source.spec.is_usable:
             self._record_failure(name)
             message = result.error.message
             # The same once more is no news: a server that is not there is tried again and again.
@@ -308,7 +308,7 @@ class Discovery:
             self._logged_errors[name] = message
             log("tools.discovery.server.failed", serverName=name, errorMessage=message)
             await self._save_error(name, fingerprint, message)
-        else:
+        elif result.error is None:
             self._forgive(name)
             self._logged_errors.pop(name, None)
             logger().info("tools.discovery.server.success", serverName=name, toolCount=result.data)

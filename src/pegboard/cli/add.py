@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -24,7 +23,8 @@ from pegboard.cli.common import (
     stop,
     text_of_input,
 )
-from pegboard.cli.config_change import ask_servers, command_for, config_to_change, edit_config
+from pegboard.cli.config_change import ask_servers, config_to_change, edit_config, own_ports, say_advice
+from pegboard.cli.program import command_for, command_line, find_program
 from pegboard.cli.registry import (
     CalledOption,
     FromOption,
@@ -35,8 +35,12 @@ from pegboard.cli.registry import (
     choose_server,
     registry_wish,
 )
-from pegboard.cli.rest_client import Answer
+from pegboard.cli.rest_client import Answer, connect
 from pegboard.cli.show import count_tools, one_line, say
+from pegboard.cli.typed_target import missing_scheme, split_command
+
+if TYPE_CHECKING:
+    from pegboard.config import Location
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*[:=]\s*(.*)", re.DOTALL)
@@ -46,7 +50,6 @@ _WITH_VALUE = frozenset({"--env", "-e", "--header", "-H", "--transport", "-t", "
 _FROM_WITH_VALUE = frozenset({"--from", "--version", "--as", "--use", "--input"})
 _FLAGS = frozenset({"--sse", "--force", "--json", "--help", "-h"})
 
-_Name = Annotated[str, typer.Argument(metavar="NAME", help="The server's name.")]
 _Force = Annotated[bool, typer.Option("--force", help="Replace another server of that name.")]
 
 
@@ -74,6 +77,9 @@ def separate_command(args: Sequence[str]) -> list[str]:
         at += 1
     if found < 2 or at >= len(given) or _SCHEME.match(given[at]) or "--" in given[at:]:
         return given
+    if missing_scheme([given[at]]):
+        # An address: what stands behind it is ours.
+        return given
     _refuse_own_options(given[:at], given[at:])
     return [*given[:at], "--", *given[at:]]
 
@@ -86,7 +92,7 @@ def _refuse_own_options(before: Sequence[str], command: Sequence[str]) -> None:
         name = word.partition("=")[0]
         if name in _WITH_VALUE | _FLAGS:
             has_value = name in _WITH_VALUE
-            start = shlex.join(["pegboard", "add", *_mask_values(before)])
+            start = command_line([*find_program().words, "add", *_mask_values(before)])
             others = [*command[:at], *command[at + (2 if has_value and "=" not in word else 1) :]]
             ours = f"{start} {name}{' …' if has_value else ''} -- {' '.join(display_args(others))}"
             theirs = f"{start} -- {' '.join(display_args(command[:at]))} {name} …"
@@ -119,7 +125,7 @@ def add(
             "--env",
             "-e",
             metavar="K=V|K",
-            help="Environment of the command; K alone is taken from your environment when the server starts.",
+            help="Environment of the command; K alone is taken from the environment in which Pegboard is started.",
         ),
     ] = None,
     header: Annotated[
@@ -153,7 +159,7 @@ def add(
     wish = registry_wish(source, version, called, use, values or [], yes=yes)
     if wish is None:
         if not name.strip() or not target:
-            stop("a server needs a name, and a URL or a command: pegboard add NAME -- COMMAND", WRONG_CALL)
+            stop(_missing(name.strip(), target or []), WRONG_CALL)
         entry = _entry(target, _variables(env), _headers(header), _transport(transport, sse=sse))
     else:
         if target or header or sse or transport:
@@ -165,12 +171,29 @@ def add(
     _add(name, entry, config, force=force, as_json=as_json)
 
 
+def _missing(name: str, target: Sequence[str]) -> str:
+    """What a call without a name, or without a target, lacks."""
+    if _SCHEME.match(name):
+        from pegboard.client_configs.reader import suggest_name
+
+        address = {"url": name}
+        return f"a name is missing before the URL: pegboard add {suggest_name(address)} {_display(address)}"
+    forms = "pegboard add {0} URL, or pegboard add {0} -- COMMAND"
+    if name:
+        search = "To look for published ones: pegboard search WORDS"
+        return f"{name} needs a URL or a command: {forms.format(name)}.\n{search}"
+    lacks = "a server needs a name" if target else "a server needs a name, and a URL or a command"
+    return f"{lacks}: {forms.format('NAME')}.\nFor a published one: pegboard add --from NAME"
+
+
 def add_json(
-    name: _Name,
-    text: Annotated[
-        str,
-        typer.Argument(metavar="JSON", help="An entry or a config in any client's format; - is the standard input."),
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="The server's name; without it, the one that the text has.")
     ],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="JSON", help="An entry or a config in any client's format; - is the standard input."),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask about what you did not type.")] = False,
     force: _Force = False,
     config: ConfigOption = None,
@@ -183,12 +206,23 @@ def add_json(
     \b
     Examples:
       pegboard add-json time '{"command": "uvx", "args": ["mcp-server-time"]}'
+      pegboard add-json '{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}'
       pegboard add-json docs --yes - < snippet.toml
     """
-    entry = _read_entry(name, text_of_input() if text == "-" else text)
+    if len(words or []) > 1:
+        stop(f"the text needs quotes around it, or the shell takes it apart: {_quoted_form(name)}", WRONG_CALL)
+    # A text alone has the name in it.
+    name, text = (name, words[0]) if words else ("", name)
+    if re.fullmatch(r"[\w.-]+", text) and text != "-":
+        stop(f"the JSON text is missing: {_quoted_form(text)}", WRONG_CALL)
+    name, entry = _read_entry(name, text_of_input() if text == "-" else text)
     if text == "-" or _is_link(text):
         _ask_about(name, entry, yes=yes)
     _add(name, entry, config, force=force, as_json=as_json)
+
+
+def _quoted_form(name: str) -> str:
+    return f"""pegboard add-json {name} '{{"command": …}}'"""
 
 
 def _add(name: str, entry: Mapping[str, Any], config: Path | None, *, force: bool, as_json: bool) -> None:
@@ -200,10 +234,12 @@ def _add(name: str, entry: Mapping[str, Any], config: Path | None, *, force: boo
 
     location = config_to_change(config)
     path, before = location.path, find_entry(location.path, name)
+    _refuse_itself(entry, path)
+    may_replace = force or (before is not None and _has_only_failed(location, fold_server_name(name), before))
 
     def write() -> bool:
         try:
-            return add_server(path, name, entry, force=force, needs_trust=location.needs_trust)
+            return add_server(path, name, entry, force=may_replace, needs_trust=location.needs_trust)
         except ServerExistsError as exc:
             stop(f"{exc}:\n  {_display(before)}\n{_ways_out(config, name)}", BAD_CONFIG)
 
@@ -211,8 +247,43 @@ def _add(name: str, entry: Mapping[str, Any], config: Path | None, *, force: boo
     folded = fold_server_name(name)
     if not is_new and not as_json:
         _say_known(folded, path, before, entry)
+    if not as_json:
+        _say_secrets(folded, entry, path)
     answer = _with_progress(f"asking {folded} for its tools", lambda: ask_servers(path, [folded])[folded])
     _finish(answer, folded, path, config, is_new=is_new, as_json=as_json)
+
+
+def _refuse_itself(entry: Mapping[str, Any], path: Path) -> None:
+    """A gateway that asks itself for its tools would do so without an end."""
+    from pegboard.client_configs.entries import DEFAULT_PORT, is_own_entry
+
+    if is_own_entry(entry, {DEFAULT_PORT, *own_ports(path)}):
+        stop("this is Pegboard itself: to connect a client to it, use pegboard install CLIENT", WRONG_CALL)
+
+
+def _has_only_failed(location: Location, name: str, before: Mapping[str, Any]) -> bool:
+    """Whether a server was tried and never seen, so that another entry corrects it. A secret in it would be lost."""
+    from pegboard.config.literal_secrets import has_secret
+
+    if has_secret(before) or not location.exists:
+        return False
+    data: dict[str, Any] = connect(location).servers().get("data") or {}
+    rows = [row for row in data.get("servers", ()) if row["name"] == name]
+    return any(row["enabled"] and row["lastError"] and not row["seen"] for row in rows)
+
+
+def _say_secrets(name: str, entry: Mapping[str, Any], path: Path) -> None:
+    """Say which secrets are in the file now, and how to keep them out of it."""
+    from pegboard.config.literal_secrets import literal_secrets
+
+    for place in literal_secrets(entry):
+        kind, _, key = place.partition(" ")
+        variable = key if kind == "env" else f"{re.sub(r'[^A-Z0-9]', '_', name.upper())}_TOKEN"
+        value = str(entry["headers"][key]) if kind == "header" else ""
+        scheme = "Bearer " if value.lower().startswith("bearer ") else ""
+        form = {"env": f"-e {key}", "header": f"-H '{key}: {scheme}${{{variable}}}'"}.get(kind, f"${{{variable}}}")
+        say(f"note: the secret in {place} is in {path} as plain text.", error=True)
+        say(f"  To keep it out, export {variable}, and give {form} instead, with --force.", error=True)
 
 
 def _say_known(name: str, path: Path, before: Mapping[str, Any] | None, entry: Mapping[str, Any]) -> None:
@@ -232,6 +303,7 @@ def _finish(answer: Answer, name: str, path: Path, config: Path | None, *, is_ne
         say(f"{name} was added to {path}: {_tools(answer)}." if is_new else f"{name}: {_tools(answer)}.")
     else:
         say(f"pegboard: {error['message']}", error=True)
+        say_advice(name, error["message"], path)
         say(
             f"{name} is in {path} all the same. To ask it again: {command_for(config, 'refresh', name)}\n"
             f"To take it out: {command_for(config, 'remove', name)}",
@@ -262,8 +334,8 @@ def _with_progress(text: str, work: Any) -> Answer:
         return work()
 
 
-def _read_entry(name: str, text: str) -> Mapping[str, Any]:
-    """The one entry that a text has, or the one of that name."""
+def _read_entry(name: str, text: str) -> tuple[str, Mapping[str, Any]]:
+    """The one entry that a text has, or the one of that name; under its own name where none is given."""
     from pegboard.client_configs.import_plan import entry_problem
     from pegboard.client_configs.reader import no_servers, read_text
     from pegboard.client_configs.reading import TextOrigin
@@ -279,11 +351,12 @@ def _read_entry(name: str, text: str) -> Mapping[str, Any]:
         names = ", ".join(each.name for each in servers[:10])
         stop(f"the text has {len(servers)} servers ({names}): take them over with pegboard import -", WRONG_CALL)
     (server,) = servers
+    name = name or server.name
     if problem := entry_problem(name, server.entry):
         stop(f"{server.place}: {problem}", WRONG_CALL)
     for each in (*(f"left out: {left}" for left in server.left_out), *server.notes):
         say(f"note: {each}", error=True)
-    return server.entry
+    return name, server.entry
 
 
 def _is_link(text: str) -> bool:
@@ -326,9 +399,15 @@ def _entry(target: list[str], env: dict[str, str], headers: dict[str, str], kind
     if _SCHEME.match(target[0]):
         wrong = "a server's address begins with http:// or https://"
         stop(f"{target[0]}: {'--transport stdio is for a command' if kind == 'stdio' else wrong}", WRONG_CALL)
+    if kind != "stdio" and (address := missing_scheme(target)):
+        stop(f"this is no command: did you mean {_display({'url': address})}?", WRONG_CALL)
     if headers or kind in {"http", "sse"}:
         stop("--header, --sse and --transport http are for a URL", WRONG_CALL)
-    command: dict[str, object] = {"command": target[0], "args": target[1:]}
+    try:
+        words = split_command(target)
+    except ValueError:
+        stop("the command cannot be split into words: a quote is never closed", WRONG_CALL)
+    command: dict[str, object] = {"command": words[0], "args": words[1:]}
     return command | ({"env": env} if env else {})
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
-from pegboard.config import ServerSpec
+from pegboard.config import ConfigError, ServerSpec, read_settings
 from pegboard.config.secrets import display_address
 
 _RESTART = "in the shell that starts `pegboard serve`, then restart it"
@@ -16,6 +18,7 @@ _INSTALL = {
     **dict.fromkeys(("bunx", "bun"), "install Bun, which brings bunx"),
     "docker": "install Docker, and start it",
 }
+_UNSET = re.compile(r"\$\{[^}]*\} has no value: set (\w+)")
 _RUNNERS = frozenset({"npx", "uvx", "bunx", "pnpx"})
 # Options of theirs with a value; what stands behind `--from` and `--package` is the package.
 _WITH_VALUE = frozenset({"-p", "--package", "--from", "--with", "--python", "--registry", "--index", "--index-url"})
@@ -30,8 +33,29 @@ class _Rule:
     advise: Callable[[re.Match[str], ServerSpec], str]
 
 
-def advise(said: str, spec: ServerSpec) -> str:
-    """What to do about a server of which this is said."""
+def advise_about(name: str, said: str, path: Path) -> str:
+    """What to do about a server of this config, of which this is said; nothing if its entry cannot be read."""
+    from pegboard.cli.http_transport import find_running
+
+    try:
+        spec = read_settings(path, os.environ).servers.get(name)
+    except ConfigError:
+        return ""
+    return advise(said, spec, is_gateways=find_running(path) is not None) if spec else ""
+
+
+def advise(said: str, spec: ServerSpec, *, is_gateways: bool = False) -> str:
+    """What to do about a server of which this is said, by a gateway that runs or by this process."""
+    variable = _UNSET.search(said)
+    if variable is not None and is_gateways and os.environ.get(variable[1]):
+        # To ask again would be the same again.
+        return f"the gateway that runs was started without {variable[1]}: stop it, and start it in a shell that has it"
+    advice = _advice_for(said, spec)
+    has_said_more = is_gateways and "; it said: " in said
+    return f"{advice}. All that it said: pegboard logs {spec.name}" if has_said_more else advice
+
+
+def _advice_for(said: str, spec: ServerSpec) -> str:
     for rule in _RULES:
         if (match := rule.pattern.search(said)) is not None:
             return rule.advise(match, spec)
@@ -135,7 +159,7 @@ def _rule(pattern: str, advise: Callable[[re.Match[str], ServerSpec], str]) -> _
 
 # The first that fits counts.
 _RULES = (
-    _rule(r"\$\{[^}]*\} has no value: set (\w+)", _set_variable),
+    _Rule(_UNSET, _set_variable),
     _rule(r"command '([^']+)' was not found on PATH", _install_command),
     _rule(r"wants a sign-in with OAuth", _sign_in),
     _rule(r"wants credentials|HTTP 401", _give_token),

@@ -6,14 +6,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pegboard.cli.common import short_place
+from pegboard.cli.first_steps import example_server, has_client_files
 from pegboard.cli.program import command_line, config_words, find_program, install_advice
-from pegboard.cli.show import TerminalTable, colour_state, fit_line, one_line, say, state_word
+from pegboard.cli.show import TerminalTable, colour_state, cut_line, one_line, say, say_wrapped, state_word
 
 if TYPE_CHECKING:
     from pegboard.config import Location
 
 # Servers with a line of their own.
 _MOST_SHOWN = 40
+_LONGEST_NOTE = 300
 _TROUBLE = frozenset({"invalid", "unreachable", "lost", "needs_auth"})
 
 
@@ -26,7 +29,7 @@ def show_banner(
     say(f"Pegboard listens on {url}/mcp with {count} server{'' if count == 1 else 's'} ({location.path}).")
     say("")
     if servers:
-        _show_servers(servers)
+        _show_servers(servers, location)
     if toolsets:
         parts = ", ".join(f"{name} {number}" for name, number in toolsets.items())
         say(f"Pegboard's own tools: {sum(toolsets.values())} ({parts}).")
@@ -34,7 +37,7 @@ def show_banner(
     _show_steps(url, location, is_first=not servers)
 
 
-def _show_servers(servers: Sequence[Mapping[str, Any]]) -> None:
+def _show_servers(servers: Sequence[Mapping[str, Any]], location: Location) -> None:
     table = TerminalTable("server", "state", "tools")
     for row in servers[:_MOST_SHOWN]:
         table.add(str(row["name"]), colour_state(state_word(row)), str(row["tools"]) if row["seen"] else "?")
@@ -43,7 +46,8 @@ def _show_servers(servers: Sequence[Mapping[str, Any]]) -> None:
         say(f"… and {len(servers) - _MOST_SHOWN} more.")
     for row in servers:
         if row["state"] in _TROUBLE and row["lastError"]:
-            say(fit_line(f"{row['name']}: {one_line(str(row['lastError']))}"))
+            note = short_place(one_line(str(row["lastError"])), location.path)
+            say_wrapped(f"{row['name']}: {cut_line(note, _LONGEST_NOTE)}", indent="  ")
     if any(not row["seen"] and row["enabled"] and row["state"] not in _TROUBLE for row in servers):
         say("? = not asked yet. A server is started when a client needs it.")
     say("")
@@ -52,15 +56,19 @@ def _show_servers(servers: Sequence[Mapping[str, Any]]) -> None:
 def _show_steps(url: str, location: Location, *, is_first: bool) -> None:
     program = find_program()
 
-    def command(*words: str, rest: Sequence[str] = ()) -> str:
-        return command_line([*program.words, *words, *config_words(location), *rest])
+    def command(*words: str) -> str:
+        # What stands behind `--` is the command of a server.
+        at = words.index("--") if "--" in words else len(words)
+        return command_line([*program.words, *words[:at], *config_words(location), *words[at:]])
 
+    steps = [("Take over the servers of your clients:", command("import"), "it shows them, and asks first")]
     steps = [
+        *(steps if is_first and has_client_files() else ()),
         ("Connect a client:", command("install", "claude-code"), "another one: " + command("clients")),
         ("By its address:", f"{url}/mcp/NAME", "NAME is yours to choose, one for each client"),
         (
             "Add your first server:" if is_first else "Add a server:",
-            command("add", "time", rest=["--", "uvx", "mcp-server-time"]),
+            command("add", *example_server()),
             "",
         ),
         ("Look around:", command("servers"), f"in a browser: {url}/docs"),

@@ -17,7 +17,7 @@ from pegboard.cli.common import (
     load_settings,
     without_name,
 )
-from pegboard.cli.config_change import config_to_change, edit_config
+from pegboard.cli.config_change import config_to_change, edit_config, say_advice
 from pegboard.cli.rest_client import Answer, RestClient, connect
 from pegboard.cli.show import count_tools, say
 
@@ -61,7 +61,7 @@ def refresh(
     settings = load_settings(location)
     check_servers(names or [], settings.servers)
     chosen = names or [name for name, spec in settings.servers.items() if spec.enabled]
-    _report_refresh(_refresh_all(connect(location), chosen, quiet=as_json), as_json=as_json)
+    _report_refresh(_refresh_all(connect(location), chosen, quiet=as_json), location.path, as_json=as_json)
 
 
 def _refresh_all(gateway: RestClient, names: list[str], *, quiet: bool) -> dict[str, Answer]:
@@ -74,7 +74,7 @@ def _refresh_all(gateway: RestClient, names: list[str], *, quiet: bool) -> dict[
         return gateway.refresh(names, lambda: progress.advance(bar))
 
 
-def _report_refresh(results: dict[str, Answer], *, as_json: bool) -> None:
+def _report_refresh(results: dict[str, Answer], path: Path, *, as_json: bool) -> None:
     failed = {name: answer["error"] for name, answer in results.items() if "error" in answer}
     if as_json:
         print(json_text({"success": not failed, "data": {"servers": results}}))
@@ -82,6 +82,7 @@ def _report_refresh(results: dict[str, Answer], *, as_json: bool) -> None:
         for name, answer in sorted(results.items()):
             if name in failed:
                 say(f"{name}: {without_name(answer['error']['message'], name)}", error=True)
+                say_advice(name, answer["error"]["message"], path)
             else:
                 print(f"{name}: {count_tools(answer['data']['registered'])}")
     if failed:

@@ -15,6 +15,7 @@ import typer
 
 from pegboard.cli.common import FAILED, UNREACHED, WRONG_CALL, ConfigOption, JsonOption, find_config, json_text, stop
 from pegboard.cli.own_servers import count_all_tools, with_own_problems
+from pegboard.cli.program import command_for, with_program
 from pegboard.cli.show import TerminalTable, count_tools, say, say_wrapped
 
 if TYPE_CHECKING:
@@ -350,8 +351,10 @@ def _show_clients(rows: Sequence[ClientStatus], gateway: str | None) -> None:
         known = "Not found here: " if present else "No client was found here. Known are: "
         say_wrapped(f"{known}{', '.join(missing)}.", indent="  ")
     waiting = [row.id for row in present if row.installable and row.writes and not row.connected and not row.problem]
+    if any(row.servers for row in present):
+        say(f"Take over their servers: {command_for(None, 'import')}")
     if waiting:
-        say(f"Connect one: pegboard install {waiting[0]}")
+        say(f"Connect one: {command_for(None, 'install', waiting[0])}")
 
 
 def _show_cut_off(rows: Sequence[ClientStatus], gateway: str | None) -> None:
@@ -366,11 +369,12 @@ def _show_cut_off(rows: Sequence[ClientStatus], gateway: str | None) -> None:
     say_wrapped(f"These have no tools of Pegboard now, since no gateway runs at their address: {', '.join(ids)}.")
     ports = {urlsplit(row.address or "").port for row in rows}
     if gateway is not None:
-        say(f"  The gateway is at {gateway}: pegboard install {' '.join(ids)}")
+        say(f"  The gateway is at {gateway}: {command_for(None, 'install', *ids)}")
     elif ports == {DEFAULT_PORT}:
-        say("  Start it: pegboard serve")
+        say(f"  Start it: {command_for(None, 'serve')}")
     else:
-        say("\n".join(f"  Start it: pegboard serve --port {port}" for port in sorted(filter(None, ports))))
+        for port in sorted(filter(None, ports)):
+            say(f"  Start it: {command_for(None, 'serve', '--port', str(port))}")
 
 
 def _connection(row: ClientStatus) -> str:
@@ -402,9 +406,9 @@ def _show_install(plan: InstallPlan, context: InstallContext) -> None:
         _show_kept(plan)
         return
     say(f"{client.name}: {file} will be {'created' if plan.outcome == 'create' else 'changed'}.")
-    say(f"The entry is {plan.reason}.")
+    say(with_program(f"The entry is {plan.reason}."))
     for remark in plan.remarks:
-        say(remark)
+        say(with_program(remark))
     if plan.replaced:
         say_wrapped(f"Pegboard serves these, so they are taken out: {', '.join(plan.replaced)}.")
     _show_kept(plan)
@@ -448,7 +452,7 @@ def _show_written(written: Sequence[InstallPlan], checks: dict[str, CheckOutcome
     for kind, check in checks.items():
         _show_check(kind, check)
     _show_need(written)
-    say(f"Undo: pegboard uninstall {' '.join(plan.client.id for plan in written)}")
+    say(f"Undo: {command_for(None, 'uninstall', *(plan.client.id for plan in written))}")
 
 
 def _show_need(written: Sequence[InstallPlan]) -> None:
@@ -460,8 +464,8 @@ def _show_need(written: Sequence[InstallPlan]) -> None:
         return
     names = ", ".join(client.name for client in bound)
     say_wrapped(f"{names} {'needs' if len(bound) == 1 else 'need'} the gateway from now on.")
-    say("  Keep it running: pegboard service install")
-    say(f"  Or do without: pegboard install {' '.join(client.id for client in bound)} --stdio")
+    say(f"  Keep it running: {command_for(None, 'service', 'install')}")
+    say(f"  Or do without: {command_for(None, 'install', *(client.id for client in bound), '--stdio')}")
 
 
 def _show_check(kind: str, check: CheckOutcome) -> None:
@@ -473,7 +477,7 @@ def _show_check(kind: str, check: CheckOutcome) -> None:
         return
     say(f"Pegboard does not answer there yet: {check.problem}", error=True)
     advice = "start the gateway: pegboard serve" if kind == "http" else "see what is wrong: pegboard doctor"
-    say(f"  → {advice}", error=True)
+    say(f"  → {with_program(advice)}", error=True)
 
 
 def _show_removed(plan: UninstallPlan, context: InstallContext) -> None:

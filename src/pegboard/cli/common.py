@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from pegboard.cli.program import with_program
 from pegboard.cli.show import say
 from pegboard.cli.wording import for_people
 from pegboard.terminal import plain_data, plain_json
@@ -39,7 +41,7 @@ def find_config(given: Path | None) -> Location:
 
     location = locate(given)
     if location.remark is not None:
-        say(f"note: {location.remark}", error=True)
+        say(f"note: {with_program(location.remark)}", error=True)
     named = "" if given is not None else " (PEGBOARD_CONFIG names it)" if os.environ.get("PEGBOARD_CONFIG") else None
     if named is not None and not location.exists:
         stop(f"{location.path}: there is no such file{named}", BAD_CONFIG)
@@ -94,7 +96,9 @@ def json_argument(text: str, what: str, advice: str = "") -> Any:
 
 
 def text_of_input() -> str:
-    """What is piped into a command."""
+    """What is piped into a command, or typed where it is asked for."""
+    if sys.stdin.isatty():
+        say(f"Paste the text, then press {'Ctrl-Z and Enter' if os.name == 'nt' else 'Ctrl-D'}.", error=True)
     try:
         # Decoded here: where the locale says so, Python lets bytes pass that are no text.
         text = sys.stdin.buffer.read().decode()
@@ -116,9 +120,14 @@ def without_name(message: str, server: str) -> str:
     return message.removeprefix("server ").removeprefix(f"{server} ").removeprefix(f"{server}: ")
 
 
+def short_place(message: str, config: Path) -> str:
+    """What is said of a place in the config file, for whoever knows which file that is."""
+    return re.sub(rf"{re.escape(str(config))}:(\d+):\d+: ", r"line \1: ", message)
+
+
 def stop(message: str, code: int) -> NoReturn:
     """End with a message for a person."""
-    say(f"pegboard: {message}", error=True)
+    say(f"pegboard: {with_program(message)}", error=True)
     raise typer.Exit(code)
 
 

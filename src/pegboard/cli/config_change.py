@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pegboard.cli.common import BAD_CONFIG, FAILED, WRONG_CALL, stop
+from pegboard.cli.program import with_program
 from pegboard.cli.rest_client import Answer, RestClient, connect
+from pegboard.cli.show import say
 
 if TYPE_CHECKING:
     from pegboard.config import Location
@@ -45,10 +46,21 @@ def edit_config(change: Callable[[], T]) -> T:
         stop(str(exc), BAD_CONFIG)
 
 
-def command_for(config: Path | None, *words: str) -> str:
-    """A command to type, for the same config."""
-    named = [] if config is None else ["--config", str(config)]
-    return shlex.join(["pegboard", *words, *named])
+def own_ports(path: Path) -> list[int]:
+    """Where gateways of this config listen."""
+    from urllib.parse import urlsplit
+
+    from pegboard.config import find_gateways
+
+    return [port for _, gateway in find_gateways(path) if (port := urlsplit(gateway.url).port)]
+
+
+def say_advice(name: str, said: str, path: Path) -> None:
+    """Say what to do about a server of which this was said just now, as `doctor` does."""
+    from pegboard.cli.advice import advise_about
+
+    if advice := advise_about(name, said, path):
+        say(f"  → {with_program(advice)}", error=True)
 
 
 def ask_servers(path: Path, names: Sequence[str], on_answer: Callable[[], None] = lambda: None) -> dict[str, Answer]:

@@ -22,6 +22,7 @@ from pegboard.cli.common import (
     quiet_logs,
     without_name,
 )
+from pegboard.cli.program import with_program
 from pegboard.cli.show import count_tools, one_line, say, say_wrapped
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
             mark = {"ok": "ok   ", "warning": "warn ", "error": "ERROR"}[finding.level]
             say_wrapped(f"{mark} {finding.about}: {finding.said}", indent="      ")
             if finding.advice:
-                say(f"      → {finding.advice}")
+                say(f"      → {with_program(finding.advice)}")
         _show_sum(findings)
     if code:
         raise typer.Exit(code)
@@ -135,7 +136,8 @@ def _ask_gateway(gateway: RestClient, settings: Settings, progress: _Progress) -
         findings.append(DoctorFinding("storage", "ok", "that of the gateway works"))
     for row in _rows(gateway):
         error: dict[str, Any] | None = answers.get(row["name"], {}).get("error")
-        findings += _report(row, error["message"] if error else None, settings.servers.get(row["name"]))
+        spec = settings.servers.get(row["name"])
+        findings += _report(row, error["message"] if error else None, spec, is_gateways=True)
     return findings
 
 
@@ -173,7 +175,9 @@ async def _ask_server(board: Board, server: Server, progress: _Progress) -> str 
     return result.error.message if result.error is not None else None
 
 
-def _report(row: Mapping[str, Any], error: str | None, spec: ServerSpec | None) -> list[DoctorFinding]:
+def _report(
+    row: Mapping[str, Any], error: str | None, spec: ServerSpec | None, *, is_gateways: bool = False
+) -> list[DoctorFinding]:
     """The findings about one server: its row, and what went wrong when it was asked."""
     from pegboard.cli.advice import advise
 
@@ -183,7 +187,8 @@ def _report(row: Mapping[str, Any], error: str | None, spec: ServerSpec | None) 
         return [DoctorFinding(about, "ok", "disabled", f"pegboard enable {name} enables it")]
     said = str(row["lastError"]) if row["state"] == "invalid" else error
     if said is not None:
-        return [DoctorFinding(about, "error", without_name(said, name), advise(said, spec) if spec else "")]
+        advice = advise(said, spec, is_gateways=is_gateways) if spec else ""
+        return [DoctorFinding(about, "error", without_name(said, name), advice)]
     findings = [DoctorFinding(about, "ok", f"{count_tools(row['tools'])}, protocol {row['protocolVersion'] or '?'}")]
     findings += [
         DoctorFinding(about, "warning", cut, "docs/protocol.md names the limits") for cut in row.get("cut", ())

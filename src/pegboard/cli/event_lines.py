@@ -6,6 +6,7 @@ Events that say nothing to this person are left out; `PEGBOARD_LOG` shows all of
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -13,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from pegboard.cli.common import without_name
+from pegboard.cli.program import command_for
 from pegboard.cli.show import one_line
 
 Event = Mapping[str, Any]
@@ -29,6 +31,7 @@ _REGISTERED = "MCP tool registered: "
 _PLAIN_FIELDS = frozenset({"event", "level", "time", "traceId"})
 # Of what a server wrote before it ended.
 _MOST_SAID = 3
+_ERROR = re.compile(r"\b\w*(?:Error|Exception)\b")
 _SAID, _BETWEEN = "; it said: ", " | "
 _INDENT = " " * 10
 _LEAST_WIDTH = 30
@@ -130,10 +133,12 @@ class EventLines:
     def _fold(self, reason: str, name: str) -> str:
         """A reason on one line, and below it the last lines that the server wrote."""
         head, _, said = reason.partition(_SAID)
-        lines = [line for line in said.split(_BETWEEN) if line][-_MOST_SAID:]
+        written = [line for line in said.split(_BETWEEN) if line]
+        lines = _most_telling(written)
         room = max(self._width() - len(_INDENT), _LEAST_WIDTH)
         head = _cut(one_line(head), max(2 * room - len(name), _LEAST_WIDTH))
-        return "".join([head, *(f"\n{_INDENT}{_cut(one_line(line), room)}" for line in lines)])
+        more = [f"all of it: {command_for(None, 'logs', name)}"] if len(lines) < len(written) else []
+        return "".join([head, *(f"\n{_INDENT}{_cut(one_line(line), room)}" for line in (*lines, *more))])
 
     def _colour(self, text: str, code: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self._coloured else text
@@ -145,6 +150,13 @@ def _generic(event: Event) -> str:
     fields = [f"{key}={one_line(str(value))}" for key, value in event.items() if key not in _PLAIN_FIELDS]
     words = [*([] if level == "info" else [f"{level}:"]), str(event["event"]), *fields]
     return " ".join(words)
+
+
+def _most_telling(lines: list[str]) -> list[str]:
+    """The last lines; from the last error on, if that is further up."""
+    error = next((at for at in range(len(lines) - 1, -1, -1) if _ERROR.search(lines[at])), len(lines))
+    start = max(0, min(error, len(lines) - _MOST_SAID))
+    return lines[start : start + _MOST_SAID]
 
 
 def _cut(text: str, most: int) -> str:

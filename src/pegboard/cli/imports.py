@@ -20,7 +20,8 @@ from pegboard.cli.common import (
     text_of_input,
     without_name,
 )
-from pegboard.cli.config_change import ask_servers, command_for, config_to_change, edit_config
+from pegboard.cli.config_change import ask_servers, config_to_change, edit_config
+from pegboard.cli.program import command_for
 from pegboard.cli.rest_client import Answer
 from pegboard.cli.show import TerminalTable, count_tools, one_line, say, say_wrapped
 
@@ -367,7 +368,7 @@ def _show_secrets(plan: ImportPlan) -> None:
 
 def _servers_of(clients: Sequence[ClientProgram]) -> str:
     if len(clients) > _MOST_NAMES:
-        return f"Pegboard looked into the files of {len(clients)} clients: pegboard clients lists them."
+        return f"Pegboard looked into the files of {len(clients)} clients: {command_for(None, 'clients')} lists them."
     return f"Pegboard looked into the files of {', '.join(client.name for client in clients)}."
 
 

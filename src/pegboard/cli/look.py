@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,24 +18,29 @@ from pegboard.cli.common import (
     finish,
     json_argument,
     json_text,
+    short_place,
     stop,
     text_of_input,
 )
+from pegboard.cli.first_steps import example_server, has_client_files
+from pegboard.cli.program import command_for
 from pegboard.cli.rest_client import RestClient, connect
 from pegboard.cli.show import (
     TerminalTable,
     ago,
     colour_state,
     count_tools,
-    fit_line,
+    cut_line,
     is_on_terminal,
     one_line,
     say,
+    say_wrapped,
     state_word,
 )
 
 _FAILED = ("unreachable", "lost", "needs_auth", "invalid")
 _NAMED = 10
+_LONGEST_NOTE = 300
 _EXAMPLE = """give KEY=VALUE, or a JSON object like '{"timezone": "UTC"}'"""
 
 _ToolName = Annotated[str, typer.Argument(help="The tool's name, as in time__get_current_time.")]
@@ -54,14 +60,15 @@ def servers(config: ConfigOption = None, as_json: JsonOption = False) -> None:
 
     Example: pegboard servers
     """
-    answer = connect(find_config(config)).servers()
+    location = find_config(config)
+    answer = connect(location).servers()
     data: dict[str, Any] = answer.get("data") or {}
     if problem := data.get("configProblem"):
         say(
             f"note: the gateway runs with an older config, since it cannot use the file as it is now: {problem}",
             error=True,
         )
-    finish(answer, as_json=as_json, show=_show_servers)
+    finish(answer, as_json=as_json, show=lambda data: _show_servers(data, location.path))
 
 
 def tools(
@@ -86,15 +93,16 @@ def tools(
 
 
 def find(
-    query: Annotated[str, typer.Argument(help="What the tool should do, in plain words.")],
+    words: Annotated[list[str], typer.Argument(help="What the tool should do, in plain words.")],
     limit: Annotated[int, typer.Option(help="How many at most.", min=1, max=50)] = 10,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find tools by what they do.
 
-    Example: pegboard find "what time is it in Tokyo"
+    Example: pegboard find what time is it in Tokyo
     """
+    query = " ".join(words)
     if not query.strip():
         stop("say what to search for", WRONG_CALL)
     gateway = connect(find_config(config))
@@ -167,16 +175,21 @@ def _name_missing(gateway: RestClient, wanted: str | None = None) -> None:
     failed: list[str] = [row["name"] for row in rows if row["state"] in _FAILED and (not among or row["name"] in among)]
     if failed:
         more = f" and {len(failed) - _NAMED} more" if len(failed) > _NAMED else ""
-        say(f"note: not available: {', '.join(failed[:_NAMED])}{more}; pegboard servers says why", error=True)
+        say(
+            f"note: not available: {', '.join(failed[:_NAMED])}{more}; {command_for(None, 'servers')} says why",
+            error=True,
+        )
 
 
-def _show_servers(data: dict[str, Any]) -> None:
+def _show_servers(data: dict[str, Any], config: Path) -> None:
     if not data["servers"]:
-        print("No servers yet. Add one: pegboard add time -- uvx mcp-server-time")
+        say(f"No servers yet. Add one: {command_for(None, 'add', *example_server())}")
+        if has_client_files():
+            say(f"Take over those of your clients: {command_for(None, 'import')}")
         return
     # On a terminal there is no room for notes beside the rest: they stand below. In a pipe a server is one line.
     is_terminal = is_on_terminal()
-    notes = {row["name"]: _note(row) for row in data["servers"]}
+    notes = {row["name"]: short_place(_note(row), config) for row in data["servers"]}
     columns = ("name", "state", "tools", "last seen", "latency", *(() if is_terminal else ("last error",)))
     rows = TerminalTable(*columns, droppable=("latency", "last seen", "tools"))
     for row in data["servers"]:
@@ -192,13 +205,19 @@ def _show_servers(data: dict[str, Any]) -> None:
 def _show_notes(notes: Mapping[str, str]) -> None:
     for name, note in notes.items():
         if note:
-            say(fit_line(f"{name}: {note}"))
+            say_wrapped(f"{name}: {cut_line(note, _LONGEST_NOTE)}", indent="  ")
+    if any(notes.values()):
+        say(f"What to do: {command_for(None, 'doctor')}")
 
 
 def _note(row: dict[str, Any]) -> str:
     """What there is to say of a server, on one line; all of it is in `--json` and in `doctor`."""
     left_out = len(row.get("rejected", ())) + len(row.get("conflicts", ()))
-    notes = [row["lastError"], *row.get("cut", ()), f"{left_out} left out: see pegboard doctor" if left_out else ""]
+    notes = [
+        row["lastError"],
+        *row.get("cut", ()),
+        f"{left_out} left out: see {command_for(None, 'doctor')}" if left_out else "",
+    ]
     return one_line("; ".join(filter(None, notes)))
 
 

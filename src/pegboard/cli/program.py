@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
     from pegboard.config import Location
 
 _NAME = "pegboard"
+# In texts of ours; `the pegboard section` is none.
+_COMMANDS = (
+    *("add", "add-json", "call", "chats", "clients", "completion", "describe", "disable", "doctor", "enable", "find"),
+    *("import", "install", "logs", "memory", "refresh", "remove", "restart", "search", "serve", "servers", "service"),
+    *("status", "stdio", "tasks", "tools", "trust", "uninstall"),
+)
+_COMMAND = re.compile(rf"(?<![\w./\\-]){_NAME}(?= (?:{'|'.join(_COMMANDS)})\b)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,18 @@ def find_program(
 def command_line(words: Sequence[str], *, is_windows: bool = os.name == "nt") -> str:
     """Words as they are typed into a shell."""
     return subprocess.list2cmdline(words) if is_windows else shlex.join(words)
+
+
+def command_for(config: Path | None, *words: str) -> str:
+    """A command to type, for the same config."""
+    named = [] if config is None else ["--config", str(config)]
+    return command_line([*find_program().words, *words, *named])
+
+
+def with_program(text: str) -> str:
+    """A text of ours in which commands are called `pegboard …`, with what calls them from here."""
+    called = command_line(find_program().words)
+    return text if called == _NAME else _COMMAND.sub(lambda _: called, text)
 
 
 def config_words(location: Location) -> list[str]:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 import typer
 
 from pegboard.cli.common import BAD_CONFIG, FAILED, WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop
+from pegboard.cli.program import command_for, with_program
 from pegboard.cli.rest_client import connect
 from pegboard.cli.show import one_line, say
 from pegboard.terminal import plain
@@ -307,7 +308,9 @@ def _show_found(data: dict[str, Any]) -> None:
     for note in data["notes"]:
         say(f"note: {note}", error=True)
     if data["servers"]:
-        say(f"{len(data['servers'])} of {data['total']} that fit. Add one: pegboard add --from NAME")
+        say(
+            f"{len(data['servers'])} of {data['total']} that fit. Add one: {command_for(None, 'add', '--from', 'NAME')}"
+        )
     else:
         say(f"Nothing fits, among {data['known']:,} servers. Try other words.")
 
@@ -383,7 +386,7 @@ def _show_variables(recipe: Recipe, proposal: Proposal) -> None:
     if not proposal.variables:
         return
     sent = "" if recipe.command else f", and sends to {one_line(recipe.about, 200)}"
-    say(f"\nIt reads from the environment of pegboard serve{sent}:", error=True)
+    say(with_program(f"\nIt reads from the environment of pegboard serve{sent}:"), error=True)
     for variable, question in proposal.variables.items():
         facts = ("secret" if question.is_secret else "", "set here" if os.environ.get(variable) else "not set here")
         more = ", ".join(filter(None, facts))

@@ -65,14 +65,6 @@ def is_on_terminal() -> bool:
     return Console().is_terminal
 
 
-def fit_line(text: str) -> str:
-    """A text of one line, cut to the width of the terminal; in a pipe nothing is cut."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    return cut_line(text, console.width) if console.is_terminal else text
-
-
 def cut_line(text: str, width: int) -> str:
     """A text of one line, in so many columns at most."""
     from rich.text import Text

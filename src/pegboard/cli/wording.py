@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from pegboard.cli.program import with_program
+
 # What the gateway says, and what a person at a shell is told instead.
 _PHRASES = {
     "Use tool_find to search for tools.": "`pegboard find WORDS` searches for tools.",
@@ -22,4 +24,4 @@ def for_people(message: str) -> str:
     """A message of the gateway in the words of commands."""
     for said, meant in _PHRASES.items():
         message = message.replace(said, meant)
-    return _DISABLED.sub(r"server \1 is disabled: `pegboard enable \1` enables it", message)
+    return with_program(_DISABLED.sub(r"server \1 is disabled: `pegboard enable \1` enables it", message))

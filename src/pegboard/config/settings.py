@@ -79,6 +79,11 @@ class ServerSpec:
         return _is_permitted(tool, self.allow, self.deny)
 
     @property
+    def is_usable(self) -> bool:
+        """Whether it is to be used, and can be as far as its entry says."""
+        return self.enabled and not self.problem
+
+    @property
     def fingerprint(self) -> str:
         """What makes it the same server as before a restart: where it is, not how it is treated."""
         parts = (self.transport, self.command or "", *self.args, self.cwd or "", self.url or "")

@@ -408,7 +408,7 @@ class Server:
 
     def _is_wanted(self) -> bool:
         """Whether this server is still to be used; it may have been stopped while something was under way."""
-        return not self._closed and self.spec.enabled and not self.spec.problem
+        return not self._closed and self.spec.is_usable
 
     def _become(self, state: ServerState) -> None:
         if state is not self._state:

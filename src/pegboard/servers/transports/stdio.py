@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from pegboard import exactjson
 from pegboard.config import ServerSpec
@@ -23,13 +23,17 @@ from pegboard.servers.transports.transport import Transport
 
 # A line that never ends is no message: past this the server is beyond help.
 _ENDLESS = 4 * MAX_MESSAGE_BYTES
-_STDERR_LINES = 20
+# Enough for the trace of an error, with the errors that caused it.
+_STDERR_LINES = 60
 _STDERR_SHOWN = 600
 # Lines that are behind every error of npm, and say nothing.
 _NPM_NOISE = re.compile(
     r"A complete log of this run can be found in|Note that you can also install from a$"
     r"|tarball, folder, http url, or git url\.$|^npm (?:error|ERR!)(?: 404)?$"
 )
+# Where in its own code a Node server failed: what failed stands above it.
+_NODE_NOISE = re.compile(r"^at |^node:internal|^Node\.js v\d|^[\[\]{}()^~,;]+$|^throw \w+;?$")
+_ERROR = re.compile(r"\b\w*(?:Error|Exception)\b")
 
 
 class StdioTransport(Transport):
@@ -131,7 +135,10 @@ class StdioTransport(Transport):
         return ()
 
     def alternative(self, failure: ToolFailure, era: Era | None) -> tuple[ServerSpec, Era] | None:
-        """Some older servers end at a question they do not know, the one for the era included."""
+        """Some older servers end at a question they do not know, the one for the era included.
+
+        One that cannot start at all is therefore started twice: it ends in the same way.
+        """
         return (self._spec, "handshake") if era is None and isinstance(failure, ConnectionLost) else None
 
     def hints(self) -> list[str]:
@@ -145,9 +152,24 @@ class StdioTransport(Transport):
 
 
 def _last_lines(text: str, room: int) -> str:
-    """As many whole lines from the end of a text as there is room for."""
-    lines = [line for line in text.splitlines() if line and not _NPM_NOISE.search(line)]
+    """As many whole lines from the end of a text as there is room for, after its last error if that is further up."""
+    lines = [line for line in map(str.strip, text.splitlines()) if line and not _is_noise(line)]
+    kept = _tail(lines, room)
+    error = next((line for line in reversed(lines) if _ERROR.search(line)), None)
+    if error is None or error in kept or len(kept) == len(lines):
+        return " | ".join(["…"] * (len(kept) < len(lines)) + kept)
+    first = error[: room // 2]
+    return " | ".join([first, "…", *_tail(lines, room - len(first))])
+
+
+def _tail(lines: Sequence[str], room: int) -> list[str]:
     kept: list[str] = []
-    while lines and (not kept or sum(map(len, kept)) + len(lines[-1]) <= room):
-        kept.insert(0, lines.pop()[-room:])
-    return " | ".join(["…"] * bool(lines) + kept)
+    for line in reversed(lines):
+        if kept and sum(map(len, kept)) + len(line) > room:
+            break
+        kept.insert(0, line[-room:])
+    return kept
+
+
+def _is_noise(line: str) -> bool:
+    return bool(_NPM_NOISE.search(line) or _NODE_NOISE.search(line))
