@@ -156,7 +156,7 @@ def add(
       pegboard add github --env GITHUB_TOKEN -- npx -y @example/github-server
       pegboard add --from io.github.someone/weather
     """
-    wish = registry_wish(source, version, called, use, values or [], yes=yes)
+    wish = registry_wish(source, version, called, use, values or [], yes=yes, force=force)
     if wish is None:
         if not name.strip() or not target:
             stop(_missing(name.strip(), target or []), WRONG_CALL)

@@ -195,14 +195,14 @@ def _check_name(location: Location, name: str, proposal: Proposal, asked: Recipe
     """Refuse a name that another server has, before anything is asked. The same entry again is a new try; of a recipe
     that still has questions, nobody knows yet whether it becomes the same."""
     from pegboard.config.edit import find_entry, is_same_entry
-    from pegboard.config.literal_secrets import display_entry
+    from pegboard.config.entry_effects import display_command
     from pegboard.mcp_registry.proposal import may_come_of
 
     before = find_entry(location.path, name)
     if before is None or is_same_entry(before, proposal.entry) or (asked is not None and may_come_of(asked, before)):
         return
     stop(
-        f'{location.path}: there is a server "{name}" already:\n  {display_entry(before)}\n'
+        f'{location.path}: there is a server "{name}" already:\n  {display_command(before)}\n'
         "To replace it, add --force. To keep both, choose another name: --as NAME",
         BAD_CONFIG,
     )

@@ -228,7 +228,7 @@ ROUTES = (
         "/api/servers",
         _add,
         with_body(
-            _creating(operation("Add a server to the config (name and entry), or all of a pasted text", _ADDED)),
+            _creating(operation("Add a server to the config, or all servers of a pasted text", _ADDED)),
             {"type": "object", "properties": _ADD},
             required=True,
             example={"name": "time", "entry": {"command": "uvx", "args": ["mcp-server-time"]}},
