@@ -205,16 +205,16 @@ def add_json(
       pegboard add-json docs - < snippet.toml
     """
     if len(words or []) > 1:
-        stop(f"the text needs quotes around it, or the shell takes it apart: {_quoted_form(name)}", WRONG_CALL)
+        stop(f"the text needs quotes around it, or the shell takes it apart: {_json_form(name)}", WRONG_CALL)
     # A text alone has the name in it.
     name, text = (name, words[0]) if words else ("", name)
     if re.fullmatch(r"[\w.-]+", text) and text != "-":
-        stop(f"the JSON text is missing: {_quoted_form(text)}", WRONG_CALL)
+        stop(f"the JSON text is missing: {_json_form(text)}", WRONG_CALL)
     name, entry = _read_entry(name, text_of_input() if text == "-" else text)
     _add(name, entry, config, force=force, as_json=as_json)
 
 
-def _quoted_form(name: str) -> str:
+def _json_form(name: str) -> str:
     return f"""pegboard add-json {name} '{{"command": …}}'"""
 
 
