@@ -128,8 +128,7 @@ class ConfiguredServers:
     def _add(self, spec: ServerSpec) -> None:
         self.removed.pop(spec.name, None)
         self.by_name[spec.name] = Server(spec, reaper=self._reaper, listener=self)
-        if spec.problem:
-            logger().error("config.server.invalid", server=spec.name, reason=spec.problem)
+        _report_problem(spec)
 
     async def _remove(self, name: str) -> None:
         server = self.by_name.pop(name)
@@ -147,6 +146,8 @@ class ConfiguredServers:
     async def _replace(self, name: str, spec: ServerSpec) -> None:
         server = self.by_name[name]
         moved = spec.fingerprint != server.spec.fingerprint
+        if (spec.enabled, spec.problem) != (server.spec.enabled, server.spec.problem):
+            _report_problem(spec)
         if not spec.enabled:
             await self._shelve(name)
         await server.replace_spec(spec)
@@ -170,6 +171,11 @@ class ConfiguredServers:
         if (known := self._registry.server(name)) is not None:
             self._shelved[name] = tuple(known.tools.values())
             await self._discovery.put_away(name)
+
+
+def _report_problem(spec: ServerSpec) -> None:
+    if spec.enabled and spec.problem:
+        logger().error("config.server.invalid", server=spec.name, reason=spec.problem)
 
 
 def find_unlisted(servers: Mapping[str, Server]) -> set[str]:

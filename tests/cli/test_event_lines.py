@@ -113,6 +113,39 @@ def test_a_mistake_in_the_config_is_in_the_table_first_and_a_line_later() -> Non
     assert lines_of(event) == ["x  invalid: no command"]
 
 
+def test_a_remark_is_made_once() -> None:
+    """However often the file is read again."""
+    remark = {"event": "config.remark", "remark": 'server "X" is called "x" here'}
+    again = {"event": "config.reloaded", "serverCount": 1}
+    assert lines_of(remark, again, remark, again) == [
+        'note: server "X" is called "x" here',
+        *["the config file was read again: 1 server"] * 2,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (
+            {"event": "config.reload.refused", "reason": "p.json:1:2: not JSON"},
+            "the config file cannot be used, so the gateway goes on as before: p.json:1:2: not JSON",
+        ),
+        (
+            {"event": "tools.registry.conflict", "serverName": "s", "tool": "t", "reason": "a static tool has it"},
+            "s  t is left out: a static tool has it",
+        ),
+        (
+            {"event": "tools.duplicate", "serverName": "s", "tool": "t"},
+            "s  t is left out: the server has two tools of this name",
+        ),
+        ({"event": "catalog.list.cut", "serverName": "s", "method": "m", "reason": "cut\nhere"}, "s  cut here"),
+    ],
+)
+def test_what_goes_wrong_often_is_said_in_words(event: dict[str, Any], line: str) -> None:
+    """Not by the names of events and fields."""
+    assert lines_of({"level": "error", **event}) == [line]
+
+
 def test_any_other_event_is_shown_with_its_fields() -> None:
     """Nothing that went wrong is swallowed."""
     event = {"event": "storage.failed", "level": "warning", "reason": "disk\nfull", "traceId": "1"}

@@ -87,6 +87,26 @@ def test_states_and_calls_follow_one_line_each(config: Path) -> None:
     assert re.search(r"\d\d:\d\d:\d\d  REST  good__fails  \d+ ms  error", after)
 
 
+def test_a_server_that_is_off_has_no_errors_and_a_mistake_is_said_once(tmp_path: Path) -> None:
+    """Neither in a table nor in a line; once it is on, one line says what is wrong."""
+    servers = {"Off": {"command": "x", "env": {"KEY": "${NOT_SET_HERE}"}, "enabled": False}}
+    path = write_config(tmp_path / "p.json", servers)
+    with on_screen(serve(path)) as screen:
+        assert "NOT_SET_HERE" not in screen.until("Calls are shown below.")
+        assert gateway(path).servers()["data"]["servers"][0]["lastError"] is None
+        command = [*warm_start(), "enable", "off", "--config", str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        text = screen.until("the config file was read again: 1 server")
+    assert done.returncode == 4
+    assert "off is enabled in" in done.stdout
+    assert "off: ${NOT_SET_HERE} has no value" in done.stderr
+    assert "→ export NOT_SET_HERE in the shell that starts" in done.stderr
+    after = text.partition("Calls are shown below.")[2]
+    assert after.count("NOT_SET_HERE has no value") + after.count("{NOT_SET_HERE} has no value") == 1
+    assert "off  invalid: " in after
+    assert "is called" not in after
+
+
 def test_programs_get_json_lines(config: Path) -> None:
     """Where stderr is no terminal every line is an event, and registrations are there, each and all together."""
     command = serve(config)

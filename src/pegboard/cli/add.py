@@ -210,18 +210,18 @@ def add_json(
       pegboard add-json docs --yes - < snippet.toml
     """
     if len(words or []) > 1:
-        stop(f"the text needs quotes around it, or the shell takes it apart: {_form_with_quotes(name)}", WRONG_CALL)
+        stop(f"the text needs quotes around it, or the shell takes it apart: {_json_form(name)}", WRONG_CALL)
     # A text alone has the name in it.
     name, text = (name, words[0]) if words else ("", name)
     if re.fullmatch(r"[\w.-]+", text) and text != "-":
-        stop(f"the JSON text is missing: {_form_with_quotes(text)}", WRONG_CALL)
+        stop(f"the JSON text is missing: {_json_form(text)}", WRONG_CALL)
     name, entry = _read_entry(name, text_of_input() if text == "-" else text)
     if text == "-" or _is_link(text):
         _ask_about(name, entry, yes=yes)
     _add(name, entry, config, force=force, as_json=as_json)
 
 
-def _form_with_quotes(name: str) -> str:
+def _json_form(name: str) -> str:
     return f"""pegboard add-json {name} '{{"command": …}}'"""
 
 

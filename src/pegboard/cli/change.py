@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -17,8 +18,8 @@ from pegboard.cli.common import (
     load_settings,
     without_name,
 )
-from pegboard.cli.config_change import config_to_change, edit_config, say_advice
-from pegboard.cli.rest_client import Answer, RestClient, connect
+from pegboard.cli.config_change import ask_servers, config_to_change, edit_config, say_advice
+from pegboard.cli.rest_client import Answer, connect
 from pegboard.cli.show import count_tools, say
 
 _ServerName = Annotated[str, typer.Argument(help="The server's name.")]
@@ -42,7 +43,7 @@ def remove(name: _ServerName, config: ConfigOption = None) -> None:
 
 
 def enable(name: _ServerName, config: ConfigOption = None) -> None:
-    """Switch a server on."""
+    """Switch a server on, and ask it for its tools."""
     _switch(name, config, enabled=True)
 
 
@@ -61,20 +62,25 @@ def refresh(
     settings = load_settings(location)
     check_servers(names or [], settings.servers)
     chosen = names or [name for name, spec in settings.servers.items() if spec.enabled]
-    _report_refresh(_refresh_all(connect(location), chosen, quiet=as_json), location.path, as_json=as_json)
+    gateway = connect(location)
+    results = _ask(chosen, lambda done: gateway.refresh(chosen, done), quiet=as_json)
+    _report_refresh(results, location.path, as_json=as_json)
 
 
-def _refresh_all(gateway: RestClient, names: list[str], *, quiet: bool) -> dict[str, Answer]:
+def _ask(
+    names: list[str], ask: Callable[[Callable[[], None]], dict[str, Answer]], *, quiet: bool = False
+) -> dict[str, Answer]:
+    """What servers answer, with a bar that shows how many have."""
     from rich.console import Console
     from rich.progress import Progress
 
     console = Console(stderr=True, quiet=quiet)
     with Progress(console=console, transient=True) as progress:
         bar = progress.add_task("asking servers", total=len(names))
-        return gateway.refresh(names, lambda: progress.advance(bar))
+        return ask(lambda: progress.advance(bar))
 
 
-def _report_refresh(results: dict[str, Answer], path: Path, *, as_json: bool) -> None:
+def _report_refresh(results: dict[str, Answer], path: Path, *, as_json: bool = False) -> None:
     failed = {name: answer["error"] for name, answer in results.items() if "error" in answer}
     if as_json:
         print(json_text({"success": not failed, "data": {"servers": results}}))
@@ -100,3 +106,6 @@ def _switch(name: str, config: Path | None, *, enabled: bool) -> None:
     trust = location.needs_trust
     edit_config(lambda: switch_server(location.path, name, enabled=enabled, known_elsewhere=known, needs_trust=trust))
     say(f"{name} is {'enabled' if enabled else 'disabled'} in {location.path}.")
+    if enabled:
+        folded = fold_server_name(name)
+        _report_refresh(_ask([folded], lambda done: ask_servers(location.path, [folded], done)), location.path)

@@ -48,6 +48,7 @@ class EventLines:
         self._said: dict[str, str] = {}
         self._unasked: set[str] = set()
         self._asked: dict[str, bool] = {}
+        self._remarks: set[str] = set()
         self._by_event: dict[str, Callable[[Event], str | None]] = {
             "tool.called": self._call,
             "tools.discovery.server.success": self._on_success,
@@ -56,8 +57,14 @@ class EventLines:
             "server.lost": self._on_lost,
             "server.connected": self._on_connected,
             "config.server.invalid": self._on_invalid,
-            "config.reloaded": lambda event: f"the config file was read again: {event['serverCount']} servers",
-            "config.remark": lambda event: f"note: {event['remark']}",
+            "config.reloaded": lambda event: f"the config file was read again: {_count_servers(event['serverCount'])}",
+            "config.reload.refused": self._on_refused,
+            "config.reload.failed": self._on_refused,
+            "config.remark": self._on_remark,
+            "tools.registry.conflict": self._on_left_out,
+            "tools.schema.invalid": self._on_left_out,
+            "tools.duplicate": self._on_left_out,
+            "catalog.list.cut": lambda event: f"{event['serverName']}  {one_line(str(event['reason']))}",
         }
 
     def begin(self, unasked: Iterable[str]) -> None:
@@ -102,6 +109,22 @@ class EventLines:
             return None
         return f"{event['server']}  {self._colour('invalid', _RED)}: {one_line(str(event['reason']))}"
 
+    def _on_refused(self, event: Event) -> str:
+        reason = one_line(str(event.get("reason") or event["error"]))
+        return f"{self._colour('the config file cannot be used', _RED)}, so the gateway goes on as before: {reason}"
+
+    def _on_remark(self, event: Event) -> str | None:
+        """Each time the file is read its remarks are made again."""
+        remark = one_line(str(event["remark"]))
+        if remark in self._remarks:
+            return None
+        self._remarks.add(remark)
+        return f"note: {remark}"
+
+    def _on_left_out(self, event: Event) -> str:
+        reason = one_line(str(event.get("reason", "the server has two tools of this name")))
+        return f"{event['serverName']}  {one_line(str(event['tool']))} is left out: {reason}"
+
     def _on_connected(self, event: Event) -> str | None:
         """Only of a server that could not be reached: others are connected whenever somebody needs them, and one that
         was lost is asked for its tools next."""
@@ -142,6 +165,10 @@ class EventLines:
 
     def _colour(self, text: str, code: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self._coloured else text
+
+
+def _count_servers(count: int) -> str:
+    return "1 server" if count == 1 else f"{count} servers"
 
 
 def _generic(event: Event) -> str:

@@ -52,7 +52,7 @@ class Server:
         self.last_seen: float | None = None
         self.latency: float | None = None
         self.log = ServerLog(lambda: self.spec.redactor)
-        self.last_error = spec.problem
+        self.last_error = _first_error(spec)
         # Why it could not be connected, as it was last logged.
         self._logged_reason: str | None = None
         self._reaper = reaper
@@ -243,7 +243,7 @@ class Server:
         """End every connection, and forget what went wrong; the next request opens a new one."""
         # First the state, then the clean-up: nobody may find a server that is neither on nor off.
         self.breaker.record_success()
-        self.last_error = self.spec.problem
+        self.last_error = _first_error(self.spec)
         self._become(ServerState.first(self.spec))
         await self._drop_all()
         if self._is_wanted():
@@ -417,3 +417,8 @@ class Server:
 
     def _redact(self, text: str) -> str:
         return self.spec.redactor.clean(text, LONGEST_REASON)
+
+
+def _first_error(spec: ServerSpec) -> str | None:
+    """What is wrong before anybody asked it; of one that is switched off nobody needs to know."""
+    return spec.problem if spec.enabled else None
