@@ -432,7 +432,7 @@ def test_add_json_takes_the_name_from_the_text(run: Run, config: Path) -> None:
     """Where none is given; from the standard input as well."""
     text = json.dumps({"mcpServers": {"one": {"command": MISSING}}})
     run("add-json", text)
-    run("add-json", "-", stdin=text.replace("one", "two"))
+    run("add-json", "-", "--yes", stdin=text.replace("one", "two"))
     assert entries(config) == {"one": {"command": MISSING}, "two": {"command": MISSING}}
 
 
