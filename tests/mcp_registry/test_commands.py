@@ -349,3 +349,12 @@ def test_the_version_is_the_one_that_was_asked_for(registry: FixtureRegistry, co
     assert pegboard("add", "--from", WEATHER, "--version", "0.1", "--yes", config=config).returncode == 2
     shown = pegboard("add", "--from", WEATHER, "--version", PACKAGE_ONLY["server"]["version"], config=config)
     assert "1.2.0" in shown.stderr
+
+
+def test_the_registry_of_this_shell_is_asked_beside_a_running_gateway(registry: FixtureRegistry, config: Path) -> None:
+    """The gateway was started with another one, which nobody answers at."""
+    with serving(config, 0, PEGBOARD_REGISTRY="http://127.0.0.1:9"):
+        said = pegboard("search", "storm", "forecasts", config=config)
+    assert said.returncode == 0, said.stderr
+    assert WEATHER in said.stdout
+    assert registry.url

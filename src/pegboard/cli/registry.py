@@ -15,7 +15,7 @@ import typer
 
 from pegboard.cli.common import BAD_CONFIG, FAILED, WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop
 from pegboard.cli.program import command_for, with_program
-from pegboard.cli.rest_client import connect
+from pegboard.cli.rest_client import RestClient, connect
 from pegboard.cli.show import one_line, say
 from pegboard.terminal import plain
 
@@ -58,10 +58,15 @@ def search(
         stop("say what to search for", WRONG_CALL)
     from rich.console import Console
 
-    gateway = connect(find_config(config))
+    gateway = _connect(find_config(config))
     with Console(stderr=True, quiet=as_json).status("reading the MCP registry"):
         answer = gateway.get("/api/registry", q=query, limit=limit)
     finish(answer, as_json=as_json, show=_show_found)
+
+
+def _connect(location: Location) -> RestClient:
+    """Whoever asks the registry. A registry that this shell names is asked from here: a running gateway has its own."""
+    return connect(location, alone=bool(os.environ.get("PEGBOARD_REGISTRY")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +158,7 @@ def choose_server(location: Location, wish: RegistryWish) -> ChosenServer:
 def _fetch(location: Location, wish: RegistryWish) -> dict[str, Any]:
     from rich.console import Console
 
-    gateway = connect(location)
+    gateway = _connect(location)
     with Console(stderr=True).status("asking the MCP registry"):
         answer = gateway.get(f"/api/registry/{quote(wish.name, safe='', errors='replace')}", version=wish.version)
     data: dict[str, Any] = answer.get("data") or {}

@@ -42,12 +42,13 @@ class RestTransport(Protocol):
         ...
 
 
-def connect(location: Location) -> RestClient:
-    """A client of the gateway that serves this config, if one runs, else of one that this process is."""
+def connect(location: Location, *, alone: bool = False) -> RestClient:
+    """A client of the gateway that serves this config, if one runs, else of one that this process is. `alone`: of this
+    process in any case."""
     from pegboard.cli.common import load_settings, quiet_logs
     from pegboard.cli.http_transport import find_running
 
-    if (running := find_running(location.path)) is not None:
+    if not alone and (running := find_running(location.path)) is not None:
         return RestClient(running)
     settings = load_settings(location)
     quiet_logs()
