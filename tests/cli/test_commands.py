@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from forking import COLD_START, warm_start
-from harness import serving, toy, write_config
+from harness import serving, toy, toy_after, write_config
+from screen import on_screen
 from servers.toy import BUILT_IN
 from servers.toy_http import http_toy
 
@@ -524,3 +525,15 @@ def test_a_static_tool_that_fails_ends_with_1(tmp_path: Path) -> None:
     check()
     with serving(config):
         check()
+
+
+def test_a_call_that_starts_a_server_says_so(tmp_path: Path) -> None:
+    """At a terminal, once it takes a while; a gateway would have it started."""
+    there = tmp_path / "there"
+    there.touch()
+    config = write_config(tmp_path / "p.json", {"slow": toy_after(there)})
+    with on_screen([*warm_start(), "call", "slow__echo", "--config", str(config), '{"x": 1}']) as screen:
+        screen.until("starting slow … (pegboard serve keeps servers started)")
+        there.unlink()
+        code, text = screen.finish()
+    assert (code, '{"x": 1}' in text) == (0, True)

@@ -11,7 +11,8 @@ from rich.text import Text
 
 from pegboard.cli import look
 from pegboard.cli.common import finish
-from pegboard.cli.show import TerminalTable, colour_state, highlight, verbatim
+from pegboard.cli.doctor import _show_advice
+from pegboard.cli.show import TerminalTable, colour_state, highlight, say_wrapped, verbatim
 from pegboard.terminal import plain, plain_data
 from pegboard.toolsets.chats import commands as chats
 
@@ -92,6 +93,28 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rich takes this for a terminal of 80 columns."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize("error", [False, True])
+def test_prose_ends_its_lines_between_words(capsys: pytest.CaptureFixture[str], error: bool) -> None:
+    """On either output, and each line of it by itself."""
+    say_wrapped("word " * 30 + "\nnext", indent="  ", error=error)
+    shown = capsys.readouterr()
+    lines = (shown.err if error else shown.out).splitlines()
+    assert [line.split() for line in lines] == [["word"] * 16, ["word"] * 14, ["next"]]
+    assert lines[1].startswith("  word")
+
+
+@pytest.mark.usefixtures("terminal")
+def test_advice_keeps_its_indent_and_a_command_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """So that a command can be copied."""
+    _show_advice("export it " * 12)
+    _show_advice("pegboard install " + "x" * 90)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert [line.startswith("      → ") for line in lines] == [True, False, True]
+    assert lines[1].startswith(" " * 8)
 
 
 @pytest.mark.usefixtures("terminal")

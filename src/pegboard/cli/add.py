@@ -36,7 +36,7 @@ from pegboard.cli.registry import (
     registry_wish,
 )
 from pegboard.cli.rest_client import Answer, connect
-from pegboard.cli.show import count_tools, one_line, say
+from pegboard.cli.show import count_tools, one_line, say, say_wrapped
 from pegboard.cli.typed_target import missing_scheme, split_command
 
 if TYPE_CHECKING:
@@ -302,7 +302,7 @@ def _finish(answer: Answer, name: str, path: Path, config: Path | None, *, is_ne
     elif error is None:
         say(f"{name} was added to {path}: {_tools(answer)}." if is_new else f"{name}: {_tools(answer)}.")
     else:
-        say(f"pegboard: {error['message']}", error=True)
+        say_wrapped(f"pegboard: {error['message']}", error=True)
         say_advice(name, error["message"], path)
         say(
             f"{name} is in {path} all the same. To ask it again: {command_for(config, 'refresh', name)}\n"

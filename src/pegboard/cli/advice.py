@@ -160,6 +160,7 @@ def _rule(pattern: str, advise: Callable[[re.Match[str], ServerSpec], str]) -> _
 # The first that fits counts.
 _RULES = (
     _Rule(_UNSET, _set_variable),
+    _rule(r"is disabled$", lambda _, spec: f"pegboard enable {spec.name}"),
     _rule(r"command '([^']+)' was not found on PATH", _install_command),
     _rule(r"wants a sign-in with OAuth", _sign_in),
     _rule(r"wants credentials|HTTP 401", _give_token),

@@ -20,7 +20,7 @@ from pegboard.cli.common import (
 )
 from pegboard.cli.config_change import ask_servers, config_to_change, edit_config, say_advice
 from pegboard.cli.rest_client import Answer, connect
-from pegboard.cli.show import count_tools, say
+from pegboard.cli.show import count_tools, say, say_wrapped
 
 _ServerName = Annotated[str, typer.Argument(help="The server's name.")]
 
@@ -87,7 +87,8 @@ def _report_refresh(results: dict[str, Answer], path: Path, *, as_json: bool = F
     else:
         for name, answer in sorted(results.items()):
             if name in failed:
-                say(f"{name}: {without_name(answer['error']['message'], name)}", error=True)
+                said = without_name(answer["error"]["message"], name)
+                say_wrapped(f"{name}: {said}", indent="  ", error=True)
                 say_advice(name, answer["error"]["message"], path)
             else:
                 print(f"{name}: {count_tools(answer['data']['registered'])}")
@@ -108,4 +109,5 @@ def _switch(name: str, config: Path | None, *, enabled: bool) -> None:
     say(f"{name} is {'enabled' if enabled else 'disabled'} in {location.path}.")
     if enabled:
         folded = fold_server_name(name)
-        _report_refresh(_ask([folded], lambda done: ask_servers(location.path, [folded], done)), location.path)
+        results = _ask([folded], lambda done: ask_servers(location.path, [folded], done, are_enabled=True))
+        _report_refresh(results, location.path)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from pegboard.cli.program import with_program
-from pegboard.cli.show import say
+from pegboard.cli.show import say, say_wrapped
 from pegboard.cli.wording import for_people
 from pegboard.terminal import plain_data, plain_json
 
@@ -140,6 +140,6 @@ def finish(answer: Mapping[str, Any], *, as_json: bool, show: Callable[[Any], No
     elif error is None:
         show(plain_data(answer.get("data")))
     else:
-        say(f"pegboard: {for_people(error['message'])}", error=True)
+        say_wrapped(f"pegboard: {for_people(error['message'])}", error=True)
     if error is not None:
         raise typer.Exit(_EXIT.get(error["code"], FAILED) if failed is None else failed)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pegboard.cli.common import BAD_CONFIG, FAILED, WRONG_CALL, stop
 from pegboard.cli.program import with_program
 from pegboard.cli.rest_client import Answer, RestClient, connect
-from pegboard.cli.show import say
+from pegboard.cli.show import say_wrapped
 
 if TYPE_CHECKING:
     from pegboard.config import Location
@@ -60,21 +60,25 @@ def say_advice(name: str, said: str, path: Path) -> None:
     from pegboard.cli.advice import advise_about
 
     if advice := advise_about(name, said, path):
-        say(f"  → {with_program(advice)}", error=True)
+        say_wrapped(f"  → {with_program(advice)}", indent="    ", error=True)
 
 
-def ask_servers(path: Path, names: Sequence[str], on_answer: Callable[[], None] = lambda: None) -> dict[str, Answer]:
-    """Have servers asked for their tools that were written into the config just now."""
+def ask_servers(
+    path: Path, names: Sequence[str], on_answer: Callable[[], None] = lambda: None, *, are_enabled: bool = False
+) -> dict[str, Answer]:
+    """Have servers asked for their tools that were written into the config, or enabled in it, just now."""
     from pegboard.config import Location
 
     gateway = connect(Location(path, exists=True))
     deadline = time.monotonic() + _TAKE_OVER
     # A running gateway looks at its config file twice a second.
-    while not _are_known(gateway, names) and time.monotonic() < deadline:
+    while not _are_known(gateway, names, are_enabled=are_enabled) and time.monotonic() < deadline:
         time.sleep(0.1)
     return gateway.refresh(names, on_answer)
 
 
-def _are_known(gateway: RestClient, names: Sequence[str]) -> bool:
+def _are_known(gateway: RestClient, names: Sequence[str], *, are_enabled: bool) -> bool:
     answer = gateway.servers()
-    return "error" in answer or {row["name"] for row in answer["data"]["servers"]}.issuperset(names)
+    if "error" in answer:
+        return True
+    return {row["name"] for row in answer["data"]["servers"] if row["enabled"] or not are_enabled}.issuperset(names)

@@ -70,10 +70,19 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
             mark = {"ok": "ok   ", "warning": "warn ", "error": "ERROR"}[finding.level]
             say_wrapped(f"{mark} {finding.about}: {finding.said}", indent="      ")
             if finding.advice:
-                say(f"      → {with_program(finding.advice)}")
+                _show_advice(finding.advice)
         _show_sum(findings)
     if code:
         raise typer.Exit(code)
+
+
+def _show_advice(advice: str) -> None:
+    text = f"      → {with_program(advice)}"
+    if advice.startswith("pegboard "):
+        # It may be copied, so no line ends in it.
+        say(text)
+    else:
+        say_wrapped(text, indent="        ")
 
 
 def _show_sum(findings: Sequence[DoctorFinding]) -> None:

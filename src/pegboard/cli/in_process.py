@@ -30,6 +30,8 @@ _NEW_SERVER_WAIT = 90.0
 class InProcessTransport:
     """Answers requests by calling the endpoints of a gateway's routes."""
 
+    is_running = False
+
     def __init__(self, settings: Settings, config: Path) -> None:
         self._settings = settings
         self._config = config

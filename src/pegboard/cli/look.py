@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import sys
+import threading
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,6 +43,8 @@ from pegboard.cli.show import (
 
 _FAILED = ("unreachable", "lost", "needs_auth", "invalid")
 _NAMED = 10
+# Seconds in which most servers have answered.
+_PATIENCE = 1.0
 _LONGEST_NOTE = 300
 _EXAMPLE = """give KEY=VALUE, or a JSON object like '{"timezone": "UTC"}'"""
 
@@ -141,12 +146,31 @@ def call(
     from pegboard.exactjson import as_object
 
     gateway = connect(find_config(config))
-    answer = gateway.call(tool, _arguments(gateway, tool, arguments or ["{}"]))
+    given = _arguments(gateway, tool, arguments or ["{}"])
+    with _note_start(gateway, tool):
+        answer = gateway.call(tool, given)
     # Where the tool itself failed the call was right, whatever the reason.
     has_failed = (as_object(answer.get("data")) or {}).get("isError") is True
     finish(answer, as_json=as_json, show=_show_result, failed=FAILED if has_failed else None)
     if has_failed:
         raise typer.Exit(FAILED)
+
+
+@contextlib.contextmanager
+def _note_start(gateway: RestClient, tool: str) -> Generator[None]:
+    """Say at a terminal what takes so long where no gateway has the server started already."""
+    if gateway.is_running or not sys.stderr.isatty():
+        yield
+        return
+    server = tool.partition("__")[0] if "__" in tool else "its server"
+    text = f"starting {server} … ({command_for(None, 'serve')} keeps servers started)"
+    timer = threading.Timer(_PATIENCE, say, [text], {"error": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _arguments(gateway: RestClient, tool: str, words: list[str]) -> dict[str, Any]:

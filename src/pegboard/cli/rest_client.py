@@ -33,6 +33,11 @@ class RestRequest:
 class RestTransport(Protocol):
     """Carries requests to a gateway, wherever it is. A gateway that does not answer is an answer, too."""
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it leads to a gateway that runs, and keeps servers started."""
+        ...
+
     def send(self, request: RestRequest) -> Answer:
         """The answer to one request."""
         ...
@@ -64,6 +69,11 @@ class RestClient:
 
     def __init__(self, transport: RestTransport) -> None:
         self._transport = transport
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a gateway runs that keeps servers started; else this process starts them."""
+        return self._transport.is_running
 
     def servers(self) -> Answer:
         """Every server."""

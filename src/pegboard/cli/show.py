@@ -79,16 +79,17 @@ def say(text: str, *, error: bool = False, flush: bool = False) -> None:
     print(plain(text), file=sys.stderr if error else sys.stdout, flush=flush)
 
 
-def say_wrapped(text: str, *, indent: str = "") -> None:
+def say_wrapped(text: str, *, indent: str = "", error: bool = False) -> None:
     """Print prose; on a terminal lines end between words. Not for what somebody may copy: a break would be in it."""
     from rich.console import Console
 
-    console = Console()
+    console = Console(stderr=error)
     if not console.is_terminal:
-        say(text)
+        say(text, error=error)
         return
-    words = plain(text)
-    say("\n".join(textwrap.wrap(words, console.width, subsequent_indent=indent, break_on_hyphens=False)) or words)
+    for line in plain(text).splitlines():
+        wrapped = textwrap.wrap(line, console.width, subsequent_indent=indent, break_on_hyphens=False)
+        say("\n".join(wrapped), error=error)
 
 
 def count_tools(count: int) -> str:
