@@ -100,6 +100,11 @@ class Discovery:
                 logger().info("tools.discovery.started", serverCount=1)
             return await asyncio.shield(self._start(name, for_call=for_call))
 
+    async def settle(self, name: str) -> None:
+        """Wait until a server is not being asked."""
+        if (asking := self._running.get(name)) is not None:
+            await asyncio.wait([asking])
+
     def soon(self, name: str) -> None:
         """Ask one server in the background; if it is being asked already, once more afterwards."""
         if name in self._running:

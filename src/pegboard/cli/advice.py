@@ -18,7 +18,7 @@ _INSTALL = {
     **dict.fromkeys(("bunx", "bun"), "install Bun, which brings bunx"),
     "docker": "install Docker, and start it",
 }
-_UNSET = re.compile(r"\$\{[^}]*\} has no value: set (\w+)")
+_UNSET = re.compile(r"\$\{[^{}]*\} has no value: set (\w+)")
 _RUNNERS = frozenset({"npx", "uvx", "bunx", "pnpx"})
 # Options of theirs with a value; what stands behind `--from` and `--package` is the package.
 _WITH_VALUE = frozenset({"-p", "--package", "--from", "--with", "--python", "--registry", "--index", "--index-url"})

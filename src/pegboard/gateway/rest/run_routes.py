@@ -84,6 +84,8 @@ async def _restart(rest: Rest, request: Request) -> Any:
         raise failure
     server.log.note("restarted by hand")
     await server.restart()
+    # Whoever asked the server before asked the process that has just ended.
+    await rest.board.discovery.settle(server.name)
     return (await rest.board.refresh([server.name])).unwrap()
 
 
