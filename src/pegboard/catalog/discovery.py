@@ -301,7 +301,7 @@ class Discovery:
     async def _discover_traced(self, name: str, *, for_call: bool) -> ToolResult[int]:
         source = self._sources().get(name)
         if source is None:
-            return ToolResult[int].failed(_no_such_server(name))
+            return ToolResult[int].failed(ToolError(ToolErrorCode.INVALID_INPUT, f"there is no server {name!r}"))
         fingerprint = source.spec.fingerprint
         result = await as_result(self._ask(source, for_call=for_call))
         # One that is not usable was not asked: its entry says why, and only as long as it does.
@@ -358,7 +358,7 @@ class Discovery:
     async def _take_in(self, source: ToolSource, asked: str, offered: Offered) -> int | None:
         """Register what a server offers; `None` if that no longer matters by then."""
         spec, known = source.spec, self._registry.server(source.spec.name)
-        ttl, exposure = offered.ttl or spec.ttl, _exposure(spec)
+        ttl, exposure = offered.ttl or spec.ttl, Exposure(prefix=spec.prefix, permits=spec.permits)
         if known is not None and known.exposure == exposure and await _are_equal(known.raw, offered.items):
             self._registry.touch(spec.name, ttl)
             return len(known.tools)
@@ -441,7 +441,7 @@ class Discovery:
         count = await self._registry.register_in_slices(
             spec.name,
             tools,
-            exposure=_exposure(spec),
+            exposure=Exposure(prefix=spec.prefix, permits=spec.permits),
             ttl=ttl,
             still=still,
             discovered_at=discovered_at,
@@ -495,11 +495,3 @@ async def _are_equal(before: list[Any], after: list[Any]) -> bool:
         if pace.is_over:
             await pace.rest()
     return len(before) == len(after)
-
-
-def _exposure(spec: ServerSpec) -> Exposure:
-    return Exposure(prefix=spec.prefix, permits=spec.permits)
-
-
-def _no_such_server(name: str) -> ToolError:
-    return ToolError(ToolErrorCode.INVALID_INPUT, f"there is no server {name!r}")
