@@ -101,10 +101,10 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def own_logging() -> Generator[None]:
     """Whatever a test sets up is gone after it: logging has one root for everyone."""
     root, config = logging.getLogger(), structlog.get_config()
-    level, told_from, tells_calls = root.level, logger().told_from, logger().tells_calls
+    level, before = root.level, dict(vars(logger()))
     was_configured = structlog.is_configured()
     yield
-    logger().told_from, logger().destination, logger().tells_calls = told_from, None, tells_calls
+    vars(logger()).update(before, destination=None)
     for handler in [handler for handler in root.handlers if isinstance(handler, _ToStructlog)]:
         root.removeHandler(handler)
     root.setLevel(level)
