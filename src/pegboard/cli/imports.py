@@ -20,7 +20,7 @@ from pegboard.cli.common import (
     text_of_input,
     without_name,
 )
-from pegboard.cli.config_change import ask_servers, config_to_change, edit_config
+from pegboard.cli.config_change import ask_servers, config_to_change, edit_config, own_ports
 from pegboard.cli.program import command_for
 from pegboard.cli.rest_client import Answer
 from pegboard.cli.show import TerminalTable, count_tools, one_line, say, say_wrapped
@@ -173,7 +173,7 @@ def _plan(reading: ConfigReading, location: Location, *, is_off: bool, is_new_fi
     from pegboard.config.edit import entries_of
 
     known = {} if is_new_file else edit_config(lambda: entries_of(location.path))
-    return plan_import(reading, known, ports=_own_ports(location.path), is_off=is_off)
+    return plan_import(reading, known, ports=own_ports(location.path), is_off=is_off)
 
 
 def _is_foreign(path: Path) -> bool:
@@ -181,15 +181,6 @@ def _is_foreign(path: Path) -> bool:
     from pegboard.config.edit import has_foreign_shape
 
     return edit_config(lambda: has_foreign_shape(path))
-
-
-def _own_ports(path: Path) -> list[int]:
-    """Where gateways of this config listen."""
-    from urllib.parse import urlsplit
-
-    from pegboard.config import find_gateways
-
-    return [port for _, gateway in find_gateways(path) if (port := urlsplit(gateway.url).port)]
 
 
 class _Import:

@@ -16,11 +16,13 @@ from pegboard.exactjson import as_list, as_object
 from pegboard.terminal import visible_json
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:./${}?&~*#\[\]-]+")
-# Variables that change how programs start, or where they take packages, keys and certificates from.
-_STEERING = re.compile(
-    r"PATH|PATHEXT|HOME|USERPROFILE|APPDATA|LOCALAPPDATA|BASH_ENV|ENV|ZDOTDIR|SHELL|COMSPEC|IFS|PERL5\w+|RUBY\w+"
-    r"|(?:LD|DYLD|XDG|GIT|SSH|SSL|NODE|PYTHON|JAVA|JDK|NPM_CONFIG|UV|PIP|DOCKER|DENO|BUN|DOTNET)_\w+|PYTHON\w+|_JAVA_OPTIONS"
-    r"|\w*_PROXY",
+# Variables that change how programs start, where they find their settings, or where they take packages from.
+STEERING = re.compile(
+    r"PATH|PATHEXT|HOME|HOMEDRIVE|HOMEPATH|USERPROFILE|(?:LOCAL)?APPDATA|PROGRAMDATA|SYSTEMROOT|WINDIR|TMPDIR|TE?MP"
+    r"|XDG_\w+|(?:LD|DYLD)_\w+|BASH_ENV|ENV|IFS|SHELL|COMSPEC|JAVA_TOOL_OPTIONS|PERL5\w+|RUBY(?:OPT|LIB)"
+    r"|NODE_(?:OPTIONS|PATH|EXTRA_CA_CERTS|TLS_\w+)|PYTHON(?:PATH|STARTUP|HOME|USERBASE|INSPECT|BREAKPOINT|WARNINGS)"
+    r"|SSL_CERT_\w+|OPENSSL_(?:CONF|MODULES|ENGINES)|(?:REQUESTS|CURL)_CA_BUNDLE|\w*_PROXY|GIT_\w+|SSH_A\w+"
+    r"|(?:NPM_CONFIG|UV|PIP|DOCKER|BUILDKIT|DOTNET|COMPLUS|CORECLR|NUGET)_\w+|MSBUILD\w+",
     re.IGNORECASE | re.ASCII,
 )
 # They stand elsewhere, or decide nothing.
@@ -60,7 +62,7 @@ def _variable_uses(entry: Mapping[str, Any]) -> Iterator[str]:
 
 def _steering_variables(entry: Mapping[str, Any]) -> Iterator[str]:
     for name, _ in _members(entry.get("env")):
-        if _STEERING.fullmatch(name):
+        if STEERING.fullmatch(name):
             yield f"sets {_word(name)}, which can change what is run"
 
 

@@ -6,9 +6,9 @@ package: `npx --quiet other-package the-package` runs the other one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from pegboard.config.entry_effects import STEERING
 from pegboard.mcp_registry.recipe import CannotRun
 
 _FOLDERS = "it can read and write folders of this machine"
@@ -67,15 +67,6 @@ _SWITCHES: Mapping[str, Mapping[str, str]] = {
     },
     "dnx": dict.fromkeys(("--prerelease", "--allow-roll-forward", "--ignore-failed-sources"), ""),
 }
-# Variables that change how programs start, where they find their settings, or where they take packages from.
-_STEERING = re.compile(
-    r"PATH|PATHEXT|HOME|HOMEDRIVE|HOMEPATH|USERPROFILE|(?:LOCAL)?APPDATA|PROGRAMDATA|SYSTEMROOT|WINDIR|TMPDIR|TE?MP"
-    r"|XDG_\w+|(?:LD|DYLD)_\w+|BASH_ENV|ENV|IFS|SHELL|COMSPEC|JAVA_TOOL_OPTIONS|PERL5\w+|RUBY(?:OPT|LIB)"
-    r"|NODE_(?:OPTIONS|PATH|EXTRA_CA_CERTS|TLS_\w+)|PYTHON(?:PATH|STARTUP|HOME|USERBASE|INSPECT|BREAKPOINT|WARNINGS)"
-    r"|SSL_CERT_\w+|OPENSSL_(?:CONF|MODULES|ENGINES)|(?:REQUESTS|CURL)_CA_BUNDLE|\w*_PROXY|GIT_\w+|SSH_A\w+"
-    r"|(?:NPM_CONFIG|UV|PIP|DOCKER|BUILDKIT|DOTNET|COMPLUS|CORECLR|NUGET)_\w+|MSBUILD\w+",
-    re.IGNORECASE | re.ASCII,
-)
 
 
 def option_warnings(program: str, words: Sequence[str]) -> Iterator[str]:
@@ -96,7 +87,7 @@ def option_warnings(program: str, words: Sequence[str]) -> Iterator[str]:
 def variable_warnings(program: str, names: Iterable[str]) -> Iterator[str]:
     """What to know before a yes to variables of these names."""
     for name in names:
-        if _STEERING.fullmatch(name):
+        if STEERING.fullmatch(name):
             yield f"it sets {name}, which changes how {program} itself works"
 
 
