@@ -49,7 +49,8 @@ class Gate:
 
     def admits(self, tool: RegisteredTool, wanted: Filter) -> bool:
         """Whether a caller may use a tool. A filter binds what the discovery tools find, not those themselves."""
-        return (wanted.admits(tool) or is_discovery_tool(tool)) and self.permits(tool)
+        passes = wanted.admits(tool) or (is_discovery_tool(tool) and _allows_discovery(tool, wanted))
+        return passes and self.permits(tool)
 
     def permits(self, tool: RegisteredTool) -> bool:
         """Whether the config, as it is now, lets a tool of a server through."""
@@ -73,6 +74,10 @@ class Gate:
         """Refuse a tool of Pegboard's own that the config does not permit."""
         if not self._settings().permits(name):
             raise Forbidden(f"{name} is switched off (tools.allow and tools.deny of the pegboard section)")
+
+
+def _allows_discovery(tool: RegisteredTool, wanted: Filter) -> bool:
+    return wanted.access is None or wanted.access.admits(tool)
 
 
 def refusal_of_remote(name: str) -> str:

@@ -267,6 +267,16 @@ class RegisteredTool:
         return self.tool is not None and self.tool.is_local_only()
 
     @property
+    def toolset(self) -> str | None:
+        """Of a tool of Pegboard's own: the toolset that it is of."""
+        return None if self.tool is None else self.tool.category
+
+    @property
+    def claims_read_only(self) -> bool:
+        """Whether it says of itself that it changes nothing."""
+        return (exactjson.as_object(self.definition.get("annotations")) or {}).get("readOnlyHint") is True
+
+    @property
     def claude_tool(self) -> dict[str, Any]:
         """The provider's form: name, description and input schema."""
         return {

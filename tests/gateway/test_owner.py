@@ -12,7 +12,8 @@ import httpx2
 import pytest
 
 from harness import LIMIT, open_gateway, toy
-from pegboard.clients.peer_user import is_own_user
+from pegboard.clients import peer_user
+from pegboard.clients.peer_user import Peer
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.table import route_table
 
@@ -69,10 +70,14 @@ async def test_the_owner_is_let_in(tmp_path: Path) -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems do not tell whose a socket is")
 @pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
 @pytest.mark.parametrize("dual", [False, True])
+@pytest.mark.parametrize("answers", [True, False], ids=["kernel", "table"])
 def test_the_system_tells_whose_a_connection_is(
-    family: socket.AddressFamily, host: str, dual: bool, monkeypatch: pytest.MonkeyPatch
+    family: socket.AddressFamily, host: str, dual: bool, answers: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Over IPv4, IPv6, and IPv4 to a socket of IPv6; one that is not on this machine is nobody's."""
+    """Over IPv4, IPv6, and IPv4 to a socket of IPv6; one that is not on this machine is nobody's. Where the kernel does
+    not answer for one socket, the table of all is read."""
+    if not answers:
+        monkeypatch.setattr(peer_user, "_ask_kernel", lambda *_: None)
     listening = socket.socket(socket.AF_INET6 if dual else family)
     with listening, socket.socket(family) as client:
         if dual:
@@ -82,9 +87,9 @@ def test_the_system_tells_whose_a_connection_is(
         client.connect((host, listening.getsockname()[1]))
         accepted, peer = listening.accept()
         with accepted:
-            scope = {"client": peer[:2], "server": accepted.getsockname()[:2]}
-            assert is_own_user(scope)
-            assert not is_own_user({**scope, "client": (peer[0], 1)})
+            here = accepted.getsockname()[:2]
+            assert Peer(peer[:2], here).look_up()
+            assert not Peer((peer[0], 1), here).look_up()
             theirs = os.geteuid() + 1
             monkeypatch.setattr(os, "geteuid", lambda: theirs)
-            assert not is_own_user(scope)
+            assert not Peer(peer[:2], here).look_up()

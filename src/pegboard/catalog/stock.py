@@ -39,6 +39,16 @@ class CatalogEntry:
         """What servers offer is for every client."""
         return False
 
+    @property
+    def toolset(self) -> None:
+        """It is a server's."""
+        return
+
+    @property
+    def claims_read_only(self) -> bool:
+        """To get a prompt or a resource changes nothing."""
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class ServerOffer:

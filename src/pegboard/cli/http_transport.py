@@ -83,9 +83,11 @@ class GatewayTransport:
 
 def _exchange(gateway: RunningGateway, request: RestRequest) -> Answer:
     from pegboard import exactjson
+    from pegboard.auth.proof import PROOF_HEADER, make_proof
 
     with _connect(gateway) as connection:
-        headers = {"content-type": "application/json"}
+        proof = make_proof(gateway.token, urlsplit(gateway.url).port or 80)
+        headers = {"content-type": "application/json", PROOF_HEADER: proof}
         connection.request(request.method, request.target, request.payload() or None, headers)
         return exactjson.parse_object(connection.getresponse().read())
 

@@ -13,8 +13,10 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from pegboard import exactjson
+from pegboard.access.principal import LOCAL
 from pegboard.board import Board
 from pegboard.cli.rest_client import Answer, RestRequest, failure
+from pegboard.clients.endpoint import PRINCIPAL_KEY
 from pegboard.gateway.config_watcher import ConfigFile
 from pegboard.gateway.rest.app import Rest
 from pegboard.storage import StorageError
@@ -66,6 +68,7 @@ class InProcessTransport:
 async def _answer(routes: Sequence[Route], request: RestRequest) -> Answer:
     path, _, query = request.target.partition("?")
     scope: dict[str, Any] = {"type": "http", "method": request.method, "path": path, "headers": []}
+    scope[PRINCIPAL_KEY] = LOCAL
     for route in routes:
         match, found = route.matches(scope)
         if match is Match.FULL:

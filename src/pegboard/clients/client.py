@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
 from pegboard import exactjson
+from pegboard.access.principal import Principal
 from pegboard.clients.channel import Channel
 from pegboard.clients.endpoint import Endpoint
 from pegboard.listing.loaded import board_key, principal_board_key, session_board_key
@@ -28,8 +29,8 @@ class Client:
     era: Era = "handshake"
     session: str | None = None
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    # Who is behind a request that has no session, as far as credentials and what the client says of itself tell.
-    principal: str = ""
+    # Whose requests without a session are one client's: their principal, and what the client says of itself.
+    sender: str = ""
     filter: Filter = EVERYTHING
     # Where the tools are kept that this client loads; without a board nothing can be loaded.
     board: str | None = None
@@ -44,6 +45,24 @@ class Client:
     first_list: tuple[ListKey, View[RegisteredTool]] | None = None
     # What it calls itself, for people who look on.
     name: str = ""
+    # Of a session: whom to tell when its filter is another one.
+    on_bind: Callable[[], None] | None = None
+
+    @property
+    def principal(self) -> Principal:
+        """Who is behind it."""
+        return self.endpoint.principal
+
+    def bind(self, principal: Principal) -> None:
+        """A session goes on with another credential of its principal, or under other rules."""
+        if principal is self.principal:
+            return
+        before, self.endpoint = self.filter, replace(self.endpoint, principal=principal)
+        self.filter = replace(before, access=principal.access)
+        if self.filter != before:
+            vars(self).pop("list_key", None)
+            if self.on_bind is not None:
+                self.on_bind()
 
     def declare(self, capabilities: Mapping[str, Any]) -> None:
         """The client says what it can do."""
@@ -68,7 +87,7 @@ class Client:
     @cached_property
     def principal_key(self) -> str | None:
         """The same for requests that are likely to be one person's; `None` if each stands for itself."""
-        return self.session or (f"of {self.principal}" if self.principal else None)
+        return self.session or (f"of {self.sender}" if self.sender else None)
 
     @cached_property
     def conversation(self) -> object:
@@ -85,6 +104,8 @@ def identify(
 ) -> Client:
     """The client that comes in at an endpoint, with a session, or with what its request says of it (`meta`)."""
     chosen = Filter.of(endpoint.query.get("server"), endpoint.query.get("prefix"))
+    if endpoint.principal.access is not None:
+        chosen = replace(chosen, access=endpoint.principal.access)
     name = name_in((meta or {}).get(CLIENT_INFO_KEY))
     return Client(
         endpoint,
@@ -92,7 +113,7 @@ def identify(
         session,
         capabilities or {},
         # A session is bound to its endpoint's principal by whoever keeps the sessions.
-        principal=_principal(endpoint, meta) if meta is not None else "",
+        sender=_sender(endpoint, meta) if meta is not None else "",
         filter=chosen.for_remote() if endpoint.remote else chosen,
         board=_board(endpoint, session, name),
         name=name,
@@ -105,20 +126,28 @@ def name_in(info: object) -> str:
     return name[:_LONGEST_NAME] if isinstance(name, str) else ""
 
 
-def _principal(endpoint: Endpoint, meta: Mapping[str, Any]) -> str:
-    return sha256(f"{endpoint.principal} {meta.get(CLIENT_INFO_KEY)}".encode("utf-8", "replace")).hexdigest()
+def _sender(endpoint: Endpoint, meta: Mapping[str, Any]) -> str:
+    return sha256(f"{endpoint.principal.id} {meta.get(CLIENT_INFO_KEY)}".encode("utf-8", "replace")).hexdigest()
 
 
 def _board(endpoint: Endpoint, session: str | None, name: str) -> str | None:
     """The board that the address names, the session's own, or the one of the name that a modern client gives itself
     with every request: there a list depends on what a request carries and on nothing else."""
     if endpoint.board is not None:
-        return board_key(endpoint.board)
+        return _named_board(endpoint, endpoint.board)
     if session is not None:
         return session_board_key(session)
     folded = fold_board_name(name)
-    if folded is None:
-        return None
-    # A client on another machine says a name of this one's only by chance, or to see its tools.
-    whose = endpoint.principal or (f"from {endpoint.network}" if endpoint.remote else "")
-    return principal_board_key(whose, folded) if whose else board_key(folded)
+    return None if folded is None else _named_board(endpoint, folded, is_own=True)
+
+
+def _named_board(endpoint: Endpoint, name: str, *, is_own: bool = False) -> str:
+    """The board of this name: that of the machine's own user, which a rule may share, or one of the principal's."""
+    principal = endpoint.principal
+    if principal.kind == "anonymous" and endpoint.remote and is_own:
+        # A client on another machine says a name of this one's only by chance, or to see its tools.
+        return principal_board_key(f"from {endpoint.network}", name)
+    if principal.kind in {"local", "anonymous"}:
+        return board_key(name)
+    is_shared = not is_own and principal.access is not None and principal.access.shares_board(name)
+    return board_key(name) if is_shared else principal_board_key(principal.id, name)

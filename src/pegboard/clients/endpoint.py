@@ -1,24 +1,24 @@
-"""An endpoint: where a client comes in, from where, and as whom. `endpoint_of` is where requests over HTTP are
-identified; authentication belongs there."""
+"""An endpoint: where a client comes in, from where, and as whom. Over HTTP whoever authenticates requests leaves their
+principal in the scope, and `endpoint_of` takes it from there."""
 
 from __future__ import annotations
 
-import hashlib
-import secrets
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
+from pegboard.access.principal import LOCAL, Principal
 from pegboard.clients.locality import is_remote, share_holder
+from pegboard.clients.peer_user import PEER_KEY
 from pegboard.names import MOST_IN_FILTER, nearest
 
 # What the query of an MCP address may say.
 _PARAMETERS = ("server", "prefix", "expose", "workspace")
 EXPOSE = ("auto", "all", "search")
 _SCOPE_KEY = "pegboard.endpoint"
-# What is kept of a credential is of no use outside this process.
-_SECRET = secrets.token_bytes(32)
+# Where a request's scope has its principal.
+PRINCIPAL_KEY = "pegboard.principal"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,10 +27,10 @@ class Endpoint:
 
     query: Mapping[str, str] = field(default_factory=dict[str, str])
     board: str | None = None
-    # Whether it is on another machine, or may be.
+    # Whether it is on another machine, or may be, or is another user's of this one.
     remote: bool = False
-    # Who is behind it. The same credentials are the same principal; empty without any.
-    principal: str = ""
+    # Who is behind it. Without HTTP it is the user that the gateway runs as.
+    principal: Principal = LOCAL
     # The network it comes from; empty for this machine.
     network: str = ""
     # Whether all that comes in here is of one client, as over a pipe.
@@ -53,15 +53,16 @@ def _identify(scope: Mapping[str, Any]) -> Endpoint:
     return Endpoint(
         query=dict(query),
         board=(scope["path"].removeprefix("/mcp").removeprefix("/") or None) if is_mcp else None,
-        remote=is_remote(scope),
-        principal=_principal(scope["headers"]),
+        remote=is_remote(scope) or _is_foreign(scope),
+        principal=scope[PRINCIPAL_KEY],
         network=share_holder(str(peer[0]) if peer else ""),
     )
 
 
-def _principal(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    credentials = [value for name, value in headers if name == b"authorization"]
-    return hashlib.blake2b(b"\n".join(credentials), key=_SECRET).hexdigest() if credentials else ""
+def _is_foreign(scope: Mapping[str, Any]) -> bool:
+    """Whether the connection is known to be another user's of this machine."""
+    peer = scope.get(PEER_KEY)
+    return peer is not None and peer.is_own is False
 
 
 def query_problem(query: Mapping[str, str]) -> str | None:

@@ -1,32 +1,112 @@
-"""Whose a connection from this machine is: on Linux the system tells the user of a socket (`/proc/net/tcp`)."""
+"""Whose a connection from this machine is: on Linux the system tells the user of a socket.
+
+It is asked for one socket (`sock_diag`), which takes some microseconds however many there are; where that is not
+possible, a table of all connections is read (`/proc/net/tcp`), which is not for the event loop.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
+import struct
 import sys
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Any
 
+from pegboard.host_names import is_loopback
+
+# Where a request's scope has the peer of its connection.
+PEER_KEY = "pegboard.peer"
 _TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-_LOCAL, _REMOTE, _UID = 1, 2, 7
+_LOCAL, _REMOTE, _UID, _INODE = 1, 2, 7, 9
+# A request of `sock_diag` for one TCP socket: two headers, ports, addresses, any interface, any cookie.
+_NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST = 4, 20, 1
+_REQUEST = struct.Struct("=IHHII BBBBI 2s2s16s16sIII")
+_ANY_STATE, _NO_COOKIE = 0xFFFFFFFF, 0xFFFFFFFF
+# Of its answer: a header, then family, state, timer and retransmits, the socket's id, times and queues, uid, inode.
+_ANSWER = struct.Struct("=IHHII 4s2s2s16s16s12s12sII")
+
+_Address = tuple[str, int]
 
 
-def is_own_user(scope: Mapping[str, Any]) -> bool:
-    """Whether the other end of a request's connection belongs to the user that the gateway runs as. Where the system
-    does not tell, it does. It reads a table of all connections: not for the event loop."""
-    peer, server = scope.get("client"), scope.get("server")
-    if not sys.platform.startswith("linux") or peer is None or server is None:
-        return True
-    return _find_uid(_spellings(*peer), _spellings(*server)) == os.geteuid()
+class Peer:
+    """The other end of one connection. Whose it is cannot change while it lasts."""
+
+    __slots__ = ("client", "is_own", "server")
+
+    def __init__(self, client: _Address | None, server: _Address | None) -> None:
+        self.client, self.server = client, server
+        # Whether it belongs to the user that the gateway runs as; `None` while nobody knows.
+        self.is_own: bool | None = None
+        if client is None or server is None or not sys.platform.startswith("linux"):
+            # Where the system does not tell, whoever is on this machine is its user.
+            self.is_own = client is None or is_loopback(client[0])
+        elif not is_loopback(client[0]):
+            self.is_own = False
+        elif (uid := _ask_kernel(client, server)) is not None:
+            self.is_own = uid == os.geteuid()
+
+    def look_up(self) -> bool:
+        """Whose it is, for whoever may wait for a table to be read."""
+        if self.is_own is None:
+            assert self.client is not None
+            assert self.server is not None
+            self.is_own = _find_uid(_spellings(*self.client), _spellings(*self.server)) == os.geteuid()
+        return self.is_own
+
+
+def peer_of(scope: Mapping[str, Any]) -> Peer:
+    """The peer of a request's connection."""
+    known = scope.get(PEER_KEY)
+    return known if known is not None else Peer(scope.get("client"), scope.get("server"))
+
+
+def _ask_kernel(client: _Address, server: _Address) -> int | None:
+    """The user of the client's socket; `None` if the kernel cannot be asked, or knows none that is still somebody's."""
+    with contextlib.suppress(OSError, ValueError, struct.error):
+        source, target = _packed(client[0]), _packed(server[0])
+        family = socket.AF_INET if len(source) == 4 else socket.AF_INET6
+        if len(source) != len(target):
+            return None
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as kernel:
+            # The kernel answers before `send` is back.
+            kernel.setblocking(False)
+            kernel.sendto(_question(family, source, client[1], target, server[1]), (0, 0))
+            answer = kernel.recv(4096)
+        return _read_uid(answer, source, client[1])
+    return None
+
+
+def _question(family: int, source: bytes, port: int, target: bytes, target_port: int) -> bytes:
+    head = (_REQUEST.size, _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, 0, 0, family, socket.IPPROTO_TCP, 0, 0, _ANY_STATE)
+    ports = (port.to_bytes(2, "big"), target_port.to_bytes(2, "big"))
+    return _REQUEST.pack(*head, *ports, source, target, 0, _NO_COOKIE, _NO_COOKIE)
+
+
+def _read_uid(answer: bytes, source: bytes, port: int) -> int | None:
+    if len(answer) < _ANSWER.size:
+        return None
+    _, kind, _, _, _, _, sport, _, src, *_, uid, inode = _ANSWER.unpack_from(answer)
+    is_asked = sport == port.to_bytes(2, "big") and src.startswith(source)
+    # A socket that its program has closed is nobody's any more, and counts as root's.
+    return uid if kind == _SOCK_DIAG_BY_FAMILY and is_asked and inode else None
+
+
+def _packed(host: str) -> bytes:
+    address = ip_address(host.partition("%")[0])
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).packed
 
 
 def _find_uid(peer: frozenset[str], server: frozenset[str]) -> int | None:
-    """The user of the socket that is connected from `peer` to `server`; `None` if no such socket is on this machine."""
+    """The user of the socket that is connected from `peer` to `server`; `None` if no such socket is on this machine, or
+    its program has closed it."""
     for fields in _rows():
         if fields[_LOCAL] in peer and fields[_REMOTE] in server:
-            return int(fields[_UID])
+            return int(fields[_UID]) if fields[_INODE] != "0" else None
     return None
 
 
@@ -36,7 +116,7 @@ def _rows() -> Iterator[list[str]]:
             lines = table.read_text("ascii").splitlines()
         except OSError:
             continue
-        yield from (fields for line in lines[1:] if len(fields := line.split()) > _UID)
+        yield from (fields for line in lines[1:] if len(fields := line.split()) > _INODE)
 
 
 def _spellings(host: str, port: int) -> frozenset[str]:

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from pegboard.config.address import url_problem
+from pegboard.config.auth import read_auth
 from pegboard.config.section import SectionContext
 from pegboard.config.settings import Settings, ToolsetSettings
 from pegboard.config.shape import ConfigNode
@@ -92,4 +93,5 @@ _SETTINGS: dict[str, Callable[[ConfigNode, SectionContext], _Changes]] = {
     "maxNameLength": lambda node, _: {"max_name_length": node.whole_number(16, 128)},
     "storage": _storage,
     "registry": _registry,
+    "auth": read_auth,
 }

@@ -174,6 +174,8 @@ def _treatment(entry: ConfigNode) -> ServerSpec:
         changes["instance"] = cast("Instance", node.one_of("shared", "session"))
     if tools := entry.get("tools"):
         changes.update(tool_patterns(tools))
+        if isinstance(tools.value, dict) and (node := tools.get("readOnly")):
+            changes["read_only"] = node.texts()
     if node := entry.get("keywords"):
         changes["keywords"] = {child.key: child.texts() for child in node.children()}
     return ServerSpec(name=fold_server_name(entry.key), given_name=entry.key, **changes)

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from pegboard.access.settings import AuthSettings
 from pegboard.log import Redactor
 from pegboard.toolsets.installed import TOOLSETS
 
@@ -62,6 +63,8 @@ class ServerSpec:
     instance: Instance = "shared"
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    # Which of its tools only read, for those who may do no more; without any, what it says itself counts.
+    read_only: tuple[str, ...] = ()
     keywords: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     # Why this one server cannot be used; the others go on.
     problem: str | None = None
@@ -121,6 +124,8 @@ class Settings:
     # The MCP registry that servers are searched in.
     registry: str = "https://registry.modelcontextprotocol.io"
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
+    # Who may come in.
+    auth: AuthSettings = field(default_factory=AuthSettings)
     max_name_length: int = 48
     # An address may hold a password.
     storage: str = field(default="sqlite", repr=False)

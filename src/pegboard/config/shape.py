@@ -56,6 +56,19 @@ class ConfigNode:
         """The members of an object, in the order of the file."""
         return [ConfigNode(self.document, self.file, (*self.path, key), value) for key, value in self.members().items()]
 
+    def items(self) -> list[ConfigNode]:
+        """The items of a list."""
+        if not isinstance(self.value, list):
+            raise self.mismatch("a list")
+        items = cast("list[Any]", self.value)
+        return [ConfigNode(self.document, self.file, (*self.path, at), item) for at, item in enumerate(items)]
+
+    def child(self, step: str | int) -> ConfigNode | None:
+        """What stands one step below, if anything does."""
+        is_list = isinstance(self.value, list)
+        inner = self.items() if is_list else self.children() if isinstance(self.value, dict) else []
+        return next((node for node in inner if node.path[-1] == step), None)
+
     @property
     def key(self) -> str:
         """The last step of the path."""
@@ -93,8 +106,7 @@ class ConfigNode:
         """The value as a list of texts."""
         if not isinstance(self.value, list):
             raise self.mismatch("a list of texts")
-        items = cast("list[Any]", self.value)
-        return tuple(ConfigNode(self.document, self.file, (*self.path, i), item).text() for i, item in enumerate(items))
+        return tuple(item.text() for item in self.items())
 
     def scalars(self) -> dict[str, str]:
         """The value as an object of texts; numbers and booleans are taken as their text, as clients do.

@@ -15,6 +15,7 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from pegboard.clients.locality import share_holder
+from pegboard.clients.peer_user import PEER_KEY, Peer
 from pegboard.gateway.shares import Shares, files_limit
 from pegboard.protocol.message import MAX_BODY
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
@@ -95,8 +96,9 @@ class BoundedProtocol(HttpToolsProtocol):
     # How many chunks of a body have come, where it comes in chunks.
     _chunks = 0
     _refusal = HTTPStatus.BAD_REQUEST
-    # Whose share of the connections it counts for.
+    # Whose share of the connections it counts for, and whose it is.
     holder = ""
+    peer: Peer
     # The request that the last sweep saw, and how many have seen its body.
     _scope_before: object = None
     _body_sweeps = 0
@@ -107,6 +109,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """A client has connected."""
         super().connection_made(transport)
         self.holder = share_holder(self.client[0] if self.client else "")
+        self.peer = Peer(self.client, cast("tuple[str, int] | None", self.server))
         if not self.all_connections.admit(self):
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
 
@@ -143,6 +146,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
+        cast("dict[str, Any]", self.scope)[PEER_KEY] = self.peer
         self._in_head, self._later_size, self._stalled_reads, self._chunks = True, 0, 0, 0
 
     def on_header(self, name: bytes, value: bytes) -> None:

@@ -24,6 +24,7 @@ from pegboard.gateway.proof import prove
 from pegboard.task_set import TaskSet
 
 if TYPE_CHECKING:
+    from pegboard.access.principal import Principal
     from pegboard.clients.endpoint import Endpoint
     from pegboard.gateway.fastpath.pipe import PipeFastPath
     from pegboard.gateway.pipe_client import PipeClient
@@ -44,13 +45,17 @@ _MAX_GREETING = 32 * 1024
 
 @contextlib.asynccontextmanager
 async def bridgehead(
-    server: GatewayServer, fast_path: Callable[[Endpoint], PipeFastPath | None], token: str, lines: set[PipeClient]
+    server: GatewayServer,
+    fast_path: Callable[[Endpoint], PipeFastPath | None],
+    token: str,
+    lines: set[PipeClient],
+    principal: Callable[[], Principal],
 ) -> AsyncGenerator[int]:
     """The gateway's side, which takes whoever knows the token: gives its port; who is connected is among the lines."""
     clients = TaskSet()
 
     def on_connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        clients.spawn(_serve(server, fast_path, lines, token, reader, writer))
+        clients.spawn(_serve(server, fast_path, lines, token, principal, reader, writer))
 
     listener = await asyncio.start_server(on_connect, "127.0.0.1", 0, limit=_MAX_LINE)
     try:
@@ -65,6 +70,7 @@ async def _serve(
     fast_path: Callable[[Endpoint], PipeFastPath | None],
     lines: set[PipeClient],
     token: str,
+    principal: Callable[[], Principal],
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
 ) -> None:
@@ -85,7 +91,7 @@ async def _serve(
         name, workspace = said.get("board"), said.get("workspace")
         query = {"workspace": workspace} if isinstance(workspace, str) else {}
         board = name if isinstance(name, str) and is_board_name(name) else None
-        endpoint = Endpoint(query, board, private=True)
+        endpoint = Endpoint(query, board, principal=principal(), private=True)
         client = PipeClient(write, entrance(server, endpoint), fast_path(endpoint))
         reading = asyncio.get_running_loop().create_task(_read(client, reader))
         lines.add(client)

@@ -23,10 +23,12 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from pegboard.auth.authenticator import Authenticator
 from pegboard.board import Board
 from pegboard.clients.cache import ClientCache
 from pegboard.clients.endpoint import Endpoint, endpoint_of, query_problem
 from pegboard.config import RunningGateway, announcement, identity
+from pegboard.gateway.authentication import Authentication
 from pegboard.gateway.bounds import KEEP_ALIVE, BoundedProtocol, Connections, protocol_for
 from pegboard.gateway.bridge import bridgehead
 from pegboard.gateway.config_watcher import ConfigFile
@@ -68,6 +70,7 @@ class HttpGateway:
         self._config_path = config_path
         self._host = host
         self._sessions = 0
+        self.authenticator = Authenticator(lambda: board.settings, self.token)
         self._front = front = McpHandlers(board)
         self.server = GatewayServer(front, on_sessions=self._count)
         # Host, Origin and size are the guard's business: one rule for MCP and REST.
@@ -88,6 +91,7 @@ class HttpGateway:
         return HttpFastPath(
             self.app,
             guard=Guard(self.app, hosts=hosts),
+            authenticator=self.authenticator,
             sessions=self._manager,
             ready=self.board.relay.sessions,
             clients=self._clients,
@@ -110,7 +114,10 @@ class HttpGateway:
                 Route("/", self._welcome),
                 *rest.routes(),
             ],
-            middleware=[Middleware(Guard, hosts=hosts)],
+            middleware=[
+                Middleware(Guard, hosts=hosts),
+                Middleware(Authentication, authenticator=self.authenticator),
+            ],
             exception_handlers={Exception: self._internal_error, 404: _route_error, 405: _route_error},
         )
 
@@ -127,7 +134,7 @@ class HttpGateway:
                     task.cancel()
 
     def _bridgehead(self) -> contextlib.AbstractAsyncContextManager[int]:
-        return bridgehead(self.server, self._pipe_fast_path, self.token, self._lines)
+        return bridgehead(self.server, self._pipe_fast_path, self.token, self._lines, lambda: self.authenticator.local)
 
     def announcement(self, url: str) -> RunningGateway:
         """What the run file says of this gateway."""

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, Literal, TypeVar
 
+from pegboard.access.access import Access
 from pegboard.catalog.finder import is_discovery_tool
 from pegboard.catalog.registry import ToolRegistry, without_board
 from pegboard.catalog.resources import Entries, ResourceCatalog
@@ -14,6 +15,7 @@ from pegboard.config import Settings
 from pegboard.listing.list_changed import ListChangedNotifier
 from pegboard.listing.loaded import LoadedTools
 from pegboard.listing.view import Draft, Filter, ListItem, ListKey, View
+from pegboard.lru_dict import LruDict
 from pegboard.pace import Pace
 from pegboard.tool import RegisteredTool
 
@@ -56,8 +58,9 @@ class Lists:
         self._weight = 0
         self._epoch = 0
         self._seen = (-1, -1)
-        # Whether servers have few tools, and as of which generation of the registry.
-        self._few = (-1, False)
+        # Whether servers have few tools for whoever has this access, and what that was counted of.
+        self._few: LruDict[Access | None, bool] = LruDict(_MAX_VIEWS)
+        self._few_of = (-1, -1)
         self._making: dict[tuple[Filter, object], asyncio.Task[View[RegisteredTool]]] = {}
         self.tools: ListChangedNotifier[ListKey] = ListChangedNotifier(self._list_now)
         self.prompts: ListChangedNotifier[Filter] = ListChangedNotifier(lambda wanted: self.entries("prompts", wanted))
@@ -169,19 +172,33 @@ class Lists:
         # Without the tools to find others with, a short list would be a dead end.
         if "tool_find" not in self._registry.static():
             return "all"
-        return "servers" if self._are_few() else "chosen"
+        return "servers" if self._are_few(sight.filter.access) else "chosen"
 
-    def _are_few(self) -> bool:
-        """Whether all tools of servers are few. What is known counts, be it there or lost at the moment: a list that
-        turns from short to long because a server went away helps nobody."""
-        generation = self._registry.generation
-        if self._few[0] != generation:
-            self._few = generation, self._registry.server_tools <= FEW and self._count_tokens() <= FEW_TOKENS
-        return self._few[1]
+    def _are_few(self, access: Access | None) -> bool:
+        """Whether all tools of servers are few that a client may have. What is known counts, be it there or lost at the
+        moment: a list that turns from short to long because a server went away helps nobody."""
+        made_of = (self._registry.generation, self._epoch)
+        if self._few_of != made_of:
+            self._few_of = made_of
+            self._few.clear()
+        if (few := self._few.get(access)) is None:
+            few = self._few[access] = self._count_few(access)
+        return few
 
-    def _count_tokens(self) -> int:
-        texts = (tool.text for tool in self._registry.values() if tool.server_name is not None)
-        return sum(map(len, texts)) // _TOKEN
+    def _count_few(self, access: Access | None) -> bool:
+        if access is None and self._registry.server_tools > FEW:
+            return False
+        count = size = 0
+        for server in self._registry.servers():
+            if access is not None and not access.admits_server(server):
+                continue
+            known = self._registry.server(server)
+            for tool in known.tools.values() if known else ():
+                if access is None or access.admits(tool):
+                    count, size = count + 1, size + len(tool.text)
+                if count > FEW or size // _TOKEN > FEW_TOKENS:
+                    return False
+        return True
 
     def _find_discovery_tools(self, *, has_board: bool) -> dict[str, RegisteredTool]:
         """The tools that find others, in the words for clients that can load tools, or for those that cannot."""
@@ -241,4 +258,4 @@ class Lists:
 
 
 def _admits(wanted: Filter, kind: str, entry: CatalogEntry) -> bool:
-    return wanted.admits(entry) if kind == "prompts" else wanted.admits_server(entry.server_name)
+    return wanted.admits(entry) if kind == "prompts" else wanted.admits_resources(entry.server_name)

@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar, cast
 
+from pegboard.access.access import Access
 from pegboard.names import MOST_IN_FILTER, SEPARATOR, compose, fold_server_name
 from pegboard.result import invalid
 
@@ -26,6 +27,8 @@ class Filter:
     prefixes: tuple[tuple[str, ...], ...] = ()
     # It comes from another machine: what is only for the clients of this one does not pass.
     remote: bool = False
+    # What its principal may have; nothing says otherwise where it is left out.
+    access: Access | None = None
 
     @classmethod
     def of(cls, server: object = None, prefix: object = None) -> Filter:
@@ -44,7 +47,7 @@ class Filter:
         else:
             servers = self.servers & other.servers
         added = tuple(group for group in other.prefixes if group not in self.prefixes)
-        return Filter(servers, (*self.prefixes, *added), self.remote or other.remote)
+        return Filter(servers, (*self.prefixes, *added), self.remote or other.remote, self.access or other.access)
 
     def for_remote(self) -> Filter:
         """The same for a client on another machine."""
@@ -65,18 +68,37 @@ class Filter:
         """Whether a tool or a prompt passes."""
         if self.remote and entry.local_only:
             return False
+        if self.access is not None and not self.access.admits(entry):
+            return False
         if self.servers is not None and entry.server_name not in self.servers:
             return False
         return all(entry.name.startswith(group) for group in self.prefixes)
 
     def admits_name(self, name: str) -> bool:
         """Whether a tool of this name could pass, be it known or not."""
+        if self.access is not None and not self.access.admits_name(name):
+            return False
         if self.servers is not None and name.partition(SEPARATOR)[0] not in self.servers:
             return False
         return all(name.startswith(group) for group in self.prefixes)
 
     def admits_server(self, name: str) -> bool:
-        """Whether anything of this server can pass; resources have no name of ours to begin with anything."""
+        """Whether anything of this server can pass."""
+        if self.access is not None and not self.access.admits_server(name):
+            return False
+        return self._chooses_server(name)
+
+    def admits_resources(self, name: str) -> bool:
+        """Whether the resources of this server pass, which have no name of ours to begin with anything."""
+        if self.access is not None and not self.access.admits_whole_server(name):
+            return False
+        return self._chooses_server(name)
+
+    def admits_messages(self, name: str) -> bool:
+        """Whether this server may be sent what nobody here understands, and so may change anything."""
+        return self.admits_resources(name) and not (self.access is not None and self.access.is_read_only)
+
+    def _chooses_server(self, name: str) -> bool:
         if self.servers is not None and name not in self.servers:
             return False
         beginning = compose(name, "")
@@ -116,6 +138,12 @@ class ListItem(Protocol):
     def handshake(self) -> tuple[Mapping[str, Any], bytes] | None: ...
     @property
     def local_only(self) -> bool: ...
+    @property
+    def original_name(self) -> str: ...
+    @property
+    def toolset(self) -> str | None: ...
+    @property
+    def claims_read_only(self) -> bool: ...
 
 
 T = TypeVar("T", bound=ListItem)

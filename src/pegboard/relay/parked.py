@@ -146,7 +146,7 @@ class ParkedCalls:
 
     async def call(self, method: str, params: Params, caller: Caller, start: Start) -> Message:
         """Begin a call, or go on with a parked one; the result, or a wish for input."""
-        subject = _subject(method, params, caller.client.principal)
+        subject = _subject(method, params, caller.client.sender)
         state = params.get("requestState")
         if state is None:
             call = _ParkedCall(subject, caller)
@@ -251,8 +251,8 @@ class ParkedCalls:
         return hmac.digest(self._secret, key, "sha256")
 
 
-def _subject(method: str, params: Params, principal: str) -> bytes:
+def _subject(method: str, params: Params, sender: str) -> bytes:
     """What a request asks for, and who asks; a retry has to be the same."""
     asked = {key: value for key, value in params.items() if key not in ROUND_KEYS and key != "_meta"}
     # Not every client keeps the order of an object's keys.
-    return hashlib.sha256(f"{method} {principal} {json.dumps(asked, sort_keys=True)}".encode()).digest()
+    return hashlib.sha256(f"{method} {sender} {json.dumps(asked, sort_keys=True)}".encode()).digest()

@@ -164,7 +164,7 @@ class Relay:
             server, own = self._server(entry.server_name), {"name": entry.original_name}
         else:
             template = self._library.templates.entries.get(str(ref.get("uri")))
-            if template is not None and caller.client.filter.admits_server(template.server_name):
+            if template is not None and caller.client.filter.admits_resources(template.server_name):
                 server, own = self._server(template.server_name), {"uri": template.original_name}
             else:
                 server, uri = await self._resource(ref.get("uri"), caller)
@@ -189,7 +189,8 @@ class Relay:
         if method == _ROOTS_CHANGED:
             for server in list(self._servers().values()):
                 # A server that several share could not ask for them, unless a call of this client is under way.
-                if server.key_for(caller.client.session) is not None:
+                is_own = server.key_for(caller.client.session) is not None
+                if is_own and caller.client.filter.admits_server(server.name):
                     self._tasks.spawn(self._tell(server, caller, method, forward_params(params) or None))
             return
         if (problem := notification_problem(method)) is not None:
@@ -275,7 +276,7 @@ class Relay:
     def capabilities(self, wanted: Filter) -> dict[str, Any]:
         """What servers can do that Pegboard knows nothing of: announced, since it is passed on."""
         merged: dict[str, Any] = {}
-        for name in self._visible_servers(wanted):
+        for name in self._servers_that(wanted.admits_messages):
             for key, value in self._discovery.capabilities.get(name, {}).items():
                 if key not in {"tools", "prompts", "resources", "logging", "completions"}:
                     merged[key] = _merge(merged.get(key), value)
@@ -292,11 +293,11 @@ class Relay:
         self._discovery.refresh_if_stale(name)
         return server
 
-    def _visible_servers(self, wanted: Filter) -> list[str]:
-        return [name for name, server in self._servers().items() if server.spec.enabled and wanted.admits_server(name)]
+    def _servers_that(self, admits: Callable[[str], bool]) -> list[str]:
+        return [name for name, server in self._servers().items() if server.spec.enabled and admits(name)]
 
     def _owner(self, method: str, params: Params, caller: Caller) -> str:
-        seen = self._visible_servers(caller.client.filter)
+        seen = self._servers_that(caller.client.filter.admits_messages)
         return self._routes.owner(caller.principal_key, method, params, seen, self._discovery.capabilities)
 
     async def _prompt(self, name: object, wanted: Filter) -> CatalogEntry:
@@ -319,7 +320,7 @@ class Relay:
     async def _resource(self, uri: object, caller: Caller) -> tuple[Server, str]:
         if not isinstance(uri, str):
             raise RpcError(INVALID_PARAMS, "a resource's uri must be a text")
-        admits = caller.client.filter.admits_server
+        admits = caller.client.filter.admits_resources
         found = await Pace().outcome(self._library.find_owner(uri, admits, caller.principal_key))
         for limit in _DISCOVERY_WAITS:
             if found is not None:
@@ -336,9 +337,8 @@ class Relay:
         """Where just one server in sight has resources, what nobody else is known to have can only be its own; it is
         the judge of that."""
         capabilities = self._discovery.capabilities
-        keepers = [
-            name for name in self._visible_servers(caller.client.filter) if "resources" in capabilities.get(name, {})
-        ]
+        visible = self._servers_that(caller.client.filter.admits_resources)
+        keepers = [name for name in visible if "resources" in capabilities.get(name, {})]
         if len(keepers) != 1 or await Pace().outcome(
             self._library.may_be_others(uri, keepers[0], caller.principal_key)
         ):

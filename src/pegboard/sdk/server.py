@@ -213,8 +213,19 @@ class GatewayServer(Server[Any]):
         # Between requests there is the connection's own channel.
         client.channel = channel = ClientChannel(connection.outbound)
         session = _Session(connection, client, channel)
-        for kind in _KINDS:
-            session.undo.append(self._backend.watch(client, kind, session.teller(kind)))
+
+        def watch() -> None:
+            session.forget_lists()
+            for kind in _KINDS:
+                session.undo.append(self._backend.watch(client, kind, session.teller(kind)))
+
+        def watch_anew() -> None:
+            watch()
+            for kind in _KINDS:
+                session.teller(kind)()
+
+        watch()
+        client.on_bind = watch_anew
         self._backend.session_began(client)
         if isinstance(ctx.request, PipeRequest) and ctx.request.on_initialized is not None:
             ctx.request.on_initialized(client)
@@ -329,10 +340,16 @@ class _Session:
         """Sends `list_changed` of this kind in its turn."""
         return lambda: self.channel.notify(f"notifications/{kind}/list_changed", {})
 
-    def stop(self) -> None:
-        """The session is over."""
+    def forget_lists(self) -> None:
+        """Follow no list any more."""
         for end in self.undo:
             end()
+        self.undo.clear()
+
+    def stop(self) -> None:
+        """The session is over."""
+        self.client.on_bind = None
+        self.forget_lists()
         self.channel.drop()
 
 
@@ -353,10 +370,12 @@ def _client(ctx: _Context) -> Client:
     if era_of(ctx.protocol_version) == "modern":
         meta = _meta(ctx)
         return identify(_endpoint(ctx), "modern", None, _object(meta.get(CLIENT_CAPABILITIES_KEY)), meta)
-    state = _connection(ctx).state
+    state, endpoint = _connection(ctx).state, _endpoint(ctx)
     if _CLIENT_KEY not in state:
-        state[_CLIENT_KEY] = identify(_endpoint(ctx), session=_session_id(ctx))
-    return cast("Client", state[_CLIENT_KEY])
+        state[_CLIENT_KEY] = identify(endpoint, session=_session_id(ctx))
+    client = cast("Client", state[_CLIENT_KEY])
+    client.bind(endpoint.principal)
+    return client
 
 
 def _endpoint(ctx: _Context) -> Endpoint:
@@ -421,4 +440,4 @@ def _stream_holder(ctx: _Context, client: Client) -> str:
     client's."""
     if ctx.request is None or client.endpoint.private:
         return _session_id(ctx)
-    return client.endpoint.network or client.principal
+    return client.endpoint.network or client.sender

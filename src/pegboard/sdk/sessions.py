@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hmac
 import math
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
@@ -71,8 +70,7 @@ _BATCH_BUFFER = 16
 _FIRST_PRIMED = "2025-11-25"
 
 
-# Who holds a session: the network it came from, and its credentials there. Nobody verifies these, so that anybody can
-# make up any number of them.
+# Who holds a session: the network it came from, and its principal.
 Holder = tuple[str, str]
 # So much of all sessions nobody has to give up for others: one in a hundred.
 _SHARES = 100
@@ -254,7 +252,7 @@ class HttpSession(StreamableHTTPServerTransport):
         """Whether requests that come in there may use it: those of the principal that opened it."""
         # What a session of this machine was answered may be for this machine alone, and can be read again from it.
         from_elsewhere = not self.endpoint.remote and endpoint.remote
-        return not from_elsewhere and hmac.compare_digest(self.endpoint.principal, endpoint.principal)
+        return not from_elsewhere and self.endpoint.principal.id == endpoint.principal.id
 
     def is_answering(self, request_id: RequestId) -> bool:
         """Whether a request with this id is under way."""
@@ -349,7 +347,7 @@ class HttpSession(StreamableHTTPServerTransport):
 
 
 def _holder(endpoint: Endpoint) -> Holder:
-    return endpoint.network, endpoint.principal
+    return endpoint.network, endpoint.principal.id
 
 
 def _longest_unused(held: Mapping[str, HttpSession]) -> HttpSession:

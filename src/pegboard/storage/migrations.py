@@ -56,6 +56,18 @@ _OWN: dict[int, Migration] = {
         PRIMARY KEY (server, fingerprint)
     ){strict};
     """),
+    # static tokens: who may come in
+    7: Migration("""
+    CREATE TABLE tokens (
+        id           {text} PRIMARY KEY,
+        name         {text} NOT NULL UNIQUE,
+        digest       {bytes} NOT NULL,
+        rule         {text} NOT NULL,
+        created_at   {real} NOT NULL,
+        expires_at   {real},
+        last_used_at {real}
+    ){strict};
+    """),
 }
 
 

@@ -11,6 +11,7 @@ from pegboard.storage.catalog import CatalogStore
 from pegboard.storage.database import Database, StorageError
 from pegboard.storage.health import MonitoredDatabase
 from pegboard.storage.sqlite import SqliteDatabase
+from pegboard.storage.tokens import TokenStore
 
 
 class Storage:
@@ -20,6 +21,7 @@ class Storage:
         self.database = MonitoredDatabase(database)
         self.catalog = CatalogStore(self.database)
         self.boards = BoardStore(self.database)
+        self.tokens = TokenStore(self.database)
 
     @property
     def problem(self) -> str | None:

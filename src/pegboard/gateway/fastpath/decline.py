@@ -12,6 +12,8 @@ class Decline(StrEnum):
     """Another request on its connection is under way, or its HTTP is out of the ordinary."""
     HEADERS = "headers"
     """The guard refuses it, or its headers are out of the ordinary."""
+    PRINCIPAL = "principal"
+    """Who sends it cannot be told at once, or is not let in."""
     STOPPING = "stopping"
     """The gateway is stopping."""
     SESSION = "session"

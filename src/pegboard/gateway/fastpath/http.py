@@ -6,15 +6,20 @@ once: whether the request may come in, and whose it is. Only what differs is loo
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
+from time import time
 from weakref import ref
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from pegboard.access.principal import Principal
+from pegboard.auth.authenticator import Authenticator
 from pegboard.clients.cache import ClientCache
 from pegboard.clients.client import Client
-from pegboard.clients.endpoint import Endpoint, endpoint_of, query_problem
+from pegboard.clients.endpoint import PRINCIPAL_KEY, Endpoint, endpoint_of, query_problem
+from pegboard.clients.peer_user import PEER_KEY
 from pegboard.clients.request_context import STARTED_CALL, Handover
 from pegboard.clients.sessions import ClientSessions
 from pegboard.gateway.body import has_too_many_values
@@ -52,8 +57,9 @@ _ONCE = (
 
 @dataclass(eq=False)
 class HeaderVerdict:
-    """What follows from a request's headers."""
+    """What follows from a request's headers, for as long as its principal is let in."""
 
+    principal: Principal
     method: bytes | None = None
     # In the handshake era: the session, which is not to be kept for our sake, and its client.
     session: ref[HttpSession] | None = None
@@ -76,6 +82,7 @@ class HttpFastPath:
         full_path: ASGIApp,
         *,
         guard: Guard,
+        authenticator: Authenticator,
         sessions: HttpSessions,
         ready: ClientSessions,
         clients: ClientCache,
@@ -85,6 +92,7 @@ class HttpFastPath:
         self._full_path = full_path
         self._shutdown = shutdown
         self._guard = guard
+        self._authenticator = authenticator
         self._sessions = sessions
         self._ready = ready
         self._clients = clients
@@ -101,16 +109,24 @@ class HttpFastPath:
             scope["path"],
             scope["query_string"],
             peer[0] if peer else None,
+            scope[PEER_KEY].is_own,
             *[header for header in headers if header[0] not in _OWN_TO_EACH],
         )
         verdict = self.verdicts.get(key)
-        if verdict is not None and (verdict.session is None or _is_open(verdict.session())):
+        if verdict is not None and self._holds(verdict):
             self.verdicts.move_to_end(key)
             return verdict
         found = self._judge(scope)
         if not isinstance(found, Decline) and _size(scope) <= _MAX_HEAD:
             self._remember(key, found)
         return found
+
+    def _holds(self, verdict: HeaderVerdict) -> bool:
+        """Whether what was found out is still so."""
+        if not (verdict.session is None or _is_open(verdict.session())):
+            return False
+        principal = verdict.principal
+        return principal.valid_until == math.inf or time() < principal.valid_until
 
     def begin(self, scope: Scope, verdict: HeaderVerdict, body: bytes) -> tuple[Request, Begun] | Decline:
         """Begin with a request."""
@@ -120,6 +136,8 @@ class HttpFastPath:
         client = verdict.client if verdict.endpoint is None else self._modern_client(scope, verdict, request)
         if client is None:
             return Decline.CLIENT
+        if client.principal is not verdict.principal:
+            client.bind(verdict.principal)
         begun = self.rules.begin(client, request)
         return begun if isinstance(begun, Decline) else (request, begun)
 
@@ -159,13 +177,17 @@ class HttpFastPath:
         scope = {**scope, "headers": stripped}
         if self._guard.refusal(scope) is not None or not _is_plain(stripped) or not _is_ours(scope["path"]):
             return Decline.HEADERS
+        principal = self._authenticator.recognize(scope)
+        if principal is None:
+            return Decline.PRINCIPAL
+        scope[PRINCIPAL_KEY] = principal
         endpoint, headers = endpoint_of(scope), dict(stripped)
         if query_problem(endpoint.query) is not None:
             return Decline.HEADERS
         version = headers.get(b"mcp-protocol-version", b"").decode("latin-1")
         session_id = headers.get(b"mcp-session-id", b"").decode("latin-1")
         if version == LATEST_MODERN and not session_id:
-            return HeaderVerdict(headers.get(b"mcp-method"), endpoint=endpoint)
+            return HeaderVerdict(principal, headers.get(b"mcp-method"), endpoint=endpoint)
         if version and version not in HANDSHAKE_VERSIONS:
             return Decline.SESSION
         return self._judge_session(session_id, endpoint)
@@ -175,7 +197,8 @@ class HttpFastPath:
         client = self._ready.get(session_id)
         if session is None or client is None or not session.is_open:
             return Decline.SESSION
-        return HeaderVerdict(session_header=session_id.encode("latin-1"), session=ref(session), client=client)
+        header = session_id.encode("latin-1")
+        return HeaderVerdict(endpoint.principal, session_header=header, session=ref(session), client=client)
 
     def _modern_client(self, scope: Scope, verdict: HeaderVerdict, request: Request) -> Client | None:
         """Whose request this is; `None` where that takes the full path to tell."""

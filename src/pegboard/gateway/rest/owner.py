@@ -7,7 +7,7 @@ import asyncio
 from starlette.requests import Request
 
 from pegboard.clients.endpoint import endpoint_of
-from pegboard.clients.peer_user import is_own_user
+from pegboard.clients.peer_user import peer_of
 from pegboard.result import Forbidden
 
 
@@ -15,5 +15,6 @@ async def require_owner(request: Request) -> None:
     """Refuse a request of another machine, or of another user of this one."""
     if endpoint_of(request.scope).remote:
         raise Forbidden("this is only for clients on the machine that Pegboard runs on")
-    if not await asyncio.to_thread(is_own_user, request.scope):
+    peer = peer_of(request.scope)
+    if not (peer.is_own if peer.is_own is not None else await asyncio.to_thread(peer.look_up)):
         raise Forbidden("this is only for the user that Pegboard runs as")

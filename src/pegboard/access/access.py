@@ -1,0 +1,112 @@
+"""Access: what one principal may use, by all of the rules that hold for it. Filters ask it about everything that they
+let through, so that what it hides is hidden on every surface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from pegboard.access.quota import Quota
+from pegboard.access.rule import DISCOVERY, Rule, RuledItem, matches_any
+
+# By server: patterns of its own names for tools that only read, whatever the server says of them.
+ReadOnlyTools = Callable[[str], tuple[str, ...]]
+
+
+class AccessItem(RuledItem, Protocol):
+    """What access decides about also by whether it only reads."""
+
+    @property
+    def claims_read_only(self) -> bool: ...
+
+
+class Access:
+    """Rules that all hold. The same rules are the same access: lists are made once for all who have it."""
+
+    __slots__ = ("_hash", "_read_only_tools", "rules")
+
+    def __init__(self, rules: tuple[Rule, ...], read_only_tools: ReadOnlyTools = lambda _: ()) -> None:
+        self.rules = rules
+        self._read_only_tools = read_only_tools
+        # A filter is a key of every call.
+        self._hash = hash(rules)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Access) and self.rules == other.rules)
+
+    def admits(self, item: AccessItem) -> bool:
+        """Whether a tool or a prompt is there for this principal."""
+        return all(rule.admits(item) and (not rule.read_only or self._only_reads(item)) for rule in self.rules)
+
+    def admits_name(self, name: str) -> bool:
+        """Whether a tool of this name could be, be it known or not."""
+        server, separator, _ = name.partition("__")
+        return all(rule.admits_name(name) and (not separator or rule.gives_server(server)) for rule in self.rules)
+
+    def admits_server(self, name: str) -> bool:
+        """Whether anything of a server is there for this principal."""
+        return all(rule.admits_server(name) for rule in self.rules)
+
+    def admits_whole_server(self, name: str) -> bool:
+        """Whether everything of a server is, so also what has no name of ours."""
+        return all(rule.admits_whole_server(name) for rule in self.rules)
+
+    def admits_toolset(self, name: str) -> bool:
+        """Whether a toolset of Pegboard's own is."""
+        return all(rule.gives_toolset(name) for rule in self.rules)
+
+    def admits_namespace(self, name: str) -> bool:
+        """Whether a namespace of memory is."""
+        return all(rule.namespaces is None or name in rule.namespaces for rule in self.rules)
+
+    @property
+    def default_namespace(self) -> str | None:
+        """The namespace that is meant where none is named; `None` for the usual one."""
+        return next((rule.namespaces[0] for rule in self.rules if rule.namespaces), None)
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether it changes nothing."""
+        return any(rule.read_only for rule in self.rules)
+
+    def shares_board(self, name: str) -> bool | None:
+        """Whether the shared board of this name may be used; `None` where no rule says anything of boards."""
+        named = [rule.boards for rule in self.rules if rule.boards is not None]
+        return all(matches_any(name, boards) for boards in named) if named else None
+
+    def missing_scopes(self, tool: str, scopes: frozenset[str]) -> frozenset[str]:
+        """The scopes that a call of this tool needs, if one of them is missing; none if it may go on."""
+        needed = {
+            scope
+            for rule in self.rules
+            for pattern, wanted in rule.scopes
+            if matches_any(tool, (pattern,))
+            for scope in wanted
+        }
+        return frozenset(needed) if not needed <= scopes else frozenset()
+
+    @property
+    def needs_scopes(self) -> bool:
+        """Whether some tools need scopes."""
+        return any(rule.scopes for rule in self.rules)
+
+    def quotas(self, server: str | None = None) -> list[Quota]:
+        """What limits calls in all, or those of one server."""
+        if server is None:
+            found = [rule.quota for rule in self.rules]
+        else:
+            pairs = (pair for rule in self.rules for pair in rule.server_quotas)
+            found = [quota for pattern, quota in pairs if matches_any(server, (pattern,))]
+        return [quota for quota in found if not quota.is_unlimited]
+
+    def _only_reads(self, item: AccessItem) -> bool:
+        if item.toolset == DISCOVERY:
+            return True
+        if item.server_name is None:
+            return item.claims_read_only
+        # What a server says of its tools are hints, and whoever runs the gateway may know better.
+        own = self._read_only_tools(item.server_name)
+        return matches_any(item.original_name, own) if own else item.claims_read_only

@@ -1,0 +1,119 @@
+"""A rule: what a principal may use. What a rule does not give is hidden: it is as if it were not there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Protocol
+
+from pegboard.access.quota import Quota
+from pegboard.names import compose
+
+# The tools that find others find what a rule gives, so that every principal has them.
+DISCOVERY = "discovery"
+# Stands for whatever a server may have: a pattern that fits it fits all.
+_ANY = "\0any"
+_WILD = frozenset("*?[")
+
+
+class RuledItem(Protocol):
+    """Something that a rule decides about: a tool or a prompt."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def server_name(self) -> str | None: ...
+    @property
+    def original_name(self) -> str: ...
+    @property
+    def toolset(self) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Which servers, toolsets and tools there are for whoever it is for, and what else they may.
+
+    Without `servers` and `toolsets` it gives all of both; with one of them, none of the other. `allow` and `deny` are
+    patterns of tools' names, and hold among what is given.
+    """
+
+    who: tuple[str, ...] = ()
+    servers: tuple[str, ...] | None = None
+    toolsets: tuple[str, ...] | None = None
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    read_only: bool = False
+    # Shared boards that may be used by their name; without any, boards are the principal's own.
+    boards: tuple[str, ...] | None = None
+    # Namespaces of memory; the first is meant where none is named.
+    namespaces: tuple[str, ...] | None = None
+    quota: Quota = field(default_factory=Quota)
+    # For servers whose name fits a pattern, beside the quota of all.
+    server_quotas: tuple[tuple[str, Quota], ...] = ()
+    # The scopes that a JWT has to have for tools whose name fits a pattern.
+    scopes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    admin: bool = False
+
+    @property
+    def hides_nothing(self) -> bool:
+        """Whether everything is given."""
+        return self.servers is None and self.toolsets is None and not (self.allow or self.deny or self.read_only)
+
+    def gives_server(self, name: str) -> bool:
+        """Whether a server is given, at least in part."""
+        if self.servers is None:
+            return self.toolsets is None
+        return matches_any(name, self.servers)
+
+    def gives_toolset(self, name: str | None) -> bool:
+        """Whether a toolset of Pegboard's own is given."""
+        if name == DISCOVERY:
+            return True
+        if self.toolsets is None:
+            return self.servers is None
+        return name in self.toolsets
+
+    def admits(self, item: RuledItem) -> bool:
+        """Whether a tool or a prompt is given, whatever it does."""
+        if item.server_name is None:
+            return self.gives_toolset(item.toolset) and self.admits_name(item.name, item.toolset == DISCOVERY)
+        if not self.gives_server(item.server_name):
+            return False
+        # The name that clients see may be cut, or have no server in it.
+        full = compose(item.server_name, item.original_name)
+        names = (full,) if full == item.name else (full, item.name)
+        if any(matches_any(name, self.deny) for name in names):
+            return False
+        return not self.allow or any(matches_any(name, self.allow) for name in names)
+
+    def admits_name(self, name: str, is_discovery: bool = False) -> bool:
+        """Whether `allow` and `deny` let a name through."""
+        if matches_any(name, self.deny):
+            return False
+        return is_discovery or not self.allow or matches_any(name, self.allow)
+
+    def admits_server(self, name: str) -> bool:
+        """Whether anything of a server may be given."""
+        if not self.gives_server(name) or matches_any(compose(name, _ANY), self.deny):
+            return False
+        beginning = compose(name, "")
+        return not self.allow or any(_may_begin(pattern, beginning) for pattern in self.allow)
+
+    def admits_whole_server(self, name: str) -> bool:
+        """Whether all of a server is given, so also what has no name of ours: its resources."""
+        return self.gives_server(name) and self.admits_name(compose(name, _ANY))
+
+
+def matches_any(name: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a name fits one of these patterns."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+@lru_cache(maxsize=1024)
+def _may_begin(pattern: str, beginning: str) -> bool:
+    """Whether a name with this beginning can fit a pattern."""
+    fixed = next((pattern[:at] for at, letter in enumerate(pattern) if letter in _WILD), pattern)
+    if len(fixed) < len(pattern):
+        return beginning.startswith(fixed) or fixed.startswith(beginning)
+    return fixed.startswith(beginning)

@@ -1,0 +1,96 @@
+"""Which rules hold for whom: the first of the config that names a principal, and a token's own."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from pegboard.access.access import Access, ReadOnlyTools
+from pegboard.access.principal import LOCAL, Principal
+from pegboard.access.rule import Rule
+from pegboard.access.settings import AuthSettings
+from pegboard.auth.token import StaticToken
+
+
+class Rules:
+    """The rules of a config, as they apply to principals."""
+
+    def __init__(self, settings: AuthSettings, read_only_tools: ReadOnlyTools) -> None:
+        self._rules = settings.rules
+        self._read_only_tools = read_only_tools
+
+    def local(self) -> Principal:
+        """The user that the gateway runs as; `*` does not mean it."""
+        rule = self._first(["local"])
+        if rule is None:
+            return LOCAL
+        return Principal("local", LOCAL.id, LOCAL.name, self._access(rule), admin=rule.admin)
+
+    def of_token(self, token: StaticToken) -> Principal:
+        """A token has its own rule, and that of the config where one names it; `*` does not mean it."""
+        named = self._first([f"token:{token.name}", f"token:{token.id}"])
+        rules = (token.rule,) if named is None else (token.rule, named)
+        valid_until = math.inf if token.expires_at is None else token.expires_at
+        return Principal(
+            "token",
+            f"token:{token.id}",
+            token.name,
+            self._access(*rules),
+            admin=token.rule.admin and (named is None or named.admin or named.hides_nothing),
+            valid_until=valid_until,
+        )
+
+    def of_jwt(
+        self,
+        issuer: str,
+        subject: str,
+        client_id: str,
+        groups: Iterable[str],
+        scopes: frozenset[str],
+        valid_until: float,
+    ) -> Principal | None:
+        """Whoever an issuer vouches for, by the first rule that names it; `None` where none does: it is refused."""
+        names = [f"sub:{subject}", f"client:{client_id}", f"issuer:{issuer}"]
+        names += [f"group:{group}" for group in groups]
+        names += [f"scope:{scope}" for scope in scopes]
+        rule = self._first(names, everybody=True)
+        if rule is None:
+            return None
+        return Principal(
+            "jwt",
+            f"jwt:{_digest(issuer, subject, client_id)}",
+            subject,
+            self._access(rule),
+            admin=rule.admin,
+            valid_until=valid_until,
+            scopes=scopes,
+            issuer=issuer,
+            client_id=client_id,
+        )
+
+    def _access(self, *rules: Rule) -> Access | None:
+        # What matters of a rule by now is what it gives, so that principals of several rules can share lists.
+        return Access(rules, self._read_only_tools)
+
+    def _first(self, names: list[str], *, everybody: bool = False) -> Rule | None:
+        for rule in self._rules:
+            if (everybody and "*" in rule.who) or any(_is_named(name, rule.who) for name in names):
+                return rule
+        return None
+
+
+def _is_named(name: str, who: Iterable[str]) -> bool:
+    """Whether one of these names it. A pattern is for a value, never for what kind of value it is."""
+    kind, _, value = name.partition(":")
+    for each in who:
+        its_kind, _, pattern = each.partition(":")
+        if its_kind == kind and fnmatchcase(value, pattern):
+            return True
+    return False
+
+
+def _digest(*parts: str) -> str:
+    text = "\0".join(parts).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(text).hexdigest()[:32]

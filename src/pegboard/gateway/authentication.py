@@ -1,0 +1,101 @@
+"""Authentication of requests over HTTP: nothing behind it sees a request whose principal is not known.
+
+When a principal is revoked, whatever is under way for it ends; when its token expires, its standing streams do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pegboard.access.principal import ANONYMOUS, Principal
+from pegboard.auth.authenticator import Authenticator
+from pegboard.auth.refused import AuthRefused, invalid_token
+from pegboard.clients.endpoint import PRINCIPAL_KEY
+from pegboard.result import ToolError, ToolErrorCode, ToolResult
+
+# What has to be there for whoever is not known yet.
+_OPEN = frozenset({"/health"})
+_OPEN_BELOW = ("/.well-known/oauth-protected-resource",)
+
+
+class Authentication:
+    """Stands before every route, behind the guard."""
+
+    def __init__(self, app: ASGIApp, *, authenticator: Authenticator) -> None:
+        self._app = app
+        self._authenticator = authenticator
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if is_open(scope["path"]):
+            scope[PRINCIPAL_KEY] = ANONYMOUS
+            await self._app(scope, receive, send)
+            return
+        try:
+            principal = await self._authenticator.authenticate(scope)
+        except AuthRefused as exc:
+            await refusal_response(exc, scope)(scope, receive, send)
+            return
+        scope[PRINCIPAL_KEY] = principal
+        if principal.kind in {"local", "anonymous"} and principal.access is None:
+            await self._app(scope, receive, send)
+        else:
+            await self._answer_while_valid(principal, scope, receive, send)
+
+    async def _answer_while_valid(self, principal: Principal, scope: Scope, receive: Receive, send: Send) -> None:
+        loop, begun = asyncio.get_running_loop(), False
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        left = principal.valid_until - time.time()
+        # A call that is under way may finish; what would stand for ever ends.
+        limit = asyncio.timeout(None if left == math.inf or scope["method"] != "GET" else max(left, 0.0))
+        try:
+            async with limit:
+                forget = principal.on_end(lambda: limit.reschedule(loop.time()))
+                try:
+                    await self._app(scope, receive, sending)
+                finally:
+                    forget()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            if not begun:
+                refused = invalid_token("the bearer token is not valid any more")
+                await refusal_response(refused, scope)(scope, receive, send)
+
+
+def is_open(path: str) -> bool:
+    """Whether an address is there for everybody."""
+    return path in _OPEN or any(path == each or path.startswith(f"{each}/") for each in _OPEN_BELOW)
+
+
+def refusal_response(refused: AuthRefused, scope: Scope) -> Response:
+    """The refusal as HTTP says it, in the one shape of our errors."""
+    del scope
+    headers: dict[str, str] = {}
+    if refused.status in {401, 403}:
+        parts = [f'error="{refused.error}"', f'error_description="{_quoted(refused.reason)}"'] if refused.error else []
+        headers["www-authenticate"] = ", ".join(['Bearer realm="pegboard"', *parts])
+    if refused.retry_after is not None:
+        headers["retry-after"] = str(max(math.ceil(refused.retry_after), 1))
+    code = ToolErrorCode.RATE_LIMITED if refused.status == 429 else ToolErrorCode.UNAVAILABLE
+    if refused.status == 400:
+        code = ToolErrorCode.INVALID_INPUT
+    error = ToolError(code, refused.reason, retryable=refused.status in {429, 503})
+    return JSONResponse(ToolResult[None].failed(error).to_dict(), refused.status, headers)
+
+
+def _quoted(text: str) -> str:
+    """A reason as RFC 6750 lets it stand in a header."""
+    return "".join(letter for letter in text if " " <= letter <= "~" and letter not in '"\\')
