@@ -275,7 +275,7 @@ async def test_memory_is_limited_to_namespaces(tmp_path: Path) -> None:
         async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
 
             async def send(method: str, path: str, headers: dict[str, str], **body: Any) -> tuple[int, Any]:
-                answer = await http.request(method, path, headers=headers, **({"json": body} if body else {}))
+                answer = await http.request(method, path, headers=headers, json=body or None)
                 return answer.status_code, answer.json()
 
             assert (await send("POST", "/api/memories", everybody, key="a", text="of all"))[0] == 201

@@ -710,5 +710,5 @@ async def test_a_parked_call_is_of_its_clients_kin(calls: ParkedCalls) -> None:
 
     for _ in range(2):
         await ModernClient(calls, shows, sender="ada").send()
-    assert parties[0].sender_key == parties[1].sender_key
+    assert parties[0].principal_key == parties[1].principal_key
     assert parties[0].client_key != parties[1].client_key
