@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from harness import LIMIT, Gateway, RawClient, http_client, open_gateway, toy
+from harness import LIMIT, Gateway, RawClient, http_client, open_gateway, serving, stdio_client, toy, write_config
 from pegboard.servers.errors import RpcError
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]
@@ -296,3 +296,16 @@ async def test_memory_is_limited_to_namespaces(tmp_path: Path) -> None:
             refused = await client.call("memory_get", {"key": "a", "namespace": "default"})
             assert refused["isError"] is True
             assert "of the team" in json.dumps(await client.call("memory_get", {"key": "b"}))
+
+
+@pytest.mark.parametrize("bridge", [False, True], ids=["alone", "bridge"])
+async def test_a_rule_for_the_local_user_holds_over_pipes(tmp_path: Path, bridge: bool) -> None:
+    """`pegboard stdio` alone, and as a bridge to a gateway."""
+    own: dict[str, Any] = {"auth": {"rules": [{"who": ["local"], "servers": ["public"]}]}}
+    config = write_config(tmp_path / "pegboard.json", SERVERS, **own)
+    with serving(config) if bridge else contextlib.nullcontext():
+        async with stdio_client(config) as client:
+            names = await client.until_listed(lambda names: "public__look" in names)
+            assert "vault__look" not in names
+            with pytest.raises(RpcError, match="Unknown tool"):
+                await client.call("vault__look", {})
