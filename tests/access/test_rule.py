@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pegboard.access.access import Access
 from pegboard.access.quota import Quota, Rate
-from pegboard.access.rule import Rule
+from pegboard.access.rule import Rule, matches_any
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ ALL = (GITHUB, DOCS, MEMORY, FIND)
 
 
 @pytest.mark.parametrize(
-    ("rule", "given"),
+    ("rule", "admitted"),
     [
         (Rule(), ALL),
         # One of both given means none of the other; what finds tools is always there.
@@ -54,9 +57,9 @@ ALL = (GITHUB, DOCS, MEMORY, FIND)
         (Rule(read_only=True), (DOCS, FIND)),
     ],
 )
-def test_what_a_rule_gives(rule: Rule, given: tuple[Item, ...]) -> None:
+def test_what_a_rule_gives(rule: Rule, admitted: tuple[Item, ...]) -> None:
     """Nothing given is all; each limit narrows."""
-    assert tuple(item for item in ALL if Access((rule,)).admits(item)) == given
+    assert tuple(item for item in ALL if Access((rule,)).admits(item)) == admitted
 
 
 def test_all_rules_hold() -> None:
@@ -135,3 +138,9 @@ def test_namespaces_boards_scopes_and_quotas() -> None:
     assert not access.missing_scopes("docs__read", frozenset())
     assert access.quotas() == [slow]
     assert (access.quotas("github"), access.quotas("docs")) == ([slow], [])
+
+
+@given(st.lists(st.text("ab_*?[!]", min_size=1, max_size=6), min_size=1, max_size=4), st.text("ab_[]!*", max_size=6))
+def test_patterns_are_those_of_a_shell(patterns: list[str], name: str) -> None:
+    """All at once as each by itself."""
+    assert matches_any(name, tuple(patterns)) == any(fnmatchcase(name, pattern) for pattern in patterns)
