@@ -271,3 +271,15 @@ print(client.recv(12).decode())
             subprocess.run, [sys.executable, "-c", script, port], capture_output=True, text=True, timeout=LIMIT
         )
     assert ran.stdout.strip() == "HTTP/1.1 401", ran.stderr
+
+
+async def test_where_files_are_is_said_to_whoever_can_read_them(tmp_path: Path) -> None:
+    """An admin elsewhere, and somebody here who is no admin, learn the state of the gateway and no place of it."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway:
+        admin, guest = await gateway.token("boss", admin=True), await gateway.token("guest")
+        async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
+            for headers in ({**admin, **ELSEWHERE}, guest):
+                told = (await http.get("/api/status", headers=headers)).json()["data"]
+                assert told["servers"] == {"registered": 1}
+                assert not {"pid", "config"} & told.keys()
+            assert {"pid", "config"} <= (await http.get("/api/status")).json()["data"].keys()
