@@ -93,8 +93,16 @@ def _after(
     text = _undo(client, context, document, note)
     if text is None:
         text = document.take_out(names)
-    is_left = replace(document, text=text).rest(names)
-    return (None if note is not None and note.is_new_file and not is_left else text.encode()), False
+    left = replace(document, text=text)
+    return (_clean_up(left) if note is not None and note.is_new_file else text.encode()), False
+
+
+def _clean_up(left: ServerDocument) -> bytes | None:
+    """What stays of a file that the install made: what others wrote into it. `$schema` alone, which clients add by
+    themselves, says nothing, so that the file goes."""
+    if not left.rest([]).keys() - {"$schema"}:
+        return None
+    return left.drop_empty_section().encode()
 
 
 def _undo(
