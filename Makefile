@@ -11,8 +11,8 @@ help:
 	@echo "make serve   set up and run the gateway on http://127.0.0.1:7420/mcp"
 	@echo "make test    set up and run every test"
 	@echo "make docs    build the documentation as a site, in site/"
-	@echo "make test-clients   tests with more real clients: Gemini CLI, OpenCode, Codex, Copilot CLI"
-	@echo "make lint | types | mutants | conformance | bench | docs-serve | screenshots | clean"
+	@echo "More: lint, types, test-clients, mutants, conformance, bench, docs-serve,"
+	@echo "screenshots, clean. CONTRIBUTING.md says what they do."
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt scripts/install.py
 	@$(PYTHON) scripts/install.py $(VENV) --constraint constraints.txt --editable .

@@ -53,8 +53,10 @@ def test_a_start_is_calm(config: Path) -> None:
     with on_screen(serve(config)) as screen:
         text = screen.until("Calls are shown below.")
     lines = text.splitlines()
-    assert re.fullmatch(r"Pegboard listens on http://127\.0\.0\.1:\d+/mcp with 4 servers \(.*\)\.", lines[0])
-    table = {line.split()[0]: " ".join(line.split()[1:]) for line in lines[4:8]}
+    assert re.fullmatch(r"Pegboard listens on http://127\.0\.0\.1:\d+/mcp with 4 servers\.", lines[0])
+    assert "".join(lines[1:]).startswith(f"Config: {config}")
+    at = next(at for at, line in enumerate(lines) if line.startswith("───"))
+    table = {line.split()[0]: " ".join(line.split()[1:]) for line in lines[at + 1 : at + 5]}
     assert table == {"good": "ready ?", "npm": "ready ?", "off": "disabled ?", "unset": "invalid ?"}
     assert "unset: ${NOT_SET_HERE} has no value: set NOT_SET_HERE in the environment" in lines
     assert "Pegboard's own tools: 15 (discovery 6, memory 9)." in lines

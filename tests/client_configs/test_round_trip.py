@@ -329,6 +329,25 @@ def test_replaced_servers_come_back() -> None:
         assert one.file.read_bytes() == content
 
 
+def test_replaced_servers_come_back_to_a_file_that_changed_since() -> None:
+    """A client that writes its file anew does not lose them; what somebody wrote under such a name since stays."""
+    served, mine = {"command": "uvx", "args": ["mcp-server-time"]}, {"command": "other"}
+    twice = {"command": "npx", "args": ["-y", "git"], "env": {"TOKEN": "s3cr3t"}}
+    with machine(json.dumps({"mcpServers": {"time": served, "git": twice, "mine": mine}}).encode()) as one:
+        one.context.config.write_text(json.dumps({"mcpServers": {"clock": served, "git": twice}}))
+        one.context = with_working_servers(one.context)
+        one.install()
+        one.install(replace=True)
+        one.install(board="b")
+        data = json.loads(one.file.read_bytes())
+        data["mcpServers"]["git"] = {"command": "newer"}
+        one.file.write_text(json.dumps({"theme": "dark", **data}, indent=4))
+        assert dict(one.uninstall().restored) == {"time": served}
+        wanted = {"mine": mine, "git": {"command": "newer"}, "time": served}
+        assert json.loads(one.file.read_bytes()) == {"theme": "dark", "mcpServers": wanted}
+        assert one.uninstall().change is None
+
+
 def test_a_forced_install_gives_the_other_entry_back() -> None:
     """An entry of the same name that is not ours is refused, overwritten with force, and there again afterwards."""
     content = b'{"mcpServers": {"pegboard": {"command": "somebody-elses"}}}'
@@ -339,6 +358,10 @@ def test_a_forced_install_gives_the_other_entry_back() -> None:
         assert one.file.read_bytes() != content
         one.uninstall()
         assert one.file.read_bytes() == content
+        one.install(force=True)
+        one.file.write_text(json.dumps({**json.loads(one.file.read_bytes()), "theme": "dark"}))
+        one.uninstall()
+        assert json.loads(one.file.read_bytes()) == {**json.loads(content), "theme": "dark"}
 
 
 def test_an_entry_of_ours_that_a_person_wrote_is_updated_under_its_name_and_taken_out() -> None:

@@ -26,7 +26,8 @@ def show_banner(
     """Print it."""
     count = len(servers)
     # Programs read the address from this line.
-    say(f"Pegboard listens on {url}/mcp with {count} server{'' if count == 1 else 's'} ({location.path}).")
+    say(f"Pegboard listens on {url}/mcp with {count} server{'' if count == 1 else 's'}.")
+    say(f"Config: {location.path}")
     say("")
     if servers:
         _show_servers(servers, location)

@@ -428,6 +428,8 @@ def _show_uninstall(plan: UninstallPlan, context: InstallContext) -> None:
     say(f"{plan.client.name}: {file} will be {'deleted' if plan.change.after is None else 'changed'}.")
     for remark in plan.remarks:
         say(remark)
+    if plan.restored:
+        say_wrapped(f"The install took these out, so they come back: {', '.join(plan.restored)}.")
     _show_diff(plan.diff)
 
 
