@@ -259,10 +259,10 @@ def test_add_json_shows_what_nobody_typed_and_needs_a_yes(run: Run, config: Path
 def test_add_json_asks_about_a_link_at_a_terminal(config: Path) -> None:
     """A no changes nothing; a yes adds it."""
     link = f"vscode:mcp/install?{quote(json.dumps({'name': 'v', 'command': MISSING}))}"
-    for answer, written in ((b"n\n", {}), (b"y\n", {"v": {"command": MISSING}})):
+    for answer, written in (("n\n", {}), ("y\n", {"v": {"command": MISSING}})):
         with on_screen([*warm_start(), "add-json", "v", link, "--config", str(config)]) as screen:
             assert f"v: {MISSING}\n" in screen.until("[y/N]")
-            os.write(screen.end, answer)
+            screen.type(answer)
             screen.finish()
         assert entries(config) == written
 

@@ -266,11 +266,13 @@ class _Import:
     def _tell(self, answers: Mapping[str, Answer]) -> None:
         for name, answer in sorted(answers.items()):
             if "error" in answer:
-                say(f"  {name}: not reached: {one_line(without_name(answer['error']['message'], name), 300)}")
+                reason = one_line(without_name(answer["error"]["message"], name), 300)
+                say_wrapped(f"  {name}: not reached: {reason}", indent="    ")
             else:
                 say(f"  {name}: {count_tools(answer['data']['registered'])}")
         if any("error" in answer for answer in answers.values()):
-            say(f"Servers that were not reached are in the config. What to do: {command_for(self._config, 'doctor')}")
+            say("Servers that were not reached are in the config all the same. What to do about them:")
+            say(f"  {command_for(self._config, 'doctor')}")
         self._tell_doubles()
 
     def _tell_doubles(self) -> None:

@@ -183,10 +183,15 @@ class TerminalTable:
         first, others = max(self._least, min(widths[0], room * 3 // 5)), widths[1:]
         if not others:
             return widths
-        others[-1] = max(min(others[-1], room - first - sum(others[:-1])), _LEAST_WIDTH)
+        others[-1] = max(min(others[-1], room - first - sum(others[:-1])), self._least_last(others[-1], room))
         while first + sum(others) > room and max(others) > _LEAST_WIDTH:
             others[others.index(max(others))] -= 1
         return [first, *others]
+
+    def _least_last(self, width: int, room: int) -> int:
+        """How wide the last column stays. Another one that is folded gives it room: it is only longer then."""
+        is_shared = self._columns[-1] in self._folded and not self._folded.isdisjoint(self._columns[1:-1])
+        return max(min(width, room * 2 // 5), _LEAST_WIDTH) if is_shared else _LEAST_WIDTH
 
 
 def _plain_text(cell: str | Text) -> str:
