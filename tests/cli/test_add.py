@@ -155,6 +155,7 @@ def test_a_secret_that_was_typed_wrongly_is_not_repeated(run: Run) -> None:
     assert "tulip" not in run("add", "x", "-e", "tulip secret", "--", "npx").stderr
 
 
+@pytest.mark.scenario("first hour: A server that cannot be reached is kept and said")
 def test_a_server_that_cannot_be_reached_stays_and_the_same_again_is_a_new_try(run: Run, config: Path) -> None:
     """Both say so, with the commands that go on; the file is not changed again."""
     first = run("add", "gone", "--", MISSING)
@@ -182,6 +183,7 @@ def test_the_same_again_finds_a_server_that_is_there_now(run: Run, config: Path,
     assert f"late: {len(BUILT_IN)} tools." in done.stdout
 
 
+@pytest.mark.scenario("first hour: A server that cannot be reached is kept and said")
 def test_another_server_of_that_name_needs_force(run: Run, config: Path) -> None:
     """Which shows what it replaces, without its secrets."""
     run("add", "x", "--env", "TOKEN=tulip", "--", MISSING, "--token", "tulip")
@@ -276,6 +278,7 @@ def test_add_json_takes_the_one_of_that_name(run: Run, config: Path) -> None:
     assert (done.exit_code, "2 servers (a, b)" in done.stderr, "pegboard import -" in done.stderr) == (2, True, True)
 
 
+@pytest.mark.scenario("first hour: A misspelt key is named with its nearest")
 @pytest.mark.parametrize(
     ("text", "said"),
     [

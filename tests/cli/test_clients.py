@@ -119,6 +119,7 @@ def test_all_found_clients_at_once(home: Path, config: Path, gateway: str) -> No
     assert (home / ".gemini" / "settings.json").read_text() == "{"
 
 
+@pytest.mark.scenario("first hour: Nothing is written without a yes")
 def test_nothing_is_written_without_a_yes(home: Path, config: Path, gateway: str) -> None:
     """Where nobody can be asked, the change is shown, and the exit code is 1."""
     done = pegboard(config, "install", "cursor")
@@ -128,6 +129,7 @@ def test_nothing_is_written_without_a_yes(home: Path, config: Path, gateway: str
     assert cursor(home).read_text() == CONTENT
 
 
+@pytest.mark.scenario("first hour: Nothing is written without a yes")
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 1)])
 def test_at_a_terminal_it_asks(home: Path, config: Path, gateway: str, answer: str, code: int) -> None:
     """A yes writes, a no does not."""

@@ -35,6 +35,7 @@ def address(url: str = "http://127.0.0.1:9/mcp", **headers: str) -> ServerSpec:
     return ServerSpec(name="web", given_name="web", transport="http", url=url, headers=headers)
 
 
+@pytest.mark.scenario("first hour: Advice fits the fault")
 @pytest.mark.parametrize(
     ("said", "spec", "advice"),
     [
@@ -112,6 +113,7 @@ def doctor(config: Path) -> dict[str, dict[str, str]]:
     return {finding["about"]: finding for finding in json.loads(done.stdout)["data"]["findings"]}
 
 
+@pytest.mark.scenario("first hour: Advice fits the fault")
 def test_a_401_with_and_without_oauth(tmp_path: Path) -> None:
     """Who wants OAuth says so in a header; who does not is given a token."""
     with refusing(WWW_Authenticate='Bearer resource_metadata="https://x/.well-known"') as signs_in, refusing() as plain:

@@ -87,6 +87,7 @@ def test_a_dry_run_shows_everything_and_writes_nothing(run: Run, config: Path) -
     assert config.read_bytes() == before
 
 
+@pytest.mark.scenario("first hour: Nothing is written without a yes")
 def test_without_a_terminal_it_needs_a_yes(run: Run, config: Path) -> None:
     """Else it is a dry run that failed."""
     before = config.read_bytes()
@@ -276,6 +277,7 @@ def test_a_server_that_is_not_reached_is_told_in_whole_words(config: Path, tmp_p
     assert "doctor --config" in told
 
 
+@pytest.mark.scenario("first hour: Nothing is written without a yes")
 def test_at_a_terminal_it_asks(config: Path) -> None:
     """A no changes nothing; a yes writes. Names are never cut, however narrow it is."""
     before = config.read_bytes()

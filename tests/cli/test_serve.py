@@ -48,6 +48,7 @@ def config(tmp_path: Path) -> Path:
     return write_config(tmp_path / "my config.json", servers, toolsets=["memory", "discovery"])
 
 
+@pytest.mark.scenario("first hour: A start on a terminal is calm")
 def test_a_start_is_calm(config: Path) -> None:
     """The address, a table of servers, one line for Pegboard's own tools, what to do next, and no log before it."""
     with on_screen(serve(config)) as screen:
@@ -70,6 +71,7 @@ def test_a_start_is_calm(config: Path) -> None:
     assert "registered" not in text
 
 
+@pytest.mark.scenario("first hour: One line a call")
 def test_states_and_calls_follow_one_line_each(config: Path) -> None:
     """As servers answer, with the last lines of what a failed one wrote; then a line a call."""
     with on_screen(serve(config)) as screen:
@@ -134,6 +136,7 @@ def test_programs_get_json_lines(config: Path) -> None:
     assert "tool.called" not in names
 
 
+@pytest.mark.scenario("first hour: A start on a terminal is calm")
 def test_a_level_that_was_asked_for_shows_events_themselves(config: Path) -> None:
     """`PEGBOARD_LOG` is for whoever wants the whole log, on a terminal too."""
     with on_screen(serve(config), PEGBOARD_LOG="info") as screen:
@@ -203,6 +206,7 @@ def test_the_first_server_is_one_that_can_run_here(here: set[str], words: str) -
     assert " ".join(example_server(lambda name: name if name in here else None)).startswith(words)
 
 
+@pytest.mark.scenario("first hour: A port in use says who has it")
 @pytest.mark.parametrize("same", [True, False])
 def test_a_port_in_use_says_who_has_it(tmp_path: Path, same: bool) -> None:
     """That Pegboard runs there, with which config, and commands that help; nothing else is printed."""

@@ -76,6 +76,7 @@ def test_claude_takes_out_what_it_has_changed_since(tmp_path: Path) -> None:
     assert json.loads(file.read_text()) == {"numStartups": 2, "theme": "dark", "mcpServers": {}}
 
 
+@pytest.mark.scenario("first hour: What an install took out or made is undone")
 @pytest.mark.parametrize("name", ["time", "not for claude's add-json"])
 def test_claude_adds_what_a_replace_took_out_though_it_changed_its_file_since(tmp_path: Path, name: str) -> None:
     """Servers that were moved to Pegboard are in Claude Code again; a name that `claude` would refuse, by the file."""

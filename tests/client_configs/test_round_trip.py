@@ -134,6 +134,7 @@ def round_trip(client: str, content: bytes | None, **options: Any) -> tuple[byte
         return between, one.file.read_bytes() if one.file.exists() else None
 
 
+@pytest.mark.scenario("first hour: Install then uninstall is the identity")
 @given(JSONC)
 @settings(max_examples=300)
 @example(b"")
@@ -192,6 +193,7 @@ def is_toml(text: str) -> bool:
     return True
 
 
+@pytest.mark.scenario("first hour: Install then uninstall is the identity")
 @given(TOML_PARTS.filter(is_toml).flatmap(bytes_of))
 @settings(max_examples=300)
 @example(b"")
@@ -214,6 +216,7 @@ WAYS = [
 ]
 
 
+@pytest.mark.scenario("first hour: What an install took out or made is undone")
 @pytest.mark.parametrize(("client", "kind"), WAYS)
 def test_a_file_that_install_made_is_gone_after_uninstall(client: str, kind: str) -> None:
     """With the folders that were made for it."""
@@ -224,6 +227,7 @@ def test_a_file_that_install_made_is_gone_after_uninstall(client: str, kind: str
         assert not one.context.place.home.exists()
 
 
+@pytest.mark.scenario("first hour: What an install took out or made is undone")
 @pytest.mark.parametrize(
     ("others", "left"),
     [
@@ -267,6 +271,7 @@ def test_the_outcome_is_the_same_after_installs_in_a_row(content: bytes, replace
         assert one.file.read_bytes() == content
 
 
+@pytest.mark.scenario("first hour: Install then uninstall is the identity")
 @given(JSONC)
 @settings(max_examples=150)
 def test_an_entry_is_taken_out_exactly_though_the_file_changed_elsewhere(content: bytes) -> None:
@@ -329,6 +334,7 @@ def test_replaced_servers_come_back() -> None:
         assert one.file.read_bytes() == content
 
 
+@pytest.mark.scenario("first hour: What an install took out or made is undone")
 def test_replaced_servers_come_back_to_a_file_that_changed_since() -> None:
     """A client that writes its file anew does not lose them; what somebody wrote under such a name since stays."""
     served, mine = {"command": "uvx", "args": ["mcp-server-time"]}, {"command": "other"}

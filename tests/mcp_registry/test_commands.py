@@ -101,6 +101,7 @@ def test_search_says_what_is_wrong(registry: FixtureRegistry, config: Path) -> N
     assert pegboard("search", "x", config=config, PEGBOARD_REGISTRY="nonsense").returncode == 2
 
 
+@pytest.mark.scenario("first hour: The registry runs nothing before a yes")
 def test_without_a_yes_everything_is_shown_and_nothing_is_done(
     registry: FixtureRegistry, config: Path, tmp_path: Path
 ) -> None:
@@ -230,6 +231,7 @@ def test_a_wrong_call_changes_nothing(message: str, registry: FixtureRegistry, c
     assert message in said.stderr
 
 
+@pytest.mark.scenario("first hour: The registry runs nothing before a yes")
 def test_on_a_terminal_it_asks_for_what_is_required_and_for_a_yes(
     registry: FixtureRegistry, config: Path, tmp_path: Path
 ) -> None:

@@ -86,6 +86,7 @@ def test_commands_are_those_of_the_system(system: str) -> None:
     assert service.logs
 
 
+@pytest.mark.scenario("first hour: A unit is good for systemd")
 @pytest.mark.skipif(sys.platform != "linux", reason="systemd is of Linux alone")
 @pytest.mark.parametrize(("name", "start"), [("a b %h ü", []), ("$HOME \"q\" 's'", ["/usr/bin/env"])])
 def test_a_unit_is_good_for_systemd(name: str, start: list[str], tmp_path: Path) -> None:
