@@ -214,6 +214,20 @@ def test_servers_of_single_projects_are_mentioned(run: Run, config: Path, home: 
     assert run("claude-code").stderr.splitlines()[-1] == "  and so on for 2 more folders"
 
 
+def test_who_has_no_servers_is_told_how_to_add_one(
+    run: Run, config: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a command that can be pasted: the config stands before the server's own command."""
+    empty = home / "empty"
+    empty.mkdir()
+    monkeypatch.setenv("HOME", str(empty))
+    told = run().stdout
+    assert "clients. Add your first one:\n  pegboard add " in told
+    words = told.splitlines()[-1].split()
+    assert "--" not in words or words.index("--config") < words.index("--")
+    assert words[words.index("--config") + 1] == str(config)
+
+
 @pytest.mark.parametrize(
     ("source", "code", "said"),
     [

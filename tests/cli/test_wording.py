@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -58,6 +59,29 @@ def test_help_speaks_of_no_tool_for_agents() -> None:
     for words in ([], ["find"], ["call"], ["tools"], ["memory", "add"], ["tasks", "next"]):
         done = subprocess.run([*warm_start(), *words, "--help"], capture_output=True, text=True, timeout=60, check=True)
         assert AGENTS.findall(done.stdout) == []
+
+
+@pytest.mark.parametrize("group", [[], ["memory"], ["chats"], ["tasks"], ["service"]])
+def test_lists_of_commands_say_each_in_whole_words(group: list[str]) -> None:
+    """At 80 columns nothing is cut off."""
+    command = [*warm_start(), *group, "--help"]
+    env = {**os.environ, "COLUMNS": "80", "TERMINAL_WIDTH": "80"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=env)
+    listed = done.stdout.partition("Commands:")[2].splitlines()
+    assert len(listed) > 3
+    assert [line for line in listed if line.endswith("...")] == []
+
+
+def test_nothing_found_is_said(tmp_path: Path) -> None:
+    """Instead of a table without a row."""
+    config = write_config(tmp_path / "pegboard.json", {}, toolsets=["discovery", "memory"])
+    for words, said in (
+        (["find", "qqqq"], "Nothing fits. Try other words."),
+        (["memory", "search", "qqqq"], "Nothing found."),
+    ):
+        command = [*warm_start(), *words, "--config", str(config)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        assert done.stdout == f"{said}\n"
 
 
 @pytest.mark.anyio

@@ -110,7 +110,7 @@ def _mask_values(words: Sequence[str]) -> list[str]:
 def add_to(app: typer.Typer) -> None:
     """Add this group's commands."""
     app.command(cls=AddCommand)(add)
-    app.command("add-json")(add_json)
+    app.command("add-json", short_help="Add a server from JSON, or from a client's config.")(add_json)
 
 
 def add(

@@ -42,7 +42,7 @@ _Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 def add_to(app: typer.Typer) -> None:
     """Add this group's commands."""
-    app.command(epilog="Example: pegboard clients")(clients)
+    app.command(epilog="Example: pegboard clients", short_help="List the MCP clients of this machine.")(clients)
     app.command(epilog="Example: pegboard install claude-code")(install)
     app.command(epilog="Example: pegboard uninstall claude-code")(uninstall)
 

@@ -107,7 +107,7 @@ class Backups:
         """The latest note of a client's file, with its own file."""
         return next(self._notes(client, path), None)
 
-    def replaced(self, client: str, path: Path) -> Iterator[tuple[InstallNote, bytes]]:
+    def list_replacing(self, client: str, path: Path) -> Iterator[tuple[InstallNote, bytes]]:
         """The notes of installs that took servers out of a file, the latest first, each with what the file held."""
         for file, note in self._notes(client, path):
             kept = file.with_name(file.name.removesuffix(_NOTE) + _suffix(note))

@@ -98,14 +98,14 @@ def _after(
     text = _undo(client, context, document, note)
     if text is None:
         text = document.take_out(names)
-    left = _put_back(replace(document, text=text), _replaced(client, file, context))
+    left = _put_back(replace(document, text=text), _find_replaced(client, file, context))
     return (_clean_up(left) if note is not None and note.is_new_file else left.text.encode()), False
 
 
-def _replaced(client: ClientProgram, file: ClientFile, context: InstallContext) -> dict[str, Any]:
+def _find_replaced(client: ClientProgram, file: ClientFile, context: InstallContext) -> dict[str, Any]:
     """The servers that installs took out of a file, as they were when they were last there."""
     found: dict[str, Any] = {}
-    for note, content in context.backups.replaced(client.id, file.path):
+    for note, content in context.backups.list_replacing(client.id, file.path):
         servers = read_document(client, file, content).servers()
         found |= {name: servers[name] for name in note.replaced if name in servers and name not in found}
     return found
