@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,32 @@ def test_a_wrong_call_says_what_is_wrong_and_changes_nothing(
     assert config.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["uvx", "mcp-server-moon"], "moon -- uvx mcp-server-moon"),
+        (["npx", "-y", "@scope/server-weather"], "weather -- npx -y @scope/server-weather"),
+        (["npx", "--", "-y", "@scope/server-weather"], "weather -- npx -y @scope/server-weather"),
+        (["docker", "run", "-i", "--rm", "mcp/time"], "time -- docker run -i --rm mcp/time"),
+        (["-e", "K=V", "uvx", "--from", "git-server", "serve-git"], "-- uvx --from git-server serve-git"),
+    ],
+)
+def test_a_program_is_no_name(run: Run, config: Path, words: list[str], meant: str) -> None:
+    """Who forgets the name is told what to type; nothing is written."""
+    before = config.read_bytes()
+    done = run("add", *words)
+    assert (done.exit_code, config.read_bytes()) == (2, before)
+    assert "a name is missing before the command:\n  pegboard add " in done.stderr
+    assert meant in done.stderr
+
+
+def test_a_server_may_be_called_like_a_program(run: Run, config: Path) -> None:
+    """Where a command follows, or an address."""
+    run("add", "docker", "--", sys.executable, "-c", "1")
+    run("add", "node", "http://127.0.0.1:9/mcp")
+    assert list(entries(config)) == ["docker", "node"]
+
+
 def test_a_secret_that_was_typed_wrongly_is_not_repeated(run: Run) -> None:
     """Whoever leaves out the name of a header has typed its value."""
     assert "tulip" not in run("add", "x", "https://d.example", "-H", "tulip-secret").stderr
@@ -161,8 +188,11 @@ def test_a_server_that_cannot_be_reached_stays_and_the_same_again_is_a_new_try(r
     first = run("add", "gone", "--", MISSING)
     assert first.exit_code == 4
     assert MISSING in first.stderr
-    assert f"gone is in {config} all the same. To ask it again: pegboard refresh gone --config {config}" in first.stderr
-    assert f"To take it out: pegboard remove gone --config {config}" in first.stderr
+    assert first.stderr.splitlines()[-3:] == [
+        f"gone is in {config} all the same.",
+        f"  To ask it again: pegboard refresh gone --config {config}",
+        f"  To take it out:  pegboard remove gone --config {config}",
+    ]
     before = config.read_bytes()
     again = run("add", "gone", "--", MISSING)
     assert again.exit_code == 4

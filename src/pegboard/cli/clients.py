@@ -487,7 +487,7 @@ def _show_removed(plan: UninstallPlan, context: InstallContext) -> None:
     state = "byte for byte as before the install" if plan.is_exact else "without Pegboard"
     if plan.change is not None and plan.change.after is None:
         state = "deleted: there was none before the install"
-    say(f"{plan.client.name}: {file} is {state}.")
+    say_wrapped(f"{plan.client.name}: {file} is {state}.")
     say(f"  Next: {plan.client.after_uninstall}.")
 
 

@@ -63,6 +63,11 @@ def command_for(config: Path | None, *words: str) -> str:
     return with_options(words, [] if config is None else ["--config", str(config)])
 
 
+def names_command(text: str) -> bool:
+    """Whether a text of ours has a command in it that somebody may copy."""
+    return _COMMAND.search(text) is not None
+
+
 def with_options(words: Sequence[str], options: Sequence[str]) -> str:
     """A command to type, with these options: what stands behind `--` is the command of a server."""
     at = words.index("--") if "--" in words else len(words)

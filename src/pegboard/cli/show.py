@@ -88,8 +88,19 @@ def say_wrapped(text: str, *, indent: str = "", error: bool = False) -> None:
         say(text, error=error)
         return
     for line in plain(text).splitlines():
-        wrapped = textwrap.wrap(line, console.width, subsequent_indent=indent, break_on_hyphens=False)
-        say("\n".join(wrapped), error=error)
+        say("\n".join(wrap_words(line, console.width, subsequent_indent=indent)), error=error)
+
+
+def wrap_words(text: str, width: int, *, initial_indent: str = "", subsequent_indent: str = "") -> list[str]:
+    """Lines that end between words; a path or an address stays whole, however long."""
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=initial_indent,
+        subsequent_indent=subsequent_indent,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
 
 
 def count_tools(count: int) -> str:
