@@ -11,8 +11,8 @@ help:
 	@echo "make serve   set up and run the gateway on http://127.0.0.1:7420/mcp"
 	@echo "make test    set up and run every test"
 	@echo "make docs    build the documentation as a site, in site/"
-	@echo "make test-clients   tests with more real clients: Gemini CLI, OpenCode, Codex, Copilot CLI"
-	@echo "make lint | types | mutants | conformance | bench | docs-serve | screenshots | clean"
+	@echo "More: lint, types, test-clients, mutants, conformance, bench, docs-serve,"
+	@echo "screenshots, clean. CONTRIBUTING.md says what they do."
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt scripts/install.py
 	@$(PYTHON) scripts/install.py $(VENV) --constraint constraints.txt --editable .
@@ -32,8 +32,12 @@ $(VENV)/clients.stamp: $(VENV)/node.stamp tests/real_clients/package.json tests/
 	$(BIN)/python tests/real_clients/install.py --all
 	@touch $@
 
-$(VENV)/browser.stamp: $(VENV)/node.stamp tests/browser/install.py
+$(VENV)/browser.stamp: $(VENV)/node.stamp tests/browser/install.py tests/debian.py
 	$(BIN)/python tests/browser/install.py
+	@touch $@
+
+$(VENV)/systemd.stamp: $(VENV)/run.stamp tests/service/systemd_analyze.py
+	$(BIN)/python tests/service/systemd_analyze.py
 	@touch $@
 
 serve: $(VENV)/run.stamp
@@ -42,11 +46,11 @@ serve: $(VENV)/run.stamp
 # Most tests wait for processes and networks more than they work, so there are more workers than most machines have cores.
 # Each worker and what it starts reads the same modules, so they are compiled once, whatever the machine's own setting.
 test: export PYTHONDONTWRITEBYTECODE =
-test: $(VENV)/browser.stamp
+test: $(VENV)/browser.stamp $(VENV)/systemd.stamp
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(ARGS)
 
 # The same with a hundred servers where the short form has twenty.
-test-long: $(VENV)/browser.stamp
+test-long: $(VENV)/browser.stamp $(VENV)/systemd.stamp
 	PEGBOARD_LONG_TESTS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --timeout 600 $(ARGS)
 
 # Real client programs (1.5 GB of packages): what `pegboard install` writes, and whole turns of agents with a scripted model.

@@ -12,8 +12,10 @@ import struct
 import subprocess
 import termios
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from harness import LIMIT
 
@@ -44,6 +46,10 @@ class Screen:
             self._read(0.2)
         return self.text
 
+    def type(self, text: str) -> None:
+        """What a person types."""
+        os.write(self.end, text.encode())
+
     def finish(self) -> tuple[int, str]:
         """Wait for the end: the exit code, and the screen."""
         deadline = time.monotonic() + LIMIT
@@ -68,17 +74,25 @@ class Screen:
 
 
 @contextlib.contextmanager
-def on_screen(command: Sequence[str], columns: int = 80, **env: str) -> Generator[Screen]:
-    """Run a command on a terminal so wide; it is ended with what it is told by `with`."""
+def on_screen(
+    command: Sequence[str],
+    columns: int = 80,
+    lines: int = 40,
+    cwd: Path | None = None,
+    stdout: int | None = None,
+    **env: str,
+) -> Generator[Screen]:
+    """Run a command on a terminal so wide, where its output may go elsewhere; it ends with the `with` statement."""
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    environment = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "NO_COLOR"}}
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    environment = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "LINES", "NO_COLOR"}}
     process = subprocess.Popen(
         list(command),
         stdin=theirs,
-        stdout=theirs,
+        stdout=theirs if stdout is None else stdout,
         stderr=theirs,
         env={**environment, "TERM": "xterm-256color", **env},
+        cwd=cwd,
         start_new_session=True,
     )
     os.close(theirs)
@@ -91,3 +105,12 @@ def on_screen(command: Sequence[str], columns: int = 80, **env: str) -> Generato
         finally:
             process.kill()
             os.close(ours)
+
+
+def run_on_screen(command: Sequence[str], answers: Mapping[str, str] | None = None, **options: Any) -> tuple[int, str]:
+    """Run a command to its end, and answer each question when it stands there: its exit code, and the screen."""
+    with on_screen(command, **options) as screen:
+        for question, answer in (answers or {}).items():
+            screen.until(question)
+            screen.type(f"{answer}\n")
+        return screen.finish()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
-import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,7 @@ import pytest
 from chats.makers import OLD, START, Home, session
 from forking import warm_start
 from harness import write_config
-
-_CONTROL = re.compile(r"\x1b\[[?0-9;]*[a-zA-Z]")
+from screen import run_on_screen
 
 
 def pegboard(*args: str) -> subprocess.CompletedProcess[str]:
@@ -35,26 +32,11 @@ def data(*args: str) -> Any:
     return json.loads(ok(*args, "--json"))["data"]
 
 
-def on_terminal(*args: str, only_errors: bool = False, columns: int = 80) -> str:
+def on_terminal(*args: str, **options: Any) -> str:
     """What a person sees of a command."""
-    main, side = pty.openpty()
-    command = [*warm_start(), "chats", *args]
-    out = subprocess.PIPE if only_errors else side
-    env = {**os.environ, "TERM": "xterm", "COLUMNS": str(columns)}
-    with subprocess.Popen(command, stdout=out, stderr=side, env=env) as process:
-        os.close(side)
-        shown = b""
-        while True:
-            try:
-                part = os.read(main, 65536)
-            except OSError:
-                break
-            if not part:
-                break
-            shown += part
-        assert process.wait(60) == 0
-    os.close(main)
-    return shown.decode()
+    code, shown = run_on_screen([*warm_start(), "chats", *args], **options)
+    assert code == 0, shown
+    return shown
 
 
 @pytest.fixture
@@ -166,7 +148,7 @@ def test_an_id_with_markup_in_it_is_listed(home: Home, tmp_path: Path) -> None:
 def test_a_narrow_terminal_shows_what_a_chat_is_called_by(dialogs: Home, columns: int, last: str) -> None:
     """Its id and its title first, and the rest where there is room."""
     del dialogs
-    shown = _CONTROL.sub("", on_terminal("list", columns=columns))
+    shown = on_terminal("list", columns=columns)
     head, *rows = [
         line for line in shown.split("Reading chats")[-1].splitlines() if line.lstrip().startswith(("id", "ab"))
     ]
@@ -188,7 +170,7 @@ def test_on_a_terminal_the_first_reading_shows_how_far_it_is(home: Home) -> None
     """Thousands of files take a while; a pipe gets no bar."""
     for number in range(200):
         home.chat(f"s{number}", session(f"hello {number}"))
-    shown = on_terminal("list", "--limit", "1", only_errors=True)
+    shown = on_terminal("list", "--limit", "1", stdout=subprocess.DEVNULL)
     assert "Reading chats" in shown
     assert "%" in shown
     assert pegboard("list").stderr == ""

@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -149,19 +150,49 @@ def test_a_wrong_call_says_what_is_wrong_and_changes_nothing(
     assert config.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["uvx", "mcp-server-moon"], "moon -- uvx mcp-server-moon"),
+        (["npx", "-y", "@scope/server-weather"], "weather -- npx -y @scope/server-weather"),
+        (["npx", "--", "-y", "@scope/server-weather"], "weather -- npx -y @scope/server-weather"),
+        (["docker", "run", "-i", "--rm", "mcp/time"], "time -- docker run -i --rm mcp/time"),
+        (["-e", "K=V", "uvx", "--from", "git-server", "serve-git"], "-- uvx --from git-server serve-git"),
+    ],
+)
+def test_a_program_is_no_name(run: Run, config: Path, words: list[str], meant: str) -> None:
+    """Who forgets the name is told what to type; nothing is written."""
+    before = config.read_bytes()
+    done = run("add", *words)
+    assert (done.exit_code, config.read_bytes()) == (2, before)
+    assert "a name is missing before the command:\n  pegboard add " in done.stderr
+    assert meant in done.stderr
+
+
+def test_a_server_may_be_called_like_a_program(run: Run, config: Path) -> None:
+    """Where a command follows, or an address."""
+    run("add", "docker", "--", sys.executable, "-c", "1")
+    run("add", "node", "http://127.0.0.1:9/mcp")
+    assert list(entries(config)) == ["docker", "node"]
+
+
 def test_a_secret_that_was_typed_wrongly_is_not_repeated(run: Run) -> None:
     """Whoever leaves out the name of a header has typed its value."""
     assert "tulip" not in run("add", "x", "https://d.example", "-H", "tulip-secret").stderr
     assert "tulip" not in run("add", "x", "-e", "tulip secret", "--", "npx").stderr
 
 
+@pytest.mark.scenario("first hour: A server that cannot be reached is kept and said")
 def test_a_server_that_cannot_be_reached_stays_and_the_same_again_is_a_new_try(run: Run, config: Path) -> None:
     """Both say so, with the commands that go on; the file is not changed again."""
     first = run("add", "gone", "--", MISSING)
     assert first.exit_code == 4
     assert MISSING in first.stderr
-    assert f"gone is in {config} all the same. To ask it again: pegboard refresh gone --config {config}" in first.stderr
-    assert f"To take it out: pegboard remove gone --config {config}" in first.stderr
+    assert first.stderr.splitlines()[-3:] == [
+        f"gone is in {config} all the same.",
+        f"  To ask it again: pegboard refresh gone --config {config}",
+        f"  To take it out:  pegboard remove gone --config {config}",
+    ]
     before = config.read_bytes()
     again = run("add", "gone", "--", MISSING)
     assert again.exit_code == 4
@@ -182,6 +213,7 @@ def test_the_same_again_finds_a_server_that_is_there_now(run: Run, config: Path,
     assert f"late: {len(BUILT_IN)} tools." in done.stdout
 
 
+@pytest.mark.scenario("first hour: A server that cannot be reached is kept and said")
 def test_another_server_of_that_name_needs_force(run: Run, config: Path) -> None:
     """Which shows what it replaces, without its secrets."""
     run("add", "x", "--env", "TOKEN=tulip", "--", MISSING, "--token", "tulip")
@@ -259,10 +291,10 @@ def test_add_json_shows_what_nobody_typed_and_needs_a_yes(run: Run, config: Path
 def test_add_json_asks_about_a_link_at_a_terminal(config: Path) -> None:
     """A no changes nothing; a yes adds it."""
     link = f"vscode:mcp/install?{quote(json.dumps({'name': 'v', 'command': MISSING}))}"
-    for answer, written in ((b"n\n", {}), (b"y\n", {"v": {"command": MISSING}})):
+    for answer, written in (("n\n", {}), ("y\n", {"v": {"command": MISSING}})):
         with on_screen([*warm_start(), "add-json", "v", link, "--config", str(config)]) as screen:
             assert f"v: {MISSING}\n" in screen.until("[y/N]")
-            os.write(screen.end, answer)
+            screen.type(answer)
             screen.finish()
         assert entries(config) == written
 
@@ -276,6 +308,7 @@ def test_add_json_takes_the_one_of_that_name(run: Run, config: Path) -> None:
     assert (done.exit_code, "2 servers (a, b)" in done.stderr, "pegboard import -" in done.stderr) == (2, True, True)
 
 
+@pytest.mark.scenario("first hour: A misspelt key is named with its nearest")
 @pytest.mark.parametrize(
     ("text", "said"),
     [

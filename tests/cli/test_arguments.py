@@ -36,6 +36,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 
+@pytest.mark.scenario("first hour: Arguments of a call have the type of the schema")
 @pytest.mark.parametrize(
     ("word", "value"),
     [

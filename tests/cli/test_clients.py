@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import pty
-import select
 import subprocess
 import sys
 import tomllib
@@ -18,6 +16,7 @@ import pytest
 
 from forking import COLD_START, warm_start
 from harness import serving, toy, write_config
+from screen import on_screen
 
 CONTENT = '{\n  // mine\n  "mcpServers": {\n    "a": {"command": "x", "env": {"API_KEY": "hunter2-s3cr3t"}}\n  }\n}\n'
 
@@ -120,6 +119,7 @@ def test_all_found_clients_at_once(home: Path, config: Path, gateway: str) -> No
     assert (home / ".gemini" / "settings.json").read_text() == "{"
 
 
+@pytest.mark.scenario("first hour: Nothing is written without a yes")
 def test_nothing_is_written_without_a_yes(home: Path, config: Path, gateway: str) -> None:
     """Where nobody can be asked, the change is shown, and the exit code is 1."""
     done = pegboard(config, "install", "cursor")
@@ -129,34 +129,19 @@ def test_nothing_is_written_without_a_yes(home: Path, config: Path, gateway: str
     assert cursor(home).read_text() == CONTENT
 
 
+@pytest.mark.scenario("first hour: Nothing is written without a yes")
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 1)])
 def test_at_a_terminal_it_asks(home: Path, config: Path, gateway: str, answer: str, code: int) -> None:
     """A yes writes, a no does not."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [*COLD_START, "install", "cursor", "--config", str(config)],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "NO_COLOR": "1"},
-    )
-    os.close(theirs)
-    said = ""
-    while "Write this?" not in said:
-        assert select.select([ours], [], [], 60)[0]
-        said += os.read(ours, 4096).decode()
-    os.write(ours, answer.encode())
-    while True:
-        try:
-            if not (more := os.read(ours, 4096)):
-                break
-        except OSError:
-            break
-        said += more.decode()
-    os.close(ours)
-    assert process.wait(60) == code, said
+    command = [*COLD_START, "install", "cursor", "--config", str(config)]
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    with on_screen(command, PATH=path, NO_COLOR="1") as screen:
+        screen.until("Write this?")
+        screen.type(answer)
+        ended, said = screen.finish()
+    assert ended == code, said
     assert ("pegboard" in cursor(home).read_text()) == (code == 0)
-    assert "\x1b[3" not in said
+    assert "\x1b[3" not in screen.raw
     assert code == 0 or "Nothing was changed." in said
 
 

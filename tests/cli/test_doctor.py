@@ -35,6 +35,7 @@ def address(url: str = "http://127.0.0.1:9/mcp", **headers: str) -> ServerSpec:
     return ServerSpec(name="web", given_name="web", transport="http", url=url, headers=headers)
 
 
+@pytest.mark.scenario("first hour: Advice fits the fault")
 @pytest.mark.parametrize(
     ("said", "spec", "advice"),
     [
@@ -56,7 +57,11 @@ def address(url: str = "http://127.0.0.1:9/mcp", **headers: str) -> ServerSpec:
         ("web wants a sign-in with OAuth (HTTP 401)", address(Authorization="x"), "is it still valid?"),
         ("web refused the credentials (HTTP 403)", address(Authorization="x"), "check what the token may do"),
         ("cannot be reached: [Errno 111] Connect call failed", address(), "is the port right? http://127.0.0.1:9/mcp"),
-        ("cannot be reached: [Errno -2] Name or service not known", address(), "is the host's name right"),
+        (
+            "cannot be reached: the name of its host cannot be resolved (Name or service not known)",
+            address(),
+            "is the host's name right",
+        ),
         ('timed out: no answer within 5 s (its "connectTimeout")', address(), 'raise "connectTimeout"'),
         ('timed out: no answer within 60 s (its "startTimeout")', command("x"), 'raise "startTimeout" in its entry'),
         ("answered with HTTP 404", address(), "Many servers are at /mcp"),
@@ -112,6 +117,7 @@ def doctor(config: Path) -> dict[str, dict[str, str]]:
     return {finding["about"]: finding for finding in json.loads(done.stdout)["data"]["findings"]}
 
 
+@pytest.mark.scenario("first hour: Advice fits the fault")
 def test_a_401_with_and_without_oauth(tmp_path: Path) -> None:
     """Who wants OAuth says so in a header; who does not is given a token."""
     with refusing(WWW_Authenticate='Bearer resource_metadata="https://x/.well-known"') as signs_in, refusing() as plain:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ from typer.testing import CliRunner, Result
 from forking import warm_start
 from harness import serving, toy, write_config
 from pegboard.cli.app import app
+from screen import run_on_screen
 from servers.toy import BUILT_IN
 
 Run = Callable[..., Result]
@@ -89,6 +87,7 @@ def test_a_dry_run_shows_everything_and_writes_nothing(run: Run, config: Path) -
     assert config.read_bytes() == before
 
 
+@pytest.mark.scenario("first hour: Nothing is written without a yes")
 def test_without_a_terminal_it_needs_a_yes(run: Run, config: Path) -> None:
     """Else it is a dry run that failed."""
     before = config.read_bytes()
@@ -188,6 +187,8 @@ def test_files_of_a_project_are_read_where_they_are_asked_for(run: Run, config: 
     done = run("vscode", "--project", str(project), "--yes")
     assert done.exit_code == 0, done.stderr
     assert entries(config)["mine_too"]["command"] == str(project / "run")
+    # The folder was named by whoever asked: it is not said again.
+    assert "VS Code (.vscode/mcp.json)" in done.stdout
     folder = run(str(project))
     assert (folder.exit_code, f"--project {project}" in folder.stderr) == (2, True)
 
@@ -211,6 +212,20 @@ def test_servers_of_single_projects_are_mentioned(run: Run, config: Path, home: 
     assert found.stdout.count("new") == 2
     write(home / ".claude.json", {"projects": {f"/p{number}": projects["/p"] for number in range(10)}})
     assert run("claude-code").stderr.splitlines()[-1] == "  and so on for 2 more folders"
+
+
+def test_who_has_no_servers_is_told_how_to_add_one(
+    run: Run, config: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a command that can be pasted: the config stands before the server's own command."""
+    empty = home / "empty"
+    empty.mkdir()
+    monkeypatch.setenv("HOME", str(empty))
+    told = run().stdout
+    assert "clients. Add your first one:\n  pegboard add " in told
+    words = told.splitlines()[-1].split()
+    assert "--" not in words or words.index("--config") < words.index("--")
+    assert words[words.index("--config") + 1] == str(config)
 
 
 @pytest.mark.parametrize(
@@ -260,39 +275,32 @@ def test_a_config_that_cannot_be_used_is_not_changed(run: Run, config: Path) -> 
     assert config.read_text() == '{"mcpServers": '
 
 
-def at_terminal(answer: bytes, *command: str) -> tuple[str, int]:
-    """What is shown on a terminal of 80 columns, with an answer to the question."""
-    ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "LINES": "24", "NO_COLOR": "1"}
-    process = subprocess.Popen(
-        [*warm_start(), "import", *command], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
-    )
-    os.close(theirs)
-    written = b""
-    try:
-        while b"[y/N]" not in written:
-            written += os.read(ours, 65536)
-        os.write(ours, answer)
-        while piece := os.read(ours, 65536):
-            written += piece
-    except OSError:
-        # The other end is closed.
-        pass
-    finally:
-        code = process.wait(60)
-        os.close(ours)
-    return written.decode().replace("\r\n", "\n"), code
+def at_terminal(answer: str, *command: str) -> tuple[int, str]:
+    """The exit code and what is shown on a terminal of 80 columns, with an answer to the question."""
+    return run_on_screen([*warm_start(), "import", *command], {"[y/N]": answer}, lines=24, NO_COLOR="1")
 
 
+def test_a_server_that_is_not_reached_is_told_in_whole_words(config: Path, tmp_path: Path) -> None:
+    """At 80 columns: lines end between words, and the command to go on with has a line of its own."""
+    file = write(tmp_path / "x.json", {"mcpServers": {"gone": {"command": "no-such-command-here"}}})
+    code, shown = at_terminal("y", str(file), "--config", str(config))
+    assert code == 0
+    told = shown[shown.index("  gone: not reached: ") :]
+    assert "PATH: install it, or give its full path" in " ".join(told.split())
+    assert max(map(len, told.partition("Servers that")[0].splitlines())) <= 80
+    assert "doctor --config" in told
+
+
+@pytest.mark.scenario("first hour: Nothing is written without a yes")
 def test_at_a_terminal_it_asks(config: Path) -> None:
     """A no changes nothing; a yes writes. Names are never cut, however narrow it is."""
     before = config.read_bytes()
-    shown, code = at_terminal(b"n\n", "--config", str(config))
+    code, shown = at_terminal("n", "--config", str(config))
     assert code == 1
     assert "pegboard: nothing was written" in shown
     assert "skipped: Pegboard itself" in shown
     assert config.read_bytes() == before
-    shown, code = at_terminal(b"y\n", "--config", str(config))
+    code, shown = at_terminal("y", "--config", str(config))
     assert (code, f"{len(BUILT_IN)} tools" in shown) == (0, True)
     assert "same" in entries(config)
 
@@ -330,9 +338,9 @@ def test_where_it_does_not_fit_on_the_screen_it_says_so(config: Path, tmp_path: 
     """What scrolled away is easily overlooked."""
     long = {"a": {"command": "x", "args": ["y"] * 900, "disabled": True}}
     file = write(tmp_path / "long.json", {"mcpServers": long})
-    shown, _ = at_terminal(b"n\n", str(file), "--config", str(config))
+    _, shown = at_terminal("n", str(file), "--config", str(config))
     assert "scroll up before you answer" in shown
-    shown, _ = at_terminal(b"n\n", "cursor", "--config", str(config))
+    _, shown = at_terminal("n", "cursor", "--config", str(config))
     assert "scroll up" not in shown
 
 

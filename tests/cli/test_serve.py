@@ -48,13 +48,16 @@ def config(tmp_path: Path) -> Path:
     return write_config(tmp_path / "my config.json", servers, toolsets=["memory", "discovery"])
 
 
+@pytest.mark.scenario("first hour: A start on a terminal is calm")
 def test_a_start_is_calm(config: Path) -> None:
     """The address, a table of servers, one line for Pegboard's own tools, what to do next, and no log before it."""
     with on_screen(serve(config)) as screen:
         text = screen.until("Calls are shown below.")
     lines = text.splitlines()
-    assert re.fullmatch(r"Pegboard listens on http://127\.0\.0\.1:\d+/mcp with 4 servers \(.*\)\.", lines[0])
-    table = {line.split()[0]: " ".join(line.split()[1:]) for line in lines[4:8]}
+    assert re.fullmatch(r"Pegboard listens on http://127\.0\.0\.1:\d+/mcp with 4 servers\.", lines[0])
+    assert "".join(lines[1:]).startswith(f"Config: {config}")
+    at = next(at for at, line in enumerate(lines) if line.startswith("───"))
+    table = {line.split()[0]: " ".join(line.split()[1:]) for line in lines[at + 1 : at + 5]}
     assert table == {"good": "ready ?", "npm": "ready ?", "off": "disabled ?", "unset": "invalid ?"}
     assert "unset: ${NOT_SET_HERE} has no value: set NOT_SET_HERE in the environment" in lines
     assert "Pegboard's own tools: 15 (discovery 6, memory 9)." in lines
@@ -68,6 +71,7 @@ def test_a_start_is_calm(config: Path) -> None:
     assert "registered" not in text
 
 
+@pytest.mark.scenario("first hour: One line a call")
 def test_states_and_calls_follow_one_line_each(config: Path) -> None:
     """As servers answer, with the last lines of what a failed one wrote; then a line a call."""
     with on_screen(serve(config)) as screen:
@@ -132,6 +136,7 @@ def test_programs_get_json_lines(config: Path) -> None:
     assert "tool.called" not in names
 
 
+@pytest.mark.scenario("first hour: A start on a terminal is calm")
 def test_a_level_that_was_asked_for_shows_events_themselves(config: Path) -> None:
     """`PEGBOARD_LOG` is for whoever wants the whole log, on a terminal too."""
     with on_screen(serve(config), PEGBOARD_LOG="info") as screen:
@@ -201,6 +206,7 @@ def test_the_first_server_is_one_that_can_run_here(here: set[str], words: str) -
     assert " ".join(example_server(lambda name: name if name in here else None)).startswith(words)
 
 
+@pytest.mark.scenario("first hour: A port in use says who has it")
 @pytest.mark.parametrize("same", [True, False])
 def test_a_port_in_use_says_who_has_it(tmp_path: Path, same: bool) -> None:
     """That Pegboard runs there, with which config, and commands that help; nothing else is printed."""

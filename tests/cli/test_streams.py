@@ -104,7 +104,7 @@ def test_the_banner_does_not_let_a_path_steer_the_terminal(tmp_path: Path) -> No
     command = [*warm_start(), "serve", "--config", str(config), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
-        banner = process.stdout.readline()
+        banner = process.stdout.readline() + process.stdout.readline()
         process.terminate()
     assert "]0;owned[2Jodd" in banner
     assert not {"\x1b", "\x07", "\u202e"} & set(banner)

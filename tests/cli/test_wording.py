@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -12,6 +13,7 @@ import pegboard as package
 from forking import warm_start
 from harness import open_board, toy, write_config
 from pegboard.cli.wording import _PHRASES, for_people
+from screen import run_on_screen
 
 SOURCE = Path(package.__file__).parent
 # Names of tools, as agents know them.
@@ -58,6 +60,43 @@ def test_help_speaks_of_no_tool_for_agents() -> None:
     for words in ([], ["find"], ["call"], ["tools"], ["memory", "add"], ["tasks", "next"]):
         done = subprocess.run([*warm_start(), *words, "--help"], capture_output=True, text=True, timeout=60, check=True)
         assert AGENTS.findall(done.stdout) == []
+
+
+@pytest.mark.parametrize("group", [[], ["memory"], ["chats"], ["tasks"], ["service"]])
+def test_lists_of_commands_say_each_in_whole_words(group: list[str]) -> None:
+    """At 80 columns nothing is cut off."""
+    command = [*warm_start(), *group, "--help"]
+    env = {**os.environ, "COLUMNS": "80", "TERMINAL_WIDTH": "80"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=env)
+    listed = done.stdout.partition("Commands:")[2].splitlines()
+    assert len(listed) > 3
+    assert [line for line in listed if line.endswith("...")] == []
+
+
+def test_messages_end_their_lines_between_words(tmp_path: Path) -> None:
+    """On a terminal; a path stays whole, and a command to copy has no breaks in it."""
+    config = write_config(tmp_path / "pegboard.json", {"gone": {"command": "no-such-command-here"}})
+    code, shown = run_on_screen([*warm_start(), "restart", "gone", "--config", str(config)], columns=60)
+    assert code == 4
+    lines = shown.splitlines()
+    assert str(config) in "".join(lines)
+    assert "without a gateway no server is kept running." in " ".join(" ".join(lines).split())
+    assert lines[-1].startswith("  Start it: ") or f"serve --config {config}" in "".join(lines)
+    code, shown = run_on_screen([*warm_start(), "add", "x", "--transport", "carrier-pigeon", "--", "y"], columns=40)
+    assert code == 2
+    assert max(map(len, shown.splitlines())) <= 40
+
+
+def test_nothing_found_is_said(tmp_path: Path) -> None:
+    """Instead of a table without a row."""
+    config = write_config(tmp_path / "pegboard.json", {}, toolsets=["discovery", "memory"])
+    for words, said in (
+        (["find", "qqqq"], "Nothing fits. Try other words."),
+        (["memory", "search", "qqqq"], "Nothing found."),
+    ):
+        command = [*warm_start(), *words, "--config", str(config)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        assert done.stdout == f"{said}\n"
 
 
 @pytest.mark.anyio

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from client_configs.places import context_of
+from client_configs.places import context_of, with_working_servers
 from pegboard.client_configs.context import InstallContext, InstallOptions
 from pegboard.client_configs.document import ClientFileError
 from pegboard.client_configs.install import apply_install, plan_install
@@ -74,6 +74,23 @@ def test_claude_takes_out_what_it_has_changed_since(tmp_path: Path) -> None:
     apply_uninstall(plan_uninstall(CLAUDE, context), context)
     assert calls(tmp_path)[-1] == ["mcp", "remove", "-s", "user", "pegboard"]
     assert json.loads(file.read_text()) == {"numStartups": 2, "theme": "dark", "mcpServers": {}}
+
+
+@pytest.mark.scenario("first hour: What an install took out or made is undone")
+@pytest.mark.parametrize("name", ["time", "not for claude's add-json"])
+def test_claude_adds_what_a_replace_took_out_though_it_changed_its_file_since(tmp_path: Path, name: str) -> None:
+    """Servers that were moved to Pegboard are in Claude Code again; a name that `claude` would refuse, by the file."""
+    context = machine(tmp_path)
+    file, entry = tmp_path / "home" / ".claude.json", {"type": "stdio", "command": "uvx", "args": ["mcp-server-time"]}
+    file.write_text(json.dumps({"mcpServers": {name: entry}}))
+    context.config.write_text(json.dumps({"mcpServers": {"time": entry}}))
+    context = with_working_servers(context)
+    apply_install(plan_install(CLAUDE, context, InstallOptions(replace=True)), context)
+    file.write_text(json.dumps({**json.loads(file.read_text()), "theme": "dark"}))
+    apply_uninstall(plan_uninstall(CLAUDE, context), context)
+    assert json.loads(file.read_text())["mcpServers"] == {name: entry}
+    assert (calls(tmp_path)[-1][4] == name) == (name == "time")
+    assert json.loads(file.read_text())["theme"] == "dark"
 
 
 def test_an_update_takes_the_old_entry_out_first(tmp_path: Path) -> None:

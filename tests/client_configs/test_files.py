@@ -49,6 +49,7 @@ def script(text: str, *args: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", INSTALL + text, *args], env={**os.environ, "PYTHONPATH": path})
 
 
+@pytest.mark.scenario("first hour: A client's file is whole, whatever happens")
 @pytest.mark.parametrize("moment", ["Path.replace", "os.fsync", "os.chown"])
 def test_a_crash_before_the_file_is_in_place_leaves_the_old_one(tmp_path: Path, moment: str) -> None:
     """Killed between writing and renaming: the file is as it was, and the next install works."""
@@ -67,6 +68,7 @@ apply_install(plan_install(find_client("cursor"), context, InstallOptions()), co
     assert file.read_bytes() == CONTENT
 
 
+@pytest.mark.scenario("first hour: A client's file is whole, whatever happens")
 def test_of_two_installs_at_once_neither_is_lost_unsaid(tmp_path: Path) -> None:
     """Real processes on one file: each that ended well is in it, the others said that it changed, and it is whole."""
     file = cursor_file(tmp_path)
@@ -115,6 +117,7 @@ def test_a_file_that_appeared_after_the_preview_is_not_overwritten(tmp_path: Pat
     assert file.read_bytes() == CONTENT
 
 
+@pytest.mark.scenario("first hour: A client's file is whole, whatever happens")
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
     """Dotfiles: what it leads to is changed, in its own folder."""
     file, context = cursor_file(tmp_path, None), context_of(tmp_path)
@@ -231,6 +234,7 @@ def test_a_link_in_a_circle_is_said(tmp_path: Path) -> None:
         plan_install(CURSOR, context_of(tmp_path), InstallOptions())
 
 
+@pytest.mark.scenario("first hour: A client's file is whole, whatever happens")
 def test_a_read_only_file_is_left_alone(tmp_path: Path) -> None:
     """Though it could be replaced: its owner does not want that."""
     file, context = cursor_file(tmp_path), context_of(tmp_path)

@@ -27,6 +27,7 @@ def outcomes(found: ImportPlan) -> list[tuple[str, str]]:
     return [(each.server.name, each.outcome_text) for each in found.servers]
 
 
+@pytest.mark.scenario("first hour: A server is imported once")
 def test_a_server_is_taken_once() -> None:
     """Equal command, arguments and variables, or an equal address with its headers, are the same under any name."""
     one = {"a": {"command": "x", "args": ["1"], "env": {"K": "1"}}, "d": {"url": "https://d.example/mcp/"}}
@@ -38,6 +39,7 @@ def test_a_server_is_taken_once() -> None:
     assert outcomes(plan(one, other))[2] == ("c", "new")
 
 
+@pytest.mark.scenario("first hour: A server is imported once")
 @pytest.mark.parametrize(
     ("one", "two"),
     [

@@ -70,6 +70,7 @@ ENTRIES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.scenario("first hour: A preview shows no values of others")
 @pytest.mark.parametrize("entry", ENTRIES, ids=[json.dumps(entry) for entry in ENTRIES])
 @pytest.mark.parametrize("indent", [None, 2])
 def test_secrets_of_other_entries_are_masked(tmp_path: Path, entry: dict[str, Any], indent: int | None) -> None:

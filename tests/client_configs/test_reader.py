@@ -36,6 +36,7 @@ def entry(text: str | dict[str, Any], client: str | None = None, **origin: Any) 
     return dict(one(text, client, **origin).entry)
 
 
+@pytest.mark.scenario("first hour: Any client's format is read")
 @pytest.mark.parametrize(
     ("client", "text", "meant"),
     [
@@ -215,6 +216,7 @@ def test_a_clients_entry_becomes_ours(client: str, text: str | dict[str, Any], m
     assert entry(text, client, suffix=suffix) == meant
 
 
+@pytest.mark.scenario("first hour: Any client's format is read")
 @pytest.mark.parametrize(
     "text",
     [
@@ -418,6 +420,7 @@ def test_what_is_left_out_is_named_with_its_reason() -> None:
     ]
 
 
+@pytest.mark.scenario("first hour: Variables are carried and never resolved")
 def test_variables_are_carried_and_never_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever they are set to now."""
     monkeypatch.setenv("SECRET", "tulip")

@@ -8,7 +8,7 @@ import tempfile
 import tomllib
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 from client_configs.places import context_of, with_working_servers
 from pegboard.client_configs.context import InstallContext, InstallOptions
 from pegboard.client_configs.document import ClientFileError, ServerDocument
-from pegboard.client_configs.install import apply_install, plan_install
+from pegboard.client_configs.install import InstallPlan, apply_install, plan_install
+from pegboard.client_configs.program import ClientProgram
 from pegboard.client_configs.table import CLIENTS, find_client
-from pegboard.client_configs.uninstall import apply_uninstall, plan_uninstall
+from pegboard.client_configs.uninstall import UninstallPlan, apply_uninstall, plan_uninstall
 from pegboard.config import jsonc
 
 BOM = b"\xef\xbb\xbf"
@@ -37,11 +38,46 @@ OTHERS = st.dictionaries(
 )
 
 
+@dataclass
+class Machine:
+    """A machine with one client, whose file is the only one there."""
+
+    client: ClientProgram
+    context: InstallContext
+
+    @property
+    def file(self) -> Path:
+        """The client's file, there or not."""
+        found = self.client.target(self.context.place)
+        assert found is not None
+        return found.path
+
+    def write(self, content: bytes) -> None:
+        """What the file holds before anything is done."""
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_bytes(content)
+
+    def install(self, **options: Any) -> InstallPlan:
+        """Plan and do it."""
+        plan = plan_install(self.client, self.context, InstallOptions(**options))
+        apply_install(plan, self.context)
+        return plan
+
+    def uninstall(self) -> UninstallPlan:
+        """Plan and do it."""
+        plan = plan_uninstall(self.client, self.context)
+        apply_uninstall(plan, self.context)
+        return plan
+
+
 @contextmanager
-def machine() -> Generator[InstallContext]:
+def machine(content: bytes | None = None, client: str = "cursor") -> Generator[Machine]:
     folder = Path(tempfile.mkdtemp(prefix="pegboard-clients-"))
     try:
-        yield context_of(folder)
+        made = Machine(find_client(client), context_of(folder))
+        if content is not None:
+            made.write(content)
+        yield made
     finally:
         shutil.rmtree(folder)
 
@@ -87,29 +123,18 @@ JSONC = json_texts("mcpServers").flatmap(decorate).flatmap(bytes_of)
 STRICT = json_texts("mcpServers").flatmap(bytes_of)
 
 
-def round_trip(
-    client_id: str, content: bytes | None, options: InstallOptions | None = None
-) -> tuple[bytes, bytes | None]:
+def round_trip(client: str, content: bytes | None, **options: Any) -> tuple[bytes, bytes | None]:
     """What the file holds after an install, and after the uninstall."""
-    client = find_client(client_id)
-    with machine() as context:
-        file = client.target(context.place)
-        assert file is not None
-        if content is not None:
-            file.path.parent.mkdir(parents=True)
-            file.path.write_bytes(content)
-        plan = plan_install(client, context, options or InstallOptions())
-        assert plan.is_change
-        apply_install(plan, context)
-        between = file.path.read_bytes()
-        assert plan_install(client, context, options or InstallOptions()).outcome == "none"
-        undo = plan_uninstall(client, context)
-        assert undo.names == ("pegboard",)
-        apply_uninstall(undo, context)
-        assert not list(file.path.parent.glob(".*.draft"))
-        return between, file.path.read_bytes() if file.path.exists() else None
+    with machine(content, client) as one:
+        assert one.install(**options).is_change
+        between = one.file.read_bytes()
+        assert one.install(**options).outcome == "none"
+        assert one.uninstall().names == ("pegboard",)
+        assert not list(one.file.parent.glob(".*.draft"))
+        return between, one.file.read_bytes() if one.file.exists() else None
 
 
+@pytest.mark.scenario("first hour: Install then uninstall is the identity")
 @given(JSONC)
 @settings(max_examples=300)
 @example(b"")
@@ -168,6 +193,7 @@ def is_toml(text: str) -> bool:
     return True
 
 
+@pytest.mark.scenario("first hour: Install then uninstall is the identity")
 @given(TOML_PARTS.filter(is_toml).flatmap(bytes_of))
 @settings(max_examples=300)
 @example(b"")
@@ -181,172 +207,185 @@ def test_install_then_uninstall_is_the_identity_on_toml(content: bytes) -> None:
     assert data["mcp_servers"]["pegboard"] == {"url": "http://127.0.0.1:7420/mcp/codex"}
 
 
-@pytest.mark.parametrize("client", [client.id for client in CLIENTS if not client.import_only])
-@pytest.mark.parametrize("transport", ["http", "stdio"])
-def test_a_file_that_install_made_is_gone_after_uninstall(client: str, transport: Any) -> None:
+INSTALLABLE = [client for client in CLIENTS if client.user and any(spec.is_written for spec in client.user)]
+WAYS = [
+    (client.id, kind)
+    for client in INSTALLABLE
+    for kind in ("http", "stdio")
+    if not client.import_only and (kind == "stdio" or client.style.takes_http)
+]
+
+
+@pytest.mark.scenario("first hour: What an install took out or made is undone")
+@pytest.mark.parametrize(("client", "kind"), WAYS)
+def test_a_file_that_install_made_is_gone_after_uninstall(client: str, kind: str) -> None:
     """With the folders that were made for it."""
-    program = find_client(client)
-    with machine() as context:
-        file = program.target(context.place)
-        if file is None or (transport == "http" and not program.style.takes_http):
-            return
-        apply_install(plan_install(program, context, InstallOptions(kind=transport)), context)
-        assert file.path.exists()
-        apply_uninstall(plan_uninstall(program, context), context)
-        assert not context.place.home.exists()
+    with machine(client=client) as one:
+        one.install(kind=kind)
+        assert one.file.exists()
+        one.uninstall()
+        assert not one.context.place.home.exists()
+
+
+@pytest.mark.scenario("first hour: What an install took out or made is undone")
+@pytest.mark.parametrize(
+    ("others", "left"),
+    [
+        ({"$schema": "https://opencode.ai/config.json"}, None),
+        ({"$schema": "x", "theme": "dark"}, {"$schema": "x", "theme": "dark"}),
+        ({"theme": "dark"}, {"theme": "dark"}),
+    ],
+)
+def test_of_a_file_that_install_made_only_what_others_wrote_stays(others: dict[str, Any], left: object) -> None:
+    """OpenCode writes it anew with its schema: that alone keeps no file, and no empty object of ours stays."""
+    with machine(client="opencode") as one:
+        one.install()
+        one.file.write_text(json.dumps({**others, **json.loads(one.file.read_text())}, indent=4))
+        one.uninstall()
+        assert (json.loads(one.file.read_text()) if one.file.exists() else None) == left
+        assert one.context.place.home.exists() == (left is not None)
+
+
+def test_servers_that_others_wrote_into_a_file_that_install_made_stay() -> None:
+    """With the object around them."""
+    with machine(client="opencode") as one:
+        one.install()
+        data = json.loads(one.file.read_text())
+        data["mcp"]["other"] = {"type": "local", "command": ["x"]}
+        one.file.write_text(json.dumps(data))
+        one.uninstall()
+        assert json.loads(one.file.read_text()) == {"mcp": {"other": {"type": "local", "command": ["x"]}}}
 
 
 @given(JSONC, st.booleans())
 @settings(max_examples=100)
 def test_the_outcome_is_the_same_after_installs_in_a_row(content: bytes, replaces: bool) -> None:
     """HTTP, then a command, then another board: the last one alone is there, and uninstall undoes all of them."""
-    client = find_client("cursor")
-    with machine() as context:
-        file = client.target(context.place)
-        assert file is not None
-        file.path.parent.mkdir(parents=True)
-        file.path.write_bytes(content)
-        for options in (
-            InstallOptions(),
-            InstallOptions(kind="stdio", replace=replaces),
-            InstallOptions(board="b"),
-        ):
-            apply_install(plan_install(client, context, options), context)
-        once, _ = round_trip("cursor", content, InstallOptions(board="b"))
-        assert file.path.read_bytes() == once
-        apply_uninstall(plan_uninstall(client, context), context)
-        assert file.path.read_bytes() == content
+    with machine(content) as one:
+        one.install()
+        one.install(kind="stdio", replace=replaces)
+        one.install(board="b")
+        once, _ = round_trip("cursor", content, board="b")
+        assert one.file.read_bytes() == once
+        one.uninstall()
+        assert one.file.read_bytes() == content
 
 
+@pytest.mark.scenario("first hour: Install then uninstall is the identity")
 @given(JSONC)
 @settings(max_examples=150)
 def test_an_entry_is_taken_out_exactly_though_the_file_changed_elsewhere(content: bytes) -> None:
     """Somebody adds a key at the end of the file after the install: that stays, and everything else is as it was."""
-    client = find_client("cursor")
     text = content.decode()
     changed = jsonc.set_value(text, ("added",), 1) if text.removeprefix("\ufeff").strip() else text
-    with machine() as context:
-        file = client.target(context.place)
-        assert file is not None
-        file.path.parent.mkdir(parents=True)
-        file.path.write_bytes(content)
-        apply_install(plan_install(client, context, InstallOptions()), context)
-        between = file.path.read_bytes().decode()
-        file.path.write_bytes(jsonc.set_value(between, ("added",), 1).encode())
-        apply_uninstall(plan_uninstall(client, context), context)
-        left = ServerDocument(file.path.read_bytes().decode(), "jsonc", ("mcpServers",))
+    with machine(content) as one:
+        one.install()
+        between = one.file.read_bytes().decode()
+        one.file.write_bytes(jsonc.set_value(between, ("added",), 1).encode())
+        one.uninstall()
+        left = ServerDocument(one.file.read_bytes().decode(), "jsonc", ("mcpServers",))
         wanted = ServerDocument(changed, "jsonc", ("mcpServers",))
         assert "pegboard" not in left.servers()
         assert left.rest([]) == wanted.rest([])
 
 
 @pytest.mark.parametrize(
-    "text",
+    "content",
     [
-        '{\n  "mcpServers": {}\n}\n',
-        '{\n  "mcpServers": {\n    "a": {"command": "b"}\n  }\n}\n',
-        '{\n\t"x": 1,\n\t"mcpServers": {\n\t\t"a": {} // why\n\t}\n}',
-        '{"mcpServers": {\n  "a": {},\n}}',
+        b'{\n  "mcpServers": {}\n}\n',
+        b'{\n  "mcpServers": {\n    "a": {"command": "b"}\n  }\n}\n',
+        b'{\n\t"x": 1,\n\t"mcpServers": {\n\t\t"a": {} // why\n\t}\n}',
+        b'{"mcpServers": {\n  "a": {},\n}}',
     ],
 )
-def test_without_note_and_backup_the_entry_is_taken_out_all_the_same(text: str) -> None:
+def test_without_note_and_backup_the_entry_is_taken_out_all_the_same(content: bytes) -> None:
     """Byte for byte, where the servers had a place of their own."""
-    client = find_client("cursor")
-    with machine() as context:
-        file = client.target(context.place)
-        assert file is not None
-        file.path.parent.mkdir(parents=True)
-        file.path.write_text(text)
-        apply_install(plan_install(client, context, InstallOptions()), context)
-        shutil.rmtree(context.backups._folder)
-        apply_uninstall(plan_uninstall(client, context), context)
-        assert file.path.read_text() == text
+    with machine(content) as one:
+        one.install()
+        shutil.rmtree(one.context.backups._folder)
+        one.uninstall()
+        assert one.file.read_bytes() == content
 
 
 @given(JSONC)
 @settings(max_examples=50)
 def test_the_backup_is_not_needed(content: bytes) -> None:
     """The note alone undoes an install; the backup is for people."""
-    client = find_client("cursor")
-    with machine() as context:
-        file = client.target(context.place)
-        assert file is not None
-        file.path.parent.mkdir(parents=True)
-        file.path.write_bytes(content)
-        apply_install(plan_install(client, context, InstallOptions()), context)
-        for kept in (context.backups._folder / "cursor").iterdir():
+    with machine(content) as one:
+        one.install()
+        for kept in (one.context.backups._folder / "cursor").iterdir():
             if not kept.name.endswith(".note.json"):
                 assert kept.read_bytes() == content
                 kept.unlink()
-        apply_uninstall(plan_uninstall(client, context), context)
-        assert file.path.read_bytes() == content
+        one.uninstall()
+        assert one.file.read_bytes() == content
 
 
 def test_replaced_servers_come_back() -> None:
     """`--replace` takes out what Pegboard serves, and uninstall gives it back."""
     served = {"command": "uvx", "args": ["mcp-server-time"]}
     content = json.dumps({"mcpServers": {"time": served, "mine": {"command": "other"}}}, indent=2).encode()
-    client = find_client("cursor")
-    with machine() as bare:
-        bare.config.write_text(json.dumps({"mcpServers": {"clock": served}}))
-        context = with_working_servers(bare)
-        file = client.target(context.place)
-        assert file is not None
-        file.path.parent.mkdir(parents=True)
-        file.path.write_bytes(content)
-        plan = plan_install(client, context, InstallOptions(replace=True))
-        assert plan.replaced == ("time",)
-        apply_install(plan, context)
-        assert list(json.loads(file.path.read_bytes())["mcpServers"]) == ["mine", "pegboard"]
-        apply_uninstall(plan_uninstall(client, context), context)
-        assert file.path.read_bytes() == content
+    with machine(content) as one:
+        one.context.config.write_text(json.dumps({"mcpServers": {"clock": served}}))
+        one.context = with_working_servers(one.context)
+        assert one.install(replace=True).replaced == ("time",)
+        assert list(json.loads(one.file.read_bytes())["mcpServers"]) == ["mine", "pegboard"]
+        one.uninstall()
+        assert one.file.read_bytes() == content
+
+
+@pytest.mark.scenario("first hour: What an install took out or made is undone")
+def test_replaced_servers_come_back_to_a_file_that_changed_since() -> None:
+    """A client that writes its file anew does not lose them; what somebody wrote under such a name since stays."""
+    served, mine = {"command": "uvx", "args": ["mcp-server-time"]}, {"command": "other"}
+    twice = {"command": "npx", "args": ["-y", "git"], "env": {"TOKEN": "s3cr3t"}}
+    with machine(json.dumps({"mcpServers": {"time": served, "git": twice, "mine": mine}}).encode()) as one:
+        one.context.config.write_text(json.dumps({"mcpServers": {"clock": served, "git": twice}}))
+        one.context = with_working_servers(one.context)
+        one.install()
+        one.install(replace=True)
+        one.install(board="b")
+        data = json.loads(one.file.read_bytes())
+        data["mcpServers"]["git"] = {"command": "newer"}
+        one.file.write_text(json.dumps({"theme": "dark", **data}, indent=4))
+        assert dict(one.uninstall().restored) == {"time": served}
+        wanted = {"mine": mine, "git": {"command": "newer"}, "time": served}
+        assert json.loads(one.file.read_bytes()) == {"theme": "dark", "mcpServers": wanted}
+        assert one.uninstall().change is None
 
 
 def test_a_forced_install_gives_the_other_entry_back() -> None:
     """An entry of the same name that is not ours is refused, overwritten with force, and there again afterwards."""
     content = b'{"mcpServers": {"pegboard": {"command": "somebody-elses"}}}'
-    client = find_client("cursor")
-    with machine() as context:
-        file = client.target(context.place)
-        assert file is not None
-        file.path.parent.mkdir(parents=True)
-        file.path.write_bytes(content)
-        refused = plan_install(client, context, InstallOptions())
-        assert refused.outcome == "refused"
-        apply_install(refused, context)
-        assert file.path.read_bytes() == content
-        apply_install(plan_install(client, context, InstallOptions(force=True)), context)
-        assert file.path.read_bytes() != content
-        apply_uninstall(plan_uninstall(client, context), context)
-        assert file.path.read_bytes() == content
+    with machine(content) as one:
+        assert one.install().outcome == "refused"
+        assert one.file.read_bytes() == content
+        one.install(force=True)
+        assert one.file.read_bytes() != content
+        one.uninstall()
+        assert one.file.read_bytes() == content
+        one.install(force=True)
+        one.file.write_text(json.dumps({**json.loads(one.file.read_bytes()), "theme": "dark"}))
+        one.uninstall()
+        assert json.loads(one.file.read_bytes()) == {**json.loads(content), "theme": "dark"}
 
 
 def test_an_entry_of_ours_that_a_person_wrote_is_updated_under_its_name_and_taken_out() -> None:
     """Whatever it is called: there are never two, and uninstall does not bring it back."""
-    content = b'{"mcpServers": {"peg": {"url": "http://localhost:7420/mcp"}, "x": {"command": "y"}}}'
-    client = find_client("cursor")
-    with machine() as context:
-        file = client.target(context.place)
-        assert file is not None
-        file.path.parent.mkdir(parents=True)
-        file.path.write_bytes(content)
-        apply_install(plan_install(client, context, InstallOptions()), context)
-        servers = json.loads(file.path.read_bytes())["mcpServers"]
+    with machine(b'{"mcpServers": {"peg": {"url": "http://localhost:7420/mcp"}, "x": {"command": "y"}}}') as one:
+        one.install()
+        servers = json.loads(one.file.read_bytes())["mcpServers"]
         assert servers["peg"] == {"url": "http://127.0.0.1:7420/mcp/cursor"}
         assert "pegboard" not in servers
-        apply_uninstall(plan_uninstall(client, context), context)
-        assert json.loads(file.path.read_bytes()) == {"mcpServers": {"x": {"command": "y"}}}
+        one.uninstall()
+        assert json.loads(one.file.read_bytes()) == {"mcpServers": {"x": {"command": "y"}}}
 
 
 def test_restore_refuses_a_file_that_changed_since() -> None:
     """And says what takes out the entry alone."""
-    client = find_client("cursor")
-    with machine() as context:
-        apply_install(plan_install(client, context, InstallOptions()), context)
-        file = client.target(context.place)
-        assert file is not None
-        file.path.write_bytes(file.path.read_bytes() + b"\n")
+    with machine() as one:
+        one.install()
+        one.file.write_bytes(one.file.read_bytes() + b"\n")
         with pytest.raises(ClientFileError, match=r"changed since the install; `pegboard uninstall cursor` takes out"):
-            plan_uninstall(client, context, restore=True)
-        other = replace(context, gateway=None)
-        assert plan_uninstall(client, other).names == ("pegboard",)
+            plan_uninstall(one.client, one.context, restore=True)
+        assert plan_uninstall(one.client, replace(one.context, gateway=None)).names == ("pegboard",)

@@ -38,6 +38,7 @@ async def data(client: RawClient, tool: str, arguments: Mapping[str, Any] | None
     return result["structuredContent"]["data"]
 
 
+@pytest.mark.scenario("first hour: A client has the board of its name")
 async def test_what_a_client_loads_is_in_the_list_of_its_name(tmp_path: Path) -> None:
     """It is told so, it is notified, another client's list stays as it is, and a restart changes nothing."""
     async with gateway_of(tmp_path) as gateway:
@@ -76,6 +77,7 @@ async def test_what_a_client_loads_over_stdio_is_in_the_list_of_its_name(tmp_pat
         assert "work__mail" not in await client.names()
 
 
+@pytest.mark.scenario("first hour: A client has the board of its name")
 async def test_a_client_without_a_name_is_promised_nothing(tmp_path: Path) -> None:
     """Whatever it is given says that tools are used with `tool_call`, and that is how it is."""
     async with gateway_of(tmp_path) as gateway, http_client(gateway.mcp, MODERN, name=None) as client:

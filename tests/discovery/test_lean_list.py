@@ -24,6 +24,7 @@ CLOCK_TOOLS = {"time__get_current_time", "time__convert_time"}
 DEFAULTS: dict[str, Any] = {"expose": "auto", "toolsets": ["discovery", "memory", "chats", "tasks"]}
 
 
+@pytest.mark.scenario("first hour: A lean list")
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_one_server_with_two_tools_costs_three_thousand_tokens_at_most(tmp_path: Path, version: str) -> None:
     """The list and the instructions of a gateway as it comes; Pegboard's own tools are found, loaded and called."""
@@ -67,6 +68,7 @@ async def test_an_address_that_says_something_else_is_refused(tmp_path: Path) ->
         assert "expose must be one of auto, all, search, found 'everything'" in reply.text
 
 
+@pytest.mark.scenario("first hour: Servers that are still asked are named")
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("path", ["on", "off"])
 async def test_whatever_is_asked_names_the_servers_that_are_still_starting(

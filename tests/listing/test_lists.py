@@ -49,6 +49,7 @@ def build(registry: ToolRegistry) -> Lists:
     return Lists(registry, ResourceCatalog(), loaded, hidden=set, settings=Settings)
 
 
+@pytest.mark.scenario("first hour: A lean list")
 @pytest.mark.parametrize(
     ("count", "words", "scope"),
     [

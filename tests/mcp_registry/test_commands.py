@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
-import select
 import stat
 import subprocess
 import sys
@@ -17,10 +15,11 @@ from typing import Any
 import pytest
 
 from forking import warm_start
-from harness import LIMIT, serving, write_config
+from harness import serving, write_config
 from mcp_registry.fixture_registry import FixtureRegistry, registry_of
 from mcp_registry.records import ALL, PACKAGE_ONLY, package, record
 from node import package as npm_package
+from screen import run_on_screen
 
 WEATHER = "io.github.alice/weather-mcp"
 TIME = record(
@@ -102,6 +101,7 @@ def test_search_says_what_is_wrong(registry: FixtureRegistry, config: Path) -> N
     assert pegboard("search", "x", config=config, PEGBOARD_REGISTRY="nonsense").returncode == 2
 
 
+@pytest.mark.scenario("first hour: The registry runs nothing before a yes")
 def test_without_a_yes_everything_is_shown_and_nothing_is_done(
     registry: FixtureRegistry, config: Path, tmp_path: Path
 ) -> None:
@@ -231,27 +231,7 @@ def test_a_wrong_call_changes_nothing(message: str, registry: FixtureRegistry, c
     assert message in said.stderr
 
 
-def answer_on_terminal(command: list[str], answers: dict[str, str], **env: str) -> tuple[int, str]:
-    """Run a command on a terminal, and answer each question when it stands there."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.execvpe(command[0], command, {**os.environ, **env, "TERM": "dumb"})
-    said, waiting = "", dict(answers)
-    while select.select([terminal], [], [], LIMIT)[0]:
-        try:
-            part = os.read(terminal, 65536).decode(errors="replace")
-        except OSError:
-            break
-        said += part
-        for question, answer in list(waiting.items()):
-            if question in said:
-                del waiting[question]
-                os.write(terminal, f"{answer}\n".encode())
-    os.close(terminal)
-    assert waiting == {}, said
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said
-
-
+@pytest.mark.scenario("first hour: The registry runs nothing before a yes")
 def test_on_a_terminal_it_asks_for_what_is_required_and_for_a_yes(
     registry: FixtureRegistry, config: Path, tmp_path: Path
 ) -> None:
@@ -259,11 +239,11 @@ def test_on_a_terminal_it_asks_for_what_is_required_and_for_a_yes(
     program(tmp_path / "bin", "npx", f'echo "$WEATHER_KEY" > {tmp_path / "seen"}; exit 1')
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
     command = [sys.executable, "-m", "pegboard", "add", "--config", str(config), "--from", WEATHER]
-    answers = {"  place: ": "Bergen", "  WEATHER_KEY: ": "hunter2", "Add it?": "n"}
-    code, said = answer_on_terminal(command, answers, PATH=path)
+    answers = {"  WEATHER_KEY: ": "hunter2", "  place: ": "Bergen", "Add it?": "n"}
+    code, said = run_on_screen(command, answers, PATH=path)
     assert (code, entries(config)) == (1, {})
     assert "--stdio" in said
-    code, said = answer_on_terminal(command, {**answers, "Add it?": "y"}, PATH=path)
+    code, said = run_on_screen(command, {**answers, "Add it?": "y"}, PATH=path)
     assert (code, entries(config)["weather_mcp"]["args"][4]) == (4, "Bergen")
     assert (tmp_path / "seen").read_text().strip() == "hunter2"
     assert "hunter2" not in said + config.read_text()
@@ -291,26 +271,26 @@ def test_a_name_that_is_taken_is_refused_before_anything_is_asked(registry: Fixt
     known = {"mine": {"command": "other", "env": {"API_TOKEN": "hunter2"}}, "weather": weather, "notes": notes}
     config = write_config(tmp_path / "pegboard.json", known)
     command = [sys.executable, "-c", CHOOSE, str(config)]
-    code, said = answer_on_terminal([*command, WEATHER, "Mine", ""], {})
+    code, said = run_on_screen([*command, WEATHER, "Mine", ""], {})
     assert (code, "place: " in said, "hunter2" in said) == (3, False, False)
     assert 'there is a server "Mine" already' in said
     for name, force in (("mine", "force"), ("weather", ""), ("free", "")):
-        answers = {"  place: ": "Oslo", "  WEATHER_KEY: ": "", "Add it?": "y"}
-        assert "chosen" in answer_on_terminal([*command, WEATHER, name, force], answers)[1]
+        answers = {"  WEATHER_KEY: ": "", "  place: ": "Oslo", "Add it?": "y"}
+        assert "chosen" in run_on_screen([*command, WEATHER, name, force], answers)[1]
     # Nothing is asked: it is known what the entry becomes.
-    assert answer_on_terminal([*command, "io.github.bob/notes", "notes", ""], {})[0] == 3
+    assert run_on_screen([*command, "io.github.bob/notes", "notes", ""], {})[0] == 3
     registry.records.append(record("a/notes", remotes=[notes]))
-    assert "chosen" in answer_on_terminal([*command, "a/notes", "notes", ""], {"Add it?": "y"})[1]
+    assert "chosen" in run_on_screen([*command, "a/notes", "notes", ""], {"Add it?": "y"})[1]
 
 
 def test_on_a_terminal_it_asks_before_a_variable_is_given_away(registry: FixtureRegistry, config: Path) -> None:
     """Of one that is set and that the publisher named; a no ends it."""
     command = [sys.executable, "-m", "pegboard", "add", "--config", str(config), "--from", WEATHER]
     question = "WEATHER_KEY is set here. Give its value to this server?"
-    code, said = answer_on_terminal(command, {question: "n"}, WEATHER_KEY="hunter2")
+    code, said = run_on_screen(command, {question: "n"}, WEATHER_KEY="hunter2")
     assert (code, entries(config), "Add it?" in said) == (1, {}, False)
-    answers = {"  place: ": "Bergen", question: "y", "Add it?": "y"}
-    answer_on_terminal(command, answers, WEATHER_KEY="hunter2", PATH=str(Path(sys.executable).parent))
+    answers = {question: "y", "  place: ": "Bergen", "Add it?": "y"}
+    run_on_screen(command, answers, WEATHER_KEY="hunter2", PATH=str(Path(sys.executable).parent))
     assert entries(config)["weather_mcp"]["env"] == {"WEATHER_KEY": "${WEATHER_KEY}"}
 
 
@@ -324,10 +304,10 @@ def test_a_name_of_a_value_looks_like_no_line_of_ours(registry: FixtureRegistry,
         record("a/escapes", packages=[package("npm", "x", packageArguments=[escapes])]),
     ]
     command = [sys.executable, "-m", "pegboard", "add", "--config", str(config), "--from"]
-    code, said = answer_on_terminal([*command, "a/blanks"], {"  place Add it? [y/N]: ": "Bergen", "config it is": "n"})
+    code, said = run_on_screen([*command, "a/blanks"], {"  place Add it? [y/N]: ": "Bergen", "config it is": "n"})
     assert (code, entries(config)) == (1, {})
     assert "place   " not in said
-    code, said = answer_on_terminal([*command, "a/escapes"], {})
+    code, said = run_on_screen([*command, "a/escapes"], {})
     assert (code, "\x1b]" in said, "characters that cannot be seen" in said) == (1, False, True)
 
 
@@ -335,7 +315,7 @@ def test_beside_a_running_gateway_a_secret_is_not_asked_for(registry: FixtureReg
     """It has an environment of its own; the answer comes from it, and the entry reaches it."""
     command = [sys.executable, "-m", "pegboard", "add", "--config", str(config), "--from", WEATHER]
     with serving(config):
-        _, said = answer_on_terminal(command, {"  place: ": "Bergen", "Add it?": "y"})
+        _, said = run_on_screen(command, {"  place: ": "Bergen", "Add it?": "y"})
         assert "WEATHER_KEY: " not in said
         told = pegboard("add", "--from", WEATHER, "--as", "b", "--env", "WEATHER_KEY=hunter2", "--yes", config=config)
         rows = json.loads(pegboard("servers", "--json", config=config).stdout)["data"]["servers"]

@@ -56,6 +56,7 @@ async def test_a_search_reads_all_pages_and_ranks_by_name_title_and_description(
         assert names(await client_of(registry, tmp_path).search("gone")) == []
 
 
+@pytest.mark.scenario("first hour: The registry is kept on disk")
 async def test_what_was_read_is_kept_for_a_day(tmp_path: Path) -> None:
     """The second search asks nobody, also in another process."""
     with registry_of(ALL) as registry:
@@ -84,6 +85,7 @@ async def test_after_a_day_only_what_changed_is_asked_for(tmp_path: Path) -> Non
         assert found.known == 3
 
 
+@pytest.mark.scenario("first hour: The registry is kept on disk")
 async def test_without_a_network_it_answers_from_what_is_kept_and_says_how_old_it_is(tmp_path: Path) -> None:
     """Also for one server."""
     with registry_of(ALL) as registry:

@@ -96,6 +96,10 @@ class Tree:
         for program in (ours / "bin").iterdir():
             if program.name != "pegboard":
                 (venv / "bin" / program.name).symlink_to(program)
+        # Messages name it, where it is there.
+        own_program = venv / "bin/pegboard"
+        own_program.write_text((ours / "bin/pegboard").read_text("utf-8").replace(str(ours), str(venv)), "utf-8")
+        own_program.chmod(0o755)
         # The order counts, and a .pth file of the folder that is named here is not read: ours stays out.
         (own_site / "copy.pth").write_text(f"{self.root / 'src'}\n{site}\n", "utf-8")
         (own_site / "record.pth").write_text(

@@ -506,3 +506,9 @@ async def test_idle_connections_are_given_up_after_a_while(monkeypatch: pytest.M
         assert await asked(pool) == b"hello"
         await until(lambda: listener.ended == 1 and not pool._connections)
         assert pool._sweep is None
+
+
+def test_a_host_that_is_not_known_is_said_in_words() -> None:
+    """With what the system says of it, and without a number."""
+    said = pool_module._tell(socket.gaierror(-2, "Name or service not known"))
+    assert said == "the name of its host cannot be resolved (Name or service not known)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -16,6 +15,7 @@ import pytest
 from forking import warm_start
 from harness import serving, write_config
 from pegboard.toolsets.tasks.commands import _show_sync
+from screen import run_on_screen
 from tasks.project import tasks_md, whole, write_tasks
 
 ESCAPES = "red \x1b[31mline\x1b[2J \x1b]0;title\x07 \x9b2J end"
@@ -23,23 +23,10 @@ ESCAPES = "red \x1b[31mline\x1b[2J \x1b]0;title\x07 \x9b2J end"
 
 def in_a_terminal(config: Path, cwd: Path, width: int, *args: str) -> str:
     """What a person sees in a terminal so wide."""
-    import fcntl
-    import pty
-    import struct
-    import termios
-
     command = [*warm_start(), "tasks", *args, "--config", str(config)]
-    screen, keyboard = pty.openpty()
-    fcntl.ioctl(keyboard, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
-    env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    process = subprocess.Popen(command, cwd=cwd, stdout=keyboard, env={**env, "NO_COLOR": "1", "TERM": "xterm"})
-    os.close(keyboard)
-    seen = b""
-    with contextlib.suppress(OSError), os.fdopen(screen, "rb", buffering=0) as output:
-        while part := output.read(65_536):
-            seen += part
-    assert process.wait(60) == 0
-    return re.sub(r"\x1b\[[0-9;]*m", "", seen.decode())
+    code, seen = run_on_screen(command, columns=width, cwd=cwd, NO_COLOR="1")
+    assert code == 0, seen
+    return seen
 
 
 def pegboard(config: Path, cwd: Path, *args: str, **env: str) -> subprocess.CompletedProcess[str]:

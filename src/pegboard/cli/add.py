@@ -37,7 +37,7 @@ from pegboard.cli.registry import (
 )
 from pegboard.cli.rest_client import Answer, connect
 from pegboard.cli.show import count_tools, one_line, say, say_wrapped
-from pegboard.cli.typed_target import missing_scheme, split_command
+from pegboard.cli.typed_target import is_program, missing_scheme, split_command
 
 if TYPE_CHECKING:
     from pegboard.config import Location
@@ -48,6 +48,8 @@ _TRANSPORTS = {"stdio": "stdio", "http": "http", "streamable-http": "http", "sse
 _WITH_VALUE = frozenset({"--env", "-e", "--header", "-H", "--transport", "-t", "--config", "-c"})
 # With `--from` there is no command behind them.
 _FROM_WITH_VALUE = frozenset({"--from", "--version", "--as", "--use", "--input"})
+# Programs that start servers, and nothing that many would call a server.
+_RUNNERS = frozenset({"npx", "uvx", "uv", "bunx", "pnpx", "docker", "podman", "node", "python", "python3", "deno"})
 _FLAGS = frozenset({"--sse", "--force", "--json", "--help", "-h"})
 
 _Force = Annotated[bool, typer.Option("--force", help="Replace another server of that name.")]
@@ -58,7 +60,34 @@ class AddCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the `--` where it was left out."""
+        _refuse_missing_name(args)
         return super().parse_args(ctx, separate_command(args))
+
+
+def _refuse_missing_name(args: Sequence[str]) -> None:
+    """`add npx -y PACKAGE`: the program stands where the name belongs."""
+    from pegboard.config.secrets import display_args
+
+    words = _words_of_target(args)
+    if not words or words[0] not in _RUNNERS:
+        return
+    others = [word for word in words[1:] if not word.startswith("-")]
+    if not others or others[0] in _RUNNERS or _SCHEME.match(others[0]) or is_program(others[0]):
+        # A server may be called like a program.
+        return
+    from pegboard.client_configs.reader import suggest_name
+
+    name = suggest_name({"command": words[0], "args": words[1:]})
+    command = command_line([*find_program().words, "add", name, "--", words[0], *display_args(words[1:])])
+    stop(f"a name is missing before the command:\n  {command}", WRONG_CALL)
+
+
+def _words_of_target(args: Sequence[str]) -> list[str]:
+    """The arguments of `add` from the first on that is no option."""
+    at = 0
+    while at < len(args) and args[at].startswith("-"):
+        at += 2 if args[at] in _WITH_VALUE | _FROM_WITH_VALUE else 1
+    return [word for word in args[at:] if word != "--"]
 
 
 def separate_command(args: Sequence[str]) -> list[str]:
@@ -110,7 +139,7 @@ def _mask_values(words: Sequence[str]) -> list[str]:
 def add_to(app: typer.Typer) -> None:
     """Add this group's commands."""
     app.command(cls=AddCommand)(add)
-    app.command("add-json")(add_json)
+    app.command("add-json", short_help="Add a server from JSON, or from a client's config.")(add_json)
 
 
 def add(
@@ -304,11 +333,9 @@ def _finish(answer: Answer, name: str, path: Path, config: Path | None, *, is_ne
     else:
         say_wrapped(f"pegboard: {error['message']}", error=True)
         say_advice(name, error["message"], path)
-        say(
-            f"{name} is in {path} all the same. To ask it again: {command_for(config, 'refresh', name)}\n"
-            f"To take it out: {command_for(config, 'remove', name)}",
-            error=True,
-        )
+        say_wrapped(f"{name} is in {path} all the same.", error=True)
+        say(f"  To ask it again: {command_for(config, 'refresh', name)}", error=True)
+        say(f"  To take it out:  {command_for(config, 'remove', name)}", error=True)
     if error is not None:
         raise typer.Exit(UNREACHED)
 
@@ -324,7 +351,8 @@ def _display(entry: Mapping[str, Any] | None) -> str:
 
 
 def _ways_out(config: Path | None, name: str) -> str:
-    return f"To replace it, add --force. To keep both, choose another name. To see it: {command_for(config, 'servers')}"
+    see = f"To see it: {command_for(config, 'servers')}"
+    return f"To replace it, add --force. To keep both, choose another name.\n{see}"
 
 
 def _with_progress(text: str, work: Any) -> Answer:

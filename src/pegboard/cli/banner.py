@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pegboard.cli.common import short_place
 from pegboard.cli.first_steps import example_server, has_client_files
-from pegboard.cli.program import command_line, config_words, find_program, install_advice
+from pegboard.cli.program import config_words, find_program, install_advice, with_options
 from pegboard.cli.show import TerminalTable, colour_state, cut_line, one_line, say, say_wrapped, state_word
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ def show_banner(
     """Print it."""
     count = len(servers)
     # Programs read the address from this line.
-    say(f"Pegboard listens on {url}/mcp with {count} server{'' if count == 1 else 's'} ({location.path}).")
+    say(f"Pegboard listens on {url}/mcp with {count} server{'' if count == 1 else 's'}.")
+    say(f"Config: {location.path}")
     say("")
     if servers:
         _show_servers(servers, location)
@@ -57,9 +58,7 @@ def _show_steps(url: str, location: Location, *, is_first: bool) -> None:
     program = find_program()
 
     def command(*words: str) -> str:
-        # What stands behind `--` is the command of a server.
-        at = words.index("--") if "--" in words else len(words)
-        return command_line([*program.words, *words[:at], *config_words(location), *words[at:]])
+        return with_options(words, config_words(location))
 
     steps = [("Take over the servers of your clients:", command("import"), "it shows them, and asks first")]
     steps = [

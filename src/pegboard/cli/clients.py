@@ -42,7 +42,7 @@ _Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 def add_to(app: typer.Typer) -> None:
     """Add this group's commands."""
-    app.command(epilog="Example: pegboard clients")(clients)
+    app.command(epilog="Example: pegboard clients", short_help="List the MCP clients of this machine.")(clients)
     app.command(epilog="Example: pegboard install claude-code")(install)
     app.command(epilog="Example: pegboard uninstall claude-code")(uninstall)
 
@@ -428,6 +428,8 @@ def _show_uninstall(plan: UninstallPlan, context: InstallContext) -> None:
     say(f"{plan.client.name}: {file} will be {'deleted' if plan.change.after is None else 'changed'}.")
     for remark in plan.remarks:
         say(remark)
+    if plan.restored:
+        say_wrapped(f"The install took these out, so they come back: {', '.join(plan.restored)}.")
     _show_diff(plan.diff)
 
 
@@ -485,7 +487,7 @@ def _show_removed(plan: UninstallPlan, context: InstallContext) -> None:
     state = "byte for byte as before the install" if plan.is_exact else "without Pegboard"
     if plan.change is not None and plan.change.after is None:
         state = "deleted: there was none before the install"
-    say(f"{plan.client.name}: {file} is {state}.")
+    say_wrapped(f"{plan.client.name}: {file} is {state}.")
     say(f"  Next: {plan.client.after_uninstall}.")
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from pegboard.cli.program import with_program
+from pegboard.cli.program import names_command, with_program
 from pegboard.cli.show import say, say_wrapped
 from pegboard.cli.wording import for_people
 from pegboard.terminal import plain_data, plain_json
@@ -127,7 +127,10 @@ def short_place(message: str, config: Path) -> str:
 
 def stop(message: str, code: int) -> NoReturn:
     """End with a message for a person."""
-    say(f"pegboard: {with_program(message)}", error=True)
+    for line in f"pegboard: {message}".split("\n"):
+        # A command to copy, or a detail below its line, has no breaks of ours.
+        is_kept = line.startswith(" ") or names_command(line)
+        (say if is_kept else say_wrapped)(with_program(line), error=True)
     raise typer.Exit(code)
 
 

@@ -46,7 +46,7 @@ class Shell(StrEnum):
 
 def add_to(app: typer.Typer) -> None:
     """Add this group's command."""
-    app.command()(completion)
+    app.command(short_help="Print a script that completes commands and names.")(completion)
 
 
 def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> None:

@@ -48,7 +48,7 @@ class DoctorFinding:
 
 def add_to(app: typer.Typer) -> None:
     """Add this group's command."""
-    app.command()(doctor)
+    app.command(short_help="Look for what is wrong, and say what to do about it.")(doctor)
 
 
 def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:

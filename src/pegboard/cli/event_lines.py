@@ -15,7 +15,7 @@ from typing import Any
 
 from pegboard.cli.common import without_name
 from pegboard.cli.program import command_for
-from pegboard.cli.show import one_line
+from pegboard.cli.show import one_line, wrap_words
 
 Event = Mapping[str, Any]
 
@@ -159,9 +159,14 @@ class EventLines:
         written = [line for line in said.split(_BETWEEN) if line]
         lines = _most_telling(written)
         room = max(self._width() - len(_INDENT), _LEAST_WIDTH)
-        head = _cut(one_line(head), max(2 * room - len(name), _LEAST_WIDTH))
+        head = self._wrap(_cut(one_line(head), max(2 * room - len(name), _LEAST_WIDTH)), room, len(name))
         more = [f"all of it: {command_for(None, 'logs', name)}"] if len(lines) < len(written) else []
         return "".join([head, *(f"\n{_INDENT}{_cut(one_line(line), room)}" for line in (*lines, *more))])
+
+    def _wrap(self, text: str, room: int, taken: int) -> str:
+        """Lines that end between words; of the first, the name and the state take some."""
+        state = " " * (taken + len("  unreachable: "))
+        return f"\n{_INDENT}".join(wrap_words(text, room, initial_indent=state)).removeprefix(state)
 
     def _colour(self, text: str, code: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self._coloured else text

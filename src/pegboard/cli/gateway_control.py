@@ -16,10 +16,9 @@ from pegboard.cli.common import (
     find_config,
     finish,
     json_text,
-    stop,
 )
 from pegboard.cli.rest_client import Answer, RestClient
-from pegboard.cli.show import ago, count_tools, say, state_word
+from pegboard.cli.show import ago, count_tools, say, say_wrapped, state_word
 
 if TYPE_CHECKING:
     from pegboard.config import Location, RunningGateway
@@ -30,8 +29,8 @@ _ServerName = Annotated[str, typer.Argument(help="The server's name.")]
 
 def add_to(app: typer.Typer) -> None:
     """Add this group's commands."""
-    app.command()(status)
-    app.command()(logs)
+    app.command(short_help="Show whether a gateway runs, and how its servers are.")(status)
+    app.command(short_help="Show what servers wrote on their stderr.")(logs)
     app.command()(restart)
 
 
@@ -154,7 +153,9 @@ def _require_gateway(location: Location, why: str) -> RestClient:
 
 def _stop_without_gateway(location: Location, why: str) -> NoReturn:
     command = _command(location, "serve")
-    stop(f"no gateway runs with {location.path}, and {why}.\n  Start it: {command}", UNREACHED)
+    say_wrapped(f"pegboard: no gateway runs with {location.path}, and {why}.", error=True)
+    say(f"  Start it: {command}", error=True)
+    raise typer.Exit(UNREACHED)
 
 
 def _data(answer: Answer) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from pegboard.cli.common import (
     without_name,
 )
 from pegboard.cli.config_change import ask_servers, config_to_change, edit_config, own_ports
+from pegboard.cli.first_steps import example_server
 from pegboard.cli.program import command_for
 from pegboard.cli.rest_client import Answer
 from pegboard.cli.show import TerminalTable, count_tools, one_line, say, say_wrapped
@@ -48,7 +49,7 @@ _ProjectOption = Annotated[
 
 def add_to(app: typer.Typer) -> None:
     """Add this group's command."""
-    app.command("import")(import_servers)
+    app.command("import", short_help="Take over the servers of other clients, or of a file.")(import_servers)
 
 
 def import_servers(
@@ -228,8 +229,15 @@ class _Import:
 
     def _nothing(self, *, dry_run: bool) -> str:
         if not self._plan.servers and not self._plan.unreadable:
-            return f"No servers were found. {_servers_of(self._clients)}"
+            return self._none_found()
         return "Nothing was written." if dry_run else "There is nothing new to write."
+
+    def _none_found(self) -> str:
+        if len(self._clients) <= _MOST_NAMES:
+            names = ", ".join(client.name for client in self._clients)
+            return f"No servers were found. Pegboard looked into the files of {names}."
+        command = command_for(self._config, "add", *example_server())
+        return f"No servers were found in the files of {len(self._clients)} clients. Add your first one:\n  {command}"
 
     def write(self) -> None:
         """Write the entries, ask the servers for their tools, and say what came of it."""
@@ -266,11 +274,13 @@ class _Import:
     def _tell(self, answers: Mapping[str, Answer]) -> None:
         for name, answer in sorted(answers.items()):
             if "error" in answer:
-                say(f"  {name}: not reached: {one_line(without_name(answer['error']['message'], name), 300)}")
+                reason = one_line(without_name(answer["error"]["message"], name), 300)
+                say_wrapped(f"  {name}: not reached: {reason}", indent="    ")
             else:
                 say(f"  {name}: {count_tools(answer['data']['registered'])}")
         if any("error" in answer for answer in answers.values()):
-            say(f"Servers that were not reached are in the config. What to do: {command_for(self._config, 'doctor')}")
+            say("Servers that were not reached are in the config all the same. What to do about them:")
+            say(f"  {command_for(self._config, 'doctor')}")
         self._tell_doubles()
 
     def _tell_doubles(self) -> None:
@@ -355,12 +365,6 @@ def _show_secrets(plan: ImportPlan) -> None:
         count = "1 secret is" if len(found) == 1 else f"{len(found)} secrets are"
         say(one_line(f"{count} taken over as plain text: {', '.join(found[:_MOST_NAMES])}{more}."))
         say("The config file will be readable by you alone (mode 0600).")
-
-
-def _servers_of(clients: Sequence[ClientProgram]) -> str:
-    if len(clients) > _MOST_NAMES:
-        return f"Pegboard looked into the files of {len(clients)} clients: {command_for(None, 'clients')} lists them."
-    return f"Pegboard looked into the files of {', '.join(client.name for client in clients)}."
 
 
 def _servers(count: int) -> str:

@@ -53,7 +53,7 @@ _ToolName = Annotated[str, typer.Argument(help="The tool's name, as in time__get
 
 def add_to(app: typer.Typer) -> None:
     """Add this group's commands."""
-    app.command()(servers)
+    app.command(short_help="Show every server: its state, tools and last error.")(servers)
     app.command()(tools)
     app.command()(find)
     app.command()(describe)
@@ -255,6 +255,9 @@ def _show_tools(data: dict[str, Any]) -> None:
 
 
 def _show_found(data: dict[str, Any]) -> None:
+    if not data["tools"]:
+        print("Nothing fits. Try other words.")
+        return
     rows = TerminalTable("tool", "score", "status", "description")
     for row in data["tools"]:
         rows.add(row["name"], f"{row['score']:.2f}", colour_state(row["availability"]["status"]), row["description"])

@@ -60,8 +60,18 @@ def command_line(words: Sequence[str], *, is_windows: bool = os.name == "nt") ->
 
 def command_for(config: Path | None, *words: str) -> str:
     """A command to type, for the same config."""
-    named = [] if config is None else ["--config", str(config)]
-    return command_line([*find_program().words, *words, *named])
+    return with_options(words, [] if config is None else ["--config", str(config)])
+
+
+def names_command(text: str) -> bool:
+    """Whether a text of ours has a command in it that somebody may copy."""
+    return _COMMAND.search(text) is not None
+
+
+def with_options(words: Sequence[str], options: Sequence[str]) -> str:
+    """A command to type, with these options: what stands behind `--` is the command of a server."""
+    at = words.index("--") if "--" in words else len(words)
+    return command_line([*find_program().words, *words[:at], *options, *words[at:]])
 
 
 def with_program(text: str) -> str:

@@ -88,8 +88,19 @@ def say_wrapped(text: str, *, indent: str = "", error: bool = False) -> None:
         say(text, error=error)
         return
     for line in plain(text).splitlines():
-        wrapped = textwrap.wrap(line, console.width, subsequent_indent=indent, break_on_hyphens=False)
-        say("\n".join(wrapped), error=error)
+        say("\n".join(wrap_words(line, console.width, subsequent_indent=indent)), error=error)
+
+
+def wrap_words(text: str, width: int, *, initial_indent: str = "", subsequent_indent: str = "") -> list[str]:
+    """Lines that end between words; a path or an address stays whole, however long."""
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=initial_indent,
+        subsequent_indent=subsequent_indent,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
 
 
 def count_tools(count: int) -> str:
@@ -183,10 +194,15 @@ class TerminalTable:
         first, others = max(self._least, min(widths[0], room * 3 // 5)), widths[1:]
         if not others:
             return widths
-        others[-1] = max(min(others[-1], room - first - sum(others[:-1])), _LEAST_WIDTH)
+        others[-1] = max(min(others[-1], room - first - sum(others[:-1])), self._least_last(others[-1], room))
         while first + sum(others) > room and max(others) > _LEAST_WIDTH:
             others[others.index(max(others))] -= 1
         return [first, *others]
+
+    def _least_last(self, width: int, room: int) -> int:
+        """How wide the last column stays. Another one that is folded gives it room: it is only longer then."""
+        is_shared = self._columns[-1] in self._folded and not self._folded.isdisjoint(self._columns[1:-1])
+        return max(min(width, room * 2 // 5), _LEAST_WIDTH) if is_shared else _LEAST_WIDTH
 
 
 def _plain_text(cell: str | Text) -> str:

@@ -21,7 +21,7 @@ _LEAST_WIDTH = 40
 
 def add_to(app: typer.Typer) -> None:
     """Add this group's command."""
-    app.command()(trust)
+    app.command(short_help="Allow the pegboard.json of a folder to be used.")(trust)
 
 
 def trust(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,6 +37,8 @@ class InstallNote:
     url: str | None = None
     # Folders that had to be made for the file, the innermost first.
     folders: tuple[str, ...] = ()
+    # The servers that it took out, which the backup has.
+    replaced: tuple[str, ...] = ()
 
     @property
     def is_new_file(self) -> bool:
@@ -56,7 +59,7 @@ class InstallNote:
         return text.replace(self.inserted, self.removed)
 
 
-def describe_change(change: FileChange, name: str, url: str | None, folders: tuple[str, ...]) -> InstallNote:
+def describe_change(change: FileChange, name: str, url: str | None) -> InstallNote:
     """The note of a change of a file."""
     before, after = (change.before or b"").decode(), (change.after or b"").decode()
     start = _common_length(before, after)
@@ -70,7 +73,6 @@ def describe_change(change: FileChange, name: str, url: str | None, folders: tup
         inserted=after[start : len(after) - end],
         start=start,
         url=url,
-        folders=folders,
     )
 
 
@@ -95,7 +97,7 @@ class Backups:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         stem = _free_stem(folder, datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S"))
         if content is not None:
-            _write_private(folder / f"{stem}{Path(note.path).suffix or '.txt'}", content)
+            _write_private(folder / f"{stem}{_suffix(note)}", content)
         file = folder / f"{stem}{_NOTE}"
         _write_private(file, json.dumps(asdict(note)).encode("utf-8", "surrogatepass"))
         _prune(folder)
@@ -103,12 +105,22 @@ class Backups:
 
     def find(self, client: str, path: Path) -> tuple[Path, InstallNote] | None:
         """The latest note of a client's file, with its own file."""
+        return next(self._notes(client, path), None)
+
+    def list_replacing(self, client: str, path: Path) -> Iterator[tuple[InstallNote, bytes]]:
+        """The notes of installs that took servers out of a file, the latest first, each with what the file held."""
+        for file, note in self._notes(client, path):
+            kept = file.with_name(file.name.removesuffix(_NOTE) + _suffix(note))
+            with contextlib.suppress(OSError):
+                if note.replaced:
+                    yield note, kept.read_bytes()
+
+    def _notes(self, client: str, path: Path) -> Iterator[tuple[Path, InstallNote]]:
         wanted = str(path.resolve())
         for file in sorted((self._folder / client).glob(f"*{_NOTE}"), reverse=True):
             note = _read(file)
             if note is not None and note.path == wanted:
-                return file, note
-        return None
+                yield file, note
 
     def urls(self, client: str) -> set[str]:
         """Every address that was written for a client."""
@@ -126,9 +138,13 @@ class Backups:
 def _read(file: Path) -> InstallNote | None:
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
         data: dict[str, Any] = dict(json.loads(file.read_text("utf-8")))
-        folders: tuple[str, ...] = tuple(data.pop("folders"))
-        return InstallNote(**data, folders=folders)
+        folders, replaced = (tuple(map(str, data.pop(key, ()))) for key in ("folders", "replaced"))
+        return InstallNote(**data, folders=folders, replaced=replaced)
     return None
+
+
+def _suffix(note: InstallNote) -> str:
+    return Path(note.path).suffix or ".txt"
 
 
 def _free_stem(folder: Path, stem: str) -> str:

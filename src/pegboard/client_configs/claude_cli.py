@@ -26,15 +26,31 @@ def is_usable(client: ClientProgram, file: ClientFile, place: Place) -> bool:
 
 def install(name: str, entry: Mapping[str, Any], leaving: Collection[str], place: Place) -> None:
     """Add the entry, after those that leave; `ClientFileError` with what `claude` says if it fails."""
-    if not _NAME.fullmatch(name):
+    if not takes_name(name):
         raise ClientFileError(f"Claude Code takes names of letters, digits, '-' and '_': {name!r} is none")
     for each in leaving:
-        remove(each, place)
+        _remove(each, place)
+    _add(name, entry, place)
+
+
+def uninstall(names: Collection[str], restored: Mapping[str, Any], place: Place) -> None:
+    """Take entries out, and add those that come back; `ClientFileError` with what `claude` says if it fails."""
+    for each in names:
+        _remove(each, place)
+    for name, entry in restored.items():
+        _add(name, entry, place)
+
+
+def takes_name(name: str) -> bool:
+    """Whether `claude` would add an entry of this name."""
+    return _NAME.fullmatch(name) is not None
+
+
+def _add(name: str, entry: Mapping[str, Any], place: Place) -> None:
     _run(place, "add-json", "-s", "user", name, json.dumps(dict(entry), ensure_ascii=False))
 
 
-def remove(name: str, place: Place) -> None:
-    """Take an entry out."""
+def _remove(name: str, place: Place) -> None:
     _run(place, "remove", "-s", "user", name)
 
 

@@ -86,6 +86,15 @@ class ServerDocument:
             raise ClientFileError(str(exc)) from None
         return document.text
 
+    def drop_empty_section(self) -> str:
+        """The text without the object that would hold the servers, if it holds none."""
+        if self.servers() or self.format == "toml":
+            return self.text
+        try:
+            return jsonc.remove(self.text, self.key)
+        except KeyError:
+            return self.text
+
     def rest(self, names: Collection[str]) -> dict[str, Any]:
         """What it says beside these entries, and beside the objects that hold nothing else."""
         data = self.data()

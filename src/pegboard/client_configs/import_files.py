@@ -76,9 +76,13 @@ def _read_client_file(client: ClientProgram, file: ClientFile, project: Path | N
 
 def _client_origin(client: ClientProgram, file: ClientFile, project: Path | None = None) -> TextOrigin:
     # A key with a folder in it is of a user's file.
-    label = client.name if project is None or file.key[0] == "projects" else f"{client.name} ({file.path})"
     folder = None if file.key[0] == "projects" else project
+    label = client.name if folder is None else f"{client.name} ({_path_inside(file.path, folder)})"
     return TextOrigin(label, str(file.path), client, folder, f".{file.format}", is_file=True)
+
+
+def _path_inside(path: Path, folder: Path) -> Path:
+    return path.relative_to(folder) if path.is_relative_to(folder) else path
 
 
 def _read(path: Path, origin: TextOrigin) -> ConfigReading:

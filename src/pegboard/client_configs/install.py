@@ -157,10 +157,18 @@ def apply_install(plan: InstallPlan, context: InstallContext) -> None:
 
 
 def _keep(plan: InstallPlan, context: InstallContext, change: FileChange) -> None:
-    whole = replace(change, before=plan.original)
-    context.backups.keep(
-        plan.client.id, describe_change(whole, plan.name, plan.target.url, plan.folders), change.before
-    )
+    note = describe_change(replace(change, before=plan.original), plan.name, plan.target.url)
+    replaced = (*plan.replaced, *_overwritten(plan, context, change.before))
+    context.backups.keep(plan.client.id, replace(note, folders=plan.folders, replaced=replaced), change.before)
+
+
+def _overwritten(plan: InstallPlan, context: InstallContext, before: bytes | None) -> list[str]:
+    """The name of ours, if an entry of somebody else had it."""
+    if plan.file is None:
+        return []
+    document = read_document(plan.client, plan.file, before)
+    is_foreign = plan.name in document.servers() and plan.name not in own_names(document, plan.client, context)
+    return [plan.name] if is_foreign else []
 
 
 def read_document(client: ClientProgram, file: ClientFile, content: bytes | None) -> ServerDocument:

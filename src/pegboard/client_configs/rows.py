@@ -46,6 +46,7 @@ def uninstall_row(plan: UninstallPlan) -> dict[str, Any]:
         "outcome": "none" if plan.change is None else "delete" if plan.change.after is None else "remove",
         "names": list(plan.names),
         "exact": plan.is_exact,
+        "restores": list(plan.restored),
         "remarks": list(plan.remarks),
         "diff": plan.diff,
         "next": plan.client.after_uninstall,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from pegboard.client_configs import claude_cli
 from pegboard.client_configs.backups import InstallNote
@@ -28,6 +30,8 @@ class UninstallPlan:
     # The file will be byte for byte what it was before the install.
     is_exact: bool = False
     folders: tuple[str, ...] = ()
+    # The servers that the install took out, and that are there again.
+    restored: Mapping[str, Any] = field(default_factory=dict[str, Any])
     # What a person should know before it is written.
     remarks: tuple[str, ...] = ()
 
@@ -58,8 +62,9 @@ def plan_uninstall(
     change = FileChange(real, content, after)
     diff = show_change(client, file, change, context, {})
     folders = note.folders if note and after is None else ()
+    restored = _new_servers(document, read_document(client, file, after))
     remarks = tuple(link_remarks(file, change, context))
-    return UninstallPlan(client, file, names, change, diff, is_exact, folders, remarks)
+    return UninstallPlan(client, file, names, change, diff, is_exact, folders, restored, remarks)
 
 
 def apply_uninstall(plan: UninstallPlan, context: InstallContext) -> None:
@@ -67,9 +72,9 @@ def apply_uninstall(plan: UninstallPlan, context: InstallContext) -> None:
     change, file = plan.change, plan.file
     if change is None or file is None:
         return
-    if not plan.is_exact and claude_cli.is_usable(plan.client, file, context.place):
-        for name in plan.names:
-            claude_cli.remove(name, context.place)
+    by_claude = not plan.is_exact and claude_cli.is_usable(plan.client, file, context.place)
+    if by_claude and all(map(claude_cli.takes_name, plan.restored)):
+        claude_cli.uninstall(plan.names, plan.restored, context.place)
     else:
         change.apply()
     context.backups.spend(plan.client.id, file.path)
@@ -93,8 +98,38 @@ def _after(
     text = _undo(client, context, document, note)
     if text is None:
         text = document.take_out(names)
-    is_left = replace(document, text=text).rest(names)
-    return (None if note is not None and note.is_new_file and not is_left else text.encode()), False
+    left = _put_back(replace(document, text=text), _find_replaced(client, file, context))
+    return (_clean_up(left) if note is not None and note.is_new_file else left.text.encode()), False
+
+
+def _find_replaced(client: ClientProgram, file: ClientFile, context: InstallContext) -> dict[str, Any]:
+    """The servers that installs took out of a file, as they were when they were last there."""
+    found: dict[str, Any] = {}
+    for note, content in context.backups.list_replacing(client.id, file.path):
+        servers = read_document(client, file, content).servers()
+        found |= {name: servers[name] for name in note.replaced if name in servers and name not in found}
+    return found
+
+
+def _put_back(left: ServerDocument, replaced: Mapping[str, Any]) -> ServerDocument:
+    for name, entry in replaced.items():
+        # One that somebody wrote under that name since stays.
+        if name not in left.servers():
+            left = replace(left, text=left.put(name, entry))
+    return left
+
+
+def _new_servers(before: ServerDocument, after: ServerDocument) -> dict[str, Any]:
+    known = before.servers()
+    return {name: entry for name, entry in after.servers().items() if not say_the_same(known.get(name), entry)}
+
+
+def _clean_up(left: ServerDocument) -> bytes | None:
+    """What stays of a file that the install made: what others wrote into it. `$schema` alone, which clients add by
+    themselves, says nothing, so that the file goes."""
+    if not left.rest([]).keys() - {"$schema"}:
+        return None
+    return left.drop_empty_section().encode()
 
 
 def _undo(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import select
+import socket
 import ssl
 import sys
 import zlib
@@ -451,7 +452,7 @@ class ConnectionPool:
                 )
         except Exception as exc:
             # Of whatever kind it is, somebody waits to hear of it.
-            self._fail_next("no connection in time" if isinstance(exc, TimeoutError) else str(exc) or repr(exc))
+            self._fail_next(_tell(exc))
             return
         if line.is_usable:
             self._connections.add(line)
@@ -471,6 +472,15 @@ class ConnectionPool:
             line.close()
         if self._idle:
             self._sweep = self._loop.call_later(_IDLE_LIMIT, self._close_idle)
+
+
+def _tell(exc: Exception) -> str:
+    """Why there is no connection, for people."""
+    if isinstance(exc, TimeoutError):
+        return "no connection in time"
+    if isinstance(exc, socket.gaierror):
+        return f"the name of its host cannot be resolved ({exc.strerror})"
+    return str(exc) or repr(exc)
 
 
 def keep_alive_seconds(headers: dict[str, str]) -> float:

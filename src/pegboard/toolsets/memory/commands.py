@@ -38,7 +38,8 @@ _Unsorted = Annotated[bool, typer.Option("--unsorted", help="Show links in the o
 def add_to(app: typer.Typer) -> None:
     """Add this group's commands."""
     group = typer.Typer(no_args_is_help=True, help="The memory of agents: add, get, search, list, delete, …")
-    for command in (add, get, update, rename, delete, search, fulltext, linked):
+    group.command(short_help="Add a memory.")(add)
+    for command in (get, update, rename, delete, search, fulltext, linked):
         group.command()(command)
     group.command("list")(list_memories)
     transfer_commands.add_to(group)
@@ -232,6 +233,9 @@ def _print_message(data: dict[str, Any]) -> None:
 
 
 def _show_results(data: dict[str, Any]) -> None:
+    if not data["results"]:
+        print("Nothing found.")
+        return
     rows = TerminalTable("key", "relevance", "summary", "excerpt")
     for row in data["results"]:
         excerpt = highlight(row["excerpt"], "bold")

@@ -30,7 +30,7 @@ class Form(StrEnum):
 def add_to(group: typer.Typer) -> None:
     """Add this group's commands."""
     group.command("export")(export_memories)
-    group.command("import")(import_memories)
+    group.command("import", short_help="Import memories from a file.")(import_memories)
 
 
 def export_memories(
