@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pegboard.access.principal import ANONYMOUS, Principal
-from pegboard.access.settings import AuthSettings
+from pegboard.access.settings import AuthSettings, Required
 from pegboard.auth.bearer import bearer_of, refuse_token_in_query
+from pegboard.auth.exposure import Exposure
 from pegboard.auth.proof import is_proven
 from pegboard.auth.refused import AuthRefused, invalid_token
 from pegboard.auth.rules import Rules
@@ -21,17 +22,20 @@ from pegboard.auth.tokens import Tokens
 from pegboard.clients.locality import is_remote
 from pegboard.clients.peer_user import peer_of
 from pegboard.config import Settings
+from pegboard.log import logger
 
 _NOBODY = "this gateway wants to know who asks: send Authorization: Bearer TOKEN (`pegboard token add NAME` makes one)"
 _ANOTHER_USER = f"{_NOBODY}. Another user of this machine needs one, too"
+_THIS_MACHINE = Exposure()
 _UNKNOWN = "the bearer token is not known here, or not any more"
 
 
 class Authenticator:
     """Knows who is behind a request."""
 
-    def __init__(self, settings: Callable[[], Settings], secret: str = "") -> None:
+    def __init__(self, settings: Callable[[], Settings], secret: str = "", exposure: Exposure = _THIS_MACHINE) -> None:
         self._settings = settings
+        self.exposure = exposure
         # Of the run file: whoever can read that is the user of this machine.
         self._secret = secret
         self._read_of: AuthSettings | None = None
@@ -50,6 +54,9 @@ class Authenticator:
             if before is not self._local and before.access is not None:
                 before.end()
             self.tokens.forget_principals()
+            if auth.required is False and self.required is not False:
+                remark = "auth.required is false, which does not open a gateway that other machines reach"
+                logger().warning("config.remark", remark=f"{remark}: start it anew with --insecure for that")
         return self._rules
 
     @property
@@ -57,6 +64,27 @@ class Authenticator:
         """The user that the gateway runs as."""
         _ = self.rules
         return self._local
+
+    @property
+    def required(self) -> Required:
+        """Who has to say who they are."""
+        return self.exposure.required(self._settings().auth)
+
+    def check_exposure(self) -> None:
+        """Refuse to start where nobody could tell who comes: `UnprotectedError`."""
+        self.exposure.check(self._settings().auth, len(self.tokens.live()))
+
+    def describe_admission(self) -> str:
+        """Who may come in, for people."""
+        if self.required is False:
+            return "everybody who reaches this address, without a token"
+        count = len(self.tokens.live())
+        tokens = f"{count or 'no'} token{'' if count == 1 else 's'}"
+        others = [f"whoever has a token ({tokens} so far)"]
+        issuers = ", ".join(each.issuer for each in self._settings().auth.issuers)
+        others += [f"whom {issuers} vouches for"] if issuers else []
+        own = [] if self.required is True else ["you, on this machine"]
+        return "; ".join([*own, *others])
 
     def recognize(self, scope: Mapping[str, Any]) -> Principal | None:
         """Who sends a request, as far as that can be told at once; `None` where `authenticate` has to look."""
@@ -93,7 +121,7 @@ class Authenticator:
         return principal
 
     def _without_credentials(self, scope: Mapping[str, Any]) -> Principal | None:
-        required = self._settings().auth.required
+        required = self.required
         if required is True:
             raise AuthRefused(401, _NOBODY)
         if is_remote(scope):

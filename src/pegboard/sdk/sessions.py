@@ -185,6 +185,13 @@ class HttpSessions(StreamableHTTPSessionManager):
                 return str(exc)
         return None
 
+    async def end_sessions_of(self, principal: str, *, idle_only: bool = False) -> None:
+        """End the sessions of a principal that will not come again; with `idle_only`, those that answer nothing now."""
+        ended = [session for who, held in self._held.items() if who[1] == principal for session in held.values()]
+        for session in ended:
+            if not (idle_only and session.is_busy):
+                await self._discard_session(session.mcp_session_id or "", session)
+
     def open_session(self, session_id: str, endpoint: Endpoint) -> HttpSession | None:
         """The session of this id, if it is open and requests that come in there may use it."""
         session = self._server_instances.get(session_id)

@@ -126,6 +126,7 @@ class HttpFastPath:
         if not (verdict.session is None or _is_open(verdict.session())):
             return False
         principal = verdict.principal
+        principal.was_used = True
         return principal.valid_until == math.inf or time() < principal.valid_until
 
     def begin(self, scope: Scope, verdict: HeaderVerdict, body: bytes) -> tuple[Request, Begun] | Decline:

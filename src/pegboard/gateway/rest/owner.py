@@ -1,4 +1,5 @@
-"""The owner of the gateway: whoever may change what runs on this machine, and read what its programs write."""
+"""The owner of the gateway: whoever may change what runs on this machine, and read what its programs write. And its
+administrators, who say who may come in."""
 
 from __future__ import annotations
 
@@ -18,3 +19,9 @@ async def require_owner(request: Request) -> None:
     peer = peer_of(request.scope)
     if not (peer.is_own if peer.is_own is not None else await asyncio.to_thread(peer.look_up)):
         raise Forbidden("this is only for the user that Pegboard runs as")
+
+
+def require_admin(request: Request) -> None:
+    """Refuse a request of somebody whose rules do not say `admin`."""
+    if not endpoint_of(request.scope).principal.admin:
+        raise Forbidden("this is only for administrators: a token that was made with --admin, or a rule with admin")
