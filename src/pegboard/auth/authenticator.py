@@ -13,8 +13,8 @@ from typing import Any
 from pegboard.access.principal import ANONYMOUS, Principal
 from pegboard.access.settings import AuthSettings, Required
 from pegboard.auth.bearer import bearer_of, refuse_token_in_query
-from pegboard.auth.exposure import Exposure
 from pegboard.auth.proof import is_proven
+from pegboard.auth.reach import Reach
 from pegboard.auth.refused import AuthRefused, invalid_token
 from pegboard.auth.rules import Rules
 from pegboard.auth.token import PREFIX, StaticToken
@@ -26,16 +26,16 @@ from pegboard.log import logger
 
 _NOBODY = "this gateway wants to know who asks: send Authorization: Bearer TOKEN (`pegboard token add NAME` makes one)"
 _ANOTHER_USER = f"{_NOBODY}. Another user of this machine needs one, too"
-_THIS_MACHINE = Exposure()
+_THIS_MACHINE = Reach()
 _UNKNOWN = "the bearer token is not known here, or not any more"
 
 
 class Authenticator:
     """Knows who is behind a request."""
 
-    def __init__(self, settings: Callable[[], Settings], secret: str = "", exposure: Exposure = _THIS_MACHINE) -> None:
+    def __init__(self, settings: Callable[[], Settings], secret: str = "", reach: Reach = _THIS_MACHINE) -> None:
         self._settings = settings
-        self.exposure = exposure
+        self.reach = reach
         # Of the run file: whoever can read that is the user of this machine.
         self._secret = secret
         self._read_of: AuthSettings | None = None
@@ -54,7 +54,7 @@ class Authenticator:
             if before is not self._local and before.access is not None:
                 before.end()
             self.tokens.forget_principals()
-            if auth.required is False and self.required is not False:
+            if auth.required is False and self.requirement is not False:
                 remark = "auth.required is false, which does not open a gateway that other machines reach"
                 logger().warning("config.remark", remark=f"{remark}: start it anew with --insecure for that")
         return self._rules
@@ -66,24 +66,24 @@ class Authenticator:
         return self._local
 
     @property
-    def required(self) -> Required:
+    def requirement(self) -> Required:
         """Who has to say who they are."""
-        return self.exposure.required(self._settings().auth)
+        return self.reach.requirement(self._settings().auth)
 
-    def check_exposure(self) -> None:
+    def check_reach(self) -> None:
         """Refuse to start where nobody could tell who comes: `UnprotectedError`."""
-        self.exposure.check(self._settings().auth, len(self.tokens.live()))
+        self.reach.check(self._settings().auth, len(self.tokens.list_live()))
 
     def describe_admission(self) -> str:
         """Who may come in, for people."""
-        if self.required is False:
+        if self.requirement is False:
             return "everybody who reaches this address, without a token"
-        count = len(self.tokens.live())
+        count = len(self.tokens.list_live())
         tokens = f"{count or 'no'} token{'' if count == 1 else 's'}"
         others = [f"whoever has a token ({tokens} so far)"]
         issuers = ", ".join(each.issuer for each in self._settings().auth.issuers)
         others += [f"whom {issuers} vouches for"] if issuers else []
-        own = [] if self.required is True else ["you, on this machine"]
+        own = [] if self.requirement is True else ["you, on this machine"]
         return "; ".join([*own, *others])
 
     def recognize(self, scope: Mapping[str, Any]) -> Principal | None:
@@ -121,7 +121,7 @@ class Authenticator:
         return principal
 
     def _without_credentials(self, scope: Mapping[str, Any]) -> Principal | None:
-        required = self.required
+        required = self.requirement
         if required is True:
             raise AuthRefused(401, _NOBODY)
         if is_remote(scope):

@@ -42,14 +42,10 @@ class StaticToken:
         return hmac.compare_digest(self.digest, digest_of(text))
 
 
-def new_token_id() -> str:
-    """The id of a new token."""
-    return "".join(secrets.choice(_ID_LETTERS) for _ in range(12))
-
-
-def new_token_text(token_id: str) -> str:
-    """A text for the token of this id, which is shown once."""
-    return f"{PREFIX}{token_id}_{secrets.token_urlsafe(32)}"
+def new_token_text(token_id: str = "") -> tuple[str, str]:
+    """The id of a new token, or of one that gets another secret, and its text, which is shown once."""
+    token_id = token_id or "".join(secrets.choice(_ID_LETTERS) for _ in range(12))
+    return token_id, f"{PREFIX}{token_id}_{secrets.token_urlsafe(32)}"
 
 
 def is_token_name(text: str) -> bool:

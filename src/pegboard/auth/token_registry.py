@@ -10,7 +10,7 @@ from pegboard import exactjson
 from pegboard.access.rule import Rule
 from pegboard.access.rule_json import RuleError, read_rule, write_rule
 from pegboard.auth.expiry import ExpiryError, parse_expiry
-from pegboard.auth.token import NAME_HINT, StaticToken, digest_of, is_token_name, new_token_id, new_token_text
+from pegboard.auth.token import NAME_HINT, StaticToken, digest_of, is_token_name, new_token_text
 from pegboard.log import logger
 from pegboard.names import nearest
 from pegboard.result import Conflict, ToolErrorCode, ToolFailure, invalid
@@ -35,16 +35,14 @@ class TokenRegistry:
 
     async def list(self) -> list[StaticToken]:
         """Every token, in the order they were made."""
-        _, rows = await self._store.load()
-        return read_tokens(rows)
+        return read_tokens(await self._store.load())
 
     async def add(self, name: str, rule: object, expires: str | None) -> tuple[StaticToken, str]:
         """Make a token with a rule (as JSON), and when it expires (as people write it); the token, and its text."""
         if not is_token_name(name):
             raise invalid(f"{NAME_HINT}: found {name[:80]!r}")
         now = time.time()
-        token_id = new_token_id()
-        text = new_token_text(token_id)
+        token_id, text = new_token_text()
         token = StaticToken(token_id, name, digest_of(text), _read_rule(rule), now, _read_expiry(expires, now))
         written = exactjson.dump(write_rule(token.rule)).decode()
         if not await self._store.add(token.id, name, token.digest, written, now, token.expires_at):
@@ -59,7 +57,7 @@ class TokenRegistry:
         token, now = await self._find(name), time.time()
         if expires is None and token.is_expired(now):
             raise invalid(f"token {name!r} has expired: say until when it is to be good now, with expires")
-        text = new_token_text(token.id)
+        _, text = new_token_text(token.id)
         expires_at = token.expires_at if expires is None else _read_expiry(expires, now)
         digest = digest_of(text)
         if not await self._store.rotate(token.id, digest, expires_at):

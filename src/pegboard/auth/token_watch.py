@@ -48,7 +48,7 @@ class TokenWatch:
         """Take over the tokens in storage now; `StorageError` if that cannot be."""
         # In turns, so that what was read before is never taken over later.
         async with self._loading:
-            version, rows = await self._store.load()
+            version, rows = await self._store.load_with_version()
             tokens = await asyncio.to_thread(read_tokens, rows)
             self._version = version
             for token in tokens:
@@ -70,7 +70,7 @@ class TokenWatch:
                 await self._write_uses(apart=0.0)
 
     async def _look(self) -> None:
-        for token in self._tokens.expired():
+        for token in self._tokens.list_expired():
             await self._on_expired(token.id)
         try:
             if await self._store.version() != self._version:

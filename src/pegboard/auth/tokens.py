@@ -33,12 +33,12 @@ class Tokens:
         principal.was_used = True
         return principal
 
-    def live(self) -> list[StaticToken]:
+    def list_live(self) -> list[StaticToken]:
         """Those that let somebody in now."""
         now = time.time()
         return [token for token in self._tokens.values() if not token.problem and not token.is_expired(now)]
 
-    def expired(self) -> list[StaticToken]:
+    def list_expired(self) -> list[StaticToken]:
         """Those that let nobody in any more."""
         now = time.time()
         return [token for token in self._tokens.values() if token.is_expired(now)]

@@ -84,7 +84,7 @@ def serve(
     if insecure and settings.auth.required is True:
         stop("--insecure contradicts auth.required, which is true in the config", WRONG_CALL)
     listener = _listen(host, port, location)
-    from pegboard.auth.exposure import UnprotectedError
+    from pegboard.auth.reach import UnprotectedError
     from pegboard.board import Board
     from pegboard.cli.event_lines import EventLines
     from pegboard.gateway.http import serve as serve_http
@@ -100,7 +100,7 @@ def serve(
 
         def ready(url: str, authenticator: Authenticator) -> None:
             _greet(url, location, board, authenticator, lines)
-            if authenticator.exposure.beyond_loopback:
+            if authenticator.reach.beyond_loopback:
                 print(_HOSTS, file=sys.stderr, flush=True)
             if insecure:
                 print(_INSECURE, file=sys.stderr, flush=True)

@@ -80,7 +80,8 @@ def add(
         "inFlight": in_flight,
         "admin": admin,
     }
-    given = {key: value for key, value in rule.items() if value not in (None, [], {}, False)}
+    # A zero is a value, and a wrong one.
+    given = {key: value for key, value in rule.items() if value or (value == 0 and value is not False)}
     location = find_config(config)
     answer = connect(location).add_token(name, given, expires)
     finish(answer, as_json=as_json, show=lambda data: _show_secret(data, location))

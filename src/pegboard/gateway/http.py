@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from pegboard.auth.authenticator import Authenticator
-from pegboard.auth.exposure import Exposure
+from pegboard.auth.reach import Reach
 from pegboard.auth.rules import token_principal_id
 from pegboard.auth.token_watch import TokenWatch
 from pegboard.board import Board
@@ -60,7 +60,7 @@ _GRACE = 2
 # How many seconds calls have that are under way when we are told to stop.
 _FINISH = 5.0
 _LAST_WRITES = 1.0
-_THIS_MACHINE = Exposure()
+_THIS_MACHINE = Reach()
 
 
 class HttpGateway:
@@ -72,7 +72,7 @@ class HttpGateway:
         config_path: Path,
         host: str,
         allowed: Sequence[str] = (),
-        exposure: Exposure = _THIS_MACHINE,
+        reach: Reach = _THIS_MACHINE,
     ) -> None:
         self.board = board
         self.config = ConfigFile(board, config_path)
@@ -83,7 +83,7 @@ class HttpGateway:
         self._config_path = config_path
         self._host = host
         self._sessions = 0
-        self.authenticator = Authenticator(lambda: board.settings, self.token, exposure)
+        self.authenticator = Authenticator(lambda: board.settings, self.token, reach)
         self.token_watch = TokenWatch(
             board.storage.tokens,
             self.authenticator.tokens,
@@ -153,7 +153,7 @@ class HttpGateway:
         """Everything that has to run while requests come in; it is no ASGI lifespan, which a hurried exit skips.
         `UnprotectedError` where nobody could tell who comes."""
         await self.token_watch.load()
-        self.authenticator.check_exposure()
+        self.authenticator.check_reach()
         async with self._manager.run(), self._bridgehead() as self.bridge:
             watches = (self.config.watch(), self.connections.watch(), self.token_watch.run())
             watching = [asyncio.create_task(watch) for watch in watches]
@@ -235,8 +235,8 @@ async def serve(
     insecure: bool = False,
 ) -> None:
     """Serve until a signal says stop; `UnprotectedError` where nobody could tell who comes."""
-    exposure = Exposure(not is_loopback_name(str(listener.getsockname()[0])), insecure)
-    front = HttpGateway(board, config_path, host, allowed, exposure)
+    reach = Reach(not is_loopback_name(str(listener.getsockname()[0])), insecure)
+    front = HttpGateway(board, config_path, host, allowed, reach)
     stopping, hurrying = asyncio.Event(), asyncio.Event()
 
     def stop() -> None:

@@ -33,9 +33,12 @@ class TokenStore:
         """Another number after each change of tokens, whoever made it; that one was used is no change."""
         return await self._database.read(_read_version)
 
-    async def load(self) -> tuple[int, list[Row]]:
-        """The version, and every token: id, name, digest, rule, when it was made, when it expires, when it was used
-        last."""
+    async def load(self) -> list[Row]:
+        """Every token: id, name, digest, rule, when it was made, when it expires, when it was used last."""
+        return await self._database.read(lambda connection: connection.rows(_LOAD))
+
+    async def load_with_version(self) -> tuple[int, list[Row]]:
+        """Every token, and the version that this is."""
         return await self._database.read(lambda connection: (_read_version(connection), connection.rows(_LOAD)))
 
     async def add(

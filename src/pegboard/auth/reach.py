@@ -1,4 +1,4 @@
-"""Exposure: whether other machines reach the gateway, and whether it can tell who comes."""
+"""Reach: whether other machines reach the gateway, and whether it can tell who comes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class UnprotectedError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Exposure:
+class Reach:
     """Where a gateway can be reached from, and what whoever started it said about that."""
 
     # Whether other machines reach it.
@@ -35,7 +35,7 @@ class Exposure:
     # Whether everybody may come in, for this run.
     insecure: bool = False
 
-    def required(self, auth: AuthSettings) -> Required:
+    def requirement(self, auth: AuthSettings) -> Required:
         """Who has to say who they are. A config that changes while the gateway runs does not open it to others."""
         if self.insecure and auth.required is not True:
             return False
