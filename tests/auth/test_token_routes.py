@@ -93,7 +93,7 @@ async def test_a_token_that_is_no_admin_changes_no_tokens(http: httpx2.AsyncClie
         ("DELETE", "/api/tokens/weak"),
         ("DELETE", "/api/tokens/nobody"),
     ):
-        body = {"json": {"name": "strong", "rule": {"admin": True}}} if method == "POST" else {}
+        body: dict[str, Any] = {"json": {"name": "strong", "rule": {"admin": True}}} if method == "POST" else {}
         answer = await http.request(method, path, headers=weak, **body)
         assert answer.status_code == 403, (method, path)
         assert "weak" not in answer.text
