@@ -534,9 +534,10 @@ def unattributed(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     return rest
 
 
-def http_client(url: str, version: str = "2025-11-25", *, headers: Any = None, **options: Any) -> Any:
-    """A raw client over HTTP."""
-    spec = ServerSpec(name="gateway", given_name="gateway", transport="http", url=url, headers=headers or {})
+def http_client(url: str, version: str = "2025-11-25", **options: Any) -> Any:
+    """A raw client over HTTP, which may send `headers` of its own."""
+    headers = options.pop("headers", {})
+    spec = ServerSpec(name="gateway", given_name="gateway", transport="http", url=url, headers=headers)
     return connect(
         ListeningTransport(spec),
         version,

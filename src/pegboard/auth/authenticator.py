@@ -7,7 +7,7 @@ needs none on this machine, unless the config says so (`auth.required`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 from pegboard.access.principal import ANONYMOUS, Principal
@@ -38,7 +38,10 @@ class Authenticator:
         self.reach = reach
         # Of the run file: whoever can read that is the user of this machine.
         self._secret = secret
+        # As of which settings everybody is known.
         self._read_of: AuthSettings | None = None
+        # How often that has changed: what was found out about a request before is not so any more.
+        self.generation = 0
         self._rules = Rules(AuthSettings(), self._read_only_tools)
         self.tokens = Tokens(self._make_principal)
         self._local = self._rules.local()
@@ -47,8 +50,11 @@ class Authenticator:
     def rules(self) -> Rules:
         """The rules of the config as it is now. With other rules everybody is somebody else."""
         auth = self._settings().auth
-        if auth is not self._read_of:
-            self._read_of = auth
+        if auth is self._read_of:
+            return self._rules
+        changed, self._read_of = auth != self._read_of, auth
+        if changed:
+            self.generation += 1
             before, self._rules = self._local, Rules(auth, self._read_only_tools)
             self._local = self._rules.local()
             if before is not self._local and before.access is not None:
@@ -59,10 +65,14 @@ class Authenticator:
                 logger().warning("config.remark", remark=f"{remark}: start it anew with --insecure for that")
         return self._rules
 
+    def apply(self) -> None:
+        """The config may be another one: whoever other rules hold for is somebody else."""
+        _ = self.rules
+
     @property
     def local(self) -> Principal:
         """The user that the gateway runs as."""
-        _ = self.rules
+        self.apply()
         return self._local
 
     @property
@@ -86,14 +96,14 @@ class Authenticator:
         own = [] if self.requirement is True else ["you, on this machine"]
         return "; ".join([*own, *others])
 
-    def recognize(self, scope: Mapping[str, Any]) -> Principal | None:
+    def recognize(self, scope: MutableMapping[str, Any]) -> Principal | None:
         """Who sends a request, as far as that can be told at once; `None` where `authenticate` has to look."""
         try:
             return self._recognize(scope)
         except AuthRefused:
             return None
 
-    async def authenticate(self, scope: Mapping[str, Any]) -> Principal:
+    async def authenticate(self, scope: MutableMapping[str, Any]) -> Principal:
         """Who sends a request; `AuthRefused` says why nobody is let in."""
         refuse_token_in_query(scope)
         principal = self._recognize(scope)
@@ -104,7 +114,7 @@ class Authenticator:
         assert principal is not None
         return principal
 
-    def _recognize(self, scope: Mapping[str, Any]) -> Principal | None:
+    def _recognize(self, scope: MutableMapping[str, Any]) -> Principal | None:
         headers = scope["headers"]
         bearer = bearer_of(headers)
         if bearer is not None:
@@ -114,13 +124,13 @@ class Authenticator:
         return self._without_credentials(scope)
 
     def _find_bearer(self, bearer: str) -> Principal:
-        _ = self.rules
+        self.apply()
         principal = self.tokens.find(bearer) if bearer.startswith(PREFIX) else None
         if principal is None:
             raise invalid_token(_UNKNOWN)
         return principal
 
-    def _without_credentials(self, scope: Mapping[str, Any]) -> Principal | None:
+    def _without_credentials(self, scope: MutableMapping[str, Any]) -> Principal | None:
         required = self.requirement
         if required is True:
             raise AuthRefused(401, _NOBODY)

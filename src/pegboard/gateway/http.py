@@ -84,6 +84,7 @@ class HttpGateway:
         self._host = host
         self._sessions = 0
         self.authenticator = Authenticator(lambda: board.settings, self.token, reach)
+        board.on_apply = self.authenticator.apply
         self.token_watch = TokenWatch(
             board.storage.tokens,
             self.authenticator.tokens,
