@@ -69,7 +69,7 @@ class Gate:
         if registered is None:
             raise unavailable(f"{name} is not there yet: the config changes just now")
         if wanted.access is not None and not wanted.access.admits(registered):
-            raise Forbidden(_switched_off(name))
+            raise Forbidden(_refusal_of_off(name))
         if not self.admits(registered, wanted):
             raise Forbidden(refusal_of_remote(name))
         return cast("Tool", registered.tool)
@@ -77,14 +77,14 @@ class Gate:
     def check_own(self, name: str) -> None:
         """Refuse a tool of Pegboard's own that the config does not permit."""
         if not self._settings().permits(name):
-            raise Forbidden(_switched_off(name))
+            raise Forbidden(_refusal_of_off(name))
 
 
 def _allows_discovery(tool: RegisteredTool, wanted: Filter) -> bool:
     return wanted.access is None or wanted.access.admits(tool)
 
 
-def _switched_off(name: str) -> str:
+def _refusal_of_off(name: str) -> str:
     return f"{name} is switched off (tools.allow and tools.deny of the pegboard section)"
 
 

@@ -16,7 +16,7 @@ from pegboard.auth.bearer import bearer_of, refuse_token_in_query
 from pegboard.auth.proof import is_proven
 from pegboard.auth.reach import Reach
 from pegboard.auth.refused import AuthRefused, invalid_token
-from pegboard.auth.rules import Rules
+from pegboard.auth.rule_book import RuleBook
 from pegboard.auth.token import PREFIX, StaticToken
 from pegboard.auth.tokens import Tokens
 from pegboard.clients.locality import is_remote
@@ -42,12 +42,12 @@ class Authenticator:
         self._read_of: AuthSettings | None = None
         # How often that has changed: what was found out about a request before is not so any more.
         self.generation = 0
-        self._rules = Rules(AuthSettings(), self._read_only_tools)
+        self._rules = RuleBook(AuthSettings(), self._read_only_tools)
         self.tokens = Tokens(self._make_principal)
         self._local = self._rules.local()
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> RuleBook:
         """The rules of the config as it is now. With other rules everybody is somebody else."""
         auth = self._settings().auth
         if auth is self._read_of:
@@ -55,7 +55,7 @@ class Authenticator:
         changed, self._read_of = auth != self._read_of, auth
         if changed:
             self.generation += 1
-            before, self._rules = self._local, Rules(auth, self._read_only_tools)
+            before, self._rules = self._local, RuleBook(auth, self._read_only_tools)
             self._local = self._rules.local()
             if before is not self._local and before.access is not None:
                 before.end()

@@ -70,7 +70,7 @@ def peer_of(scope: MutableMapping[str, Any]) -> Peer:
 def _ask_kernel(client: _Address, server: _Address) -> int | None:
     """The user of the client's socket; `None` if the kernel cannot be asked, or knows none that is still somebody's."""
     with contextlib.suppress(OSError, ValueError, struct.error):
-        source, target = _packed(client[0]), _packed(server[0])
+        source, target = _pack(client[0]), _pack(server[0])
         family = socket.AF_INET if len(source) == 4 else socket.AF_INET6
         if len(source) != len(target):
             return None
@@ -98,7 +98,7 @@ def _read_uid(answer: bytes, source: bytes, port: int) -> int | None:
     return uid if kind == _SOCK_DIAG_BY_FAMILY and is_asked and inode else None
 
 
-def _packed(host: str) -> bytes:
+def _pack(host: str) -> bytes:
     address = ip_address(host.partition("%")[0])
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return (mapped or address).packed

@@ -91,7 +91,7 @@ def refusal_response(refused: AuthRefused, scope: Scope) -> Response:
     del scope
     headers: dict[str, str] = {}
     if refused.status in {401, 403}:
-        parts = [f'error="{refused.error}"', f'error_description="{_quoted(refused.reason)}"'] if refused.error else []
+        parts = [f'error="{refused.error}"', f'error_description="{_quote(refused.reason)}"'] if refused.error else []
         headers["www-authenticate"] = ", ".join(['Bearer realm="pegboard"', *parts])
     if refused.retry_after is not None:
         headers["retry-after"] = str(max(math.ceil(refused.retry_after), 1))
@@ -102,6 +102,6 @@ def refusal_response(refused: AuthRefused, scope: Scope) -> Response:
     return JSONResponse(ToolResult[None].failed(error).to_dict(), refused.status, headers)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """A reason as RFC 6750 lets it stand in a header."""
     return "".join(letter for letter in text if " " <= letter <= "~" and letter not in '"\\')
