@@ -33,14 +33,14 @@ class Principal:
     client_id: str = ""
     # Of a token: whether a request came since somebody last looked.
     was_used: bool = False
-    _on_end: set[Callable[[], object]] = field(default_factory=set[Callable[[], object]])
+    _on_end: set[Callable[[], None]] = field(default_factory=set[Callable[[], None]])
 
     @property
     def is_local(self) -> bool:
         """Whether it is the user that the gateway runs as."""
         return self.kind == "local"
 
-    def on_end(self, callback: Callable[[], object]) -> Callable[[], None]:
+    def on_end(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Have somebody told when this is revoked; gives what takes that back."""
         self._on_end.add(callback)
         return lambda: self._on_end.discard(callback)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 
 from pegboard.auth.token_registry import read_tokens
@@ -28,8 +28,8 @@ class TokenWatch:
         store: TokenStore,
         tokens: Tokens,
         *,
-        on_removed: Callable[[str], Awaitable[None]],
-        on_expired: Callable[[str], Awaitable[None]],
+        on_removed: Callable[[Collection[str]], Awaitable[None]],
+        on_expired: Callable[[Collection[str]], Awaitable[None]],
     ) -> None:
         self._store = store
         self._tokens = tokens
@@ -55,9 +55,12 @@ class TokenWatch:
                 if token.problem and token.id not in self._unreadable:
                     self._unreadable.add(token.id)
                     logger().warning("token.invalid", token=token.name, reason=token.problem)
-            for token_id in self._tokens.replace(tokens):
-                self._written.pop(token_id, None)
-                await self._on_removed(token_id)
+            removed = self._tokens.replace(tokens)
+        for token_id in removed:
+            self._written.pop(token_id, None)
+            self._used.pop(token_id, None)
+        if removed:
+            await self._on_removed(set(removed))
 
     async def run(self) -> None:
         """Look again and again; ends when it is cancelled, and writes down what is left to write."""
@@ -70,9 +73,9 @@ class TokenWatch:
                 await self._write_uses(apart=0.0)
 
     async def _look(self) -> None:
-        for token in self._tokens.list_expired():
-            await self._on_expired(token.id)
         try:
+            if expired := self._tokens.list_expired():
+                await self._on_expired({token.id for token in expired})
             if await self._store.version() != self._version:
                 await self.load()
             await self._write_uses(_TOUCHES_APART)
@@ -104,4 +107,4 @@ class TokenWatch:
             return
         for token_id in due:
             self._written[token_id] = now
-            del self._used[token_id]
+            self._used.pop(token_id, None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from contextlib import suppress
 
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -61,9 +62,16 @@ class Authentication:
         left = principal.valid_until - time.time()
         # A call that is under way may finish; what would stand for ever ends.
         limit = asyncio.timeout(None if left == math.inf or scope["method"] != "GET" else max(left, 0.0))
+
+        def end() -> None:
+            # A limit that has just run out ends the request by itself.
+            with suppress(RuntimeError):
+                if _is_cut(scope):
+                    limit.reschedule(loop.time())
+
         try:
             async with limit:
-                forget = principal.on_end(lambda: _is_cut(scope) and limit.reschedule(loop.time()))
+                forget = principal.on_end(end)
                 try:
                     await self._app(scope, receive, sending)
                 finally:

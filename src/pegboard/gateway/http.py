@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Generator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,7 +25,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from pegboard.auth.authenticator import Authenticator
 from pegboard.auth.reach import Reach
-from pegboard.auth.rules import token_principal_id
+from pegboard.auth.rule_book import token_principal_id
 from pegboard.auth.token_watch import TokenWatch
 from pegboard.board import Board
 from pegboard.clients.cache import ClientCache
@@ -88,8 +88,8 @@ class HttpGateway:
         self.token_watch = TokenWatch(
             board.storage.tokens,
             self.authenticator.tokens,
-            on_removed=self._forget_token,
-            on_expired=lambda token_id: self._manager.end_sessions_of(token_principal_id(token_id), idle_only=True),
+            on_removed=self._forget_tokens,
+            on_expired=lambda ids: self._manager.end_sessions_of(set(map(token_principal_id, ids)), idle_only=True),
         )
         self._front = front = McpHandlers(board)
         self.server = GatewayServer(front, on_sessions=self._count)
@@ -170,11 +170,12 @@ class HttpGateway:
     def _bridgehead(self) -> contextlib.AbstractAsyncContextManager[int]:
         return bridgehead(self.server, self._pipe_fast_path, self.token, self._lines, lambda: self.authenticator.local)
 
-    async def _forget_token(self, token_id: str) -> None:
-        """A token is gone, and with it all that was its principal's."""
-        principal = token_principal_id(token_id)
-        self.board.loaded.forget_principal(principal)
-        await self._manager.end_sessions_of(principal)
+    async def _forget_tokens(self, ids: Collection[str]) -> None:
+        """Tokens are gone, and with them all that was their principals'."""
+        principals = set(map(token_principal_id, ids))
+        for principal in principals:
+            self.board.loaded.forget_principal(principal)
+        await self._manager.end_sessions_of(principals)
 
     def announcement(self, url: str) -> RunningGateway:
         """What the run file says of this gateway."""
