@@ -24,7 +24,8 @@ EXPOSE 7420
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s \
   CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:7420/health', timeout=4)"]
 ENTRYPOINT ["pegboard"]
-# Inside of a container every address is its own. Who can reach it is decided by the ports that are published.
+# Whoever comes from outside of the container needs a token, and without any the gateway does not start. To make one,
+# in the same volume: docker run --rm -v pegboard:/var/lib/pegboard IMAGE token add laptop
 CMD ["serve", "--host", "0.0.0.0"]
 
 FROM base AS full

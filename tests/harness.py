@@ -227,10 +227,10 @@ async def open_gateway(tmp_path: Path, servers: Mapping[str, Entry], **own: Any)
 
 @contextlib.contextmanager
 def serving(
-    config: Path, port: int = 0, *, command: Sequence[str] = (), **env: str
+    config: Path, port: int = 0, *, command: Sequence[str] = (), options: Sequence[str] = (), **env: str
 ) -> Generator[tuple[subprocess.Popen[str], str]]:
     """`pegboard serve` as a process of its own, and the address it says it listens on."""
-    whole = [*(command or warm_start()), "serve", "--config", str(config), "--port", str(port)]
+    whole = [*(command or warm_start()), "serve", "--config", str(config), "--port", str(port), *options]
     process = subprocess.Popen(
         whole, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **env}
     )

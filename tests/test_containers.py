@@ -10,10 +10,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 import typer.main
 import yaml
 
+from forking import warm_start
 from harness import serving
 from pegboard.cli.app import app
 from pegboard.config import read_settings
@@ -104,8 +106,37 @@ def test_the_command_and_its_options_exist(stage: str) -> None:
     assert (context.params["host"], str(context.params["port"])) == ("0.0.0.0", last(stage, "EXPOSE"))
 
 
+def test_the_command_of_the_image_wants_a_token_first_and_compose_says_how(
+    tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line of the compose file's head makes one, in the database of the gateway, which starts then."""
+    config = ROOT / "examples" / "docker" / "config.json"
+    monkeypatch.setenv("DATABASE_URL", postgres_url)
+    command = [*warm_start(), *json.loads(last("slim", "CMD")), "--port", "0", "--config", str(config)]
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert refused.returncode == 1
+    assert "pegboard token add" in refused.stderr
+    words = re.search(
+        r"# +docker compose run --rm pegboard (token add \w+)\n", (ROOT / "compose.yaml").read_text("utf-8")
+    )
+    assert words is not None
+    made = subprocess.run(
+        [*warm_start(), *words[1].split(), "--config", str(config)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    with serving(config, options=("--host", "0.0.0.0")) as (_, url):
+        answer = httpx2.get(
+            f"{url.removesuffix('/mcp')}/api/servers",
+            headers={"X-Forwarded-For": "8.8.8.8", "Authorization": f"Bearer {made.stdout.strip()}"},
+        )
+        assert answer.status_code == 200
+
+
 def test_ports_are_published_on_this_machine_only() -> None:
-    """There is no password yet."""
+    """Tokens must not travel over a network in clear."""
     (port,) = COMPOSE["services"]["pegboard"]["ports"]
     assert port == f"127.0.0.1:{last('slim', 'EXPOSE')}:{last('slim', 'EXPOSE')}"
     assert "ports" not in COMPOSE["services"]["database"]

@@ -243,8 +243,9 @@ def until_ignored(pid: int, number: int) -> None:
 
 
 def test_other_machines_can_reach_it_is_said(tmp_path: Path) -> None:
-    """`serve` beyond loopback warns, and takes the names it is told; a wrong one is the caller's mistake."""
+    """`serve` beyond loopback says so, and takes the names it is told; a wrong one is the caller's mistake."""
     config = write_config(tmp_path / "pegboard.json", {})
+    assert pegboard("token", "add", "laptop", "--config", str(config)).returncode == 0
     assert pegboard("serve", "--config", str(config), "--allow-host", "http://x").returncode == 2
     command = [*warm_start(), "serve", "--config", str(config), "--port", "0"]
     beyond = [*command, "--host", "0.0.0.0", "--allow-host", "pegboard.example"]

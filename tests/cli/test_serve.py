@@ -186,14 +186,14 @@ def test_a_first_start_names_import_only_where_there_are_clients(
 ) -> None:
     """Their servers are what most people have; whoever has servers here knows the way."""
     location = Location(write_config(tmp_path / "p.json", {}), exists=True)
-    show_banner("http://127.0.0.1:1", location, [], {})
+    show_banner("http://127.0.0.1:1", location, [], {}, "you")
     assert " import" not in capsys.readouterr().out
     (Path.home() / ".cursor").mkdir(parents=True)
     (Path.home() / ".cursor" / "mcp.json").write_text("{}")
-    show_banner("http://127.0.0.1:1", location, [], {})
+    show_banner("http://127.0.0.1:1", location, [], {}, "you")
     assert f"pegboard import --config {location.path}" in capsys.readouterr().out
     row = {"name": "a", "state": "idle", "tools": 1, "seen": True, "enabled": True, "lastError": None}
-    show_banner("http://127.0.0.1:1", location, [row], {})
+    show_banner("http://127.0.0.1:1", location, [row], {}, "you")
     assert " import" not in capsys.readouterr().out
 
 

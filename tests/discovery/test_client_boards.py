@@ -4,6 +4,7 @@ its name, on plain `/mcp` and over stdio as well."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ import httpx2
 import pytest
 
 from harness import LIMIT, Gateway, RawClient, http_client, open_gateway, stdio_client, toy, write_config
+from pegboard.auth.token_registry import TokenRegistry
 from pegboard.names import fold_board_name, is_board_name
 
 pytestmark = pytest.mark.anyio
@@ -130,12 +132,13 @@ async def test_a_board_has_a_size(tmp_path: Path, version: str) -> None:
 
 
 async def test_credentials_have_boards_of_their_own(tmp_path: Path) -> None:
-    """A client of the same name with other credentials, with none, or on another machine has another board; nothing of
-    them is on disk."""
-    async with gateway_of(tmp_path) as gateway, httpx2.AsyncClient(timeout=LIMIT) as http:
+    """A client of the same name with another token, with none, or of nobody knows whom on another machine has another
+    board. Those of tokens are kept over restarts and with another secret; those of nobody are on no disk."""
+    secrets: dict[str, dict[str, str]] = {}
+    async with gateway_of(tmp_path, auth={"required": False}) as gateway, httpx2.AsyncClient(timeout=LIMIT) as http:
 
-        async def ask(token: str, method: str, **params: Any) -> dict[str, Any]:
-            """A request with these credentials, or of another machine."""
+        async def ask(who: str, method: str, **params: Any) -> dict[str, Any]:
+            """A request with this token, or of another machine."""
             meta = {
                 "io.modelcontextprotocol/protocolVersion": MODERN,
                 "io.modelcontextprotocol/clientInfo": {"name": "editor", "version": "1"},
@@ -143,19 +146,33 @@ async def test_credentials_have_boards_of_their_own(tmp_path: Path) -> None:
             }
             headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": MODERN}
             headers |= {"Mcp-Method": method} | ({"Mcp-Name": params["name"]} if "name" in params else {})
-            headers |= {"X-Forwarded-For": "8.8.8.8"} if token == "remote" else {}
-            headers |= {"Authorization": f"Bearer {token}"} if token in {"one", "two"} else {}
+            headers |= {"X-Forwarded-For": "8.8.8.8"} if who == "remote" else {}
+            headers |= secrets.get(who, {})
             message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
             reply = await http.post(gateway.mcp, json=message, headers=headers)
             assert reply.status_code == 200, reply.text
             return reply.json()["result"]
 
+        async def loaded() -> dict[str, set[str]]:
+            """What each has loaded."""
+            lists = {who: (await ask(who, "tools/list"))["tools"] for who in ("one", "two", "remote", "")}
+            return {who: {tool["name"] for tool in tools} - DISCOVERY for who, tools in lists.items()}
+
+        secrets = {name: await gateway.token(name) for name in ("one", "two")}
         await ask("one", "tools/call", name="tool_load", arguments={"names": ["work__mail"]})
         await ask("remote", "tools/call", name="tool_load", arguments={"names": ["work__chat"]})
-        listed = {token: (await ask(token, "tools/list"))["tools"] for token in ("one", "two", "remote", "")}
-        names = {token: {tool["name"] for tool in tools} - DISCOVERY for token, tools in listed.items()}
-        assert names == {"one": {"work__mail"}, "two": set(), "remote": {"work__chat"}, "": set()}
+        assert await loaded() == {"one": {"work__mail"}, "two": set(), "remote": {"work__chat"}, "": set()}
+        kept = await gateway.board.storage.boards.load()
+        assert [re.fullmatch(r"principal:token:[0-9a-z]{12}:editor", name) is not None for name in kept] == [True]
+    async with gateway_of(tmp_path, auth={"required": False}) as gateway, httpx2.AsyncClient(timeout=LIMIT) as http:
+        assert await loaded() == {"one": {"work__mail"}, "two": set(), "remote": set(), "": set()}
+        tokens = TokenRegistry(gateway.board.storage.tokens, gateway.front.token_watch.load)
+        _, text = await tokens.rotate("one", None)
+        secrets["one"] = {"authorization": f"Bearer {text}"}
+        assert (await loaded())["one"] == {"work__mail"}
+        await tokens.remove("one")
         assert await gateway.board.storage.boards.load() == {}
+        assert not [board for board in gateway.board.loaded.boards if board.startswith("principal:")]
 
 
 @pytest.mark.parametrize(

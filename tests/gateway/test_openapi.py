@@ -81,12 +81,13 @@ async def test_examples_are_taken(tmp_path: Path) -> None:
     (change / "tasks.md").write_text("- [ ] 1.1 one\n", "utf-8")
     bodies = {(method, path): content(described)["example"] for method, path, described in BODIES}
     key = bodies["post", "/api/memories"]["key"]
+    token = f"/api/tokens/{bodies['post', '/api/tokens']['name']}"
     filled = {"{id}": "cursor", "{key}": key, "{name}": "one__echo", "{change}": "add-x", "{number}": "1"}
     async with open_gateway(tmp_path, {"one": toy()}, workspace=str(tmp_path), **SETTINGS) as gateway:
         async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
             for (method, path), body in bodies.items():
-                # Of some routes the name is a server's.
-                target = path.replace("/api/servers/{name}", "/api/servers/one")
+                # Of some routes the name is a server's, or a token's.
+                target = path.replace("/api/servers/{name}", "/api/servers/one").replace("/api/tokens/{name}", token)
                 for placeholder, value in filled.items():
                     target = target.replace(placeholder, value)
                 answer = await http.request(method.upper(), target, json=body)

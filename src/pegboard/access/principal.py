@@ -31,6 +31,8 @@ class Principal:
     # Of a JWT: who issued it, to which client.
     issuer: str = ""
     client_id: str = ""
+    # Of a token: whether a request came since somebody last looked.
+    was_used: bool = False
     _on_end: set[Callable[[], None]] = field(default_factory=set[Callable[[], None]])
 
     @property

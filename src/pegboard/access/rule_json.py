@@ -183,3 +183,6 @@ _FIELDS: dict[str, _Reader] = {
     "scopes": _scopes,
     "admin": lambda path, value: {"admin": _flag(path, value)},
 }
+
+# What a rule may say, but whom it is for.
+RULE_KEYS = tuple(key for key in _FIELDS if key != "who")

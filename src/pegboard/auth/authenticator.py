@@ -11,9 +11,10 @@ from collections.abc import Callable, MutableMapping
 from typing import Any
 
 from pegboard.access.principal import ANONYMOUS, Principal
-from pegboard.access.settings import AuthSettings
+from pegboard.access.settings import AuthSettings, Required
 from pegboard.auth.bearer import bearer_of, refuse_token_in_query
 from pegboard.auth.proof import is_proven
+from pegboard.auth.reach import Reach
 from pegboard.auth.refused import AuthRefused, invalid_token
 from pegboard.auth.rule_book import RuleBook
 from pegboard.auth.token import PREFIX, StaticToken
@@ -21,17 +22,20 @@ from pegboard.auth.tokens import Tokens
 from pegboard.clients.locality import is_remote
 from pegboard.clients.peer_user import peer_of
 from pegboard.config import Settings
+from pegboard.log import logger
 
 _NOBODY = "this gateway wants to know who asks: send Authorization: Bearer TOKEN (`pegboard token add NAME` makes one)"
 _ANOTHER_USER = f"{_NOBODY}. Another user of this machine needs one, too"
+_THIS_MACHINE = Reach()
 _UNKNOWN = "the bearer token is not known here, or not any more"
 
 
 class Authenticator:
     """Knows who is behind a request."""
 
-    def __init__(self, settings: Callable[[], Settings], secret: str = "") -> None:
+    def __init__(self, settings: Callable[[], Settings], secret: str = "", reach: Reach = _THIS_MACHINE) -> None:
         self._settings = settings
+        self.reach = reach
         # Of the run file: whoever can read that is the user of this machine.
         self._secret = secret
         # As of which settings everybody is known.
@@ -56,6 +60,9 @@ class Authenticator:
             if before is not self._local and before.access is not None:
                 before.end()
             self.tokens.forget_principals()
+            if auth.required is False and self.requirement is not False:
+                remark = "auth.required is false, which does not open a gateway that other machines reach"
+                logger().warning("config.remark", remark=f"{remark}: start it anew with --insecure for that")
         return self._rules
 
     def apply(self) -> None:
@@ -67,6 +74,27 @@ class Authenticator:
         """The user that the gateway runs as."""
         self.apply()
         return self._local
+
+    @property
+    def requirement(self) -> Required:
+        """Who has to say who they are."""
+        return self.reach.requirement(self._settings().auth)
+
+    def check_reach(self) -> None:
+        """Refuse to start where nobody could tell who comes: `UnprotectedError`."""
+        self.reach.check(self._settings().auth, len(self.tokens.list_live()))
+
+    def describe_admission(self) -> str:
+        """Who may come in, for people."""
+        if self.requirement is False:
+            return "everybody who reaches this address, without a token"
+        count = len(self.tokens.list_live())
+        tokens = f"{count or 'no'} token{'' if count == 1 else 's'}"
+        others = [f"whoever has a token ({tokens} so far)"]
+        issuers = ", ".join(each.issuer for each in self._settings().auth.issuers)
+        others += [f"whom {issuers} vouches for"] if issuers else []
+        own = [] if self.requirement is True else ["you, on this machine"]
+        return "; ".join([*own, *others])
 
     def recognize(self, scope: MutableMapping[str, Any]) -> Principal | None:
         """Who sends a request, as far as that can be told at once; `None` where `authenticate` has to look."""
@@ -103,7 +131,7 @@ class Authenticator:
         return principal
 
     def _without_credentials(self, scope: MutableMapping[str, Any]) -> Principal | None:
-        required = self._settings().auth.required
+        required = self.requirement
         if required is True:
             raise AuthRefused(401, _NOBODY)
         if is_remote(scope):

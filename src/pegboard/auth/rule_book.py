@@ -35,7 +35,7 @@ class RuleBook:
         valid_until = math.inf if token.expires_at is None else token.expires_at
         return Principal(
             "token",
-            f"token:{token.id}",
+            token_principal_id(token.id),
             token.name,
             self._access(*rules),
             admin=token.rule.admin and (named is None or named.admin or named.hides_nothing),
@@ -79,6 +79,11 @@ class RuleBook:
             if (everybody and "*" in rule.who) or any(_is_named(name, rule.who) for name in names):
                 return rule
         return None
+
+
+def token_principal_id(token_id: str) -> str:
+    """The id of the principal that a token stands for, whatever its secret is."""
+    return f"token:{token_id}"
 
 
 def _is_named(name: str, who: Iterable[str]) -> bool:

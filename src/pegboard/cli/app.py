@@ -16,6 +16,7 @@ from pegboard.cli import (
     registry,
     run,
     service,
+    tokens,
     trust,
 )
 from pegboard.toolsets.installed import load_parts
@@ -42,6 +43,6 @@ def root(version: bool = typer.Option(False, "--version", help="Show the version
         raise typer.Exit
 
 
-_GROUPS = (run, gateway_control, trust, add, imports, registry, clients, change, look)
+_GROUPS = (run, gateway_control, trust, add, imports, registry, clients, change, look, tokens)
 for group in (*_GROUPS, *load_parts("commands").values(), service, doctor, completion):
     group.add_to(app)

@@ -21,7 +21,11 @@ _TROUBLE = frozenset({"invalid", "unreachable", "lost", "needs_auth"})
 
 
 def show_banner(
-    url: str, location: Location, servers: Sequence[Mapping[str, Any]], toolsets: Mapping[str, int]
+    url: str,
+    location: Location,
+    servers: Sequence[Mapping[str, Any]],
+    toolsets: Mapping[str, int],
+    admission: str,
 ) -> None:
     """Print it."""
     count = len(servers)
@@ -34,6 +38,7 @@ def show_banner(
     if toolsets:
         parts = ", ".join(f"{name} {number}" for name, number in toolsets.items())
         say(f"Pegboard's own tools: {sum(toolsets.values())} ({parts}).")
+    say(f"Who may come in: {admission}.")
     say("")
     _show_steps(url, location, is_first=not servers)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from pegboard.cli.access_check import look_at_access
 from pegboard.cli.clients import look_at_clients
 from pegboard.cli.common import (
     BAD_CONFIG,
@@ -111,6 +112,7 @@ def _look(location: Location) -> tuple[list[DoctorFinding], int]:
         return [DoctorFinding("config", "error", str(exc), "correct the file at that place")], BAD_CONFIG
     findings += [DoctorFinding("config", "warning", remark) for remark in settings.remarks]
     findings += _look_at_servers(location, settings)
+    findings += [DoctorFinding(*found) for found in look_at_access(location, settings)]
     findings += [DoctorFinding(**asdict(found)) for found in look_at_clients(location)]
     wrong = {finding.about for finding in findings if finding.level == "error"}
     return findings, FAILED if "storage" in wrong else UNREACHED if wrong else 0

@@ -113,6 +113,24 @@ class RestClient:
         """Have a server started anew."""
         return self._transport.send(RestRequest("POST", f"/api/servers/{_segment(name)}/restart"))
 
+    def tokens(self) -> Answer:
+        """Every token, without its secret."""
+        return self.get("/api/tokens")
+
+    def add_token(self, name: str, rule: Mapping[str, Any], expires: str | None) -> Answer:
+        """Make a token; the answer has it, this once."""
+        return self._transport.send(
+            RestRequest("POST", "/api/tokens", {"name": name, "rule": rule, "expires": expires})
+        )
+
+    def rotate_token(self, name: str, expires: str | None) -> Answer:
+        """Give a token another secret; the answer has it, this once."""
+        return self._transport.send(RestRequest("POST", f"/api/tokens/{_segment(name)}/rotate", {"expires": expires}))
+
+    def remove_token(self, name: str) -> Answer:
+        """Remove a token."""
+        return self._transport.send(RestRequest("DELETE", f"/api/tokens/{_segment(name)}"))
+
     def get(self, path: str, /, **query: object) -> Answer:
         """The answer at an address of the gateway, with those parameters that have a value."""
         given = {name: value for name, value in query.items() if value is not None}

@@ -11,18 +11,30 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pegboard.cli.common import FAILED, WRONG_CALL, ConfigOption, find_config, load_settings, log_level, stop
+from pegboard.cli.common import (
+    BAD_CONFIG,
+    FAILED,
+    WRONG_CALL,
+    ConfigOption,
+    find_config,
+    load_settings,
+    log_level,
+    stop,
+)
 
 if TYPE_CHECKING:
+    from pegboard.auth.authenticator import Authenticator
     from pegboard.board import Board
     from pegboard.cli.event_lines import EventLines
     from pegboard.config import Location
 
 _HOST, _PORT = "127.0.0.1", 7420
-_EXPOSED = """
-warning: this address can be reached from other machines. Whoever reaches it can call every tool, with your servers'
-credentials, and there is no password. Put a firewall or a proxy with authentication in front of it.
-Requests must name a host of this machine; others are allowed by --allow-host NAME or by pegboard.hosts."""
+_HOSTS = """
+This address can be reached from other machines. Requests must name a host of this machine; others are allowed by
+--allow-host NAME or by pegboard.hosts."""
+_INSECURE = """
+WARNING: --insecure lets in whoever reaches this address. They can call every tool, with your servers' credentials.
+To let in only those who have a token: pegboard token add NAME, then start again without --insecure."""
 _Workspace = Annotated[
     Path | None,
     typer.Option("--workspace", help="The workspace folder, for clients that name none.", file_okay=False, exists=True),
@@ -53,8 +65,12 @@ def serve(
         list[str] | None,
         typer.Option(metavar="NAME", help="Another host name that requests may have; can be repeated."),
     ] = None,
+    insecure: Annotated[bool, typer.Option("--insecure", help="Let in whoever reaches it, without a token.")] = False,
 ) -> None:
     """Run the gateway over HTTP.
+
+    On an address that other machines reach it starts if it can tell who comes: by a token (pegboard token add), or by
+    an issuer of the config (auth.issuers).
 
     Example: pegboard serve --port 7421
     """
@@ -65,7 +81,10 @@ def serve(
             stop(f"--allow-host: {problem}", WRONG_CALL)
     location = find_config(config)
     settings = load_settings(location)
+    if insecure and settings.auth.required is True:
+        stop("--insecure contradicts auth.required, which is true in the config", WRONG_CALL)
     listener = _listen(host, port, location)
+    from pegboard.auth.reach import UnprotectedError
     from pegboard.board import Board
     from pegboard.cli.event_lines import EventLines
     from pegboard.gateway.http import serve as serve_http
@@ -79,15 +98,19 @@ def serve(
     async def run() -> None:
         board = Board(settings, workspace=None if workspace is None else str(workspace.resolve()))
 
-        def ready(url: str) -> None:
-            _greet(url, location, board, lines)
-            if not _is_loopback(listener):
-                print(_EXPOSED, file=sys.stderr, flush=True)
+        def ready(url: str, authenticator: Authenticator) -> None:
+            _greet(url, location, board, authenticator, lines)
+            if authenticator.reach.beyond_loopback:
+                print(_HOSTS, file=sys.stderr, flush=True)
+            if insecure:
+                print(_INSECURE, file=sys.stderr, flush=True)
 
-        await serve_http(board, location.path, host, listener, ready, allow_host or ())
+        await serve_http(board, location.path, host, listener, ready, allow_host or (), insecure=insecure)
 
     try:
         _run(run())
+    except UnprotectedError as exc:
+        stop(str(exc), BAD_CONFIG if exc.is_config else FAILED)
     except (OSError, StorageError, RuntimeError) as exc:
         stop(str(exc.strerror if isinstance(exc, OSError) and exc.strerror else exc), FAILED)
 
@@ -152,12 +175,6 @@ def _listen(host: str, port: int, location: Location) -> socket.socket:
         stop(exc.strerror or str(exc), FAILED)
 
 
-def _is_loopback(listener: socket.socket) -> bool:
-    from pegboard.host_names import is_loopback_name
-
-    return is_loopback_name(str(listener.getsockname()[0]))
-
-
 def _run(main: object) -> None:
     try:
         import uvloop
@@ -168,13 +185,13 @@ def _run(main: object) -> None:
         runner.run(main)  # type: ignore[arg-type]
 
 
-def _greet(url: str, location: Location, board: Board, lines: EventLines | None) -> None:
+def _greet(url: str, location: Location, board: Board, authenticator: Authenticator, lines: EventLines | None) -> None:
     """Say where it listens, and what there is."""
     from pegboard.cli.banner import show_banner
     from pegboard.gateway.rest.rows import server_rows
 
     rows = server_rows(board)
-    show_banner(url, location, rows, board.toolsets.counts())
+    show_banner(url, location, rows, board.toolsets.counts(), authenticator.describe_admission())
     sys.stdout.flush()
     if lines is not None:
         lines.begin(row["name"] for row in rows if not row["seen"] and row["enabled"] and row["state"] != "invalid")

@@ -12,7 +12,7 @@ from pegboard import exactjson
 from pegboard.access.principal import Principal
 from pegboard.clients.channel import Channel
 from pegboard.clients.endpoint import Endpoint
-from pegboard.listing.loaded import board_key, principal_board_key, session_board_key
+from pegboard.listing.loaded import board_key, guest_board_key, principal_board_key, session_board_key
 from pegboard.listing.view import EVERYTHING, Filter, ListKey, View
 from pegboard.names import fold_board_name
 from pegboard.protocol.eras import CLIENT_INFO_KEY, Era
@@ -146,7 +146,7 @@ def _board_of_name(endpoint: Endpoint, name: str, *, is_own: bool = False) -> st
     principal = endpoint.principal
     if principal.kind == "anonymous" and endpoint.remote and is_own:
         # A client on another machine says a name of this one's only by chance, or to see its tools.
-        return principal_board_key(f"from {endpoint.network}", name)
+        return guest_board_key(endpoint.network, name)
     if principal.kind in {"local", "anonymous"}:
         return board_key(name)
     is_shared = not is_own and principal.access is not None and principal.access.shares_board(name)

@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Generator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,6 +24,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from pegboard.auth.authenticator import Authenticator
+from pegboard.auth.reach import Reach
+from pegboard.auth.rule_book import token_principal_id
+from pegboard.auth.token_watch import TokenWatch
 from pegboard.board import Board
 from pegboard.clients.cache import ClientCache
 from pegboard.clients.endpoint import Endpoint, endpoint_of, query_problem
@@ -46,6 +49,7 @@ from pegboard.gateway.rest.app import Rest
 from pegboard.gateway.rest.pages import page
 from pegboard.gateway.rest.responses import error_response
 from pegboard.gateway.shutdown import Shutdown, stopping_response
+from pegboard.host_names import is_loopback_name
 from pegboard.log import logger
 from pegboard.names import is_board_name
 from pegboard.sdk.exact_body import ExactBody
@@ -55,12 +59,21 @@ from pegboard.sdk.sessions import HttpSessions
 _GRACE = 2
 # How many seconds calls have that are under way when we are told to stop.
 _FINISH = 5.0
+_LAST_WRITES = 1.0
+_THIS_MACHINE = Reach()
 
 
 class HttpGateway:
     """One board on one address."""
 
-    def __init__(self, board: Board, config_path: Path, host: str, allowed: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        board: Board,
+        config_path: Path,
+        host: str,
+        allowed: Sequence[str] = (),
+        reach: Reach = _THIS_MACHINE,
+    ) -> None:
         self.board = board
         self.config = ConfigFile(board, config_path)
         self.identity = identity(config_path)
@@ -70,8 +83,14 @@ class HttpGateway:
         self._config_path = config_path
         self._host = host
         self._sessions = 0
-        self.authenticator = Authenticator(lambda: board.settings, self.token)
+        self.authenticator = Authenticator(lambda: board.settings, self.token, reach)
         board.on_apply = self.authenticator.apply
+        self.token_watch = TokenWatch(
+            board.storage.tokens,
+            self.authenticator.tokens,
+            on_removed=self._forget_tokens,
+            on_expired=lambda ids: self._manager.end_sessions_of(set(map(token_principal_id, ids)), idle_only=True),
+        )
         self._front = front = McpHandlers(board)
         self.server = GatewayServer(front, on_sessions=self._count)
         # Host, Origin and size are the guard's business: one rule for MCP and REST.
@@ -105,7 +124,15 @@ class HttpGateway:
 
     def _make_app(self, hosts: AllowedHosts) -> Starlette:
         rest = Rest(
-            self.board, self.config, self.identity, self.token, lambda: self._sessions, self.started, self._host
+            self.board,
+            self.config,
+            self.identity,
+            self.token,
+            lambda: self._sessions,
+            self.started,
+            self._host,
+            authenticator=self.authenticator,
+            on_tokens=self.token_watch.load,
         )
         mcp = _Mcp(self._manager)
         return Starlette(
@@ -124,18 +151,31 @@ class HttpGateway:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """Everything that has to run while requests come in; it is no ASGI lifespan, which a hurried exit skips."""
+        """Everything that has to run while requests come in; it is no ASGI lifespan, which a hurried exit skips.
+        `UnprotectedError` where nobody could tell who comes."""
+        await self.token_watch.load()
+        self.authenticator.check_reach()
         async with self._manager.run(), self._bridgehead() as self.bridge:
-            watching = [asyncio.create_task(self.config.watch()), asyncio.create_task(self.connections.watch())]
+            watches = (self.config.watch(), self.connections.watch(), self.token_watch.run())
+            watching = [asyncio.create_task(watch) for watch in watches]
             try:
                 yield
             finally:
                 self.shutdown.has_begun = True
                 for task in watching:
                     task.cancel()
+                # They may have something left to write.
+                await asyncio.wait(watching, timeout=_LAST_WRITES)
 
     def _bridgehead(self) -> contextlib.AbstractAsyncContextManager[int]:
         return bridgehead(self.server, self._pipe_fast_path, self.token, self._lines, lambda: self.authenticator.local)
+
+    async def _forget_tokens(self, ids: Collection[str]) -> None:
+        """Tokens are gone, and with them all that was their principals'."""
+        principals = set(map(token_principal_id, ids))
+        for principal in principals:
+            self.board.loaded.forget_principal(principal)
+        await self._manager.end_sessions_of(principals)
 
     def announcement(self, url: str) -> RunningGateway:
         """What the run file says of this gateway."""
@@ -191,11 +231,14 @@ async def serve(
     config_path: Path,
     host: str,
     listener: socket.socket,
-    ready: Callable[[str], None],
+    ready: Callable[[str, Authenticator], None],
     allowed: Sequence[str] = (),
+    *,
+    insecure: bool = False,
 ) -> None:
-    """Serve until a signal says stop."""
-    front = HttpGateway(board, config_path, host, allowed)
+    """Serve until a signal says stop; `UnprotectedError` where nobody could tell who comes."""
+    reach = Reach(not is_loopback_name(str(listener.getsockname()[0])), insecure)
+    front = HttpGateway(board, config_path, host, allowed, reach)
     stopping, hurrying = asyncio.Event(), asyncio.Event()
 
     def stop() -> None:
@@ -209,7 +252,7 @@ async def serve(
                 serving = asyncio.get_running_loop().create_task(server.serve(sockets=[listener]))
                 url = local_address(host, listener.getsockname()[1])
                 with _announce(config_path, front.announcement(url)):
-                    ready(url)
+                    ready(url, front.authenticator)
                     await _first(stopping.wait(), serving)
                 finishing = asyncio.get_running_loop().create_task(front.finish())
                 await _first(hurrying.wait(), finishing)

@@ -1,4 +1,5 @@
-"""Which tools are loaded, and by whom: a session's are gone with it, a named board's are kept."""
+"""Which tools are loaded, and by whom: a session's are gone with it, those of named boards and of principals are
+kept."""
 
 from __future__ import annotations
 
@@ -13,9 +14,13 @@ from pegboard.storage import BoardStore, StorageError
 
 # Named boards with at least one tool, and likewise boards of principals.
 MOST_BOARDS = 1_000
+# Boards of one principal.
+MOST_OF_PRINCIPAL = 100
 _NAMED = "board:"
 _SESSION = "session:"
 _PRINCIPAL = "principal:"
+_GUEST = "guest:"
+_KEPT = (_NAMED, _PRINCIPAL)
 
 
 def board_key(name: str) -> str:
@@ -29,21 +34,26 @@ def session_board_key(session: str) -> str:
 
 
 def principal_board_key(principal: str, name: str) -> str:
-    """The key of the board of a client of this name and principal. It lasts as long as the gateway runs, since nothing
-    on disk may tell whose credentials were used."""
+    """The key of the board of a client of this name and principal."""
     return f"{_PRINCIPAL}{principal}:{name}"
+
+
+def guest_board_key(network: str, name: str) -> str:
+    """The key of the board of a client of this name about which nothing else is known. It lasts as long as the gateway
+    runs: anybody may say any name."""
+    return f"{_GUEST}{network}:{name}"
 
 
 class LoadedTools:
     """Names of loaded tools by board, in the order they were loaded. A full board unloads the least recently used, and
     where there are too many boards, the least recently used is forgotten.
 
-    A named board changes once its storage has taken the change, and not at all where it refused.
+    A board that is kept changes once its storage has taken the change, and not at all where it refused.
     """
 
     def __init__(self, store: BoardStore, on_change: Callable[[], None], size: Callable[[], int]) -> None:
         self._store = store
-        # Changes of named boards are made one after the other.
+        # Changes of boards that are kept are made one after the other.
         self._keeping = asyncio.Lock()
         self._on_change = on_change
         self._size = size
@@ -52,9 +62,9 @@ class LoadedTools:
         self._uses = itertools.count()
 
     async def open(self) -> None:
-        """Take over the named boards of earlier runs."""
+        """Take over the boards of earlier runs."""
         for name, tools in (await self._store.load()).items():
-            self.boards[board_key(name)] = {tool: next(self._uses) for tool in tools}
+            self.boards[_key_of(name)] = {tool: next(self._uses) for tool in tools}
 
     def on(self, board: str | None) -> tuple[str, ...]:
         """What is loaded on a board; where there is no board, nothing can be."""
@@ -107,8 +117,14 @@ class LoadedTools:
         """A session is over."""
         self.boards.pop(session_board_key(session), None)
 
+    def forget_principal(self, principal: str) -> None:
+        """A principal is gone, and in storage its boards are."""
+        own = principal_board_key(principal, "")
+        for board in [board for board in self.boards if board.startswith(own)]:
+            del self.boards[board]
+
     def _turn(self, board: str) -> AbstractAsyncContextManager[None]:
-        return self._keeping if board.startswith(_NAMED) else nullcontext()
+        return self._keeping if board.startswith(_KEPT) else nullcontext()
 
     def _find_least_used(self, loaded: dict[str, int], wanted: Sequence[str], added: int) -> list[str]:
         """What a board unloads to have room for more."""
@@ -125,21 +141,34 @@ class LoadedTools:
     async def _make_room(self, board: str) -> None:
         """Forget the board that was used least recently, if there are as many as can be. A board stays until then, or
         until its last tool is unloaded, so a client that has a new name each time would fill the disk."""
-        kind = board.partition(":")[0]
-        others = [name for name in self.boards if name.partition(":")[0] == kind]
-        if board in self.boards or board.startswith(_SESSION) or len(others) < MOST_BOARDS:
+        if board in self.boards or board.startswith(_SESSION):
             return
-        oldest = others[0]
+        oldest = self._find_oldest(board.partition(":")[0] + ":", MOST_BOARDS)
+        if board.startswith(_PRINCIPAL):
+            # Nobody's boards make room for those of somebody who has many.
+            oldest = self._find_oldest(board.rpartition(":")[0] + ":", MOST_OF_PRINCIPAL) or oldest
+        if oldest is None:
+            return
         await self._keep(oldest, [], list(self.boards[oldest]))
         del self.boards[oldest]
         logger().info("board.forgotten", board=oldest)
 
+    def _find_oldest(self, beginning: str, most: int) -> str | None:
+        """Of the boards that begin so, the least recently used, if there are as many as can be."""
+        found = [board for board in self.boards if board.startswith(beginning)]
+        return found[0] if len(found) >= most else None
+
     async def _keep(self, board: str, added: Sequence[str], removed: Sequence[str]) -> None:
-        if not board.startswith(_NAMED):
+        if not board.startswith(_KEPT):
             return
-        name = board.removeprefix(_NAMED)
         try:
-            await self._store.change(name, add=added, remove=removed)
+            await self._store.change(board.removeprefix(_NAMED), add=added, remove=removed)
         except StorageError as exc:
             logger().warning("board.save.failed", board=board, reason=str(exc))
+            name = board.rpartition(":")[2]
             raise unavailable(f"nothing was changed on board {name}: {exc.error.message}") from exc
+
+
+def _key_of(stored: str) -> str:
+    """The key of a board in storage. Named boards stand there by their names, which have no colon."""
+    return stored if stored.startswith(_PRINCIPAL) else board_key(stored)

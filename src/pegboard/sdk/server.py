@@ -7,8 +7,11 @@ Its middleware answers what Pegboard relays with plain dicts, which the SDK writ
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 from uuid import uuid4
@@ -283,7 +286,11 @@ class GatewayServer(Server[Any]):
             honoured: dict[str, Any] = {f"{kind}ListChanged": True for kind in kinds}
             if uris:
                 honoured["resourceSubscriptions"] = uris
-            await stream.run(honoured)
+            # A token that expires ends what would stand for ever.
+            left = client.principal.valid_until - time.time()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if left == math.inf else max(left, 0.0)):
+                    await stream.run(honoured)
         finally:
             self._streams[holder] -= 1
             if not self._streams[holder]:

@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import math
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from http import HTTPStatus
 from typing import Any, cast
@@ -184,6 +184,13 @@ class HttpSessions(StreamableHTTPSessionManager):
             except BatchRefused as exc:
                 return str(exc)
         return None
+
+    async def end_sessions_of(self, principals: Collection[str], *, idle_only: bool = False) -> None:
+        """End the sessions of principals that will not come again; with `idle_only`, those that answer nothing now."""
+        ended = [session for who, held in self._held.items() if who[1] in principals for session in held.values()]
+        for session in ended:
+            if not (idle_only and session.is_busy):
+                await self._discard_session(session.mcp_session_id or "", session)
 
     def open_session(self, session_id: str, endpoint: Endpoint) -> HttpSession | None:
         """The session of this id, if it is open and requests that come in there may use it."""

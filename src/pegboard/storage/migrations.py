@@ -67,6 +67,8 @@ _OWN: dict[int, Migration] = {
         expires_at   {real},
         last_used_at {real}
     ){strict};
+    CREATE TABLE tokens_version (version {integer} NOT NULL){strict};
+    INSERT INTO tokens_version (version) VALUES (0);
     """),
 }
 

@@ -130,6 +130,7 @@ class HttpFastPath:
         if verdict.generation != self._authenticator.generation:
             return False
         principal = verdict.principal
+        principal.was_used = True
         return principal.valid_until == math.inf or time() < principal.valid_until
 
     def begin(self, scope: Scope, verdict: HeaderVerdict, body: bytes) -> tuple[Request, Begun] | Decline:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from starlette.requests import Request
 from starlette.routing import Route
 
+from pegboard.auth.authenticator import Authenticator
+from pegboard.auth.token_registry import TokenRegistry
 from pegboard.board import Board
 from pegboard.clients.caller import Caller
 from pegboard.clients.client import identify
@@ -33,9 +35,17 @@ class Rest:
     started: float = 0.0
     # What the gateway listens on, if it does.
     host: str | None = None
+    # Who is let in, where it listens.
+    authenticator: Authenticator | None = None
+    # Whom to tell of a change of tokens.
+    on_tokens: Callable[[], Awaitable[None]] | None = None
+    tokens: TokenRegistry = field(init=False)
     mcp_registry: McpRegistry = field(init=False)
 
     def __post_init__(self) -> None:
+        store = self.board.storage.tokens
+        tokens = TokenRegistry(store) if self.on_tokens is None else TokenRegistry(store, self.on_tokens)
+        object.__setattr__(self, "tokens", tokens)
         object.__setattr__(self, "mcp_registry", McpRegistry(lambda: registry_address(self.board.settings)))
 
     def routes(self) -> list[Route]:

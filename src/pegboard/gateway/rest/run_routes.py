@@ -48,6 +48,8 @@ _STATUS = object_with(
     sessions=_INTEGER,
     servers={"type": "object", "additionalProperties": _INTEGER, "description": "How many servers are in each state."},
     tools=_INTEGER,
+    reach={"enum": ["machine", "network"], "description": "Whether other machines reach it."},
+    open={"type": "boolean", "description": "Whether everybody is let in, without a token."},
     configProblem=TEXT,
 )
 
@@ -67,8 +69,17 @@ async def _status(rest: Rest, request: Request) -> Any:
         "sessions": rest.sessions(),
         "servers": dict(sorted(states.items())),
         "tools": sum(1 for tool in rest.board.registry.all() if wanted.access is None or wanted.access.admits(tool)),
+        **(_describe_reach(rest) if own else {}),
         **({} if problem is None or not own else {"configProblem": problem}),
     }
+
+
+def _describe_reach(rest: Rest) -> dict[str, Any]:
+    """Who reaches the gateway, where it listens; for whoever can do something about it."""
+    if rest.authenticator is None:
+        return {}
+    reach = "network" if rest.authenticator.reach.beyond_loopback else "machine"
+    return {"reach": reach, "open": rest.authenticator.requirement is False}
 
 
 async def _log(rest: Rest, request: Request) -> Any:

@@ -11,6 +11,7 @@ from pegboard.gateway.rest import (
     run_routes,
     server_routes,
     status_routes,
+    token_routes,
 )
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.tool_route import ToolRoute
@@ -28,5 +29,6 @@ def route_table() -> list[RestRoute]:
         *catalog_routes.ROUTES,
         *client_routes.ROUTES,
         *registry_routes.ROUTES,
+        *token_routes.ROUTES,
     )
     return [*own, *(route for part in load_parts("routes").values() for route in part.ROUTES)]

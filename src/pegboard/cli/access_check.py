@@ -1,0 +1,79 @@
+"""What `doctor` says of who may come in: a gateway that is open, tokens that are over or soon will be, issuers that no
+rule is for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from pegboard.cli.rest_client import connect
+from pegboard.cli.show import ago
+
+if TYPE_CHECKING:
+    from pegboard.access.settings import AuthSettings
+    from pegboard.config import Location, Settings
+
+# What it is about, how bad it is, what is so, and what to do.
+AccessFinding = tuple[str, str, str, str]
+_SOON = timedelta(days=7)
+_LONG_UNUSED = timedelta(days=7)
+_ABOUT = "access"
+
+
+def look_at_access(location: Location, settings: Settings) -> list[AccessFinding]:
+    """Ask the gateway that runs, or the storage."""
+    gateway = connect(location)
+    answer = gateway.tokens()
+    if "error" in answer:
+        # The storage has a finding of its own.
+        return []
+    tokens: list[dict[str, Any]] = answer["data"]["tokens"]
+    status: dict[str, Any] = (gateway.status().get("data") or {}) if gateway.is_running else {}
+    now = datetime.now(UTC)
+    return [
+        *_look_at_gateway(status, settings.auth, tokens),
+        *_look_at_issuers(settings.auth),
+        *(found for token in tokens for found in _look_at_token(token, now)),
+    ]
+
+
+def _look_at_gateway(
+    status: Mapping[str, Any], auth: AuthSettings, tokens: Sequence[Mapping[str, Any]]
+) -> Iterator[AccessFinding]:
+    live = sum(token["state"] == "active" for token in tokens)
+    if status.get("reach") == "network" and status.get("open"):
+        said = "other machines can reach the gateway, and everybody is let in without a token"
+        yield _ABOUT, "warning", said, "pegboard token add NAME, then start it without --insecure"
+    elif status.get("reach") == "network" and not live and not auth.issuers:
+        said = "other machines can reach the gateway, and nobody there can come in: there are no tokens"
+        yield _ABOUT, "warning", said, "pegboard token add NAME"
+    elif live:
+        yield _ABOUT, "ok", f"{live} token{'' if live == 1 else 's'}", ""
+
+
+def _look_at_issuers(auth: AuthSettings) -> Iterator[AccessFinding]:
+    """A JWT is let in by a rule that names it, and by nothing else."""
+    names = [name for rule in auth.rules for name in rule.who]
+    if auth.issuers and all(name == "local" or name.startswith("token:") for name in names):
+        said = "auth.issuers has an issuer, but no rule of auth.rules is for its users: nobody gets in"
+        yield _ABOUT, "warning", said, 'add a rule, for example {"who": ["*"], "servers": ["github"]}'
+
+
+def _look_at_token(token: Mapping[str, Any], now: datetime) -> Iterator[AccessFinding]:
+    about, name = f"token {token['name']}", token["name"]
+    if token["state"] == "invalid":
+        yield about, "warning", f"nobody gets in with it: {token['problem']}", f"pegboard token remove {name}"
+        return
+    if token["state"] == "expired":
+        advice = f"pegboard token remove {name}, or pegboard token rotate {name} --expires 30d"
+        yield about, "warning", f"it expired {ago(token['expiresAt'])}", advice
+        return
+    expires = token["expiresAt"] and datetime.fromisoformat(token["expiresAt"])
+    if expires and expires - now < _SOON:
+        days = max((expires - now) // timedelta(days=1), 0)
+        left = f"in {days} day{'' if days == 1 else 's'}" if days else "today"
+        yield about, "warning", f"it expires {left}", f"pegboard token rotate {name} --expires 30d"
+    if token["lastUsedAt"] is None and now - datetime.fromisoformat(token["createdAt"]) > _LONG_UNUSED:
+        said = f"it was made {ago(token['createdAt'])} and never used"
+        yield about, "warning", said, f"pegboard token remove {name}"

@@ -1,0 +1,151 @@
+"""`pegboard token …`, with a gateway and without, in a pipe and on a terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from forking import warm_start
+from harness import LIMIT, serving, write_config
+from screen import on_screen
+
+TOKEN = re.compile(r"pgb_[0-9a-z]{12}_[A-Za-z0-9_-]{43}")
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A config that wants a token of everybody, this machine's user included."""
+    return write_config(tmp_path / "pegboard.json", {}, auth={"required": True})
+
+
+def pegboard(*words: str, config: Path) -> subprocess.CompletedProcess[str]:
+    """A command as its own process, in a pipe."""
+    command = [*warm_start(), *words, "--config", str(config)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+
+
+def listed(config: Path) -> list[dict[str, Any]]:
+    """What `token list --json` says."""
+    return json.loads(pegboard("token", "list", "--json", config=config).stdout)["data"]["tokens"]
+
+
+def status(url: str, token: str) -> int:
+    """Of a request with this token."""
+    return httpx2.get(f"{url.removesuffix('/mcp')}/api/tools", headers={"Authorization": f"Bearer {token}"}).status_code
+
+
+def test_in_a_pipe_the_token_is_all_that_is_on_stdout(config: Path) -> None:
+    """So that a script can take it; nothing is on stderr."""
+    done = pegboard("token", "add", "ci", config=config)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert TOKEN.fullmatch(done.stdout.removesuffix("\n"))
+    again = pegboard("token", "rotate", "ci", config=config)
+    assert (again.returncode, again.stderr) == (0, "")
+    assert TOKEN.fullmatch(again.stdout.removesuffix("\n"))
+    assert again.stdout != done.stdout
+
+
+def test_on_a_terminal_it_says_what_to_do_with_it(config: Path) -> None:
+    """The header, and how a client is connected; the token stands on a line of its own."""
+    with on_screen([*warm_start(), "token", "add", "laptop", "--expires", "30d", "--config", str(config)]) as screen:
+        code, text = screen.finish()
+    assert code == 0
+    assert len([line for line in text.splitlines() if TOKEN.fullmatch(line)]) == 1
+    assert len(TOKEN.findall(text)) == 1
+    assert "It is shown this once" in text
+    assert "Authorization: Bearer TOKEN" in text
+    assert "claude mcp add --transport http pegboard" in text
+
+
+def test_what_a_token_may_use_is_kept(config: Path) -> None:
+    """Each option is a part of its rule."""
+    options = (
+        *("--server", "git*", "--server", "docs", "--tool", "*__get_*", "--deny", "*__delete", "--toolset", "memory"),
+        *("--read-only", "--rate", "60/m", "--in-flight", "3", "--board", "team", "--namespace", "work", "--admin"),
+    )
+    assert pegboard("token", "add", "ci", *options, config=config).returncode == 0
+    assert pegboard("token", "add", "all", config=config).returncode == 0
+    ci, everything = listed(config)
+    assert ci["rule"] == {
+        "servers": ["git*", "docs"],
+        "toolsets": ["memory"],
+        "tools": {"allow": ["*__get_*"], "deny": ["*__delete"]},
+        "readOnly": True,
+        "boards": ["team"],
+        "namespaces": ["work"],
+        "rate": "60/m",
+        "inFlight": 3,
+        "admin": True,
+    }
+    assert everything["rule"] == {}
+    table = pegboard("token", "list", config=config).stdout
+    assert re.search(r"^all +active +never +never +everything$", table, re.MULTILINE)
+    assert "servers git* docs; toolsets memory; tools *__get_*; not *__delete" in table
+    assert not TOKEN.search(table)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("add", "there"), "there is a token 'there' already; `pegboard token rotate there` gives it another secret"),
+        (("add", "a b"), "a token's name has letters"),
+        (("add", "x", "--rate", "fast"), "rate must be a rate"),
+        (("add", "x", "--in-flight", "0"), "inFlight must be a whole number"),
+        (("add", "x", "--toolset", "memroy"), "is not a toolset"),
+        (("add", "x", "--expires", "tomorrow"), "expires must be a time"),
+        (("rotate", "their"), "did you mean there?"),
+        (("remove", "nobody"), "there is no token 'nobody'"),
+    ],
+)
+def test_what_is_wrong_is_the_callers_mistake(config: Path, words: tuple[str, ...], message: str) -> None:
+    """Exit code 2, the reason on stderr, and nothing on stdout that a script could take for a token."""
+    pegboard("token", "add", "there", config=config)
+    done = pegboard("token", *words, config=config)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr.replace("\n", " ")
+    assert [row["name"] for row in listed(config)] == ["there"]
+
+
+def test_a_running_gateway_is_asked(config: Path) -> None:
+    """What a command does holds there when it is back, although the gateway wants a token of everybody else."""
+    with serving(config) as (_, url):
+        assert httpx2.get(f"{url.removesuffix('/mcp')}/api/tools").status_code == 401
+        token = pegboard("token", "add", "ci", config=config).stdout.strip()
+        assert status(url, token) == 200
+        other = pegboard("token", "rotate", "ci", config=config).stdout.strip()
+        assert (status(url, token), status(url, other)) == (401, 200)
+        with on_screen([*warm_start(), "token", "add", "laptop", "--config", str(config)], 200) as screen:
+            assert f"pegboard {url} --header" in screen.finish()[1]
+        done = pegboard("token", "remove", "ci", config=config)
+        assert (done.returncode, done.stdout) == (0, "")
+        assert status(url, other) == 401
+        assert [row["name"] for row in listed(config)] == ["laptop"]
+
+
+def test_a_token_that_was_made_without_a_gateway_is_good_when_one_starts(config: Path) -> None:
+    """Nobody has to be there when it is made."""
+    token = pegboard("token", "add", "ci", config=config).stdout.strip()
+    with serving(config) as (_, url):
+        assert status(url, token) == 200
+
+
+def test_json_is_the_whole_answer(config: Path) -> None:
+    """With the token in it, once."""
+    made = json.loads(pegboard("token", "add", "ci", "--json", config=config).stdout)
+    assert made["success"] is True
+    assert TOKEN.fullmatch(made["data"]["token"])
+    refused = pegboard("token", "add", "ci", "--json", config=config)
+    assert refused.returncode == 2
+    assert json.loads(refused.stdout)["error"]["code"] == "TOOL_INVALID_INPUT"
+
+
+def test_no_tokens_is_said(config: Path) -> None:
+    """With what to do."""
+    done = pegboard("token", "list", config=config)
+    assert (done.returncode, done.stdout) == (0, "There are no tokens. Make one: pegboard token add NAME\n")
