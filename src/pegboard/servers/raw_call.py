@@ -74,8 +74,8 @@ class RawCall:
     _loop: asyncio.AbstractEventLoop
     _timer: asyncio.TimerHandle
 
-    def __init__(self, identity: str, kin: str, *, patience: float, hears_log: bool) -> None:
-        self.client_key, self.principal_key = identity, kin
+    def __init__(self, identity: str, kin: str, *, patience: float, hears_log: bool, principal_id: str = "") -> None:
+        self.client_key, self.principal_key, self.principal_id = identity, kin, principal_id
         # How long it may take before it counts as no plain one any more.
         self._patience = patience
         # Whether the client is told what servers log.

@@ -217,7 +217,13 @@ class FastPath:
         self._board.discovery.refresh_if_stale(name)
         client_key = client.session or f"plain-{next(_numbers)}"
         is_handshake = client.era == "handshake"
-        call = RawCall(client_key, client.principal_key or client_key, patience=PATIENCE, hears_log=is_handshake)
+        call = RawCall(
+            client_key,
+            client.principal_key or client_key,
+            patience=PATIENCE,
+            hears_log=is_handshake,
+            principal_id=client.principal.id,
+        )
         arguments = bytes(params.arguments) if isinstance(params.arguments, raw_json.Raw) else None
         level = self._board.relay.sessions.level_of(client) if is_handshake else None
         # A handshake client that never set a level is sent what a server would send by itself.
