@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from bearers import bearer_client, bearer_http, give_tokens, principal_of
+from bearers import bearer_client, bearer_http, principal_of
 from harness import (
     LIMIT,
     Gateway,
@@ -114,9 +114,9 @@ async def test_every_entrance_counts_and_refuses(tmp_path: Path, version: str) -
     calls = (fast_path, full_path, another_tool, own_tool, prompt, resource, completion, rest, own_route)
     async with open_gateway(tmp_path, {"one": toy(name="one", features=FEATURES)}, **OWN) as gateway:
         await meet(gateway)
-        tokens = await give_tokens(gateway, **{call.__name__: ONCE for call in calls})
+        tokens = {call: await gateway.token(call.__name__, **ONCE) for call in calls}
         for number, first in enumerate(calls):
-            token = tokens[first.__name__]
+            token = tokens[first]
             async with bearer_client(gateway, token, version) as client, bearer_http(gateway, token) as http:
                 assert await first(client, http) is None
                 for later in calls:
@@ -136,8 +136,8 @@ async def test_looking_for_tools_and_lists_do_not_count(tmp_path: Path) -> None:
     """What only tells what there is, is there also for whoever has used up its calls."""
     async with open_gateway(tmp_path, {"one": toy(name="one", features=FEATURES)}, **OWN) as gateway:
         await meet(gateway)
-        tokens = await give_tokens(gateway, ada=ONCE)
-        async with bearer_client(gateway, tokens["ada"]) as client, bearer_http(gateway, tokens["ada"]) as http:
+        token = await gateway.token(**ONCE)
+        async with bearer_client(gateway, token) as client, bearer_http(gateway, token) as http:
             assert await fast_path(client, http) is None
             assert await fast_path(client, http) is not None
             assert "one__echo" in await client.names()
@@ -154,8 +154,8 @@ async def test_limits_of_one_server_leave_the_others(tmp_path: Path) -> None:
     servers = {"one": toy(name="one", features=FEATURES), "two": toy(name="two")}
     async with open_gateway(tmp_path, servers, **OWN) as gateway:
         await meet(gateway)
-        tokens = await give_tokens(gateway, ada={"perServer": {"o*": ONCE}})
-        async with bearer_client(gateway, tokens["ada"]) as client, bearer_http(gateway, tokens["ada"]) as http:
+        token = await gateway.token(perServer={"o*": ONCE})
+        async with bearer_client(gateway, token) as client, bearer_http(gateway, token) as http:
             await client.until_in("tools", "two__echo")
             assert await fast_path(client, http) is None
             for call in (fast_path, full_path, another_tool, rest):
@@ -185,11 +185,11 @@ async def test_calls_at_once_are_counted_once_on_both_paths(tmp_path: Path, vers
     """Also a call that is handed over has one place, from its beginning to its end."""
     async with open_gateway(tmp_path, {"one": toy(name="one", features=FEATURES)}, **OWN) as gateway:
         await meet(gateway)
-        tokens = await give_tokens(gateway, ada={"inFlight": 2})
-        ada = principal_of(gateway, tokens["ada"])
+        token = await gateway.token(inFlight=2)
+        ada = principal_of(gateway, token)
         async with (
-            bearer_client(gateway, tokens["ada"], version) as client,
-            bearer_http(gateway, tokens["ada"]) as http,
+            bearer_client(gateway, token, version) as client,
+            bearer_http(gateway, token) as http,
         ):
             # Known to be quiet from now on, so that calls of it do not wait for each other.
             await client.call("one__sleep", {"seconds": 0})
@@ -207,9 +207,9 @@ async def test_a_place_is_free_when_the_call_is_cancelled(tmp_path: Path, versio
     """By the client's word, or because the client went away."""
     async with open_gateway(tmp_path, {"one": toy(name="one", features=FEATURES)}, **OWN) as gateway:
         await meet(gateway)
-        tokens = await give_tokens(gateway, ada={"inFlight": 1})
-        ada = principal_of(gateway, tokens["ada"])
-        async with bearer_client(gateway, tokens["ada"], version) as client:
+        token = await gateway.token(inFlight=1)
+        ada = principal_of(gateway, token)
+        async with bearer_client(gateway, token, version) as client:
             call = asyncio.create_task(client.call("one__sleep", {"seconds": 60}))
             async with asyncio.timeout(LIMIT):
                 while is_free(gateway, ada):
@@ -234,12 +234,12 @@ async def test_a_place_is_free_when_the_server_fails(tmp_path: Path, arguments: 
     """Whatever the server answers, or if it ends instead."""
     async with open_gateway(tmp_path, {"one": toy(name="one", features=FEATURES)}, **OWN) as gateway:
         await meet(gateway)
-        tokens = await give_tokens(gateway, ada={"inFlight": 1})
-        async with bearer_client(gateway, tokens["ada"]) as client:
+        token = await gateway.token(inFlight=1)
+        async with bearer_client(gateway, token) as client:
             failed = error_in(await client.call("one__misbehave", arguments))
             assert failed is not None
             assert failed["code"] != "RATE_LIMITED"
-            assert is_free(gateway, principal_of(gateway, tokens["ada"]))
+            assert is_free(gateway, principal_of(gateway, token))
 
 
 async def test_over_a_bridge_the_user_of_the_machine_has_the_limits_of_its_rule(tmp_path: Path) -> None:

@@ -79,10 +79,10 @@ class _Meter:
             return None
         return f"the limit is {quota.rate}", (1.0 - tokens) * quota.rate.seconds / quota.rate.calls
 
-    def take(self, rates: tuple[Rate, ...], count: int = 1) -> None:
+    def take(self, quotas: tuple[Quota, ...], count: int = 1) -> None:
         """Use up a call; `-1` gives one back that was not made."""
-        for rate in rates:
-            self.buckets[rate].tokens -= count
+        for bucket in {self.buckets[quota.rate] for quota in quotas if quota.rate is not None}:
+            bucket.tokens -= count
 
     def is_idle(self, now: float) -> bool:
         """Whether it has used up nothing, so that a new one would be the same."""
@@ -96,11 +96,11 @@ class Slot:
 
     __slots__ = ("_used",)
 
-    def __init__(self, used: list[tuple[_Meter, tuple[Rate, ...]]]) -> None:
+    def __init__(self, used: list[tuple[_Meter, tuple[Quota, ...]]]) -> None:
         self._used = used
-        for meter, rates in used:
+        for meter, quotas in used:
             meter.in_flight += 1
-            meter.take(rates)
+            meter.take(quotas)
 
     def release(self) -> None:
         """The call is over, however it ended. A second time changes nothing."""
@@ -110,8 +110,8 @@ class Slot:
 
     def give_back(self) -> None:
         """The call was not made here after all."""
-        for meter, rates in self._used:
-            meter.take(rates, -1)
+        for meter, quotas in self._used:
+            meter.take(quotas, -1)
         self.release()
 
 
@@ -146,7 +146,7 @@ class Limits:
 
     def _admit(self, principal: str, access: Access, server: str | None) -> Slot:
         now = self._clock()
-        used: list[tuple[_Meter, tuple[Rate, ...]]] = []
+        used: list[tuple[_Meter, tuple[Quota, ...]]] = []
         # All are asked before anything is used up.
         for at in (None,) if server is None else (None, server):
             quotas = access.quotas(at)
@@ -159,7 +159,7 @@ class Limits:
                 self._on_refusal(scope)
                 reason, wait = max(refusals, key=lambda each: each[1])
                 raise RateLimited(scope, f"too many calls{'' if at is None else f' to server {at}'}: {reason}", wait)
-            used.append((meter, tuple(dict.fromkeys(quota.rate for quota in quotas if quota.rate is not None))))
+            used.append((meter, quotas))
         return Slot(used)
 
     def _meter(self, key: tuple[str, str | None], now: float) -> _Meter:

@@ -140,7 +140,7 @@ class HttpFastPath:
         client = verdict.client if verdict.endpoint is None else self._modern_client(scope, verdict, request)
         if client is None:
             return Decline.CLIENT
-        if client.principal is not verdict.principal:
+        if client.endpoint.principal is not verdict.principal:
             client.bind(verdict.principal)
         begun = self.rules.begin(client, request)
         return begun if isinstance(begun, Decline) else (request, begun)

@@ -159,17 +159,14 @@ class FastPath:
         # A span is a child of what the client says in `_meta`, and a call has one: the full path sees to that.
         if is_traced():
             return Decline.TRACED
-        try:
-            slot = self._board.limits.admit(client.principal, tool.server_name)
-        except RateLimited as exc:
-            return self._refuse(client, request, tool, exc)
-        call: RawCall | None = None
-        try:
+        access = client.filter.access
+        if access is None or not access.limits_calls:
             call = self._start_call(client, params, tool, meta)
-        finally:
-            if slot is not None:
-                # The full path takes a place of its own for a call that was not begun here.
-                slot.give_back() if call is None else call.hold(slot)
+        else:
+            try:
+                call = self._start_limited(client, params, tool, meta)
+            except RateLimited as exc:
+                return self._refuse(client, request, tool, exc)
         if call is None:
             return Decline.SERVER
         if client.board in self._board.loaded.boards:
@@ -179,6 +176,20 @@ class FastPath:
             # At once: on a pipe, its cancellation may be the very next line.
             self._calls[place] = call
         return self._answer_call(call, place, client, request, tool)
+
+    def _start_limited(
+        self, client: Client, params: CallParams, tool: RegisteredTool, meta: bytes | None
+    ) -> RawCall | None:
+        """The same for a principal with limits; raises `RateLimited`."""
+        slot = self._board.limits.admit(client.principal, tool.server_name)
+        call: RawCall | None = None
+        try:
+            call = self._start_call(client, params, tool, meta)
+        finally:
+            if slot is not None:
+                # The full path takes a place of its own for a call that was not begun here.
+                slot.give_back() if call is None else call.hold(slot)
+        return call
 
     def _refuse(self, client: Client, request: Request, tool: RegisteredTool, refused: RateLimited) -> Begun:
         """The answer to a call that its principal has no room for now."""
@@ -222,7 +233,7 @@ class FastPath:
             client.principal_key or client_key,
             patience=PATIENCE,
             hears_log=is_handshake,
-            principal_id=client.principal.id,
+            principal_id=client.endpoint.principal.id,
         )
         arguments = bytes(params.arguments) if isinstance(params.arguments, raw_json.Raw) else None
         level = self._board.relay.sessions.level_of(client) if is_handshake else None
