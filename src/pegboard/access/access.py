@@ -38,7 +38,7 @@ class Access:
             for rule in rules
             for quota in (rule.quota, *(each for _, each in rule.server_quotas))
         )
-        self._quotas: LruDict[str | None, tuple[Quota, ...]] = LruDict(_MOST_QUOTAS)
+        self._quotas: LruDict[str | None, list[Quota]] = LruDict(_MOST_QUOTAS)
 
     def __hash__(self) -> int:
         return self._hash
@@ -102,20 +102,20 @@ class Access:
         """Whether some tools need scopes."""
         return any(rule.scopes for rule in self.rules)
 
-    def quotas(self, server: str | None = None) -> tuple[Quota, ...]:
+    def quotas(self, server: str | None = None) -> list[Quota]:
         """What limits calls in all, or those of one server."""
         known = self._quotas.get(server)
         if known is None:
             known = self._quotas[server] = self._find_quotas(server)
         return known
 
-    def _find_quotas(self, server: str | None) -> tuple[Quota, ...]:
+    def _find_quotas(self, server: str | None) -> list[Quota]:
         if server is None:
             found = [rule.quota for rule in self.rules]
         else:
             pairs = (pair for rule in self.rules for pair in rule.server_quotas)
             found = [quota for pattern, quota in pairs if matches_any(server, (pattern,))]
-        return tuple(dict.fromkeys(quota for quota in found if not quota.is_unlimited))
+        return list(dict.fromkeys(quota for quota in found if not quota.is_unlimited))
 
     def _only_reads(self, item: AccessItem) -> bool:
         if item.toolset == DISCOVERY:

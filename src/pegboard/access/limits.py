@@ -79,7 +79,7 @@ class _Meter:
             return None
         return f"the limit is {quota.rate}", (1.0 - tokens) * quota.rate.seconds / quota.rate.calls
 
-    def take(self, quotas: tuple[Quota, ...], count: int = 1) -> None:
+    def take(self, quotas: list[Quota], count: int = 1) -> None:
         """Use up a call; `-1` gives one back that was not made."""
         for bucket in {self.buckets[quota.rate] for quota in quotas if quota.rate is not None}:
             bucket.tokens -= count
@@ -96,7 +96,7 @@ class Slot:
 
     __slots__ = ("_used",)
 
-    def __init__(self, used: list[tuple[_Meter, tuple[Quota, ...]]]) -> None:
+    def __init__(self, used: list[tuple[_Meter, list[Quota]]]) -> None:
         self._used = used
         for meter, quotas in used:
             meter.in_flight += 1
@@ -146,7 +146,7 @@ class Limits:
 
     def _admit(self, principal: str, access: Access, server: str | None) -> Slot:
         now = self._clock()
-        used: list[tuple[_Meter, tuple[Quota, ...]]] = []
+        used: list[tuple[_Meter, list[Quota]]] = []
         # All are asked before anything is used up.
         for at in (None,) if server is None else (None, server):
             quotas = access.quotas(at)
