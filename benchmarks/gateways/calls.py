@@ -89,7 +89,7 @@ def _gateway(peer: Peer, servers: Servers, spoken: str, plan: Plan, stack: _Stac
 async def _subject(gateway: Gateway, era: Era, stack: _Stack, results: Results) -> Subject:
     peer = gateway.peer
     names = await gateway.ready(1 if peer.prepare is None else 2, era)
-    client = await stack.enter_async_context(connected(gateway.url, era, peer.sse))
+    client = await stack.enter_async_context(connected(gateway.url, era, peer.sse, gateway.bearer))
     if client.refusal:
         results.fail(peer.key, "server/discover", client.refusal)
     tools = {"http": echo_of("s0", names)}

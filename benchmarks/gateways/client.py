@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from benchmarks.gateways.echo import VERSIONS, Era
@@ -54,7 +55,7 @@ class Client:
         _result(read_reply(head, body))
         session = header(head, b"mcp-session-id")
         if session is not None:
-            self.wording = Wording(self.wording.address, "handshake", session.decode())
+            self.wording = replace(self.wording, session=session.decode())
         await self._send(self.wording.request("notifications/initialized", {}, None), None)
 
     async def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,10 +89,11 @@ class Client:
     async def leave(self) -> None:
         """End the session, if there is one."""
         if self.wording.session is not None:
-            address = self.wording.address
+            address, bearer = self.wording.address, self.wording.bearer
+            proof = "" if bearer is None else f"Authorization: Bearer {bearer}\r\n"
             await self._send(
                 f"DELETE {address.path} HTTP/1.1\r\nHost: {address.host}:{address.port}\r\n"
-                f"Mcp-Session-Id: {self.wording.session}\r\n"
+                f"Mcp-Session-Id: {self.wording.session}\r\n{proof}"
                 f"MCP-Protocol-Version: {VERSIONS['handshake']}\r\nContent-Length: 0\r\n\r\n".encode(),
                 None,
             )
@@ -113,11 +115,11 @@ class Client:
 
 
 @contextlib.asynccontextmanager
-async def connected(url: str, era: Era, sse: bool = False) -> AsyncGenerator[Client]:
-    """A client that has been greeted."""
+async def connected(url: str, era: Era, sse: bool = False, bearer: str | None = None) -> AsyncGenerator[Client]:
+    """A client that has been greeted; it may say who it is."""
     address = Address.of(url)
     way: Way = await SseWay.connected(address) if sse else HttpWay(address)
-    client = Client(Wording(address, era), way)
+    client = Client(Wording(address, era, bearer=bearer), way)
     try:
         await client.connect()
         await client.greet()

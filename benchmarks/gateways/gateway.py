@@ -30,6 +30,8 @@ class Gateway:
     url: str
     # The server itself where there is no gateway.
     process: Process
+    # The token that its clients bring.
+    bearer: str | None = None
 
     async def ready(self, tools: int, era: Era, pause: float = 0.02) -> list[str]:
         """All tools, as soon as they are listed."""
@@ -38,7 +40,7 @@ class Gateway:
         while time.monotonic() < deadline:
             self.process.require_alive()
             try:
-                async with asyncio.timeout(READY), connected(self.url, era, self.peer.sse) as client:
+                async with asyncio.timeout(READY), connected(self.url, era, self.peer.sse, self.bearer) as client:
                     while time.monotonic() < deadline:
                         names = await client.tools()
                         if len(names) >= tools:
@@ -86,8 +88,10 @@ def launched(peer: Peer, servers: Servers, folder: Path, cores: Cores = UNDIVIDE
     """A gateway in front of some servers; it may take a moment until it is ready."""
     assert peer.prepare is not None
     port = free_port()
-    with started(peer.prepare(servers, folder, port), folder, cores.give_to_gateway) as process:
-        yield Gateway(peer, peer.url(port), process)
+    command = peer.prepare(servers, folder, port)
+    bearer = peer.bearer(folder) if peer.bearer is not None else None
+    with started(command, folder, cores.give_to_gateway) as process:
+        yield Gateway(peer, peer.url(port), process, bearer)
 
 
 @contextlib.asynccontextmanager

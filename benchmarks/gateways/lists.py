@@ -52,7 +52,7 @@ async def _of_size(asked: Sequence[Peer], each: int, plan: Plan, turn: int, resu
 async def _list(gateway: Gateway, total: int, plan: Plan, turn: int, results: Results) -> None:
     key = gateway.peer.key
     await gateway.ready(total, _ERA)
-    async with connected(gateway.url, _ERA, gateway.peer.sse) as client:
+    async with connected(gateway.url, _ERA, gateway.peer.sse, gateway.bearer) as client:
         taken: list[float] = []
         ends = time.monotonic() + plan.seconds * 2
         while time.monotonic() < ends or (len(taken) < _LEAST and taken[0] < _SLOW):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from tests.node import package
 
+from benchmarks.gateways.credentials import AUDIENCE, Issuer, add_token, issuer
 from benchmarks.gateways.envoy import envoy_binary, envoy_config
 from benchmarks.gateways.processes import NotStarted, python
+from pegboard.config import Settings
 
+CONFIG = "config.json"
 NODE_MODULES = Path(__file__).parents[1] / "node" / "node_modules"
 # Servers by name, as every client's config has them.
 Servers = Mapping[str, Mapping[str, Any]]
@@ -31,6 +34,8 @@ class Peer:
     cannot: Mapping[str, str]
     # Whether it is reached over the HTTP+SSE transport of 2024.
     sse: bool = False
+    # The token that its clients bring, once its config is in a folder.
+    bearer: Callable[[Path], str] | None = None
 
     def url(self, port: int) -> str:
         """Where it listens."""
@@ -39,21 +44,45 @@ class Peer:
 
 def write_config(servers: Servers, folder: Path, **more: object) -> Path:
     """The config that most of them read."""
-    file = folder / "config.json"
+    file = folder / CONFIG
     file.write_text(json.dumps({"mcpServers": dict(servers), **more}), "utf-8")
     return file
 
 
-def pegboard(servers: Servers, folder: Path, port: int) -> list[str]:
-    """Every tool is listed, and none of Pegboard's own: the others have none."""
-    config = write_config(servers, folder, pegboard={"expose": "all", "toolsets": []})
+def pegboard(servers: Servers, folder: Path, port: int, **own: object) -> list[str]:
+    """Every tool is listed, and none of Pegboard's own: the others have none. Nobody writes down what is called."""
+    config = write_config(servers, folder, pegboard={"expose": "all", "toolsets": [], "audit": False, **own})
     return python("pegboard", "serve", "--config", str(config), "--port", str(port))
 
 
-def envoy(servers: Servers, folder: Path, port: int) -> list[str]:
+def pegboard_token(servers: Servers, folder: Path, port: int) -> list[str]:
+    """Everybody has to bring a token."""
+    return pegboard(servers, folder, port, auth={"required": True})
+
+
+def pegboard_jwt(servers: Servers, folder: Path, port: int) -> list[str]:
+    """The same, and an issuer's JWTs are taken."""
+    known = {"issuer": issuer().url, "jwksUrl": issuer().jwks_url, "audience": AUDIENCE}
+    auth = {"required": True, "issuers": [known], "rules": [{"who": ["sub:ada"]}]}
+    return pegboard(servers, folder, port, auth=auth)
+
+
+def pegboard_audit(servers: Servers, folder: Path, port: int) -> list[str]:
+    """Every call is written down."""
+    if "audit" not in {field.name for field in fields(Settings)}:
+        raise NotStarted("this Pegboard has no audit")
+    return pegboard(servers, folder, port, audit=True)
+
+
+def envoy_jwt(servers: Servers, folder: Path, port: int) -> list[str]:
+    """With a token that has to be verified, by keys that it has."""
+    return envoy(servers, folder, port, issuer())
+
+
+def envoy(servers: Servers, folder: Path, port: int, trusted: Issuer | None = None) -> list[str]:
     """One worker, as everybody else has one thread."""
     file = folder / "envoy.json"
-    file.write_text(json.dumps(envoy_config(servers, port)), "utf-8")
+    file.write_text(json.dumps(envoy_config(servers, port, trusted)), "utf-8")
     return [envoy_binary(), "-c", str(file), "--concurrency", "1", "--log-level", "error", "--use-dynamic-base-id"]
 
 
@@ -88,10 +117,29 @@ _ENVOY_MODERN = (
     "no server/discover; Mcp-Method is dropped, and forwarded if told to, but then with the client's Mcp-Name"
 )
 
+_SAME = "as without"
+_CALLS_ONLY = {"list": _SAME, "start": _SAME}
+
 PEERS = (
     Peer("direct", "no gateway", None, {"stdio": _NO_GATEWAY, "list": _NO_GATEWAY, "start": _NO_GATEWAY}),
     Peer("pegboard", "Pegboard", pegboard, {}),
+    Peer(
+        "pegboard_token",
+        "Pegboard, static token",
+        pegboard_token,
+        _CALLS_ONLY,
+        bearer=lambda folder: add_token(folder / CONFIG, folder),
+    ),
+    Peer("pegboard_jwt", "Pegboard, JWT", pegboard_jwt, _CALLS_ONLY, bearer=lambda _: issuer().token),
+    Peer("pegboard_audit", "Pegboard, audit", pegboard_audit, _CALLS_ONLY),
     Peer("envoy", "Envoy, one worker", envoy, {"stdio": _NO_STDIO, "start": _NO_STDIO, "modern": _ENVOY_MODERN}),
+    Peer(
+        "envoy_jwt",
+        "Envoy, one worker, JWT",
+        envoy_jwt,
+        {**_CALLS_ONLY, "stdio": _NO_STDIO, "modern": _ENVOY_MODERN},
+        bearer=lambda _: issuer().token,
+    ),
     Peer("sdk", "SDK gateway", sdk, {}),
     Peer("fastmcp", "FastMCP, as documented", fastmcp, {}),
     Peer("fastmcp_reused", "FastMCP, session reused", fastmcp_reused, {}),

@@ -81,6 +81,10 @@ def _against(label: str, measure: str, peer: str, bar: float, goal: float | None
     return Ratio(label, ((OURS, measure), (peer, measure)), _divided, bar, goal, rising)
 
 
+def _variant(label: str, key: str, bar: float) -> Ratio:
+    return Ratio(label, ((key, _RATE), (OURS, _RATE)), _divided, bar, 1.0, rising=True)
+
+
 RATIOS = (
     _against("calls/s, 16 in flight, HTTP server: Envoy", _RATE, "envoy", 0.5, 1.0, rising=True),
     _against("calls/s, 16 in flight, HTTP server: plain SDK gateway", _RATE, "sdk", 8, 15, rising=True),
@@ -102,6 +106,9 @@ RATIOS = (
         1.0,
         rising=True,
     ),
+    _variant("calls/s, 16 in flight, HTTP server, with a static token: without", "pegboard_token", 0.97),
+    _variant("calls/s, 16 in flight, HTTP server, with a JWT: without", "pegboard_jwt", 0.97),
+    _variant("calls/s, 16 in flight, HTTP server, with the audit: without", "pegboard_audit", 0.88),
     Ratio(
         "first complete list of 10 stdio servers, catalog on disk: FastMCP",
         ((OURS, "start/catalog"), ("fastmcp", "start/cold")),

@@ -45,6 +45,8 @@ class Wording:
     address: Address
     era: Era
     session: str | None = None
+    # The token that says who it is.
+    bearer: str | None = None
 
     def request(self, method: str, params: Mapping[str, Any], number: int | None) -> bytes:
         """One request; without a number it is a notification."""
@@ -77,6 +79,8 @@ class Wording:
             "Content-Type: application/json",
             "Accept: application/json, text/event-stream",
         ]
+        if self.bearer is not None:
+            lines.append(f"Authorization: Bearer {self.bearer}")
         if method != "initialize":
             lines.append(f"MCP-Protocol-Version: {VERSIONS[self.era]}")
         if self.session is not None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from pegboard.access.limits import Limits
 from pegboard.calls import Calls
 from pegboard.catalog.discovery import Discovery
 from pegboard.catalog.finder import Finder, ToolHit, category
@@ -71,14 +72,23 @@ class Board:
             may_try=lambda name: may_try(self.servers[name]),
             library=self.library,
         )
-        self.relay = Relay(lambda: self.servers, self.discovery, self.library)
+        self.limits = Limits(self.metrics.record_refusal)
+        self.relay = Relay(lambda: self.servers, self.discovery, self.library, self.limits)
         self.configured = ConfiguredServers(
             self.servers, self.registry, self.gate, self.discovery, self.relay, self.lists.invalidate
         )
         self.resolver = ToolResolver(
             self.registry, self.gate, self.configured, self.discovery, self.finder, lambda: self.settings
         )
-        self.calls = Calls(lambda: self.servers, self.resolver, self.discovery, self.relay, self.metrics, self.loaded)
+        self.calls = Calls(
+            lambda: self.servers,
+            self.resolver,
+            self.discovery,
+            self.relay,
+            self.metrics,
+            self.loaded,
+            self.limits,
+        )
         # What the entrances and our own tools use most, by the names that they know it by.
         self.call = self.calls.call_for_python
         self.find_tool, self.lookup_tool = self.resolver.find, self.resolver.lookup

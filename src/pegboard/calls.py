@@ -1,7 +1,8 @@
 """Calls of tools, and the seam around every one of them.
 
-Whatever applies to each call stands in `CallScope`: its trace id, its span, its log line, its metrics. The fast path,
-the full path, REST, Python and `tool_call` all go through it. Who may call what is the `gate`'s to say.
+Whatever applies to each call stands in `CallScope`: its trace id, its span, its log line, its metrics, its place within
+the limits of its principal. The fast path, the full path, REST, Python and `tool_call` all go through it. Who may call
+what is the `gate`'s to say.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from types import TracebackType
 from typing import Any, cast
 
 from pegboard import exactjson
+from pegboard.access.limits import Limits, RateLimited, Slot
+from pegboard.access.rule import DISCOVERY
 from pegboard.catalog.discovery import Discovery
 from pegboard.clients.caller import Caller, acting_for
 from pegboard.clients.channel import OnProgress
@@ -46,7 +49,7 @@ class FailedResult(dict[str, Any]):
 class CallScope:
     """What is done around one call. `owner` is the tool's server; whoever makes the call sets the `outcome`."""
 
-    __slots__ = ("_client", "_metrics", "_span", "_started", "_token", "_traced", "name", "outcome", "owner")
+    __slots__ = ("_client", "_metrics", "_span", "_started", "_token", "_traced", "name", "outcome", "owner", "slot")
 
     def __init__(self, metrics: Metrics, client: Client, name: str, owner: str = "none") -> None:
         self._metrics = metrics
@@ -55,6 +58,8 @@ class CallScope:
         self.owner = owner
         self.outcome: str | None = None
         self._span = self._traced = None
+        # Its place within the limits of its principal, where there are any.
+        self.slot: Slot | None = None
 
     def __enter__(self) -> CallScope:
         self._started = time.perf_counter()
@@ -67,6 +72,8 @@ class CallScope:
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self.slot is not None:
+            self.slot.release()
         if self.outcome is None:
             self.outcome = "cancelled" if exc is not None and not isinstance(exc, Exception) else "failed"
         if self._span is not None and self._traced is not None:
@@ -87,6 +94,8 @@ class CallScope:
 
 # The outcome of a call that the full path goes on with, and accounts for.
 HANDED_OVER = "handed over"
+# The outcome of a call that its principal has no room for now.
+LIMITED = "limited"
 
 
 class Calls:
@@ -100,8 +109,10 @@ class Calls:
         relay: Relay,
         metrics: Metrics,
         loaded: LoadedTools,
+        limits: Limits,
     ) -> None:
         self._servers = servers
+        self._limits = limits
         self._resolver = resolver
         self._discovery = discovery
         self._relay = relay
@@ -122,6 +133,7 @@ class Calls:
             if isinstance(tool.tool, RelayingTool):
                 tool, params = await self._resolve_relayed(tool.tool, params, caller)
             scope.name, scope.owner = tool.name, tool.server_name or OWN
+            self._admit(scope, tool.server_name, tool.toolset, caller)
             self._loaded.use(caller.client.board, tool.name)
             result = await self._call(tool, params, caller)
             scope.outcome = "error" if result.get("isError") is True else "ok"
@@ -137,9 +149,24 @@ class Calls:
         """What a tool of Pegboard's own answers, for an entrance that wants the data alone; `ToolFailure` for the
         rest."""
         with self.scope(caller.client, tool.name, OWN) as scope, acting_for(caller):
+            self._admit(scope, None, tool.category, caller)
             answer = await tool.call_for_data(await tool.accept(arguments))
             scope.outcome = "ok"
             return answer
+
+    def _admit(self, scope: CallScope, server: str | None, toolset: str | None, caller: Caller) -> None:
+        """Take the place of a call within the limits of its principal; `RateLimited` where there is none.
+
+        What was begun on the fast path has its place already. To look for tools is no call of one.
+        """
+        if caller.started_call is not None:
+            scope.slot = caller.started_call.take_slot()
+        elif toolset != DISCOVERY:
+            try:
+                scope.slot = self._limits.admit(caller.client.principal, server)
+            except RateLimited:
+                scope.outcome = LIMITED
+                raise
 
     async def _call(self, tool: RegisteredTool, params: Params | None, caller: Caller) -> Message:
         if tool.tool is not None:

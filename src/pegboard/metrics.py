@@ -17,11 +17,17 @@ class Metrics:
     notices: int = 0
     # Requests that did not take the fast path, by the reason.
     declined: Counter[str] = field(default_factory=Counter[str])
+    # Calls that were refused because their principal is over a limit, by what the limit is for.
+    rate_limited: Counter[str] = field(default_factory=Counter[str])
 
     def record_call(self, server: str, outcome: str, seconds: float) -> None:
         """A call ended."""
         self.calls[server, outcome] += 1
         self.seconds[server] += seconds
+
+    def record_refusal(self, scope: str) -> None:
+        """A call was refused: its principal is over a limit."""
+        self.rate_limited[scope] += 1
 
     def text(
         self,
@@ -54,6 +60,14 @@ class Metrics:
         lines += [
             f'pegboard_fast_path_declined_total{{reason="{reason}"}} {count}'
             for reason, count in sorted(self.declined.items())
+        ]
+        lines += [
+            "# HELP pegboard_rate_limited_total Calls refused because their principal is over a limit.",
+            "# TYPE pegboard_rate_limited_total counter",
+        ]
+        lines += [
+            f'pegboard_rate_limited_total{{scope="{scope}"}} {count}'
+            for scope, count in sorted(self.rate_limited.items())
         ]
         lines += ["# HELP pegboard_server_state The state of each server.", "# TYPE pegboard_server_state gauge"]
         lines += [

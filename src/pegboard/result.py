@@ -52,11 +52,16 @@ class ToolError:
         code, message = found.get("code"), found.get("message")
         if code not in set(ToolErrorCode) or not isinstance(message, str):
             return None
-        return cls(ToolErrorCode(code), message, retryable=found.get("retryable") is True)
+        wait = found.get("retryAfter")
+        retry_after = max(float(wait), 0.0) if isinstance(wait, (int, float)) else 0.0
+        return cls(ToolErrorCode(code), message, found.get("retryable") is True, retry_after)
 
     def to_dict(self) -> dict[str, object]:
-        """The error as it is written on every wire."""
-        return {"code": self.code.value, "message": self.message, "retryable": self.retryable}
+        """The error as it is written on every wire; who is over a limit is told when to try again."""
+        written: dict[str, object] = {"code": self.code.value, "message": self.message, "retryable": self.retryable}
+        if self.code is ToolErrorCode.RATE_LIMITED and self.retry_after > 0:
+            written["retryAfter"] = self.retry_after
+        return written
 
 
 @dataclass(frozen=True, slots=True)

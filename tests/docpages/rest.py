@@ -15,7 +15,8 @@ The gateway answers JSON under `/api`. A running gateway has the same reference 
 tried, and for programs at `/openapi.json`.
 
 A success is `{{"success": true, "data": …}}`. A failure is
-`{{"success": false, "error": {{"code", "message", "retryable"}}}}` with a status that fits the code. A request
+`{{"success": false, "error": {{"code", "message", "retryable"}}}}` with a status that fits the code;
+`RATE_LIMITED` (429) comes with `retryAfter` in seconds, and the header `Retry-After`. A request
 with a body needs `Content-Type: application/json`.
 
 ```sh

@@ -512,3 +512,22 @@ def test_a_host_that_is_not_known_is_said_in_words() -> None:
     """With what the system says of it, and without a number."""
     said = pool_module._tell(socket.gaierror(-2, "Name or service not known"))
     assert said == "the name of its host cannot be resolved (Name or service not known)"
+
+
+async def test_principals_take_turns_when_all_connections_are_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has twenty requests waiting does not keep another principal's one waiting for all of them."""
+    monkeypatch.setattr(pool_module, "MAX_CONNECTIONS", 1)
+    order: list[str] = []
+
+    async def ask(pool: ConnectionPool, principal: str) -> None:
+        response = Response(principal)
+        response.exchange = pool.send(ASK, response)
+        await whole(response)
+        order.append(principal)
+
+    async with listening(ok(b"yes")) as listener, pooled(listener.port) as pool:
+        many = [asyncio.create_task(ask(pool, "many")) for _ in range(20)]
+        await asyncio.sleep(0)
+        await asyncio.gather(asyncio.create_task(ask(pool, "one")), *many)
+    assert order.index("one") <= 2
+    assert len(order) == 21

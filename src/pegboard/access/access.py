@@ -8,9 +8,11 @@ from typing import Protocol
 
 from pegboard.access.quota import Quota
 from pegboard.access.rule import DISCOVERY, Rule, RuledItem, matches_any
+from pegboard.lru_dict import LruDict
 
 # By server: patterns of its own names for tools that only read, whatever the server says of them.
 ReadOnlyTools = Callable[[str], tuple[str, ...]]
+_MOST_QUOTAS = 256
 
 
 class AccessItem(RuledItem, Protocol):
@@ -23,13 +25,20 @@ class AccessItem(RuledItem, Protocol):
 class Access:
     """Rules that all hold. The same rules are the same access: lists are made once for all who have it."""
 
-    __slots__ = ("_hash", "_read_only_tools", "rules")
+    __slots__ = ("_hash", "_quotas", "_read_only_tools", "limits_calls", "rules")
 
     def __init__(self, rules: tuple[Rule, ...], read_only_tools: ReadOnlyTools = lambda _: ()) -> None:
         self.rules = rules
         self._read_only_tools = read_only_tools
         # A filter is a key of every call.
         self._hash = hash(rules)
+        # Whether there is any limit at all: every call asks, and most principals have none.
+        self.limits_calls = any(
+            not quota.is_unlimited
+            for rule in rules
+            for quota in (rule.quota, *(each for _, each in rule.server_quotas))
+        )
+        self._quotas: LruDict[str | None, list[Quota]] = LruDict(_MOST_QUOTAS)
 
     def __hash__(self) -> int:
         return self._hash
@@ -95,12 +104,18 @@ class Access:
 
     def quotas(self, server: str | None = None) -> list[Quota]:
         """What limits calls in all, or those of one server."""
+        known = self._quotas.get(server)
+        if known is None:
+            known = self._quotas[server] = self._find_quotas(server)
+        return known
+
+    def _find_quotas(self, server: str | None) -> list[Quota]:
         if server is None:
             found = [rule.quota for rule in self.rules]
         else:
             pairs = (pair for rule in self.rules for pair in rule.server_quotas)
             found = [quota for pattern, quota in pairs if matches_any(server, (pattern,))]
-        return [quota for quota in found if not quota.is_unlimited]
+        return list(dict.fromkeys(quota for quota in found if not quota.is_unlimited))
 
     def _only_reads(self, item: AccessItem) -> bool:
         if item.toolset == DISCOVERY:

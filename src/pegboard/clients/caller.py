@@ -51,6 +51,11 @@ class Caller:
         return self.client.principal_key or self.client_key
 
     @property
+    def principal_id(self) -> str:
+        """Who is behind it."""
+        return self.client.principal.id
+
+    @property
     def effective_log_level(self) -> str | None:
         """From which level on a server is to log for this caller."""
         if self.log_level is not None or self.client.era == "modern" or self.notify is None:

@@ -29,6 +29,14 @@ class Filter:
     remote: bool = False
     # What its principal may have; nothing says otherwise where it is left out.
     access: Access | None = None
+    # It is a key of every call, and the same for all calls of a client.
+    _hash: int = field(init=False, repr=False, compare=False, default=0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.servers, self.prefixes, self.remote, self.access)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @classmethod
     def of(cls, server: object = None, prefix: object = None) -> Filter:

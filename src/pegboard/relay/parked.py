@@ -53,6 +53,7 @@ class _ParkedCall:
         self.key = secrets.token_bytes(16)
         self.subject = subject
         self.client_key, self.principal_key = caller.client_key, caller.principal_key
+        self.principal_id = caller.principal_id
         self.caller: Caller | None = caller
         self.capabilities = caller.client.capabilities
         self.task: asyncio.Task[Message] | None = None

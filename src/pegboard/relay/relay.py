@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from typing import Any
 
+from pegboard.access.limits import Limits
 from pegboard.catalog.discovery import Discovery
 from pegboard.catalog.resources import ResourceCatalog
 from pegboard.catalog.stock import CatalogEntry
@@ -48,8 +50,13 @@ class Relay:
     """Finds the server that a request belongs to, and carries both ends of the conversation."""
 
     def __init__(
-        self, servers: Callable[[], Mapping[str, Server]], discovery: Discovery, library: ResourceCatalog
+        self,
+        servers: Callable[[], Mapping[str, Server]],
+        discovery: Discovery,
+        library: ResourceCatalog,
+        limits: Limits,
     ) -> None:
+        self._limits = limits
         self._servers = servers
         self._discovery = discovery
         self._library = library
@@ -137,7 +144,10 @@ class Relay:
         entry = await self._prompt(params.get("name"), caller.client.filter)
         forwarded = {**forward_params(params), "name": entry.original_name}
         server = self._server(entry.server_name)
-        result = await self.send(server, "prompts/get", forwarded, caller, subject=f"prompts/get {entry.original_name}")
+        with self._place(server, caller):
+            result = await self.send(
+                server, "prompts/get", forwarded, caller, subject=f"prompts/get {entry.original_name}"
+            )
         return await self.name_references(server.name, result, caller)
 
     async def read_resource(self, params: Params, caller: Caller) -> Message:
@@ -146,7 +156,8 @@ class Relay:
         server, own = await self._resource(uri, caller)
         forwarded = {**forward_params(params), "uri": own}
         try:
-            result = await self.send(server, "resources/read", forwarded, caller, subject=f"resources/read {own}")
+            with self._place(server, caller):
+                result = await self.send(server, "resources/read", forwarded, caller, subject=f"resources/read {own}")
         except RpcError as exc:
             # Each era has its own code for a resource that is not there.
             data = as_object(exc.data) or {}
@@ -171,17 +182,21 @@ class Relay:
                 server, uri = await self._resource(ref.get("uri"), caller)
                 own = {"uri": uri}
         forwarded = {**forward_params(params), "ref": {**ref, **own}}
-        return await self.send(server, "completion/complete", forwarded, caller, subject="completion/complete")
+        with self._place(server, caller):
+            return await self.send(server, "completion/complete", forwarded, caller, subject="completion/complete")
 
     async def pass_on(self, method: str, params: Params, caller: Caller) -> Message:
         """A request that Pegboard does not know, to the one server it belongs to."""
         if (problem := request_problem(method)) is not None:
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method[:_SHOWN]!a}; {problem}")
         server = self._server(self._owner(method, params, caller))
-        result = await self.send(server, method, forward_params(params), caller, subject=method)
+        is_about_task = method in TASK_METHODS
+        # To ask how far a call has come is no other call.
+        with contextlib.nullcontext() if is_about_task else self._place(server, caller):
+            result = await self.send(server, method, forward_params(params), caller, subject=method)
         if method == "tasks/list":
             return self._routes.own_tasks(caller.principal_key, server.name, result)
-        if method not in TASK_METHODS:
+        if not is_about_task:
             self._routes.learn(caller.principal_key, server.name, result)
         return result
 
@@ -282,6 +297,16 @@ class Relay:
                 if key not in {"tools", "prompts", "resources", "logging", "completions"}:
                     merged[key] = _merge(merged.get(key), value)
         return merged
+
+    @contextlib.contextmanager
+    def _place(self, server: Server, caller: Caller) -> Generator[None]:
+        """A place within the limits of the caller's principal, as calls of tools have one."""
+        slot = self._limits.admit(caller.client.principal, server.name)
+        try:
+            yield
+        finally:
+            if slot is not None:
+                slot.release()
 
     async def _era(self, server: Server, caller: Caller) -> str:
         hello = server.hello if server.is_connected else None

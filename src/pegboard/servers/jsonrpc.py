@@ -344,6 +344,11 @@ class JsonRpcPeer:
         pending = self._pending.get(origin) if origin is not None else None
         return pending.in_flight if pending is not None else None
 
+    def principal_of(self, request_id: int | None) -> str:
+        """The principal that a request is made for; empty if it is none of a client's."""
+        in_flight = self.in_flight(request_id)
+        return "" if in_flight is None else in_flight.requester.principal_id
+
     def waits_for(self, request_id: int) -> bool:
         """Whether this request is still without an answer."""
         pending = self._pending.get(request_id)

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
+from pegboard.lru_dict import LruDict
 from pegboard.protocol.codes import SERVER_ERROR
 from pegboard.servers.errors import RpcError
+from pegboard.servers.fair_queue import FairQueue
 from pegboard.servers.requester import Requester
 
 # How long the first use of something waits for another client's first use of something.
@@ -34,6 +36,7 @@ _LOOKS = 3
 _SHORTEST_LOOK = 0.001
 _LONGEST_LOOK = 0.1
 _MAX_SUBJECTS = 20_000
+_MAX_PRINCIPALS = 1024
 _WHOSE = (
     "it is not known which of several clients this question belongs to; "
     'with "instance": "session" in the config of this server each client session has a process of its own'
@@ -94,7 +97,11 @@ class QuestionOwners:
         # What has asked a second question before the first was answered.
         self._asking_on: set[str] = set()
         self._unplaced: dict[_Unplaced, None] = {}
-        self._waiting: dict[asyncio.Future[None], None] = {}
+        # Who waits for a change, and for whom; questions wait for nobody's turn.
+        self._waiting: dict[asyncio.Future[None], str | None] = {}
+        # When each principal last had its turn, as far as somebody else had to wait for it.
+        self._turns: LruDict[str, int] = LruDict(_MAX_PRINCIPALS)
+        self._last_turn = 0
 
     @contextlib.asynccontextmanager
     async def admit(self, requester: Requester, subject: str) -> AsyncGenerator[InFlight]:
@@ -259,7 +266,10 @@ class QuestionOwners:
     async def _turn(self, requester: Requester, subject: str) -> None:
         started = _now()
         while (wait := self._obstacle(requester, subject, started)) is not None:
-            await self._change(wait)
+            await self._change(wait, requester.principal_id)
+        if self._waiting:
+            self._last_turn += 1
+            self._turns[requester.principal_id] = self._last_turn
 
     def _obstacle(self, requester: Requester, subject: str, started: float) -> float | None:
         """How long at most to wait for a change before it is worth another look; `None` to go on."""
@@ -277,13 +287,22 @@ class QuestionOwners:
         if any(each.subject in self._asking or subject in self._asking for each in loud):
             return PLACING
         patience = started + FIRST_USE - _now()
-        return patience if loud and patience > 0 else None
+        return patience if (loud or self._keeps_others(requester)) and patience > 0 else None
 
     def _is_free(self, requester: Requester, subject: str) -> bool:
         """Whether nothing that is known of a request could have it mixed up with another client's."""
         if self._origins or subject in self._quiet:
             return True
-        return not self._abandoned and len(self._requests.get(requester.client_key, ())) == len(self._in_flight)
+        if self._abandoned or self._keeps_others(requester):
+            return False
+        return len(self._requests.get(requester.client_key, ())) == len(self._in_flight)
+
+    def _keeps_others(self, requester: Requester) -> bool:
+        """Whether another principal waits while this one's client is here already: with one request after the other it
+        could keep the server for ever."""
+        if not self._waiting or requester.client_key not in self._requests:
+            return False
+        return any(each not in {None, requester.principal_id} for each in self._waiting.values())
 
     async def _place(self) -> InFlight | None:
         # It can only belong to what was under way when it came.
@@ -327,10 +346,10 @@ class QuestionOwners:
             raise RpcError(SERVER_ERROR, _GIVEN_UP)
         return max(reversed(present), key=lambda each: (each.subject in self._asking, each.subject not in self._quiet))
 
-    async def _change(self, limit: float) -> None:
+    async def _change(self, limit: float, principal: str | None = None) -> None:
         """Wait until somebody came, left or asked, or until the time is over."""
         change: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting[change] = None
+        self._waiting[change] = principal
         try:
             await asyncio.wait({change}, timeout=limit)
         finally:
@@ -339,10 +358,21 @@ class QuestionOwners:
     def _wake(self) -> None:
         if not self._waiting:
             return
-        waiting, self._waiting = self._waiting, {}
-        for change in waiting:
+        # Until each has looked, it still waits: nobody is to come before it only because all are looking.
+        for change in self._in_turns():
             if not change.done():
                 change.set_result(None)
+
+    def _in_turns(self) -> Iterable[asyncio.Future[None]]:
+        """Those who wait: principals take turns, beginning with the one whose last turn is longest ago."""
+        waiting = self._waiting
+        if len(set(waiting.values())) <= 1:
+            return list(waiting)
+        queue: FairQueue[asyncio.Future[None]] = FairQueue()
+        # Stable: who has had no turn yet comes in the order of waiting.
+        for change in sorted(waiting, key=lambda each: self._turns.get(waiting[each] or "", 0)):
+            queue.put(waiting[change] or "", change)
+        return [queue.get() for _ in waiting]
 
 
 def _rivals(candidates: list[InFlight]) -> set[str]:

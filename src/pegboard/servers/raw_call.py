@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pegboard import exactjson
+from pegboard.access.limits import Slot
 from pegboard.pace import Pace
 from pegboard.protocol.eras import Era
 from pegboard.protocol.raw_json import Part
@@ -73,13 +74,15 @@ class RawCall:
     _loop: asyncio.AbstractEventLoop
     _timer: asyncio.TimerHandle
 
-    def __init__(self, identity: str, kin: str, *, patience: float, hears_log: bool) -> None:
-        self.client_key, self.principal_key = identity, kin
+    def __init__(self, identity: str, kin: str, *, patience: float, hears_log: bool, principal_id: str = "") -> None:
+        self.client_key, self.principal_key, self.principal_id = identity, kin, principal_id
         # How long it may take before it counts as no plain one any more.
         self._patience = patience
         # Whether the client is told what servers log.
         self._wants_log = hears_log
         self._on_end: Callable[[], None] = _do_nothing
+        # Its place within the limits of its principal, until it is over or somebody goes on with it.
+        self._slot: Slot | None = None
         self._is_not_plain = self._over = False
         # Whether it ended with an answer.
         self.is_answered = False
@@ -115,6 +118,15 @@ class RawCall:
     def on_end(self, told: Callable[[], None]) -> None:
         """Who has to know when it is over."""
         self._on_end = told
+
+    def hold(self, slot: Slot) -> None:
+        """Have its place until it is over."""
+        self._slot = slot
+
+    def take_slot(self) -> Slot | None:
+        """Its place, for whoever goes on with it: a server that wants input is called again after this."""
+        slot, self._slot = self._slot, None
+        return slot
 
     async def result(self) -> Part | Message:
         """The result, if it comes soon and alone; raises `NotPlain`, `CallCancelled`, or what went wrong."""
@@ -223,6 +235,8 @@ class RawCall:
         self._timer.cancel()
         self._in_flight.answered = self.is_answered = answered
         self._question_owners.leave(self._in_flight)
+        if self._slot is not None:
+            self._slot.release()
         self._on_end()
         # It refers to itself through these: it would be left to the garbage collector, thousands of times a second.
         self._on_end = self._on_talk = self._in_flight.extend = _do_nothing

@@ -24,6 +24,11 @@ class Requester(Protocol):
         """The same for requests that are likely to be one person's: a stray question of theirs harms nobody."""
         ...
 
+    @property
+    def principal_id(self) -> str:
+        """Who is behind it: those who wait for the same server take turns by it."""
+        ...
+
     def on_notification(self, method: str, params: Params) -> None:
         """The server said something that belongs to this request."""
         ...
@@ -38,6 +43,7 @@ class NoRequester:
 
     # None of them can be asked anything, so none of them can be mixed up.
     client_key = principal_key = "nobody"
+    principal_id = ""
 
     def on_notification(self, method: str, params: Params) -> None:
         """Nobody listens."""

@@ -16,14 +16,15 @@ from functools import lru_cache
 from weakref import WeakValueDictionary
 
 from pegboard import exactjson
+from pegboard.access.limits import RateLimited
 from pegboard.board import Board
-from pegboard.calls import HANDED_OVER
+from pegboard.calls import HANDED_OVER, LIMITED
 from pegboard.catalog.starting import STARTING_KEY
 from pegboard.clients.cache import MAX_META
 from pegboard.clients.caller import Caller
 from pegboard.clients.client import Client
 from pegboard.gateway.fastpath.decline import Decline
-from pegboard.gateway.mcp import McpHandlers
+from pegboard.gateway.mcp import McpHandlers, error_result
 from pegboard.log import logger
 from pegboard.pace import Pace
 from pegboard.protocol import raw_json
@@ -158,7 +159,14 @@ class FastPath:
         # A span is a child of what the client says in `_meta`, and a call has one: the full path sees to that.
         if is_traced():
             return Decline.TRACED
-        call = self._start_call(client, params, tool, meta)
+        access = client.filter.access
+        if access is None or not access.limits_calls:
+            call = self._start_call(client, params, tool, meta)
+        else:
+            try:
+                call = self._start_limited(client, params, tool, meta)
+            except RateLimited as exc:
+                return self._refuse(client, request, tool, exc)
         if call is None:
             return Decline.SERVER
         if client.board in self._board.loaded.boards:
@@ -168,6 +176,27 @@ class FastPath:
             # At once: on a pipe, its cancellation may be the very next line.
             self._calls[place] = call
         return self._answer_call(call, place, client, request, tool)
+
+    def _start_limited(
+        self, client: Client, params: CallParams, tool: RegisteredTool, meta: bytes | None
+    ) -> RawCall | None:
+        """The same for a principal with limits; raises `RateLimited`."""
+        slot = self._board.limits.admit(client.principal, tool.server_name)
+        call: RawCall | None = None
+        try:
+            call = self._start_call(client, params, tool, meta)
+        finally:
+            if slot is not None:
+                # The full path takes a place of its own for a call that was not begun here.
+                slot.give_back() if call is None else call.hold(slot)
+        return call
+
+    def _refuse(self, client: Client, request: Request, tool: RegisteredTool, refused: RateLimited) -> Begun:
+        """The answer to a call that its principal has no room for now."""
+        with self._board.calls.scope(client, tool.name, tool.server_name or "") as scope:
+            scope.outcome = LIMITED
+        result = result_for(client.era, error_result(refused.error), server_info=SERVER_INFO)
+        return _at_once(answer(request, exactjson.dump(result)))
 
     async def _answer_call(
         self, call: RawCall, place: tuple[object, bytes], client: Client, request: Request, tool: RegisteredTool
@@ -199,7 +228,13 @@ class FastPath:
         self._board.discovery.refresh_if_stale(name)
         client_key = client.session or f"plain-{next(_numbers)}"
         is_handshake = client.era == "handshake"
-        call = RawCall(client_key, client.principal_key or client_key, patience=PATIENCE, hears_log=is_handshake)
+        call = RawCall(
+            client_key,
+            client.principal_key or client_key,
+            patience=PATIENCE,
+            hears_log=is_handshake,
+            principal_id=client.endpoint.principal.id,
+        )
         arguments = bytes(params.arguments) if isinstance(params.arguments, raw_json.Raw) else None
         level = self._board.relay.sessions.level_of(client) if is_handshake else None
         # A handshake client that never set a level is sent what a server would send by itself.

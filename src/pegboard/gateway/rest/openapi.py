@@ -32,6 +32,7 @@ _FAILURE = {
                 "code": {"enum": [code.value for code in ToolErrorCode]},
                 "message": TEXT,
                 "retryable": {"type": "boolean"},
+                "retryAfter": {"type": "number", "description": "With RATE_LIMITED: seconds until then."},
             },
         },
     },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -70,7 +71,7 @@ def answering(work: Handler) -> Callable[[Request], Awaitable[Response]]:
         if isinstance(data, Response):
             return data
         if isinstance(data, Failed):
-            return json_response(data.to_dict(), STATUS[data.error.code])
+            return json_response(data.to_dict(), STATUS[data.error.code], _retry_header(data.error))
         status, data = (_CREATED, data.data) if isinstance(data, Created) else (_OK, data)
         return json_response(ToolResult[Any].ok(data).to_dict(), status)
 
@@ -99,13 +100,20 @@ async def body_of(request: Request) -> dict[str, Any]:
         raise invalid(f"the request is not a JSON object: {exc}") from None
 
 
-def json_response(value: Any, status: int) -> Response:
+def json_response(value: Any, status: int, headers: Mapping[str, str] | None = None) -> Response:
     """A value as JSON."""
-    return Response(exactjson.dump(value), status_code=status, media_type="application/json")
+    return Response(exactjson.dump(value), status, headers, "application/json")
 
 
 def error_response(exc: Exception) -> Response:
     """Whatever went wrong."""
     error = error_of(exc)
     status = _SPECIAL.get(type(exc), STATUS[error.code])
-    return json_response(ToolResult[None].failed(error).to_dict(), status)
+    return json_response(ToolResult[None].failed(error).to_dict(), status, _retry_header(error))
+
+
+def _retry_header(error: ToolError) -> Mapping[str, str] | None:
+    """When to try again, for whoever is over a limit; HTTP has it in whole seconds."""
+    if error.code is not ToolErrorCode.RATE_LIMITED or not error.retry_after:
+        return None
+    return {"retry-after": str(math.ceil(error.retry_after))}

@@ -54,6 +54,11 @@ class CallResponse:
         self._stream: SseParser | None = None
         self._ending: asyncio.TimerHandle | None = None
 
+    @property
+    def principal_id(self) -> str:
+        """Whom the call is for."""
+        return self._peer.principal_of(self._request_id)
+
     def abandon(self) -> None:
         """Nobody waits for it any more."""
         if self._ending is not None:

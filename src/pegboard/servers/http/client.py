@@ -105,9 +105,9 @@ class HttpClient(Protocol):
     """Carries requests to one server."""
 
     def stream(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, principal_id: str = ""
     ) -> AbstractAsyncContextManager[HttpResponse]:
-        """Send a request; its response, the body still to be read. Raises `ConnectionFailed`."""
+        """Send a request of this principal's; its response, the body still to be read. Raises `ConnectionFailed`."""
         ...
 
     async def close(self) -> None:
@@ -148,10 +148,10 @@ class DirectClient:
 
     @asynccontextmanager
     async def stream(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, principal_id: str = ""
     ) -> AsyncGenerator[Response]:
         """Send a request; its response, the body still to be read."""
-        response = Response()
+        response = Response(principal_id)
         head = self.head(method, url, headers)
         length = b"" if body is None else b"content-length: %d\r\n" % len(body)
         response.exchange = self._pool.send(b"%b%b\r\n%b" % (head, length, body or b""), response)
@@ -196,12 +196,18 @@ def _tls() -> ssl.SSLContext:
 
 @asynccontextmanager
 async def exchange(
-    client: HttpClient, label: str, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
+    client: HttpClient,
+    label: str,
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes | None = None,
+    principal_id: str = "",
 ) -> AsyncGenerator[HttpResponse]:
     """One HTTP exchange, its body still to be read; redirects are followed only within the server's own origin."""
     for _ in range(_MAX_REDIRECTS + 1):
         try:
-            async with client.stream(method, url, headers, body) as response:
+            async with client.stream(method, url, headers, body, principal_id) as response:
                 target = _redirect(response, url, label)
                 if target is None:
                     yield response

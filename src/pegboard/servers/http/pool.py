@@ -8,19 +8,19 @@ import socket
 import ssl
 import sys
 import zlib
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, cast
 
 import httptools
 
 from pegboard.servers.backlog import Backlog
+from pegboard.servers.fair_queue import FairQueue
 from pegboard.servers.http.decompress import CODINGS, Decompressor
 from pegboard.servers.http.happy_eyeballs import connect
 from pegboard.servers.limit import Limit
 from pegboard.task_set import TaskSet
 
-# Connections to one server at most; who comes when all are busy waits for the next that is free.
+# Connections to one server at most; who comes when all are busy waits for the next that is free. Principals take turns.
 MAX_CONNECTIONS = 256
 # Those that a burst has opened are closed when they have been idle for a while, not at its first lull.
 _MAX_IDLE = MAX_CONNECTIONS
@@ -46,6 +46,11 @@ class ResponseHandler(Protocol):
     What is to be done about a part of its body is an iterator of small steps.
     """
 
+    @property
+    def principal_id(self) -> str:
+        """Whom the request is for; empty for one of Pegboard's own."""
+        ...
+
     def on_head(self, status: int, headers: dict[str, str]) -> None: ...
 
     def on_data(self, part: bytes) -> Iterable[object]: ...
@@ -57,6 +62,8 @@ class ResponseHandler(Protocol):
 
 class _Nobody:
     """Handles what still comes of an exchange that is over."""
+
+    principal_id = ""
 
     def on_head(self, status: int, headers: dict[str, str]) -> None:
         """Nobody looks."""
@@ -367,7 +374,7 @@ class ConnectionPool:
         self._loop = asyncio.get_running_loop()
         self._connections: set[HttpConnection] = set()
         self._idle: list[HttpConnection] = []
-        self._waiting: deque[Exchange] = deque()
+        self._waiting: FairQueue[Exchange] = FairQueue()
         self._connecting = TaskSet()
         self._sweep: asyncio.TimerHandle | None = None
         self._closed = False
@@ -385,7 +392,7 @@ class ConnectionPool:
                 line.begin(exchange)
                 return exchange
             line.close()
-        self._waiting.append(exchange)
+        self._waiting.put(handler.principal_id, exchange)
         self._open_more()
         return exchange
 
@@ -426,7 +433,7 @@ class ConnectionPool:
 
     def _next(self) -> Exchange | None:
         while self._waiting:
-            exchange = self._waiting.popleft()
+            exchange = self._waiting.get()
             if not exchange.over:
                 return exchange
         return None

@@ -43,9 +43,10 @@ class ProxiedClient:
 
     @asynccontextmanager
     async def stream(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, principal_id: str = ""
     ) -> AsyncGenerator[ProxiedResponse]:
         """Send a request; its response, the body still to be read."""
+        del principal_id
         try:
             async with self._client.stream(method, url, headers=dict(headers), content=body) as response:
                 yield ProxiedResponse(response)

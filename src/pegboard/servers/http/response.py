@@ -15,7 +15,8 @@ _AHEAD = 1024 * 1024
 class Response:
     """Takes what comes by callbacks, and gives it to whoever awaits it."""
 
-    def __init__(self) -> None:
+    def __init__(self, principal_id: str = "") -> None:
+        self.principal_id = principal_id
         self.status_code = 0
         self.headers: Mapping[str, str] = {}
         # The exchange that this is the answer of, once it is under way.

@@ -83,7 +83,9 @@ class StreamableHttpTransport(HttpTransport):
         """POST one message; a request's answer has been delivered when this returns."""
         request_id = message.get("id") if "method" in message else None
         sent = {**_SENT, **self._session_headers(), **(headers or {})}
-        async with exchange(self._client, self._label, "POST", self._url, sent, exactjson.dump(message)) as response:
+        assert self._peer is not None
+        whose, text = self._peer.principal_of(request_id), exactjson.dump(message)
+        async with exchange(self._client, self._label, "POST", self._url, sent, text, whose) as response:
             if response.status_code >= 400:
                 await self._raise_refusal(response, request_id)
                 return
