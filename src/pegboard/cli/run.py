@@ -77,7 +77,8 @@ def serve(
     configure(log_level("info"), lines=lines)
 
     async def run() -> None:
-        board = Board(settings, workspace=None if workspace is None else str(workspace.resolve()))
+        folder = None if workspace is None else str(workspace.resolve())
+        board = Board(settings, workspace=folder, audit="serve")
 
         def ready(url: str) -> None:
             _greet(url, location, board, lines)
@@ -126,7 +127,7 @@ def stdio(
     endpoint = Endpoint({"workspace": folder} if folder else {}, board, private=True)
 
     async def run() -> None:
-        await serve_stdio(Board(settings), location.path, endpoint)
+        await serve_stdio(Board(settings, audit="stdio"), location.path, endpoint)
 
     try:
         _run(run())

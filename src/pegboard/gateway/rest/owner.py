@@ -18,3 +18,9 @@ async def require_owner(request: Request) -> None:
     peer = peer_of(request.scope)
     if not (peer.is_own if peer.is_own is not None else await asyncio.to_thread(peer.look_up)):
         raise Forbidden("this is only for the user that Pegboard runs as")
+
+
+def require_admin(request: Request) -> None:
+    """Refuse a request of somebody who may not look after the gateway."""
+    if not endpoint_of(request.scope).principal.admin:
+        raise Forbidden("this is only for whoever may look after the gateway (admin)")
