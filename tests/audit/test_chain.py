@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import replace
@@ -10,7 +11,7 @@ import msgspec
 import pytest
 
 from pegboard.access.principal import LOCAL
-from pegboard.audit.arguments import CUT_MARK, canonical_json, digest_arguments
+from pegboard.audit.arguments import CUT_MARK, ArgumentsDigest, canonical_json
 from pegboard.audit.composer import AuditBatch, Composer
 from pegboard.audit.event import AuditEvent, NoteEvent
 from pegboard.audit.query import AuditQuery
@@ -30,6 +31,7 @@ DAY = 86_400
 NOW = 1_794_000_000
 SETTINGS = AuditSettings()
 TOOL = "one__echo"
+DIGEST = ArgumentsDigest(b"k")
 
 
 def call(at: float, text: bytes = b'{"a":1}', tool: str = TOOL) -> AuditEvent:
@@ -118,7 +120,7 @@ async def test_a_record_that_was_put_in_is_found(storage: Storage, store: AuditS
         forged._chain = replace(forged._chain, chain=1)
         batch: AuditBatch = forged.compose([call(rows[at][4] / 1e9 + 0.0005)], 0, SETTINGS)
         ((record, value),) = batch.rows
-        record = msgspec.structs.replace(record, chain=1, number=number)
+        assert (record.chain, record.number) == (1, number)
         await change(storage, add, *msgspec.structs.astuple(record), value)
         fault = (await verify(store)).fault
         assert fault is not None
@@ -236,28 +238,30 @@ async def test_queries_narrow_by_everything_that_a_record_says(storage: Storage,
 def test_equal_arguments_have_equal_digests() -> None:
     """Whatever the order, the blanks and the escapes; numbers of any size and odd texts included."""
     alike = [b'{"a":1,"b":[{"x":1,"y":2}]}', b'{ "b": [{"y":2, "x":1}], "a": 1 }', rb'{"\u0061":1,"b":[{"y":2,"x":1}]}']
-    assert len({digest_arguments(b"k", *pack_arguments(text)) for text in alike}) == 1
+    assert len({DIGEST(*pack_arguments(text)) for text in alike}) == 1
     odd = [
         rb'{"n":1e400,"t":"\ud800","a":123456789012345678901234567890}',
         rb'{"a":123456789012345678901234567890, "t":"\ud800","n":1e400}',
     ]
-    assert len({digest_arguments(b"k", *pack_arguments(text)) for text in odd}) == 1
-    assert digest_arguments(b"k", None, 0) == digest_arguments(b"k", b"{}", 2)
-    assert digest_arguments(b"k", b"{}", 2) != digest_arguments(b"other", b"{}", 2)
+    assert len({DIGEST(*pack_arguments(text)) for text in odd}) == 1
+    assert DIGEST(None, 0) == DIGEST(b"{}", 2)
+    assert DIGEST(b"{}", 2) != ArgumentsDigest(b"other")(b"{}", 2)
     assert canonical_json(b"[2, 1]") == b"[2,1]"
+    for key in (b"k", b"k" * 64, b"k" * 65):
+        assert ArgumentsDigest(key)(b"{}", 2)[1] == hmac.digest(key, b"{}", "sha256").hex()
 
 
 def test_the_digest_of_large_arguments_is_of_their_beginning_and_length() -> None:
     """It is marked as such, and so are those of which only the beginning was kept."""
     big = b'{"a":"%b"}' % (b"x" * 100_000)
-    length, digest = digest_arguments(b"k", *pack_arguments(big))
+    length, digest = DIGEST(*pack_arguments(big))
     assert (length, digest.endswith(CUT_MARK)) == (len(big), True)
-    assert digest != digest_arguments(b"k", *pack_arguments(big[:-2] + b'x"}'))[1]
+    assert digest != DIGEST(*pack_arguments(big[:-2] + b'x"}'))[1]
     huge = b'{"a":"%b"}' % (b"x" * 2_000_000)
     packed, length = pack_arguments(huge)
     assert packed is not None
     assert (len(packed), length) == (64 * 1024, len(huge))
-    assert digest_arguments(b"k", packed, length)[1].endswith(CUT_MARK)
+    assert DIGEST(packed, length)[1].endswith(CUT_MARK)
 
 
 def test_composing_is_quick_enough_to_be_off_the_loop() -> None:

@@ -113,7 +113,7 @@ async def test_stdio_and_the_bridge_are_recorded(tmp_path: Path) -> None:
 
 
 async def test_what_comes_to_nothing_is_recorded_with_the_reason(tmp_path: Path) -> None:
-    """A tool's own error, a server's refusal, an unknown tool, one that a rule hides, a cancelled call, a time limit."""
+    """A tool's own error, a server's refusal, an unknown tool, one that a rule hides, a time limit."""
     servers = {"one": toy(), "two": toy(), "slow": toy({"timeout": 0.3})}
     async with open_gateway(tmp_path, servers, audit={}, toolsets=["discovery"]) as gateway:
         token = add_tokens(gateway, red=Rule(servers=("one", "slow")))["red"]

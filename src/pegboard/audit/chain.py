@@ -58,7 +58,7 @@ class ChainHead:
             head=value,
         ), hashes
 
-    def succeed(self, day: str) -> ChainHead:
+    def start_next(self, day: str) -> ChainHead:
         """The chain that follows this one."""
         return ChainHead(self.process, self.chain + 1, day, self.head)
 

@@ -10,18 +10,19 @@ from functools import lru_cache
 from hashlib import sha256
 from ipaddress import ip_network
 
-from pegboard.audit.arguments import digest_arguments, show_arguments
+from pegboard.audit.arguments import ArgumentsDigest, show_arguments
 from pegboard.audit.chain import ChainHead
 from pegboard.audit.event import AuditEvent, CallEvent, NoteEvent
-from pegboard.audit.record import CALL, AuditRecord, base32, day_of, record_id
+from pegboard.audit.record import CALL, AuditRecord, day_of, record_id
 from pegboard.audit.redaction import Redaction
+from pegboard.clients.client import Client
 from pegboard.clients.endpoint import Endpoint
 from pegboard.config.audit_settings import MEGABYTE, AuditSettings
 from pegboard.storage.text import storable_text
 
 LONGEST_TEXT = 200
 _MOST_DETAIL = 500
-_PROCESS_LETTERS = 10
+_PROCESS_BYTES = 5
 # A chain is at most so large a part of all that is kept, and not larger than this: it goes at once.
 _PARTS = 16
 _MOST_BYTES = 8 * MEGABYTE
@@ -40,11 +41,13 @@ class Composer:
     """Makes the records of one process, in the order of its events."""
 
     def __init__(self, key: bytes) -> None:
-        self._key = key
-        self.process = base32(secrets.randbits(50), _PROCESS_LETTERS)
+        self.process = secrets.token_hex(_PROCESS_BYTES)
         self._chain = ChainHead(self.process, 0, "")
         self._count = 0
         self._last = 0
+        self._digest = ArgumentsDigest(key)
+        # Of the batch that is made: no client is kept for its sake.
+        self._texts: dict[tuple[Client, Endpoint], tuple[str, str, str, str]] = {}
         self._redaction = Redaction({})
         self._redaction_of: AuditSettings | None = None
 
@@ -76,10 +79,11 @@ class Composer:
             day = day_of(at)
             if day != self._chain.day or self._chain.bytes > min(settings.bytes // _PARTS, _MOST_BYTES):
                 link()
-                self._chain = self._chain.succeed(day)
+                self._chain = self._chain.start_next(day)
             number = self._chain.records + len(waiting) + 1
             waiting.append(self._record(event, at, number, settings))
         link()
+        self._texts.clear()
         return AuditBatch(tuple(rows), tuple(heads))
 
     def _record(self, event: AuditEvent, at: int, number: int, settings: AuditSettings) -> AuditRecord:
@@ -91,8 +95,11 @@ class Composer:
 
     def _call(self, event: CallEvent, identity: str, at: int, number: int, settings: AuditSettings) -> AuditRecord:
         _, client, endpoint, tool, server, outcome, seconds, text, length, result, trace, detail = event
-        size, digest = digest_arguments(self._key, text, length)
-        name = f"{client.name}/{client.version}" if client.version else client.name
+        size, digest = self._digest(text, length)
+        shown = ""
+        if settings.arguments != "digest":
+            shown = storable_text(show_arguments(settings.arguments, text, length, tool, self._redaction))
+        principal_id, principal, name, board = self._client_texts(client, endpoint)
         return AuditRecord(
             identity,
             self.process,
@@ -100,24 +107,34 @@ class Composer:
             number,
             at,
             CALL,
-            _text(endpoint.principal.id),
-            _text(endpoint.principal.name),
-            _text(name),
+            principal_id,
+            principal,
+            name,
             session_digest(client.session),
-            _text(endpoint.board or ""),
-            _text(server),
-            _text(tool),
+            board,
+            _short(server),
+            _short(tool),
             outcome,
             int(seconds * 1_000_000),
             size,
             digest,
-            storable_text(show_arguments(settings.arguments, text, length, tool, self._redaction)),
+            shown,
             result,
-            _text(trace or ""),
+            trace if trace is not None and trace.isalnum() and trace.isascii() else _text(trace or ""),
             client.era,
             network_class(endpoint),
-            _text(detail, _MOST_DETAIL),
+            detail,
         )
+
+    def _client_texts(self, client: Client, endpoint: Endpoint) -> tuple[str, str, str, str]:
+        """What a record says of a client, which is the same for most calls of a batch."""
+        known = self._texts.get((client, endpoint))
+        if known is None:
+            name = f"{client.name}/{client.version}" if client.version else client.name
+            principal = endpoint.principal
+            known = _text(principal.id), _text(principal.name), _text(name), _text(endpoint.board or "")
+            self._texts[client, endpoint] = known
+        return known
 
     def _note(self, event: NoteEvent, identity: str, at: int, number: int) -> AuditRecord:
         principal = event.principal
@@ -175,6 +192,11 @@ def address_class(network: str) -> str:
 def _first_moment(events: Sequence[AuditEvent]) -> int:
     first = events[0] if events else None
     return time.time_ns() if first is None else first[0] if isinstance(first, tuple) else first.at
+
+
+@lru_cache(maxsize=4096)
+def _short(text: str) -> str:
+    return _text(text)
 
 
 def _text(text: str, most: int = LONGEST_TEXT) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from pegboard.audit.record import REFUSED, base32
+from pegboard.audit.record import REFUSED, time_prefix
 from pegboard.result import invalid
 from pegboard.storage.database import Value
 
@@ -16,7 +16,7 @@ USUAL, MOST = 100, 1000
 RULE, UNKNOWN = f"{REFUSED}rule", f"{REFUSED}unknown_tool"
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _AGO = re.compile(r"(\d{1,9})\s*([a-z]+)")
-_ID = re.compile("[0-9A-Z]{26}")
+_ID = re.compile("[0-9a-f]{30}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +49,9 @@ class AuditQuery:
             add("principal_id = ?", self.owner)
         # By the id, which has an index.
         if self.since is not None:
-            add("id >= ?", base32(max(int(self.since * 1000), 0), 10))
+            add("id >= ?", _prefix(self.since))
         if self.until is not None:
-            add("id < ?", base32(max(int(self.until * 1000), 0), 10))
+            add("id < ?", _prefix(self.until))
         if self.cursor is not None:
             add("id < ?", self.cursor)
         if self.who is not None:
@@ -76,6 +76,10 @@ class AuditQuery:
             add("substr(outcome, 1, 8) = ?", REFUSED)
         else:
             add("outcome = ?", wanted)
+
+
+def _prefix(moment: float) -> str:
+    return time_prefix(max(int(moment * 1_000_000_000), 0))
 
 
 def _add_pattern(add: _Add, column: str, wanted: str) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 _MICRO = 1000
 _BILLION = 1_000_000_000
-_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_DAY = 86_400 * _BILLION
 CALL = "call"
 # How an outcome begins that stands for something that was not done.
 REFUSED = "refused:"
@@ -59,22 +60,22 @@ class AuditRecord(msgspec.Struct, frozen=True, array_like=True):
             "id": self.id,
             "at": iso_time(self.at),
             "kind": self.kind,
-            **_known("principal", _known("id", self.principal_id) | _known("name", self.principal)),
-            **_known("client", self.client),
-            **_known("session", self.session),
-            **_known("board", self.board),
-            **_known("server", self.server),
-            **_known("tool", self.tool),
-            **_known("outcome", self.outcome),
+            **_member("principal", _member("id", self.principal_id) | _member("name", self.principal)),
+            **_member("client", self.client),
+            **_member("session", self.session),
+            **_member("board", self.board),
+            **_member("server", self.server),
+            **_member("tool", self.tool),
+            **_member("outcome", self.outcome),
             **({} if self.us < 0 else {"ms": self.us / _MICRO}),
             **({} if self.args_bytes < 0 else {"argsBytes": self.args_bytes}),
-            **_known("argsDigest", self.args_digest),
+            **_member("argsDigest", self.args_digest),
             **({} if not self.arguments else {"arguments": msgspec.json.decode(self.arguments)}),
             **({} if self.result_bytes < 0 else {"resultBytes": self.result_bytes}),
-            **_known("trace", self.trace),
-            **_known("era", self.era),
-            **_known("network", self.network),
-            **_known("detail", self.detail),
+            **_member("trace", self.trace),
+            **_member("era", self.era),
+            **_member("network", self.network),
+            **_member("detail", self.detail),
             "process": self.process,
         }
 
@@ -91,18 +92,23 @@ def iso_time(at: int) -> str:
 
 def day_of(at: int) -> str:
     """The day of a moment, in UTC."""
-    return f"{datetime.fromtimestamp(at // _BILLION, UTC):%Y-%m-%d}"
+    return _day(at // _DAY)
+
+
+@lru_cache(maxsize=16)
+def _day(number: int) -> str:
+    return f"{datetime.fromtimestamp(number * 86_400, UTC):%Y-%m-%d}"
 
 
 def record_id(at: int, number: int, process: str) -> str:
-    """An id that sorts by time, then by number: milliseconds, number and process, 26 characters as a ULID has."""
-    return f"{base32(at // 1_000_000, 10)}{base32(number % 2**30, 6)}{process}"
+    """An id that sorts by time, then by number: milliseconds, number and process."""
+    return f"{time_prefix(at)}{number & 0xFFFFFFFF:08x}{process}"
 
 
-def base32(number: int, length: int) -> str:
-    """A number in Crockford's base 32, in so many characters."""
-    return "".join(_ALPHABET[number >> 5 * place & 31] for place in reversed(range(length)))
+def time_prefix(at: int) -> str:
+    """How the ids of a moment begin."""
+    return f"{at // 1_000_000:012x}"
 
 
-def _known(name: str, value: str | dict[str, Any]) -> dict[str, Any]:
+def _member(name: str, value: str | dict[str, Any]) -> dict[str, Any]:
     return {name: value} if value else {}

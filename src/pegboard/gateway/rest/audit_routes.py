@@ -87,10 +87,10 @@ async def _verify(rest: Rest, request: Request) -> Any:
     given = request.query_params.getlist("head")
     if len(given) > _MOST_HEADS:
         raise invalid(f"head may be given {_MOST_HEADS} times")
-    return (await rest.board.audit.verify([_known(text) for text in given])).to_dict()
+    return (await rest.board.audit.verify([_read_head(text) for text in given])).to_dict()
 
 
-def _known(text: str) -> KnownHead:
+def _read_head(text: str) -> KnownHead:
     known = read_known_head(text)
     if known is None:
         raise invalid(f"head must be PROCESS/CHAIN/RECORDS/HASH, found {text[:80]!r}")
