@@ -16,7 +16,7 @@ CALL = "call"
 REFUSED = "refused:"
 
 
-class AuditRecord(msgspec.Struct, frozen=True, array_like=True):
+class AuditRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One record, in the order in which its hash and its row have its fields. What does not apply is empty, or -1."""
 
     # In the order of time; those of one process are in the order in which they happened.

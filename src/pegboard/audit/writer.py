@@ -21,7 +21,7 @@ from pegboard.storage.database import StorageError
 from pegboard.storage.threads import Threads
 
 # Seconds from the first event to the transaction: with what that takes, a tenth of a second is at stake at most.
-DELAY = 0.05
+DELAY = 0.075
 # Seconds between two tries while the storage is away.
 RETRY = 1.0
 # So many events wait no longer, and are kept at once.
