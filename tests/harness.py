@@ -205,9 +205,10 @@ class PromptServer(uvicorn.Server):
 
 @contextlib.asynccontextmanager
 async def open_gateway(tmp_path: Path, servers: Mapping[str, Entry], **own: Any) -> AsyncGenerator[Gateway]:
-    """The whole gateway over HTTP, in this process."""
+    """The whole gateway over HTTP, in this process; it records calls if there is a setting of the audit."""
     path = write_config(tmp_path / "pegboard.json", servers, **own)
-    front = HttpGateway(Board(read_settings(path, os.environ)), path, "127.0.0.1")
+    board = Board(read_settings(path, os.environ), audit="serve" if "audit" in own else None)
+    front = HttpGateway(board, path, "127.0.0.1")
     server = PromptServer(uvicorn_config(front))
     listener = listen_on("127.0.0.1", 0)
     async with front.board:

@@ -59,6 +59,7 @@ def test_nothing_happened_yet() -> None:
         ("pegboard_lists_total", ()): 0,
         ("pegboard_notices_total", ()): 0,
         ("pegboard_parked_calls", ()): 0,
+        ("pegboard_audit_lost_total", ()): 0,
     }
 
 
@@ -71,6 +72,7 @@ def test_what_happened_is_counted() -> None:
     metrics.record_call("docs", "cancelled", 0.0)
     metrics.lists += 4
     metrics.notices += 2
+    metrics.audit_lost += 6
     samples = read(metrics.text([("git", "connected"), ("docs", "idle")], tools=7, sessions=3, parked=5))
     assert samples == {
         ("pegboard_calls_total", (("server", "docs"), ("outcome", "cancelled"))): 1,
@@ -85,6 +87,7 @@ def test_what_happened_is_counted() -> None:
         ("pegboard_lists_total", ()): 4,
         ("pegboard_notices_total", ()): 2,
         ("pegboard_parked_calls", ()): 5,
+        ("pegboard_audit_lost_total", ()): 6,
     }
 
 

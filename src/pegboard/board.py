@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from pegboard.access.limits import Limits
+from pegboard.audit.audit import Audit
+from pegboard.audit.changes import note_changes
 from pegboard.calls import Calls
 from pegboard.catalog.discovery import Discovery
 from pegboard.catalog.finder import Finder, ToolHit, category
@@ -40,12 +42,19 @@ class Board:
     """Many servers and static tools as one board."""
 
     def __init__(
-        self, settings: Settings | None = None, *, storage: Storage | None = None, workspace: str | None = None
+        self,
+        settings: Settings | None = None,
+        *,
+        storage: Storage | None = None,
+        workspace: str | None = None,
+        audit: str | None = None,
     ) -> None:
+        """`audit` says what the board is open for ("serve", "stdio", "command"); without it nothing is recorded."""
         self.settings = settings or Settings()
         self.workspace = Workspace(lambda: workspace or self.settings.workspace)
         self.storage = storage or open_storage(self.settings.storage)
         self.metrics = Metrics()
+        self.audit = Audit(self.storage, lambda: self.settings.audit, self.metrics, audit)
         self.servers: dict[str, Server] = {}
         length = self.settings.max_name_length
         self.registry = ToolRegistry(max_name_length=length, on_change=self._tell, configured=self.servers.keys)
@@ -88,6 +97,7 @@ class Board:
             self.metrics,
             self.loaded,
             self.limits,
+            self.audit,
         )
         # What the entrances and our own tools use most, by the names that they know it by.
         self.call = self.calls.call_for_python
@@ -119,6 +129,7 @@ class Board:
     async def open(self) -> None:
         """Register every server and take over the catalog; nothing is connected."""
         await self.storage.open()
+        await self.audit.open()
         await self.loaded.open()
         await self.toolsets.open()
         for remark in self.settings.remarks:
@@ -135,6 +146,7 @@ class Board:
         await self.discovery.close()
         await self.configured.close()
         await self.toolsets.close()
+        await self.audit.close()
         await self.storage.close()
 
     def register(self, tool: Tool) -> Disposable:
@@ -230,6 +242,8 @@ class Board:
 
     async def _apply(self, settings: Settings) -> None:
         old, self.settings = self.settings, settings
+        self.audit.apply()
+        note_changes(self.audit, old, settings)
         for remark in settings.remarks:
             logger().warning("config.remark", remark=remark)
         if _startup_settings(old) != _startup_settings(settings):

@@ -1,25 +1,31 @@
 """Calls of tools, and the seam around every one of them.
 
-Whatever applies to each call stands in `CallScope`: its trace id, its span, its log line, its metrics, its place within
-the limits of its principal. The fast path, the full path, REST, Python and `tool_call` all go through it. Who may call
-what is the `gate`'s to say.
+Whatever applies to each call stands in `CallScope`: its trace id, its span, its log line, its metrics, its record, its
+place within the limits of its principal. The fast path, the full path, REST, Python and `tool_call` all go through it.
+Who may call what is the `gate`'s to say.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from pegboard import exactjson
 from pegboard.access.limits import Limits, RateLimited, Slot
+from pegboard.access.principal import LOCAL
 from pegboard.access.rule import DISCOVERY
+from pegboard.audit.audit import Audit
+from pegboard.audit.composer import LONGEST_TEXT, session_digest
+from pegboard.audit.outcome import outcome_of
+from pegboard.audit.recorder import Recorder, pack_arguments
+from pegboard.audit.size import json_size
 from pegboard.catalog.discovery import Discovery
 from pegboard.clients.caller import Caller, acting_for
 from pegboard.clients.channel import OnProgress
-from pegboard.clients.client import Client
+from pegboard.clients.client import REST_CLIENT, Client
 from pegboard.exactjson import as_object
 from pegboard.listing.loaded import LoadedTools
 from pegboard.log import logger, new_trace_id, trace_id
@@ -27,7 +33,15 @@ from pegboard.metrics import Metrics
 from pegboard.protocol.eras import forward_params
 from pegboard.relay.relay import Relay
 from pegboard.resolver import ToolResolver, UnknownTool
-from pegboard.result import ToolError, ToolErrorCode, ToolFailure, ToolResult, as_result, invalid, unavailable
+from pegboard.result import (
+    ToolError,
+    ToolErrorCode,
+    ToolFailure,
+    ToolResult,
+    as_result,
+    invalid,
+    unavailable,
+)
 from pegboard.servers.errors import RpcError, failure_of
 from pegboard.servers.message import Message, Params
 from pegboard.servers.requester import Requester
@@ -35,7 +49,10 @@ from pegboard.servers.server import Server
 from pegboard.telemetry import is_traced, span
 from pegboard.tool import RegisteredTool, RelayingTool, Tool
 
+T = TypeVar("T")
 OWN = "pegboard"
+# The owner of a tool that there is not.
+NOBODY = "none"
 
 
 class FailedResult(dict[str, Any]):
@@ -47,25 +64,48 @@ class FailedResult(dict[str, Any]):
 
 
 class CallScope:
-    """What is done around one call. `owner` is the tool's server; whoever makes the call sets the `outcome`."""
+    """What is done around one call. `owner` is the tool's server; whoever makes the call sets the `outcome`, and where
+    calls are recorded (`is_recorded`) its arguments and how large its result is."""
 
-    __slots__ = ("_client", "_metrics", "_span", "_started", "_token", "_traced", "name", "outcome", "owner", "slot")
+    __slots__ = (
+        *("_client", "_metrics", "_recorder", "_request_id", "_span", "_started", "_token", "_traced"),
+        *("arguments", "name", "outcome", "owner", "refusal", "result_bytes", "slot"),
+    )
 
-    def __init__(self, metrics: Metrics, client: Client, name: str, owner: str = "none") -> None:
+    def __init__(
+        self,
+        metrics: Metrics,
+        client: Client,
+        name: str,
+        owner: str = NOBODY,
+        recorder: Recorder | None = None,
+        request_id: str | None = None,
+    ) -> None:
         self._metrics = metrics
         self._client = client
+        self._recorder = recorder
+        self._request_id = request_id
         self.name = name
         self.owner = owner
         self.outcome: str | None = None
+        # Why it was not made, where the record is to say more than the answer.
+        self.refusal = ""
+        self.arguments: bytes | Mapping[str, Any] | None = None
+        self.result_bytes = -1
         self._span = self._traced = None
         # Its place within the limits of its principal, where there are any.
         self.slot: Slot | None = None
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether there will be a record of it."""
+        return self._recorder is not None
 
     def __enter__(self) -> CallScope:
         self._started = time.perf_counter()
         self._token = trace_id.set(new_trace_id()) if trace_id.get() is None else None
         if is_traced():
-            self._span = span("tools/call", self.name)
+            self._span = span("tools/call", self.name, call_attributes(self._client, self._request_id))
             self._traced = self._span.__enter__()
         return self
 
@@ -80,6 +120,8 @@ class CallScope:
             self._traced.set_attribute("pegboard.server", self.owner)
             self._traced.set_attribute("pegboard.trace_id", trace_id.get())
             self._traced.set_attribute("pegboard.outcome", self.outcome)
+            for name, value in error_attributes(self.outcome, exc).items():
+                self._traced.set_attribute(name, value)
             self._span.__exit__(kind, exc, traceback)
         if self.outcome != HANDED_OVER:
             elapsed = time.perf_counter() - self._started
@@ -88,8 +130,58 @@ class CallScope:
             if (log := logger()).tells_calls:
                 ms = round(elapsed * 1000, 1)
                 log.call("tool.called", client=self._client.name, tool=self.name, ms=ms, outcome=self.outcome)
+            if self._recorder is not None:
+                self._record(self._recorder, elapsed, exc)
         if self._token is not None:
             trace_id.reset(self._token)
+
+    def _record(self, recorder: Recorder, elapsed: float, exc: BaseException | None) -> None:
+        client = self._client
+        arguments, length = pack_arguments(self.arguments)
+        outcome, detail = outcome_of(self.outcome or "", self.refusal, exc)
+        recorder.append(
+            (
+                time.time_ns(),
+                client,
+                client.endpoint,
+                self.name[:LONGEST_TEXT],
+                self.owner if self.owner != NOBODY else "",
+                outcome,
+                elapsed,
+                arguments,
+                length,
+                self.result_bytes,
+                trace_id.get(),
+                detail,
+            )
+        )
+
+
+def call_attributes(client: Client, request_id: str | None) -> dict[str, Any]:
+    """What a span says of the client that calls."""
+    endpoint = client.endpoint
+    transport: dict[str, Any] = {"network.transport": "pipe"} if endpoint.private else {}
+    # A program's own calls come over no network.
+    if not endpoint.private and (client.session is not None or client.era == "modern" or client.name == REST_CLIENT):
+        transport = {"network.transport": "tcp", "network.protocol.name": "http", "network.protocol.version": "1.1"}
+    found: dict[str, Any] = {
+        "jsonrpc.request.id": request_id,
+        "mcp.protocol.version": client.protocol_version,
+        "mcp.session.id": session_digest(client.session),
+        "client.address": endpoint.network,
+        "pegboard.principal": client.principal.id if endpoint.principal is not LOCAL else "",
+        "pegboard.board": endpoint.board,
+    }
+    return {name: value for name, value in found.items() if value} | transport
+
+
+def error_attributes(outcome: str, exc: BaseException | None) -> dict[str, str]:
+    """What a span says of a call that failed."""
+    if isinstance(exc, RpcError):
+        return {"error.type": str(exc.code), "rpc.response.status_code": str(exc.code)}
+    if outcome == "error":
+        return {"error.type": "tool_error"}
+    return {} if exc is None else {"error.type": type(exc).__name__}
 
 
 # The outcome of a call that the full path goes on with, and accounts for.
@@ -110,6 +202,7 @@ class Calls:
         metrics: Metrics,
         loaded: LoadedTools,
         limits: Limits,
+        audit: Audit,
     ) -> None:
         self._servers = servers
         self._limits = limits
@@ -118,26 +211,55 @@ class Calls:
         self._relay = relay
         self._metrics = metrics
         self._loaded = loaded
+        self._audit = audit
 
-    def scope(self, client: Client, name: str, owner: str = "none") -> CallScope:
+    def scope(self, client: Client, name: str, owner: str = NOBODY, request_id: str | None = None) -> CallScope:
         """The seam around a client's call of this tool."""
-        return CallScope(self._metrics, client, name, owner)
+        return CallScope(self._metrics, client, name, owner, self._audit.recorder, request_id)
 
     async def call(self, name: str, params: Params | None, caller: Caller) -> Message:
         """Relay a call as it is and give the result as it is.
 
         Raises `UnknownTool`, the server's own `RpcError`, or `ToolFailure` for everything else.
         """
-        with self.scope(caller.client, name) as scope:
-            tool = await self._resolver.find(name, caller.client.filter)
+        if self._audit.is_strict:
+            return await self._insist(self._call_once(name, params, caller))
+        return await self._call_once(name, params, caller)
+
+    async def _call_once(self, name: str, params: Params | None, caller: Caller) -> Message:
+        with self.scope(caller.client, name, request_id=caller.request_id) as scope:
+            if scope.is_recorded:
+                scope.arguments = as_object((params or {}).get("arguments"))
+                self._audit.check()
+            tool = await self._find(name, caller, scope)
             if isinstance(tool.tool, RelayingTool):
-                tool, params = await self._resolve_relayed(tool.tool, params, caller)
+                tool, params = await self._resolve_relayed(tool.tool, params, caller, scope)
             scope.name, scope.owner = tool.name, tool.server_name or OWN
             self._admit(scope, tool.server_name, tool.toolset, caller)
             self._loaded.use(caller.client.board, tool.name)
             result = await self._call(tool, params, caller)
             scope.outcome = "error" if result.get("isError") is True else "ok"
+            if scope.is_recorded:
+                scope.result_bytes = await json_size(result)
             return result
+
+    async def _insist(self, call: Awaitable[T]) -> T:
+        """What comes of a call, once its record is kept; `AuditUnavailable` if that cannot be."""
+        try:
+            outcome = await call
+        except Exception:
+            await self._audit.settle()
+            raise
+        await self._audit.settle()
+        return outcome
+
+    async def _find(self, name: str, caller: Caller, scope: CallScope) -> RegisteredTool:
+        try:
+            return await self._resolver.find(name, caller.client.filter)
+        except UnknownTool:
+            # Its answer is the same, whether there is such a tool or not; the record is for whoever made the rule.
+            scope.refusal = "unknown_tool" if self._resolver.lookup(name) is None else "rule"
+            raise
 
     async def call_for_python(
         self, name: str, arguments: Mapping[str, Any] | None = None, caller: Caller | None = None
@@ -148,10 +270,20 @@ class Calls:
     async def run_own(self, tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> Any:
         """What a tool of Pegboard's own answers, for an entrance that wants the data alone; `ToolFailure` for the
         rest."""
+        if self._audit.is_strict:
+            return await self._insist(self._run_own(tool, arguments, caller))
+        return await self._run_own(tool, arguments, caller)
+
+    async def _run_own(self, tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> Any:
         with self.scope(caller.client, tool.name, OWN) as scope, acting_for(caller):
+            if scope.is_recorded:
+                scope.arguments = dict(arguments)
+                self._audit.check()
             self._admit(scope, None, tool.category, caller)
             answer = await tool.call_for_data(await tool.accept(arguments))
             scope.outcome = "ok"
+            if scope.is_recorded:
+                scope.result_bytes = await json_size(answer)
             return answer
 
     def _admit(self, scope: CallScope, server: str | None, toolset: str | None, caller: Caller) -> None:
@@ -198,13 +330,14 @@ class Calls:
         return await self._relay.parked.call("tools/call", params or {}, caller, start)
 
     async def _resolve_relayed(
-        self, tool: RelayingTool, params: Params | None, caller: Caller
+        self, tool: RelayingTool, params: Params | None, caller: Caller, scope: CallScope
     ) -> tuple[RegisteredTool, dict[str, Any]]:
         """The other tool that a call is for; what is wrong with it is said to the model, not to its client."""
         arguments = as_object((params or {}).get("arguments")) or {}
         name, inner = tool.target(await tool.accept(arguments))
+        scope.name, scope.arguments = name, inner
         try:
-            target = await self._resolver.find(name, caller.client.filter)
+            target = await self._find(name, caller, scope)
         except UnknownTool as exc:
             raise ToolFailure(exc.error.code, str(exc), retryable=False) from None
         return target, {**(params or {}), "name": name, "arguments": inner}

@@ -15,6 +15,8 @@ class Metrics:
     seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict[str, float](float))
     lists: int = 0
     notices: int = 0
+    # Records of the audit that there was no room for.
+    audit_lost: int = 0
     # Requests that did not take the fast path, by the reason.
     declined: Counter[str] = field(default_factory=Counter[str])
     # Calls that were refused because their principal is over a limit, by what the limit is for.
@@ -79,6 +81,7 @@ class Metrics:
             ("pegboard_parked_calls", "gauge", parked, "Calls that wait for an answer of a client that is away."),
             ("pegboard_lists_total", "counter", self.lists, "Answered tools/list requests."),
             ("pegboard_notices_total", "counter", self.notices, "list_changed notices sent."),
+            ("pegboard_audit_lost_total", "counter", self.audit_lost, "Records of the audit that were lost."),
         ):
             lines += [f"# HELP {name} {text}", f"# TYPE {name} {kind}", f"{name} {value}"]
         return "\n".join(lines) + "\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from opentelemetry import trace
@@ -12,8 +13,9 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from harness import toy
+from harness import MODERN, http_client, open_gateway, toy
 from pegboard import Pegboard, telemetry
+from pegboard.servers.errors import RpcError
 
 pytestmark = pytest.mark.anyio
 
@@ -56,6 +58,54 @@ async def test_each_call_is_a_span(spans: InMemorySpanExporter) -> None:
     assert told(refused)["pegboard.trace_id"]
     assert "quokka" not in "".join(span.to_json() for span in (fine, failed, refused))
     assert "no, thank you" not in refused.to_json()
+
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@pytest.mark.both_paths
+@pytest.mark.parametrize("version", ["2025-11-25", MODERN])
+async def test_a_call_over_mcp_is_a_span_of_what_the_client_traces(
+    spans: InMemorySpanExporter, tmp_path: Path, version: str
+) -> None:
+    """On both paths: the same attributes of the conventions, the parent from `_meta`, and no secret."""
+    asked = {"name": "one__echo", "arguments": {"text": "quokka"}, "_meta": {"traceparent": PARENT}}
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway, http_client(gateway.mcp, version) as client:
+        await client.until_in("tools", "one__echo")
+        await client.request("tools/call", {"name": "one__echo"})
+        before = gateway.board.metrics.declined.total()
+        spans.clear()
+        await client.request("tools/call", asked)
+        await client.request("tools/call", {**asked, "name": "one__fails"})
+        with pytest.raises(RpcError):
+            await client.request("tools/call", {**asked, "name": "one__refuses"})
+        declined = gateway.board.metrics.declined.total() - before
+        session = next(iter(gateway.board.relay.sessions._clients), None)
+    calls = [span for span in spans.get_finished_spans() if span.kind is trace.SpanKind.CLIENT]
+    fine, failed, refused = [told(span) for span in calls if told(span).get("pegboard.outcome") != "handed over"][:3]
+    # What an error is told as takes the full path.
+    assert declined <= 1
+    assert fine.pop("pegboard.trace_id")
+    assert fine.pop("jsonrpc.request.id")
+    digest = fine.pop("mcp.session.id", None)
+    assert (digest is None) is (version == MODERN)
+    assert fine == {
+        "mcp.method.name": "tools/call",
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "one__echo",
+        "mcp.protocol.version": version,
+        "network.transport": "tcp",
+        "network.protocol.name": "http",
+        "network.protocol.version": "1.1",
+        "pegboard.server": "one",
+        "pegboard.outcome": "ok",
+    }
+    assert failed["error.type"] == "tool_error"
+    assert (refused["error.type"], refused["rpc.response.status_code"]) == ("-32099", "-32099")
+    every = "".join(span.to_json() for span in calls)
+    assert "quokka" not in every
+    assert session is None or session not in every
+    assert all(PARENT.split("-")[1] in span.to_json() for span in calls)
 
 
 async def test_a_call_within_a_span_is_its_child(spans: InMemorySpanExporter) -> None:

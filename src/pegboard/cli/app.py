@@ -6,6 +6,7 @@ import typer
 
 from pegboard.cli import (
     add,
+    audit,
     change,
     clients,
     completion,
@@ -44,5 +45,5 @@ def root(version: bool = typer.Option(False, "--version", help="Show the version
 
 
 _GROUPS = (run, gateway_control, trust, add, imports, registry, clients, change, look, tokens)
-for group in (*_GROUPS, *load_parts("commands").values(), service, doctor, completion):
+for group in (*_GROUPS, *load_parts("commands").values(), audit, service, doctor, completion):
     group.add_to(app)

@@ -52,7 +52,7 @@ class InProcessTransport:
             return [failure("TOOL_EXECUTION_FAILED", str(exc), retryable=True) for _ in requests]
 
     async def _answer_all(self, requests: Sequence[RestRequest], on_answer: Callable[[], None]) -> list[Answer]:
-        async with Board(self._settings) as board:
+        async with Board(self._settings, audit="command") as board:
             routes = Rest(board, ConfigFile(board, self._config), "", "", lambda: 0).routes()
 
             async def answer(request: RestRequest) -> Answer:

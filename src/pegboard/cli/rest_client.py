@@ -135,7 +135,7 @@ class RestClient:
         """The answer at an address of the gateway, with those parameters that have a value."""
         given = {name: value for name, value in query.items() if value is not None}
         try:
-            target = f"{path}?{urlencode(given)}" if given else path
+            target = f"{path}?{urlencode(given, doseq=True)}" if given else path
         except UnicodeEncodeError as exc:
             # An address cannot carry it.
             message = f"{exc.object!r} is not valid Unicode: it contains half of a surrogate pair"

@@ -96,7 +96,8 @@ def serve(
     configure(log_level("info"), lines=lines)
 
     async def run() -> None:
-        board = Board(settings, workspace=None if workspace is None else str(workspace.resolve()))
+        folder = None if workspace is None else str(workspace.resolve())
+        board = Board(settings, workspace=folder, audit="serve")
 
         def ready(url: str, authenticator: Authenticator) -> None:
             _greet(url, location, board, authenticator, lines)
@@ -149,7 +150,7 @@ def stdio(
     endpoint = Endpoint({"workspace": folder} if folder else {}, board, private=True)
 
     async def run() -> None:
-        await serve_stdio(Board(settings), location.path, endpoint)
+        await serve_stdio(Board(settings, audit="stdio"), location.path, endpoint)
 
     try:
         _run(run())

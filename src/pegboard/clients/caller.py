@@ -34,6 +34,8 @@ class Caller:
     log_level: str | None = None
     # Its call, where that was begun on the fast path.
     started_call: RawCall | None = None
+    # The id that its request has, for whoever traces.
+    request_id: str | None = None
     # Of the modern era nothing says which requests come from one client: each stands for itself.
     number: int = field(default_factory=lambda: next(_numbers))
 

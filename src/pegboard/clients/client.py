@@ -15,10 +15,12 @@ from pegboard.clients.endpoint import Endpoint
 from pegboard.listing.loaded import board_key, guest_board_key, principal_board_key, session_board_key
 from pegboard.listing.view import EVERYTHING, Filter, ListKey, View
 from pegboard.names import fold_board_name
-from pegboard.protocol.eras import CLIENT_INFO_KEY, Era
+from pegboard.protocol.eras import CLIENT_INFO_KEY, LATEST_MODERN, Era
 from pegboard.tool import RegisteredTool
 
-_LONGEST_NAME = 80
+# What whoever comes over REST is called.
+REST_CLIENT = "REST"
+_LONGEST_NAME, _LONGEST_VERSION = 80, 40
 
 
 @dataclass(eq=False)
@@ -45,6 +47,9 @@ class Client:
     first_list: tuple[ListKey, View[RegisteredTool]] | None = None
     # What it calls itself, for people who look on.
     name: str = ""
+    version: str = ""
+    # Of the protocol, where it is known.
+    protocol_version: str = ""
     # Of a session: whom to tell when its filter is another one.
     on_bind: Callable[[], None] | None = None
 
@@ -106,7 +111,8 @@ def identify(
     chosen = Filter.of(endpoint.query.get("server"), endpoint.query.get("prefix"))
     if endpoint.principal.access is not None:
         chosen = replace(chosen, access=endpoint.principal.access)
-    name = name_in((meta or {}).get(CLIENT_INFO_KEY))
+    info = (meta or {}).get(CLIENT_INFO_KEY)
+    name = name_in(info)
     return Client(
         endpoint,
         era,
@@ -117,6 +123,8 @@ def identify(
         filter=chosen.for_remote() if endpoint.remote else chosen,
         board=_board(endpoint, session, name),
         name=name,
+        version=version_in(info),
+        protocol_version=LATEST_MODERN if era == "modern" else "",
     )
 
 
@@ -124,6 +132,12 @@ def name_in(info: object) -> str:
     """What a client calls itself in its `clientInfo`."""
     name = (exactjson.as_object(info) or {}).get("name")
     return name[:_LONGEST_NAME] if isinstance(name, str) else ""
+
+
+def version_in(info: object) -> str:
+    """The version that a client says it has."""
+    version = (exactjson.as_object(info) or {}).get("version")
+    return version[:_LONGEST_VERSION] if isinstance(version, str) else ""
 
 
 def _sender(endpoint: Endpoint, meta: Mapping[str, Any]) -> str:

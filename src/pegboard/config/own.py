@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from pegboard.config.address import url_problem
+from pegboard.config.audit import read_audit
 from pegboard.config.auth import read_auth
 from pegboard.config.section import SectionContext
 from pegboard.config.settings import Settings, ToolsetSettings
@@ -94,4 +95,5 @@ _SETTINGS: dict[str, Callable[[ConfigNode, SectionContext], _Changes]] = {
     "storage": _storage,
     "registry": _registry,
     "auth": read_auth,
+    "audit": read_audit,
 }

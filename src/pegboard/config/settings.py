@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from pegboard.access.settings import AuthSettings
+from pegboard.config.audit_settings import AuditSettings
 from pegboard.log import Redactor
 from pegboard.toolsets.installed import TOOLSETS
 
@@ -126,6 +127,8 @@ class Settings:
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
     # Who may come in.
     auth: AuthSettings = field(default_factory=AuthSettings)
+    # What is recorded of what they did.
+    audit: AuditSettings = field(default_factory=AuditSettings)
     max_name_length: int = 48
     # An address may hold a password.
     storage: str = field(default="sqlite", repr=False)

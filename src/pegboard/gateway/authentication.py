@@ -14,9 +14,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pegboard.access.principal import ANONYMOUS, Principal
+from pegboard.audit.audit import Audit, acting_principal
+from pegboard.audit.composer import address_class
+from pegboard.audit.record import REFUSED
 from pegboard.auth.authenticator import Authenticator
 from pegboard.auth.refused import AuthRefused, invalid_token
 from pegboard.clients.endpoint import PRINCIPAL_KEY
+from pegboard.clients.locality import share_holder
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
 
 # What has to be there for whoever is not known yet.
@@ -28,9 +32,10 @@ _OPEN_BELOW = ("/.well-known/oauth-protected-resource",)
 class Authentication:
     """Stands before every route, behind the guard."""
 
-    def __init__(self, app: ASGIApp, *, authenticator: Authenticator) -> None:
+    def __init__(self, app: ASGIApp, *, authenticator: Authenticator, audit: Audit) -> None:
         self._app = app
         self._authenticator = authenticator
+        self._audit = audit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -43,9 +48,11 @@ class Authentication:
         try:
             principal = await self._authenticator.authenticate(scope)
         except AuthRefused as exc:
+            note_refusal(self._audit, exc.status, exc.error, scope)
             await refusal_response(exc, scope)(scope, receive, send)
             return
         scope[PRINCIPAL_KEY] = principal
+        acting_principal.set(principal)
         if principal.kind in {"local", "anonymous"} and principal.access is None:
             await self._app(scope, receive, send)
         else:
@@ -92,6 +99,15 @@ def _is_cut(scope: Scope) -> bool:
 def is_open(path: str) -> bool:
     """Whether an address is there for everybody."""
     return path in _OPEN or any(path == each or path.startswith(f"{each}/") for each in _OPEN_BELOW)
+
+
+def note_refusal(audit: Audit, status: int, error: str, scope: Scope, principal: Principal = ANONYMOUS) -> None:
+    """Record that somebody was not let in; nothing of what they brought."""
+    peer = scope.get("client")
+    network = address_class(share_holder(str(peer[0]) if peer else ""))
+    detail = f"{scope['method']} {scope['path']}"
+    reason = error or {401: "no_credentials", 403: "forbidden", 429: "limit"}.get(status, str(status))
+    audit.note("access", principal, outcome=f"{REFUSED}{reason}", network=network, detail=detail)
 
 
 def refusal_response(refused: AuthRefused, scope: Scope) -> Response:

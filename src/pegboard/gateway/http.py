@@ -144,7 +144,7 @@ class HttpGateway:
             ],
             middleware=[
                 Middleware(Guard, hosts=hosts),
-                Middleware(Authentication, authenticator=self.authenticator),
+                Middleware(Authentication, authenticator=self.authenticator, audit=self.board.audit),
             ],
             exception_handlers={Exception: self._internal_error, 404: _route_error, 405: _route_error},
         )

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from pegboard import exactjson
+from pegboard.audit.composer import network_class
 from pegboard.board import Board
 from pegboard.catalog.starting import STARTING_KEY, starting_text
 from pegboard.clients.caller import Caller
@@ -188,11 +189,18 @@ class McpHandlers:
     def session_began(self, client: Client) -> None:
         """A handshake client can be notified, and asked."""
         self._relay.sessions.enter(client)
+        self._note_session("session.started", client)
 
     async def session_ended(self, client: Client) -> None:
         """Let go of what this session alone had."""
         if client.session is not None:
+            self._note_session("session.ended", client)
             await self._board.leave_session(client.session)
+
+    def _note_session(self, kind: str, client: Client) -> None:
+        network = network_class(client.endpoint)
+        name = f"{client.name}/{client.version}" if client.version else client.name
+        self._board.audit.note(kind, client.principal, client=name, session=client.session or "", network=network)
 
     def log_level(self, client: Client) -> str | None:
         """From which level on a session is sent log lines."""

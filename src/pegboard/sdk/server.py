@@ -25,7 +25,7 @@ from mcp_types import SetLevelRequestParams, SubscriptionsListenRequestParams, S
 from mcp_types.methods import SPEC_CLIENT_METHODS, SPEC_CLIENT_NOTIFICATION_METHODS
 
 from pegboard.clients.caller import Caller
-from pegboard.clients.client import Client, identify, name_in
+from pegboard.clients.client import Client, identify, name_in, version_in
 from pegboard.clients.endpoint import Endpoint, endpoint_of
 from pegboard.clients.request_context import EXACT, STARTED_CALL, PipeRequest
 from pegboard.log import logger
@@ -180,9 +180,11 @@ class GatewayServer(Server[Any]):
         if ctx.method == "initialize":
             # A session that is introduced again keeps the endpoint it was opened with, and all that follows from it.
             client.declare(_object(_params(ctx).get("capabilities")))
-            client.name = name_in(_params(ctx).get("clientInfo"))
+            info = _params(ctx).get("clientInfo")
+            client.name, client.version = name_in(info), version_in(info)
+            client.protocol_version = str(result.get("protocolVersion"))
             self._clean_up_after(_connection(ctx), client)
-            self.versions[client.session or ""] = str(result.get("protocolVersion"))
+            self.versions[client.session or ""] = client.protocol_version
         own = cast("dict[str, Any]", result.get("capabilities") or {})
         passed_on = self._backend.capabilities(client)
         return {
@@ -253,6 +255,7 @@ class GatewayServer(Server[Any]):
             on_progress=channel.on_progress,
             log_level=_level(ctx) if client.era == "modern" else self._backend.log_level(client),
             started_call=_take_started_call(ctx),
+            request_id=None if ctx.request_id is None else str(ctx.request_id),
         )
 
     def _on_session_end(self, session: _Session) -> None:

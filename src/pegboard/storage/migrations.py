@@ -70,6 +70,51 @@ _OWN: dict[int, Migration] = {
     CREATE TABLE tokens_version (version {integer} NOT NULL){strict};
     INSERT INTO tokens_version (version) VALUES (0);
     """),
+    # the audit: what was done, chains of it, and the key of its digests
+    8: Migration("""
+    CREATE TABLE audit (
+        id           {text} PRIMARY KEY,
+        process      {text} NOT NULL,
+        chain        {integer} NOT NULL,
+        number       {integer} NOT NULL,
+        at           {integer} NOT NULL,
+        kind         {text} NOT NULL,
+        principal_id {text} NOT NULL,
+        principal    {text} NOT NULL,
+        client       {text} NOT NULL,
+        session      {text} NOT NULL,
+        board        {text} NOT NULL,
+        server       {text} NOT NULL,
+        tool         {text} NOT NULL,
+        outcome      {text} NOT NULL,
+        us           {integer} NOT NULL,
+        args_bytes   {integer} NOT NULL,
+        args_digest  {text} NOT NULL,
+        arguments    {text} NOT NULL,
+        result_bytes {integer} NOT NULL,
+        trace        {text} NOT NULL,
+        era          {text} NOT NULL,
+        network      {text} NOT NULL,
+        detail       {text} NOT NULL,
+        hash         {text} NOT NULL
+    ){strict};
+    CREATE TABLE audit_chains (
+        process  {text} NOT NULL,
+        chain    {integer} NOT NULL,
+        day      {text} NOT NULL,
+        previous {text} NOT NULL,
+        first_id {text} NOT NULL,
+        last_id  {text} NOT NULL,
+        records  {integer} NOT NULL,
+        bytes    {integer} NOT NULL,
+        head     {text} NOT NULL,
+        PRIMARY KEY (process, chain)
+    ){strict};
+    CREATE TABLE audit_keys (
+        name {text} PRIMARY KEY,
+        key  {bytes} NOT NULL
+    ){strict};
+    """),
 }
 
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from pegboard import exactjson
 from pegboard.clients.cache import ClientCache
-from pegboard.clients.client import Client, identify, name_in
+from pegboard.clients.client import Client, identify, name_in, version_in
 from pegboard.clients.endpoint import Endpoint
 from pegboard.gateway.fastpath.decline import Decline
 from pegboard.gateway.fastpath.rules import Begun, FastPath, answer, cancelled_id
@@ -61,7 +61,9 @@ class PipeFastPath:
         if not _is_plain_greeting(params) or capabilities is None:
             return None
         self._greeting = client = identify(self._endpoint, session=self.session, capabilities=capabilities)
-        client.is_new, client.name = True, name_in(params.get("clientInfo"))
+        client.is_new, client.protocol_version = True, LATEST_HANDSHAKE
+        info = params.get("clientInfo")
+        client.name, client.version = name_in(info), version_in(info)
         result = {
             "capabilities": {**self._front.capabilities(client), **CAPABILITIES},
             "protocolVersion": LATEST_HANDSHAKE,

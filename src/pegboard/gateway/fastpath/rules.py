@@ -17,6 +17,8 @@ from weakref import WeakValueDictionary
 
 from pegboard import exactjson
 from pegboard.access.limits import RateLimited
+from pegboard.audit.audit import Audit
+from pegboard.audit.writer import AuditUnavailable
 from pegboard.board import Board
 from pegboard.calls import HANDED_OVER, LIMITED
 from pegboard.catalog.starting import STARTING_KEY
@@ -38,7 +40,7 @@ from pegboard.protocol.results import RawResult, result_for, shape_raw
 from pegboard.servers.errors import RpcError
 from pegboard.servers.message import Message
 from pegboard.servers.raw_call import CallCancelled, RawCall, RawRequest
-from pegboard.telemetry import is_traced
+from pegboard.telemetry import is_traced, request_span
 from pegboard.tool import RegisteredTool, RelayingTool, Tool
 from pegboard.version import SERVER_INFO
 
@@ -156,9 +158,8 @@ class FastPath:
         """Send a call on its way to the server."""
         if tool.marked:
             return Decline.HEADER_ARGUMENTS
-        # A span is a child of what the client says in `_meta`, and a call has one: the full path sees to that.
-        if is_traced():
-            return Decline.TRACED
+        if self._board.audit.is_strict and self._board.audit.problem is not None:
+            return Decline.AUDIT
         access = client.filter.access
         if access is None or not access.limits_calls:
             call = self._start_call(client, params, tool, meta)
@@ -166,7 +167,7 @@ class FastPath:
             try:
                 call = self._start_limited(client, params, tool, meta)
             except RateLimited as exc:
-                return self._refuse(client, request, tool, exc)
+                return self._refuse(client, request, params, tool, exc)
         if call is None:
             return Decline.SERVER
         if client.board in self._board.loaded.boards:
@@ -175,7 +176,10 @@ class FastPath:
         if place[0] is not None:
             # At once: on a pipe, its cancellation may be the very next line.
             self._calls[place] = call
-        return self._answer_call(call, place, client, request, tool)
+        begun = self._answer_call(call, place, client, request, params, tool)
+        if is_traced():
+            begun = _trace(begun, client, request, params, tool.name)
+        return _insist(self._board.audit, begun, client, request) if self._board.audit.is_strict else begun
 
     def _start_limited(
         self, client: Client, params: CallParams, tool: RegisteredTool, meta: bytes | None
@@ -191,18 +195,32 @@ class FastPath:
                 slot.give_back() if call is None else call.hold(slot)
         return call
 
-    def _refuse(self, client: Client, request: Request, tool: RegisteredTool, refused: RateLimited) -> Begun:
+    def _refuse(
+        self, client: Client, request: Request, params: CallParams, tool: RegisteredTool, refused: RateLimited
+    ) -> Begun:
         """The answer to a call that its principal has no room for now."""
         with self._board.calls.scope(client, tool.name, tool.server_name or "") as scope:
-            scope.outcome = LIMITED
+            if scope.is_recorded and isinstance(params.arguments, raw_json.Raw):
+                scope.arguments = bytes(params.arguments)
+            scope.outcome, scope.refusal = LIMITED, "limit"
         result = result_for(client.era, error_result(refused.error), server_info=SERVER_INFO)
         return _at_once(answer(request, exactjson.dump(result)))
 
     async def _answer_call(
-        self, call: RawCall, place: tuple[object, bytes], client: Client, request: Request, tool: RegisteredTool
+        self,
+        call: RawCall,
+        place: tuple[object, bytes],
+        client: Client,
+        request: Request,
+        params: CallParams,
+        tool: RegisteredTool,
     ) -> Answer | RawCall | None:
         owner = tool.server_name or ""
-        with self._board.calls.scope(client, tool.name, owner) as scope:
+        # Decoded for whoever traces alone.
+        request_id = _plain_id(request) if is_traced() else None
+        with self._board.calls.scope(client, tool.name, owner, request_id) as scope:
+            if scope.is_recorded and isinstance(params.arguments, raw_json.Raw):
+                scope.arguments = bytes(params.arguments)
             try:
                 result = await self._result(call, client, owner)
             except CallCancelled:
@@ -216,6 +234,8 @@ class FastPath:
                 call.release()
                 return call
             scope.outcome = "error" if result.is_error else "ok"
+            if scope.is_recorded:
+                scope.result_bytes = sum(map(len, result.pieces))
             return answer(request, *result.pieces)
 
     def _start_call(
@@ -273,6 +293,32 @@ class FastPath:
             return None
         named = await self._board.relay.name_references(server, read, Caller(client))
         return _SAME if named is read else exactjson.dump(named)
+
+
+async def _insist(audit: Audit, begun: Begun, client: Client, request: Request) -> Answer | RawCall | None:
+    """What comes of a call, once its record is kept."""
+    outcome = await begun
+    if isinstance(outcome, list):
+        try:
+            await audit.settle()
+        except AuditUnavailable as exc:
+            result = result_for(client.era, error_result(exc.error), server_info=SERVER_INFO)
+            return answer(request, exactjson.dump(result))
+    return outcome
+
+
+async def _trace(
+    begun: Begun, client: Client, request: Request, params: CallParams, tool: str
+) -> Answer | RawCall | None:
+    """What comes of a call, with a span for the client's request around it, as the SDK has one on the full path."""
+    meta = exactjson.parse_object(bytes(params.meta)) if isinstance(params.meta, raw_json.Raw) else None
+    attributes = {"jsonrpc.request.id": _plain_id(request), "mcp.protocol.version": client.protocol_version}
+    with request_span("tools/call", tool, attributes, meta):
+        return await begun
+
+
+def _plain_id(request: Request) -> str:
+    return str(exactjson.parse(bytes(request.id)))
 
 
 def _is_quick(tool: Tool) -> bool:

@@ -12,7 +12,7 @@ from pegboard.auth.authenticator import Authenticator
 from pegboard.auth.token_registry import TokenRegistry
 from pegboard.board import Board
 from pegboard.clients.caller import Caller
-from pegboard.clients.client import identify
+from pegboard.clients.client import REST_CLIENT, identify
 from pegboard.clients.endpoint import endpoint_of
 from pegboard.gateway.config_watcher import ConfigFile
 from pegboard.gateway.listen import local_address
@@ -60,5 +60,5 @@ class Rest:
     def caller(self, request: Request) -> Caller:
         """Who sends a request."""
         client = identify(endpoint_of(request.scope))
-        client.name = "REST"
+        client.name = REST_CLIENT
         return Caller(client)

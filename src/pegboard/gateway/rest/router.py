@@ -9,11 +9,13 @@ from urllib.parse import unquote_to_bytes
 from starlette.requests import Request
 from starlette.routing import Route
 
+from pegboard.clients.endpoint import PRINCIPAL_KEY
+from pegboard.gateway.authentication import note_refusal
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.owner import require_admin, require_owner
 from pegboard.gateway.rest.responses import answering
 from pegboard.gateway.rest.table import RestRoute
-from pegboard.result import ToolErrorCode, ToolFailure, invalid
+from pegboard.result import Forbidden, ToolErrorCode, ToolFailure, invalid
 
 if TYPE_CHECKING:
     from pegboard.gateway.rest.app import Rest
@@ -57,10 +59,15 @@ class _Fork:
         if route is None:
             words = f"{request.method} is not possible there; /docs lists what there is"
             raise ToolFailure(ToolErrorCode.NOT_FOUND, words)
-        if isinstance(route, ApiRoute) and route.owner_only:
-            await require_owner(request)
-        if isinstance(route, ApiRoute) and route.admin_only:
-            require_admin(request)
+        if isinstance(route, ApiRoute):
+            try:
+                if route.owner_only:
+                    await require_owner(request)
+                if route.admin_only:
+                    require_admin(request)
+            except Forbidden:
+                note_refusal(self._rest.board.audit, 403, "", request.scope, request.scope[PRINCIPAL_KEY])
+                raise
         return await route.handle(self._rest, request)
 
     def _split(self, request: Request) -> str:

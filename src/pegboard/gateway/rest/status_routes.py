@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 
 async def _health(rest: Rest, request: Request) -> Response:
-    problem = rest.board.storage.problem
-    status = {"status": "ok"} if problem is None else {"status": "degraded", "storage": problem}
+    found = {"storage": rest.board.storage.problem, "audit": rest.board.audit.problem}
+    problems = {name: problem for name, problem in found.items() if problem is not None}
+    status = {"status": "degraded" if problems else "ok", **problems}
     about = {"version": VERSION, "config": rest.identity}
     return json_response({**status, **about, **_proof(rest, request)}, 200)
 
@@ -48,7 +49,7 @@ ROUTES = (
         "GET",
         "/health",
         _health,
-        plain_operation("Whether the gateway is up, and whether its storage works: status is ok or degraded"),
+        plain_operation("Whether the gateway is up, and its storage and audit work: status is ok or degraded"),
     ),
     ApiRoute("GET", "/metrics", _metrics, plain_operation("Counters for Prometheus", "text/plain")),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from pegboard.gateway.rest import (
+    audit_routes,
     catalog_routes,
     client_routes,
     registry_routes,
@@ -30,5 +31,6 @@ def route_table() -> list[RestRoute]:
         *client_routes.ROUTES,
         *registry_routes.ROUTES,
         *token_routes.ROUTES,
+        *audit_routes.ROUTES,
     )
     return [*own, *(route for part in load_parts("routes").values() for route in part.ROUTES)]

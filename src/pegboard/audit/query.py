@@ -1,0 +1,111 @@
+"""A query of the audit: which records somebody wants to see, and which they may."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pegboard.audit.record import REFUSED, time_prefix
+from pegboard.result import invalid
+from pegboard.storage.database import Value
+
+_Add = Callable[..., None]
+USUAL, MOST = 100, 1000
+RULE, UNKNOWN = f"{REFUSED}rule", f"{REFUSED}unknown_tool"
+_UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_AGO = re.compile(r"(\d{1,9})\s*([a-z]+)")
+_ID = re.compile("[0-9a-f]{30}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditQuery:
+    """What is asked for, newest first. `owner`: the principal whose records alone may be seen; `None`: everybody's."""
+
+    since: float | None = None
+    until: float | None = None
+    who: str | None = None
+    server: str | None = None
+    tool: str | None = None
+    outcome: str | None = None
+    denied: bool = False
+    kind: str | None = None
+    limit: int = USUAL
+    # The id behind which to go on.
+    cursor: str | None = None
+    owner: str | None = None
+
+    def where(self) -> tuple[str, list[Value]]:
+        """The condition of the query, and its values."""
+        parts: list[str] = ["1 = 1"]
+        params: list[Value] = []
+
+        def add(part: str, *values: Value) -> None:
+            parts.append(part)
+            params.extend(values)
+
+        if self.owner is not None:
+            add("principal_id = ?", self.owner)
+        # By the id, which has an index.
+        if self.since is not None:
+            add("id >= ?", _prefix(self.since))
+        if self.until is not None:
+            add("id < ?", _prefix(self.until))
+        if self.cursor is not None:
+            add("id < ?", self.cursor)
+        if self.who is not None:
+            add("(principal = ? OR principal_id = ?)", self.who, self.who)
+        for column, wanted in (("server", self.server), ("tool", self.tool), ("kind", self.kind)):
+            if wanted is not None:
+                _add_pattern(add, column, wanted)
+        if self.denied:
+            add("substr(outcome, 1, 8) = ?", REFUSED)
+        if self.outcome is not None:
+            self._add_outcome(add, self.outcome)
+        return " AND ".join(parts), params
+
+    def _add_outcome(self, add: _Add, wanted: str) -> None:
+        if self.owner is not None and wanted.startswith(REFUSED):
+            # Whoever may not see a tool is not told by the audit that there is one.
+            if wanted == UNKNOWN:
+                add("outcome IN (?, ?)", UNKNOWN, RULE)
+            else:
+                add("outcome = ? AND outcome <> ?", wanted, RULE)
+        elif wanted == REFUSED.rstrip(":"):
+            add("substr(outcome, 1, 8) = ?", REFUSED)
+        else:
+            add("outcome = ?", wanted)
+
+
+def _prefix(moment: float) -> str:
+    return time_prefix(max(int(moment * 1_000_000_000), 0))
+
+
+def _add_pattern(add: _Add, column: str, wanted: str) -> None:
+    """A name, or a pattern with `*`."""
+    if "*" not in wanted:
+        add(f"{column} = ?", wanted)
+        return
+    escaped = wanted.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace("*", "%")
+    add(f"lower({column}) LIKE lower(CAST(? AS TEXT)) ESCAPE '\\'", escaped)
+
+
+def read_moment(text: str, now: float, what: str) -> float:
+    """A moment as people say it: `2h` ago, a day, or a day and a time. Without a time zone it is UTC."""
+    if match := _AGO.fullmatch(text.strip().lower()):
+        unit = _UNITS.get(match[2])
+        if unit is not None:
+            return now - int(match[1]) * unit
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise invalid(f"{what} must be like 30m, 2h, 7d, 2026-11-17 or 2026-11-17T08:00, found {text[:40]!r}") from None
+    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def read_cursor(text: str) -> str:
+    """A cursor as an answer gave it."""
+    if not _ID.fullmatch(text):
+        raise invalid("cursor is none that an answer gave")
+    return text

@@ -1,0 +1,114 @@
+"""A record of the audit: one call, one refusal, one change. It names who did it, never what they proved that with."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+_MICRO = 1000
+_BILLION = 1_000_000_000
+_DAY = 86_400 * _BILLION
+CALL = "call"
+# How an outcome begins that stands for something that was not done.
+REFUSED = "refused:"
+
+
+class AuditRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One record, in the order in which its hash and its row have its fields. What does not apply is empty, or -1."""
+
+    # In the order of time; those of one process are in the order in which they happened.
+    id: str
+    process: str
+    chain: int
+    # Its place in the chain, from 1 on.
+    number: int
+    # Nanoseconds since 1970, UTC.
+    at: int
+    kind: str
+    principal_id: str
+    principal: str
+    # What the client calls itself.
+    client: str
+    # A digest: whoever knows a session's id may speak for it.
+    session: str
+    board: str
+    server: str
+    tool: str
+    outcome: str
+    # Microseconds.
+    us: int
+    args_bytes: int
+    args_digest: str
+    # Names or values of arguments as JSON, where the config wants them.
+    arguments: str
+    result_bytes: int
+    trace: str
+    era: str
+    network: str
+    detail: str
+
+    def canonical(self) -> bytes:
+        """What its hash is made of."""
+        return _encoder.encode(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as programs read it; what does not apply is left out."""
+        return {
+            "id": self.id,
+            "at": iso_time(self.at),
+            "kind": self.kind,
+            **_member("principal", _member("id", self.principal_id) | _member("name", self.principal)),
+            **_member("client", self.client),
+            **_member("session", self.session),
+            **_member("board", self.board),
+            **_member("server", self.server),
+            **_member("tool", self.tool),
+            **_member("outcome", self.outcome),
+            **({} if self.us < 0 else {"ms": self.us / _MICRO}),
+            **({} if self.args_bytes < 0 else {"argsBytes": self.args_bytes}),
+            **_member("argsDigest", self.args_digest),
+            **({} if not self.arguments else {"arguments": msgspec.json.decode(self.arguments)}),
+            **({} if self.result_bytes < 0 else {"resultBytes": self.result_bytes}),
+            **_member("trace", self.trace),
+            **_member("era", self.era),
+            **_member("network", self.network),
+            **_member("detail", self.detail),
+            "process": self.process,
+        }
+
+
+_encoder = msgspec.json.Encoder()
+COLUMNS = AuditRecord.__struct_fields__
+
+
+def iso_time(at: int) -> str:
+    """A moment to the microsecond, in UTC."""
+    seconds, nanoseconds = divmod(at, _BILLION)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{nanoseconds // _MICRO:06d}Z"
+
+
+def day_of(at: int) -> str:
+    """The day of a moment, in UTC."""
+    return _day(at // _DAY)
+
+
+@lru_cache(maxsize=16)
+def _day(number: int) -> str:
+    return f"{datetime.fromtimestamp(number * 86_400, UTC):%Y-%m-%d}"
+
+
+def record_id(at: int, number: int, process: str) -> str:
+    """An id that sorts by time, then by number: milliseconds, number and process."""
+    return f"{time_prefix(at)}{number & 0xFFFFFFFF:08x}{process}"
+
+
+def time_prefix(at: int) -> str:
+    """How the ids of a moment begin."""
+    return f"{at // 1_000_000:012x}"
+
+
+def _member(name: str, value: str | dict[str, Any]) -> dict[str, Any]:
+    return {name: value} if value else {}

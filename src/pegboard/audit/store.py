@@ -1,0 +1,117 @@
+"""The audit as it is kept: records with their hashes, where each chain stands, and the key of the digests."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+import msgspec
+
+from pegboard.audit.chain import ChainHead
+from pegboard.audit.composer import AuditBatch
+from pegboard.audit.query import AuditQuery
+from pegboard.audit.record import COLUMNS, AuditRecord
+from pegboard.storage.database import Database, DatabaseConnection, Row
+from pegboard.storage.sql import marks
+
+_NAMES = ", ".join(COLUMNS)
+_ADD = f"INSERT INTO audit ({_NAMES}, hash) VALUES ({marks((*COLUMNS, 'hash'))}) ON CONFLICT (id) DO NOTHING"  # noqa: S608
+_INTEGERS = frozenset({"chain", "number", "at", "us", "args_bytes", "result_bytes"})
+_TYPED = ", ".join(f"{name} {'BIGINT' if name in _INTEGERS else 'TEXT'}" for name in (*COLUMNS, "hash"))
+# One value for all rows: quicker than a statement for each.
+_ADD_ALL = f"""
+INSERT INTO audit ({_NAMES}, hash)
+SELECT {_NAMES}, hash FROM json_to_recordset(CAST(? AS JSON)) AS given({_TYPED}) ON CONFLICT (id) DO NOTHING
+"""  # noqa: S608
+_HEADS = "SELECT process, chain, day, previous, first_id, last_id, records, bytes, head FROM audit_chains"
+_SET_HEAD = """
+INSERT INTO audit_chains (process, chain, day, previous, first_id, last_id, records, bytes, head)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (process, chain) DO UPDATE
+SET last_id = excluded.last_id, records = excluded.records, bytes = excluded.bytes, head = excluded.head
+"""
+_KEY_NAME, _KEY_BYTES = "digest", 32
+_ADD_KEY = "INSERT INTO audit_keys (name, key) VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
+_READ_KEY = "SELECT key FROM audit_keys WHERE name = ?"
+_PAGE = f"SELECT {_NAMES}, hash FROM audit WHERE id > ? ORDER BY id LIMIT ?"  # noqa: S608
+_REMOVE = "DELETE FROM audit WHERE id >= ? AND id <= ? AND process = ? AND chain = ?"
+_REMOVE_HEAD = "DELETE FROM audit_chains WHERE process = ? AND chain = ?"
+
+
+class AuditStore:
+    """Rows of the audit. They are added, and taken out as whole chains; none is ever changed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def load_key(self) -> bytes:
+        """The key of the digests, made by whoever needs it first."""
+
+        def load(connection: DatabaseConnection) -> bytes:
+            row = connection.row(_READ_KEY, _KEY_NAME)
+            if row is None:
+                connection.execute(_ADD_KEY, _KEY_NAME, secrets.token_bytes(_KEY_BYTES))
+                row = connection.row(_READ_KEY, _KEY_NAME)
+            assert row is not None
+            return bytes(row[0])
+
+        return await self._database.write(load)
+
+    async def add(self, batch: AuditBatch, patience: float) -> None:
+        """Keep a batch, all of it or nothing. One whose commit was in doubt may be given again."""
+
+        def write(connection: DatabaseConnection) -> None:
+            if connection.dialect == "postgres":
+                connection.execute(_ADD_ALL, _rows_json(batch))
+            else:
+                rows = [(*msgspec.structs.astuple(each), value) for each, value in batch.rows]
+                # The composer has seen to that: hashes are of what is kept.
+                connection.execute_many(_ADD, rows, storable_already=True)
+            for head in batch.heads:
+                connection.execute(_SET_HEAD, *_head_row(head))
+
+        await self._database.write(write, patience)
+
+    async def find(self, query: AuditQuery) -> list[AuditRecord]:
+        """The newest records that a query asks for, and one more if there are more."""
+        where, params = query.where()
+        order = f"SELECT {_NAMES} FROM audit WHERE {where} ORDER BY id DESC LIMIT ?"  # noqa: S608  names and marks
+        rows = await self._database.read(lambda connection: connection.rows(order, *params, query.limit + 1))
+        return [AuditRecord(*row) for row in rows]
+
+    async def heads(self) -> list[ChainHead]:
+        """Where every chain stands, the oldest first."""
+        rows = await self._database.read(lambda connection: connection.rows(f"{_HEADS} ORDER BY first_id"))
+        return [ChainHead(*row) for row in rows]
+
+    async def page(self, after: str, most: int) -> list[Row]:
+        """Records behind an id with their hashes, in the order of ids, as they stand there."""
+        return await self._database.read(lambda connection: connection.rows(_PAGE, after, most))
+
+    async def remove(self, head: ChainHead) -> None:
+        """Take out a whole chain."""
+
+        def write(connection: DatabaseConnection) -> None:
+            connection.execute(_REMOVE, head.first_id, head.last_id, head.process, head.chain)
+            connection.execute(_REMOVE_HEAD, head.process, head.chain)
+
+        await self._database.write(write)
+
+
+def _rows_json(batch: AuditBatch) -> str:
+    rows = [dict(zip(COLUMNS, msgspec.structs.astuple(each), strict=True), hash=value) for each, value in batch.rows]
+    return msgspec.json.encode(rows).decode()
+
+
+def _head_row(head: ChainHead) -> Sequence[str | int]:
+    return (
+        head.process,
+        head.chain,
+        head.day,
+        head.previous,
+        head.first_id,
+        head.last_id,
+        head.records,
+        head.bytes,
+        head.head,
+    )

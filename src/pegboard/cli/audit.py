@@ -1,0 +1,189 @@
+"""`audit`, `audit verify`, `audit head`: who called what, when, and with which outcome."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from pegboard.cli.common import FAILED, ConfigOption, JsonOption, find_config, finish
+from pegboard.cli.rest_client import Answer, RestClient, connect
+from pegboard.cli.show import TerminalTable, colour_state, cut_line, is_on_terminal, one_line, say
+from pegboard.terminal import plain_data
+
+_MOST_AT_ONCE = 1000
+# Seconds between two looks, and how far back each goes: what several processes record is kept a moment later.
+_LOOK_EVERY, _LOOK_BACK = 1.0, 5.0
+_Since = Annotated[str | None, typer.Option(help="From then on: 30m, 2h or 7d ago, a day, or a day and a time (UTC).")]
+_Until = Annotated[str | None, typer.Option(help="Before then, in the same words.")]
+_Who = Annotated[str | None, typer.Option(help="Only of this principal: a token's name, local, anonymous, or an id.")]
+_Server = Annotated[str | None, typer.Option(help="Only of this server; * stands for anything.")]
+_Tool = Annotated[str | None, typer.Option(help="Only of this tool; * stands for anything.")]
+_Outcome = Annotated[str | None, typer.Option(help="Only ok, tool_error, rpc_error, timeout, cancelled, refused …")]
+_Denied = Annotated[bool, typer.Option("--denied", help="Only what was refused.")]
+_Kind = Annotated[str | None, typer.Option(help="Only call, access, server.added, token.*, …")]
+_Limit = Annotated[int, typer.Option(help="How many records at most, the newest.", min=1, max=100_000)]
+_Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, until Ctrl-C.")]
+_Head = Annotated[
+    list[str] | None,
+    typer.Option("--head", metavar="HEAD", help="A head kept elsewhere, as audit head shows it; can be repeated."),
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this group's commands."""
+    group = typer.Typer(invoke_without_command=True, help="Who called what, when, and with which outcome.")
+    group.callback()(audit)
+    group.command()(verify)
+    group.command()(head)
+    app.add_typer(group, name="audit")
+
+
+def audit(
+    context: typer.Context,
+    since: _Since = None,
+    until: _Until = None,
+    who: _Who = None,
+    server: _Server = None,
+    tool: _Tool = None,
+    outcome: _Outcome = None,
+    denied: _Denied = False,
+    kind: _Kind = None,
+    limit: _Limit = 50,
+    follow: _Follow = False,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Who called what, when, and with which outcome; what was refused, and what was changed.
+
+    Example: pegboard audit --since 2h --denied
+    """
+    if context.invoked_subcommand is not None:
+        return
+    wanted = {"since": since, "until": until, "who": who, "server": server, "tool": tool, "outcome": outcome}
+    client = connect(find_config(config))
+    filters = {**wanted, "kind": kind, "denied": "true" if denied else None}
+    answer = _read(client, limit, filters)
+    if not follow:
+        finish(answer, as_json=as_json, show=_show_table)
+        return
+    _follow_records(client, answer, filters, as_json=as_json)
+
+
+def verify(heads: _Head = None, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Check that no record was changed, put in or taken out; exit code 1 if one was.
+
+    Example: pegboard audit verify
+    """
+    answer = connect(find_config(config)).get("/api/audit/verify", head=heads or None)
+    finish(answer, as_json=as_json, show=_show_report)
+    if not answer["data"]["ok"]:
+        raise typer.Exit(FAILED)
+
+
+def head(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Show where each chain stands: kept elsewhere, that shows whether an end was cut off.
+
+    Example: pegboard audit head
+    """
+    finish(connect(find_config(config)).get("/api/audit/head"), as_json=as_json, show=_show_heads)
+
+
+def _read(client: RestClient, limit: int, filters: Mapping[str, Any]) -> Answer:
+    """So many of the newest records, page by page."""
+    records: list[Any] = []
+    cursor: str | None = None
+    while True:
+        most = min(limit - len(records), _MOST_AT_ONCE)
+        answer = client.get("/api/calls", **filters, limit=most, cursor=cursor)
+        if answer.get("error") is not None:
+            return answer
+        records += answer["data"]["records"]
+        cursor = answer["data"].get("nextCursor")
+        if cursor is None or len(records) >= limit:
+            return {"success": True, "data": {"records": records}}
+
+
+def _follow_records(client: RestClient, first: Answer, filters: Mapping[str, Any], *, as_json: bool) -> None:
+    if first.get("error") is not None:
+        finish(first, as_json=as_json, show=_show_table)
+    records: list[Mapping[str, Any]] = first["data"]["records"]
+    seen: dict[str, float] = {}
+    try:
+        while True:
+            now = time.time()
+            for record in reversed(records):
+                if record["id"] not in seen:
+                    _show_line(record, as_json=as_json)
+            seen |= dict.fromkeys((record["id"] for record in records), now)
+            seen = {name: at for name, at in seen.items() if now - at < 2 * _LOOK_BACK}
+            time.sleep(_LOOK_EVERY)
+            back = f"{int(_LOOK_BACK)}s"
+            answer = _read(client, 100_000, {**filters, "since": back})
+            # A gateway that is away for a moment comes back.
+            records = answer["data"]["records"] if answer.get("error") is None else []
+    except KeyboardInterrupt:
+        raise typer.Exit from None
+
+
+def _show_line(record: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        import json
+
+        print(json.dumps(record, ensure_ascii=True), flush=True)
+        return
+    time_, who, what, outcome, took = _cells(plain_data(record))
+    line = f"{time_}  {who:<12}  {what:<30}  {outcome:<12}  {took}".rstrip()
+    if is_on_terminal():
+        from rich.console import Console
+
+        line = cut_line(line, Console().width)
+    say(line, flush=True)
+
+
+def _show_table(data: Any) -> None:
+    records = data["records"]
+    if not records:
+        say("Nothing was recorded that fits.")
+        return
+    table = TerminalTable("time (UTC)", "who", "what", "outcome", "took", folded=(), droppable=("took",))
+    for record in reversed(records):
+        when, who, what, outcome, took = _cells(record)
+        table.add(when, who, what, colour_state(outcome), took)
+    table.show()
+
+
+def _cells(record: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
+    at = str(record["at"])
+    principal: Mapping[str, str] = record.get("principal") or {}
+    subject = record.get("tool") or record.get("server") or record.get("detail") or ""
+    what = subject if record["kind"] == "call" else f"{record['kind']} {subject}"
+    took = f"{record['ms']:.0f} ms" if "ms" in record else ""
+    return (
+        f"{at[5:10]} {at[11:19]}",
+        one_line(principal.get("name", "")),
+        one_line(what),
+        record.get("outcome", ""),
+        took,
+    )
+
+
+def _show_report(data: Any) -> None:
+    counted = f"{data['records']} records in {data['chains']} chains"
+    if data["ok"]:
+        say(f"{counted}: none was changed, put in or taken out.")
+        say("Whether the end of a chain was cut off shows only against a head kept elsewhere: pegboard audit head.")
+        return
+    fault = data["fault"]
+    which = f"record {fault['record']}" if fault["record"] else "a chain"
+    say(f"The audit is not as it was written. First fault, after {counted}:", error=True)
+    say(f"{which} (process {fault['process']}, chain {fault['chain']}) {fault['reason']}", error=True)
+
+
+def _show_heads(data: Any) -> None:
+    for each in data["heads"]:
+        say(f"{each['process']}/{each['chain']}/{each['records']}/{each['head']}  {each['day']}")
+    if not data["heads"]:
+        say("Nothing was recorded yet.")

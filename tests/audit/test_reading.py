@@ -1,0 +1,131 @@
+"""Reading the audit: by REST and by command; everybody sees their own records, and an admin all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from typer.testing import CliRunner
+
+from audit.readers import add_tokens, token_client
+from harness import LIMIT, http_client, open_gateway, serving, toy, write_config
+from pegboard.access.rule import Rule
+from pegboard.cli.app import app
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_principal_sees_its_own_records_and_nobody_elses(tmp_path: Path) -> None:
+    """Whatever it filters by; and not whether a tool that is hidden from it is there."""
+    async with open_gateway(tmp_path, {"one": toy(), "two": toy()}, audit={}) as gateway:
+        rules = {"red": Rule(servers=("one",)), "blue": Rule(), "boss": Rule(admin=True)}
+        tokens = add_tokens(gateway, **rules)
+        for name in ("red", "blue"):
+            async with token_client(gateway, tokens[name]) as client:
+                await client.until_in("tools", "one__echo")
+                await client.request("tools/call", {"name": "one__echo", "arguments": {"by": name}})
+                for tool in ("two__echo", "two__none") if name == "red" else ():
+                    with pytest.raises(Exception, match="Unknown tool"):
+                        await client.request("tools/call", {"name": tool})
+
+        async def read(name: str, /, **query: Any) -> list[Any]:
+            headers = {"authorization": f"Bearer {tokens[name]}"}
+            async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT, headers=headers) as http:
+                answer = await http.get("/api/calls", params={"kind": "call", **query})
+                return answer.raise_for_status().json()["data"]["records"]
+
+        assert {row["principal"]["name"] for row in await read("red")} == {"red"}
+        assert await read("red", who="blue") == []
+        assert len(await read("boss", who="blue")) == 1
+        assert {row["principal"]["name"] for row in await read("boss")} == {"red", "blue"}
+        hidden = [(row["tool"], row["outcome"]) for row in await read("red", denied="true")]
+        assert hidden == [("two__none", "refused:unknown_tool"), ("two__echo", "refused:unknown_tool")]
+        assert await read("red", outcome="refused:rule") == []
+        assert len(await read("red", outcome="refused:unknown_tool")) == 2
+        assert [row["outcome"] for row in await read("boss", outcome="refused:rule")] == ["refused:rule"]
+        for path in ("/api/audit/head", "/api/audit/verify"):
+            async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
+                for who, status in (("red", 403), ("boss", 200)):
+                    answer = await http.get(path, headers={"authorization": f"Bearer {tokens[who]}"})
+                    assert answer.status_code == status
+
+
+async def test_records_come_in_pages(tmp_path: Path) -> None:
+    """Newest first, each once, until there is no cursor; what is asked for wrongly is said."""
+    async with open_gateway(tmp_path, {"one": toy()}, audit={}) as gateway, http_client(gateway.mcp) as client:
+        await client.until_in("tools", "one__echo")
+        for at in range(25):
+            await client.request("tools/call", {"name": "one__echo", "arguments": {"at": at}})
+        async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
+            ids: list[str] = []
+            cursor: dict[str, str] = {}
+            for _ in range(3):
+                query = {"kind": "call", "limit": "10", "since": "1h", **cursor}
+                data = (await http.get("/api/calls", params=query)).json()["data"]
+                ids += [row["id"] for row in data["records"]]
+                cursor = {"cursor": data["nextCursor"]} if "nextCursor" in data else {}
+            assert cursor == {}
+            assert ids == sorted(set(ids), reverse=True)
+            assert len(ids) == 25
+            wrong = {"limit": "0", "since": "soon", "cursor": "x", "denied": "maybe", "whom": "red"}
+            for name, value in wrong.items():
+                assert (await http.get("/api/calls", params={name: value})).status_code == 400
+
+
+async def test_the_command_shows_verifies_and_finds_an_edit(tmp_path: Path) -> None:
+    """With a running gateway and without one; exit code 1 names the first record that was changed."""
+    config = write_config(tmp_path / "pegboard.json", {"one": toy()})
+    with serving(config) as (_, url):
+        async with http_client(url) as client:
+            await client.until_in("tools", "one__echo")
+            await client.request("tools/call", {"name": "one__echo", "arguments": {"text": "quokka"}})
+        shown = await run("audit", "--kind", "call", config=config)
+        assert shown.splitlines()[1].split()[2:5] == ["local", "one__echo", "ok"]
+        assert max(map(len, shown.splitlines())) <= 80
+    printed = await run("audit", "--tool", "one__*", "--since", "1h", "--json", config=config)
+    (row,) = json.loads(printed)["data"]["records"]
+    assert row["outcome"] == "ok"
+    assert "none was changed" in await run("audit", "verify", config=config)
+    head = (await run("audit", "head", config=config)).split()[0]
+    assert "none was changed" in await run("audit", "verify", "--head", head, config=config)
+    with sqlite3.connect(tmp_path / "state" / "pegboard.db") as other:
+        other.execute("UPDATE audit SET principal = 'somebody' WHERE id = ?", (row["id"],))
+    found = await run("audit", "verify", config=config, code=1)
+    assert row["id"] in found
+    assert "was changed" in found
+    assert "Nothing was recorded" in await run("audit", "--denied", config=config)
+
+
+async def test_following_goes_on_with_what_comes(tmp_path: Path) -> None:
+    """Each record is a line, once, as soon as it is kept."""
+    config = write_config(tmp_path / "pegboard.json", {"one": toy()})
+    with serving(config) as (_, url):
+        command = [sys.executable, "-m", "pegboard", "audit", "--follow", "--kind", "call", "--json", "-c", str(config)]
+        follower = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert follower.stdout is not None
+        try:
+            async with http_client(url) as client:
+                await client.until_in("tools", "one__echo")
+                traces: list[str] = []
+                for at in range(3):
+                    await client.request("tools/call", {"name": "one__echo", "arguments": {"at": at}})
+                    traces.append(json.loads(follower.stdout.readline())["id"])
+            assert traces == sorted(set(traces))
+        finally:
+            follower.terminate()
+            follower.wait(20)
+            follower.stdout.close()
+
+
+async def run(*words: str, config: Path, code: int = 0) -> str:
+    """What a command prints; it has a loop of its own."""
+    done = await asyncio.to_thread(CliRunner().invoke, app, [*words, "--config", str(config)])
+    assert done.exit_code == code, done.output
+    return done.output
