@@ -22,8 +22,7 @@ from typing import Any
 import uvicorn
 
 from forking import warm_start
-from pegboard.access.rule_json import read_rule
-from pegboard.auth.token import StaticToken, digest_of, new_token_text
+from pegboard.auth.token import digest_of, new_token_text
 from pegboard.board import Board
 from pegboard.config import ServerSpec, read_settings
 from pegboard.gateway.http import HttpGateway, uvicorn_config
@@ -36,7 +35,6 @@ from pegboard.servers.orphan_reaper import OrphanReaper
 from pegboard.servers.transports.stdio import StdioTransport
 from pegboard.servers.transports.streamable_http import StreamableHttpTransport
 from pegboard.servers.transports.transport import Transport
-from pegboard.toolsets.installed import TOOLSETS
 from servers.toy import Settings
 from servers.toy_http import Manners, http_toy
 
@@ -152,11 +150,8 @@ class Gateway:
 
     async def load_tokens(self) -> None:
         """Take over what storage has."""
-        rows = await self.board.storage.tokens.load()
-        self.front.authenticator.tokens.replace(
-            StaticToken(row[0], row[1], row[2], read_rule(json.loads(row[3]), toolsets=TOOLSETS), row[4], row[5])
-            for row in rows
-        )
+        # In turn with the gateway itself, which may have read what was there before.
+        await self.front.token_watch.load()
 
     async def configure(self, servers: Mapping[str, Entry], **own: Any) -> None:
         """Write another config and have it taken over."""
