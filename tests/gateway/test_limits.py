@@ -34,7 +34,7 @@ VERSIONS = ("2025-11-25", "2026-07-28")
 FEATURES = ["tools", "resources", "prompts", "completions", "asking"]
 OWN: dict[str, Any] = {"toolsets": ["discovery", "memory"]}
 ECHO = {"name": "one__echo", "arguments": {"said": "this"}}
-ONCE = {"rate": "1/h"}
+ONCE: dict[str, Any] = {"rate": "1/h"}
 Call = Callable[[RawClient, httpx2.AsyncClient], Awaitable[Any]]
 
 

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import random
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,8 @@ class Side:
                 result = await client.request("tools/call", {"name": "tool_call", "arguments": asked})
             case 2:
                 answer = (await self.http.post(f"/api/tools/{tool}/call", json={"arguments": {"said": said}})).json()
-                result = answer.get("data") or {"isError": True, "content": [{"text": json.dumps(answer)}]}
+                refused: dict[str, Any] = {"isError": True, "content": [{"text": json.dumps(answer)}]}
+                result = answer.get("data") or refused
             case _:
                 result = await client.request("tools/call", asked)
         text = result["content"][0]["text"]
@@ -78,7 +80,7 @@ async def run(sides: list[Side], count: int, seed: int) -> None:
 
 
 @contextlib.asynccontextmanager
-async def side_of(gateway: Gateway, name: str, server: str, headers: Headers) -> Any:
+async def side_of(gateway: Gateway, name: str, server: str, headers: Headers) -> AsyncGenerator[Side]:
     """A principal with a client of each era."""
     async with contextlib.AsyncExitStack() as stack:
         clients = [
