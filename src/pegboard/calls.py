@@ -24,7 +24,16 @@ from pegboard.metrics import Metrics
 from pegboard.protocol.eras import forward_params
 from pegboard.relay.relay import Relay
 from pegboard.resolver import ToolResolver, UnknownTool
-from pegboard.result import ToolError, ToolErrorCode, ToolFailure, ToolResult, as_result, invalid, unavailable
+from pegboard.result import (
+    Forbidden,
+    ToolError,
+    ToolErrorCode,
+    ToolFailure,
+    ToolResult,
+    as_result,
+    invalid,
+    unavailable,
+)
 from pegboard.servers.errors import RpcError, failure_of
 from pegboard.servers.message import Message, Params
 from pegboard.servers.requester import Requester
@@ -122,6 +131,7 @@ class Calls:
             if isinstance(tool.tool, RelayingTool):
                 tool, params = await self._resolve_relayed(tool.tool, params, caller)
             scope.name, scope.owner = tool.name, tool.server_name or OWN
+            _check_scopes(tool, caller)
             self._loaded.use(caller.client.board, tool.name)
             result = await self._call(tool, params, caller)
             scope.outcome = "error" if result.get("isError") is True else "ok"
@@ -137,6 +147,7 @@ class Calls:
         """What a tool of Pegboard's own answers, for an entrance that wants the data alone; `ToolFailure` for the
         rest."""
         with self.scope(caller.client, tool.name, OWN) as scope, acting_for(caller):
+            _check_scopes(tool.name, caller)
             answer = await tool.call_for_data(await tool.accept(arguments))
             scope.outcome = "ok"
             return answer
@@ -188,6 +199,13 @@ class Calls:
             return await self.call(name, params, caller)
         except RpcError as exc:
             raise failure_of(exc, name) from None
+
+
+def _check_scopes(tool: RegisteredTool | str, caller: Caller) -> None:
+    """The last word on scopes; over HTTP most is refused before, in the words of HTTP."""
+    if missing := caller.client.missing_scopes(tool):
+        name = tool if isinstance(tool, str) else tool.name
+        raise Forbidden(f"{name} needs a token with these scopes: {' '.join(sorted(missing))}")
 
 
 async def _invoke(tool: Tool, params: Params | None, caller: Caller) -> Message:

@@ -17,6 +17,8 @@ class Metrics:
     notices: int = 0
     # Requests that did not take the fast path, by the reason.
     declined: Counter[str] = field(default_factory=Counter[str])
+    # Requests that were not let in, by the reason.
+    refused: Counter[str] = field(default_factory=Counter[str])
 
     def record_call(self, server: str, outcome: str, seconds: float) -> None:
         """A call ended."""
@@ -45,6 +47,14 @@ class Metrics:
         lines += [
             f'pegboard_fast_path_declined_total{{reason="{reason}"}} {count}'
             for reason, count in sorted(self.declined.items())
+        ]
+        lines += [
+            "# HELP pegboard_auth_refused_total Requests that were not let in, by the reason.",
+            "# TYPE pegboard_auth_refused_total counter",
+        ]
+        lines += [
+            f'pegboard_auth_refused_total{{reason="{reason}"}} {count}'
+            for reason, count in sorted(self.refused.items())
         ]
         lines += ["# HELP pegboard_server_state The state of each server.", "# TYPE pegboard_server_state gauge"]
         lines += [

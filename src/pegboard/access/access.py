@@ -23,13 +23,15 @@ class AccessItem(RuledItem, Protocol):
 class Access:
     """Rules that all hold. The same rules are the same access: lists are made once for all who have it."""
 
-    __slots__ = ("_hash", "_read_only_tools", "rules")
+    __slots__ = ("_hash", "_read_only_tools", "needs_scopes", "rules")
 
     def __init__(self, rules: tuple[Rule, ...], read_only_tools: ReadOnlyTools = lambda _: ()) -> None:
         self.rules = rules
         self._read_only_tools = read_only_tools
         # A filter is a key of every call.
         self._hash = hash(rules)
+        # Whether some tools need scopes.
+        self.needs_scopes = any(rule.scopes for rule in rules)
 
     def __hash__(self) -> int:
         return self._hash
@@ -87,11 +89,6 @@ class Access:
             for scope in wanted
         }
         return frozenset(needed) if not needed <= scopes else frozenset()
-
-    @property
-    def needs_scopes(self) -> bool:
-        """Whether some tools need scopes."""
-        return any(rule.scopes for rule in self.rules)
 
     def quotas(self, server: str | None = None) -> list[Quota]:
         """What limits calls in all, or those of one server."""

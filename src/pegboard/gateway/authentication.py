@@ -8,27 +8,35 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections.abc import Callable
 
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pegboard.access.principal import ANONYMOUS, Principal
+from pegboard.access.settings import AuthSettings
 from pegboard.auth.authenticator import Authenticator
 from pegboard.auth.refused import AuthRefused, invalid_token
 from pegboard.clients.endpoint import PRINCIPAL_KEY
+from pegboard.gateway.protected_resource import WELL_KNOWN, challenge
+from pegboard.metrics import Metrics
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
 
 # What has to be there for whoever is not known yet.
 _OPEN = frozenset({"/health"})
-_OPEN_BELOW = ("/.well-known/oauth-protected-resource",)
+_OPEN_BELOW = (WELL_KNOWN,)
 
 
 class Authentication:
     """Stands before every route, behind the guard."""
 
-    def __init__(self, app: ASGIApp, *, authenticator: Authenticator) -> None:
+    def __init__(
+        self, app: ASGIApp, *, authenticator: Authenticator, settings: Callable[[], AuthSettings], metrics: Metrics
+    ) -> None:
         self._app = app
         self._authenticator = authenticator
+        self._settings = settings
+        self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -41,7 +49,7 @@ class Authentication:
         try:
             principal = await self._authenticator.authenticate(scope)
         except AuthRefused as exc:
-            await refusal_response(exc, scope)(scope, receive, send)
+            await self._refuse(exc, scope, receive, send)
             return
         scope[PRINCIPAL_KEY] = principal
         if principal.kind in {"local", "anonymous"} and principal.access is None:
@@ -72,7 +80,11 @@ class Authentication:
                 raise
             if not begun:
                 refused = invalid_token("the bearer token is not valid any more")
-                await refusal_response(refused, scope)(scope, receive, send)
+                await self._refuse(refused, scope, receive, send)
+
+    async def _refuse(self, refused: AuthRefused, scope: Scope, receive: Receive, send: Send) -> None:
+        self._metrics.refused[refused.kind] += 1
+        await refusal_response(refused, scope, self._settings())(scope, receive, send)
 
 
 def is_open(path: str) -> bool:
@@ -80,13 +92,11 @@ def is_open(path: str) -> bool:
     return path in _OPEN or any(path == each or path.startswith(f"{each}/") for each in _OPEN_BELOW)
 
 
-def refusal_response(refused: AuthRefused, scope: Scope) -> Response:
+def refusal_response(refused: AuthRefused, scope: Scope, settings: AuthSettings) -> Response:
     """The refusal as HTTP says it, in the one shape of our errors."""
-    del scope
     headers: dict[str, str] = {}
     if refused.status in {401, 403}:
-        parts = [f'error="{refused.error}"', f'error_description="{_quoted(refused.reason)}"'] if refused.error else []
-        headers["www-authenticate"] = ", ".join(['Bearer realm="pegboard"', *parts])
+        headers["www-authenticate"] = challenge(refused, scope, settings)
     if refused.retry_after is not None:
         headers["retry-after"] = str(max(math.ceil(refused.retry_after), 1))
     code = ToolErrorCode.RATE_LIMITED if refused.status == 429 else ToolErrorCode.UNAVAILABLE
@@ -94,8 +104,3 @@ def refusal_response(refused: AuthRefused, scope: Scope) -> Response:
         code = ToolErrorCode.INVALID_INPUT
     error = ToolError(code, refused.reason, retryable=refused.status in {429, 503})
     return JSONResponse(ToolResult[None].failed(error).to_dict(), refused.status, headers)
-
-
-def _quoted(text: str) -> str:
-    """A reason as RFC 6750 lets it stand in a header."""
-    return "".join(letter for letter in text if " " <= letter <= "~" and letter not in '"\\')

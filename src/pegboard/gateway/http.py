@@ -23,6 +23,7 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from pegboard.access.settings import AuthSettings
 from pegboard.auth.authenticator import Authenticator
 from pegboard.board import Board
 from pegboard.clients.cache import ClientCache
@@ -42,10 +43,12 @@ from pegboard.gateway.hosts import AllowedHosts
 from pegboard.gateway.listen import local_address
 from pegboard.gateway.mcp import McpHandlers
 from pegboard.gateway.pipe_client import PipeClient
+from pegboard.gateway.protected_resource import WELL_KNOWN, ResourceMetadata
 from pegboard.gateway.rest.app import Rest
 from pegboard.gateway.rest.pages import page
 from pegboard.gateway.rest.responses import error_response
 from pegboard.gateway.shutdown import Shutdown, stopping_response
+from pegboard.gateway.step_up import StepUp
 from pegboard.log import logger
 from pegboard.names import is_board_name
 from pegboard.sdk.exact_body import ExactBody
@@ -71,6 +74,7 @@ class HttpGateway:
         self._host = host
         self._sessions = 0
         self.authenticator = Authenticator(lambda: board.settings, self.token)
+        self.config.on_change = self.authenticator.follow_settings
         self._front = front = McpHandlers(board)
         self.server = GatewayServer(front, on_sessions=self._count)
         # Host, Origin and size are the guard's business: one rule for MCP and REST.
@@ -99,6 +103,9 @@ class HttpGateway:
             shutdown=self.shutdown,
         )
 
+    def _auth_settings(self) -> AuthSettings:
+        return self.board.settings.auth
+
     def _count(self, sessions: int) -> None:
         self._sessions = sessions
 
@@ -107,16 +114,26 @@ class HttpGateway:
             self.board, self.config, self.identity, self.token, lambda: self._sessions, self.started, self._host
         )
         mcp = _Mcp(self._manager)
+        metadata = ResourceMetadata(self._auth_settings)
         return Starlette(
             routes=[
                 Route("/mcp", endpoint=mcp),
                 Route("/mcp/{board}", endpoint=mcp),
                 Route("/", self._welcome),
+                Route(WELL_KNOWN, metadata.answer),
+                Route(f"{WELL_KNOWN}/mcp", metadata.answer),
+                Route(f"{WELL_KNOWN}/mcp/{{board}}", metadata.answer),
                 *rest.routes(),
             ],
             middleware=[
                 Middleware(Guard, hosts=hosts),
-                Middleware(Authentication, authenticator=self.authenticator),
+                Middleware(
+                    Authentication,
+                    authenticator=self.authenticator,
+                    settings=self._auth_settings,
+                    metrics=self.board.metrics,
+                ),
+                Middleware(StepUp, board=self.board),
             ],
             exception_handlers={Exception: self._internal_error, 404: _route_error, 405: _route_error},
         )
@@ -132,6 +149,7 @@ class HttpGateway:
                 self.shutdown.has_begun = True
                 for task in watching:
                     task.cancel()
+                await self.authenticator.close()
 
     def _bridgehead(self) -> contextlib.AbstractAsyncContextManager[int]:
         return bridgehead(self.server, self._pipe_fast_path, self.token, self._lines, lambda: self.authenticator.local)

@@ -126,7 +126,7 @@ class HttpFastPath:
         if not (verdict.session is None or _is_open(verdict.session())):
             return False
         principal = verdict.principal
-        return principal.valid_until == math.inf or time() < principal.valid_until
+        return principal.valid_until == math.inf or time() < min(principal.valid_until, principal.recheck_at)
 
     def begin(self, scope: Scope, verdict: HeaderVerdict, body: bytes) -> tuple[Request, Begun] | Decline:
         """Begin with a request."""
