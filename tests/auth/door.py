@@ -50,19 +50,19 @@ class Door:
         if session is not None:
             asked = {"name": tool, "arguments": dict(arguments or {})}
             return await self.post("tools/call", asked, bearer or "", session, path=path)
-        params = modern_params(
-            {"name": tool, "arguments": dict(arguments or {})},
-            version=MODERN,
-            client_info={"name": "c", "version": "1"},
-            capabilities={},
-        )
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-        given = [*_ACCEPT.items(), *request_headers(MODERN, "tools/call", params).items(), *(headers or [])]
+        asked = {"name": tool, "arguments": dict(arguments or {})}
+        body, given = _modern("tools/call", asked)
+        given += headers or []
         if raw is not None:
-            return await self._send_bytes(path, [*given, *raw], body.encode())
+            return await self._send_bytes(path, [*given, *raw], body)
         if bearer is not None:
             given.append(("authorization", f"Bearer {bearer}"))
         return await self.http.post(path, content=body, headers=given)
+
+    async def request(self, method: str, params: Mapping[str, Any], bearer: str) -> httpx2.Response:
+        """A request of the modern era, with all of its answer."""
+        body, given = _modern(method, params)
+        return await self.http.post("/mcp", content=body, headers=[*given, ("authorization", f"Bearer {bearer}")])
 
     async def _send_bytes(self, path: str, headers: list[tuple[str, str]], body: bytes) -> httpx2.Response:
         """A request whose headers no client would send."""
@@ -137,3 +137,11 @@ async def open_door(
 def _headers(bearer: str, session: str | None) -> dict[str, str]:
     named = {} if session is None else {"mcp-session-id": session, "mcp-protocol-version": _HANDSHAKE}
     return {**_ACCEPT, **named, "authorization": f"Bearer {bearer}"}
+
+
+def _modern(method: str, params: Mapping[str, Any]) -> tuple[bytes, list[tuple[str, str]]]:
+    """The body and the headers of a request of the modern era."""
+    info = {"name": "c", "version": "1"}
+    stamped = modern_params(params, version=MODERN, client_info=info, capabilities={})
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": stamped})
+    return body.encode(), [*_ACCEPT.items(), *request_headers(MODERN, method, stamped).items()]

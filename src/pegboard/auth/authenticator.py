@@ -93,8 +93,7 @@ class Authenticator:
     async def _look_up(self, scope: Mapping[str, Any]) -> Principal:
         bearer = bearer_of(scope["headers"])
         if bearer is not None:
-            await self._flood.wait_turn(_address(scope))
-            return await self.jwts.verify(bearer, scope)
+            return await self.jwts.verify(bearer, scope, lambda: self._flood.wait_turn(_address(scope)))
         # What was missing is whose the connection is.
         await asyncio.to_thread(peer_of(scope).look_up)
         principal = self._recognize(scope)

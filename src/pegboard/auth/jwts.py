@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
@@ -89,8 +89,8 @@ class Jwts:
             return None
         return known.result()
 
-    async def verify(self, text: str, scope: Mapping[str, Any]) -> Principal:
-        """The principal of a token; `AuthRefused` says why there is none."""
+    async def verify(self, text: str, scope: Mapping[str, Any], wait_turn: Callable[[], Awaitable[None]]) -> Principal:
+        """The principal of a token; `AuthRefused` says why there is none. What costs something waits for its turn."""
         if not self._issuers or not is_jwt(text):
             raise invalid_token("the bearer token is not known here, or not any more")
         token = parse_jwt(text)
@@ -101,6 +101,7 @@ class Jwts:
         expected = frozenset(keys.settings.audience) or audiences_of(scope, self._settings.public_url)
         if token.audience.isdisjoint(expected):
             raise invalid_token("the token is for somebody else: its audience (aud) is not this gateway")
+        await wait_turn()
         return (await self._verify_once(token, keys)).result()
 
     def _is_for_us(self, known: _KnownJwt, scope: Mapping[str, Any]) -> bool:

@@ -6,6 +6,7 @@ When a principal is revoked, whatever is under way for it ends; when its token e
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import time
 from collections.abc import Callable
@@ -67,7 +68,7 @@ class Authentication:
 
         left = principal.valid_until - time.time()
         # A call that is under way may finish; what would stand for ever ends.
-        limit = asyncio.timeout(None if left == math.inf or scope["method"] != "GET" else max(left, 0.0))
+        limit = asyncio.timeout(None if left == math.inf or not _stands(scope) else max(left, 0.0))
         try:
             async with limit:
                 forget = principal.on_end(lambda: limit.reschedule(loop.time()))
@@ -78,13 +79,22 @@ class Authentication:
         except TimeoutError:
             if not limit.expired():
                 raise
-            if not begun:
+            if begun:
+                # What has begun as a stream ends as one, so that its client comes back with another token.
+                with contextlib.suppress(RuntimeError):
+                    await send({"type": "http.response.body", "body": b"", "more_body": False})
+            else:
                 refused = invalid_token("the bearer token is not valid any more")
                 await self._refuse(refused, scope, receive, send)
 
     async def _refuse(self, refused: AuthRefused, scope: Scope, receive: Receive, send: Send) -> None:
         self._metrics.refused[refused.kind] += 1
         await refusal_response(refused, scope, self._settings())(scope, receive, send)
+
+
+def _stands(scope: Scope) -> bool:
+    """Whether a request is for a stream that would stand for ever; what its header says, its body says too."""
+    return scope["method"] == "GET" or (b"mcp-method", b"subscriptions/listen") in scope["headers"]
 
 
 def is_open(path: str) -> bool:
