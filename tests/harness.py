@@ -13,6 +13,7 @@ import py_compile
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,8 @@ from typing import Any
 import uvicorn
 
 from forking import warm_start
+from pegboard.access.rule_json import read_rule
+from pegboard.auth.token import StaticToken, digest_of, new_token_text
 from pegboard.board import Board
 from pegboard.config import ServerSpec, read_settings
 from pegboard.gateway.http import HttpGateway, uvicorn_config
@@ -33,6 +36,7 @@ from pegboard.servers.orphan_reaper import OrphanReaper
 from pegboard.servers.transports.stdio import StdioTransport
 from pegboard.servers.transports.streamable_http import StreamableHttpTransport
 from pegboard.servers.transports.transport import Transport
+from pegboard.toolsets.installed import TOOLSETS
 from servers.toy import Settings
 from servers.toy_http import Manners, http_toy
 
@@ -137,6 +141,22 @@ class Gateway:
     @property
     def mcp(self) -> str:
         return f"{self.url}/mcp"
+
+    async def token(self, name: str = "somebody", expires_at: float | None = None, **rule: Any) -> dict[str, str]:
+        """The header of a new static token, with what a rule says as in a config."""
+        token_id, text = new_token_text()
+        store = self.board.storage.tokens
+        assert await store.add(token_id, name, digest_of(text), json.dumps(rule), time.time(), expires_at)
+        await self.load_tokens()
+        return {"authorization": f"Bearer {text}"}
+
+    async def load_tokens(self) -> None:
+        """Take over what storage has."""
+        rows = await self.board.storage.tokens.load()
+        self.front.authenticator.tokens.replace(
+            StaticToken(row[0], row[1], row[2], read_rule(json.loads(row[3]), toolsets=TOOLSETS), row[4], row[5])
+            for row in rows
+        )
 
     async def configure(self, servers: Mapping[str, Entry], **own: Any) -> None:
         """Write another config and have it taken over."""
@@ -515,9 +535,11 @@ def unattributed(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def http_client(url: str, version: str = "2025-11-25", **options: Any) -> Any:
-    """A raw client over HTTP."""
+    """A raw client over HTTP, which may send `headers` of its own."""
+    headers = options.pop("headers", {})
+    spec = ServerSpec(name="gateway", given_name="gateway", transport="http", url=url, headers=headers)
     return connect(
-        ListeningTransport(ServerSpec(name="gateway", given_name="gateway", transport="http", url=url)),
+        ListeningTransport(spec),
         version,
         **options,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -85,6 +85,8 @@ class Board:
         self.availability = self.configured.availability
         self.toolsets = Toolsets(self, self.register, self.registry.batch)
         self.toolsets.apply(self.settings)
+        # Whom to tell that the settings are others now.
+        self.on_apply: Callable[[], object] = lambda: None
         self._warming_up: asyncio.Task[None] | None = None
         self._applying = asyncio.Lock()
 
@@ -160,15 +162,18 @@ class Board:
         await self._discover_new()
         return await self.finder.find_in_slices(query, limit, wanted.admits if wanted != EVERYTHING else None)
 
-    def describe(self, tool: RegisteredTool) -> dict[str, Any]:
-        """One tool in full: everything its server says of it, and everything we know."""
+    def describe(self, tool: RegisteredTool, wanted: Filter = EVERYTHING) -> dict[str, Any]:
+        """One tool in full: everything its server says of it, and everything we know. What a server says of all of its
+        tools is for whoever has all."""
         row = dict(tool.definition)
         row["server"] = tool.server_name
         row["originalName"] = tool.original_name
         row["availability"] = self.configured.availability(tool).to_dict()
         row["category"] = category(tool)
         row["keywords"] = list(self.finder.keywords(tool))
-        if tool.server_name is not None and (said := self.discovery.instructions.get(tool.server_name)):
+        server = tool.server_name
+        has_all = server is not None and (wanted.access is None or wanted.access.admits_whole_server(server))
+        if has_all and (said := self.discovery.instructions.get(server or "")):
             row["serverInstructions"] = said
         return row
 
@@ -221,6 +226,7 @@ class Board:
             logger().warning("config.remark", remark="storage, maxNameLength and hosts change with the next start")
         work = self.configured.changes(settings.servers)
         # Before anything waits: what is denied from now on is gone from now on.
+        self.on_apply()
         self.toolsets.apply(settings)
         # All at once: one process that is slow to end must not keep the others' tools in the list.
         await asyncio.gather(*work)

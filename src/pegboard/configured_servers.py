@@ -10,6 +10,7 @@ from pegboard.catalog.discovery import Discovery
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.config import ServerSpec
 from pegboard.gate import Gate
+from pegboard.listing.view import Filter
 from pegboard.log import logger
 from pegboard.relay.relay import Relay
 from pegboard.servers.availability import Availability, availability_of
@@ -103,9 +104,9 @@ class ConfiguredServers:
         """The tools of disabled servers, as far as the config lets them through."""
         return (tool for tools in self._shelved.values() for tool in tools if self._gate.permits(tool))
 
-    def has_shelved(self, server: str, name: str) -> bool:
-        """Whether a disabled server has a tool of this name."""
-        return any(tool.name == name for tool in self._shelved.get(server, ()))
+    def has_shelved(self, server: str, name: str, wanted: Filter) -> bool:
+        """Whether a disabled server has a tool of this name that passes a filter."""
+        return any(tool.name == name and wanted.admits(tool) for tool in self._shelved.get(server, ()))
 
     async def leave_session(self, key: str) -> None:
         """A client session ended; servers that gave it a process of its own end that."""

@@ -59,13 +59,17 @@ class Gate:
 
     def own_tool(self, toolset: str, name: str, wanted: Filter) -> Tool:
         """A tool of Pegboard's own, for a front that has a route of its own for it; `ToolFailure` says why not."""
-        if toolset not in self._settings().toolsets:
+        # What a rule hides is for its principal as if it were switched off.
+        hidden = wanted.access is not None and not wanted.access.admits_toolset(toolset)
+        if toolset not in self._settings().toolsets or hidden:
             reason = f"the {toolset} toolset is switched off"
             raise ToolFailure(ToolErrorCode.NOT_IMPLEMENTED, reason, retryable=False)
         self.check_own(name)
         registered = self._registry.static().get(name)
         if registered is None:
             raise unavailable(f"{name} is not there yet: the config changes just now")
+        if wanted.access is not None and not wanted.access.admits(registered):
+            raise Forbidden(_refusal_of_off(name))
         if not self.admits(registered, wanted):
             raise Forbidden(refusal_of_remote(name))
         return cast("Tool", registered.tool)
@@ -73,11 +77,15 @@ class Gate:
     def check_own(self, name: str) -> None:
         """Refuse a tool of Pegboard's own that the config does not permit."""
         if not self._settings().permits(name):
-            raise Forbidden(f"{name} is switched off (tools.allow and tools.deny of the pegboard section)")
+            raise Forbidden(_refusal_of_off(name))
 
 
 def _allows_discovery(tool: RegisteredTool, wanted: Filter) -> bool:
     return wanted.access is None or wanted.access.admits(tool)
+
+
+def _refusal_of_off(name: str) -> str:
+    return f"{name} is switched off (tools.allow and tools.deny of the pegboard section)"
 
 
 def refusal_of_remote(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 
@@ -25,12 +25,20 @@ class Metrics:
         self.calls[server, outcome] += 1
         self.seconds[server] += seconds
 
-    def text(self, states: Iterable[tuple[str, str]], tools: int, sessions: int, parked: int = 0) -> str:
-        """Everything, as Prometheus wants it."""
+    def text(
+        self,
+        states: Iterable[tuple[str, str]],
+        tools: int,
+        sessions: int,
+        parked: int = 0,
+        shows: Callable[[str], bool] | None = None,
+    ) -> str:
+        """Everything, as Prometheus wants it; `shows` says of which servers, and of nothing that is no server's."""
         lines = ["# HELP pegboard_calls_total Tool calls by server and outcome.", "# TYPE pegboard_calls_total counter"]
         lines += [
             f'pegboard_calls_total{{server="{_label(server)}",outcome="{_label(outcome)}"}} {count}'
             for (server, outcome), count in sorted(self.calls.items())
+            if shows is None or shows(server)
         ]
         lines += [
             "# HELP pegboard_call_seconds_total Time spent in tool calls.",
@@ -39,6 +47,7 @@ class Metrics:
         lines += [
             f'pegboard_call_seconds_total{{server="{_label(server)}"}} {spent:.6f}'
             for server, spent in sorted(self.seconds.items())
+            if shows is None or shows(server)
         ]
         lines += [
             "# HELP pegboard_fast_path_declined_total MCP requests that took the full path, by the reason.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from pegboard.catalog.discovery import Discovery
 from pegboard.catalog.finder import Finder
@@ -52,9 +53,11 @@ class ToolResolver:
 
     async def find(self, name: str, wanted: Filter = EVERYTHING) -> RegisteredTool:
         """The tool of this name; its server is asked first if it never was. `UnknownTool` where there is none."""
-        if self._registry.get(name) is None:
-            await self._discover_owner(name, wanted)
         tool = self._gate.tool(name, wanted)
+        if tool is None:
+            # Also where there is one that this client may not see: to it, it is as if there were none.
+            await self._discover_owner(name, wanted)
+            tool = self._gate.tool(name, wanted)
         if tool is None:
             raise await self._unknown(name, wanted)
         return tool
@@ -77,14 +80,14 @@ class ToolResolver:
                 if result.error is not None and server.spec.prefix:
                     result.unwrap()
             named = parts is not None and server.name == parts[0]
-            had = self._servers.has_shelved(server.name, name)
+            had = self._servers.has_shelved(server.name, name, wanted)
             # A server that has this tool and cannot answer says why; also if that came about just now.
-            if (named or had) and self._registry.get(name) is None and (failure := server.failure()):
+            if (named or had) and self._gate.tool(name, wanted) is None and (failure := server.failure()):
                 raise failure
         for server_name, tools in self._servers.removed.items():
             if not wanted.admits_server(server_name):
                 continue
-            if name in tools or (parts is not None and server_name == parts[0]):
+            if (name in tools and wanted.admits_name(name)) or (parts is not None and server_name == parts[0]):
                 raise unavailable(f"server {server_name} was removed from the config", retryable=False)
 
     def _possible_owners(self, name: str, wanted: Filter) -> list[Server]:
@@ -96,7 +99,8 @@ class ToolResolver:
 
     async def _unknown(self, name: str, wanted: Filter) -> UnknownTool:
         shown = quote_start(name, _SHOWN)
-        if wanted.remote and (there := self._registry.get(name)) is not None and there.local_only:
+        there = self._registry.get(name) if wanted.remote else None
+        if there is not None and there.local_only and self._gate.admits(there, replace(wanted, remote=False)):
             return UnknownTool(refusal_of_remote(name))
         find = " Use tool_find to search for tools." if "tool_find" in self._registry.static() else ""
         if renamed := self._settings().renamed.get(name) or FORMER_NAMES.get(name):
@@ -116,7 +120,7 @@ class ToolResolver:
     async def _state(self, renamed: str, wanted: Filter) -> str:
         """What there is to say of a tool that has another name now; one that leads on to a third is not followed."""
         if renamed in self._settings().renamed or renamed in FORMER_NAMES:
-            return "" if self._registry.get(renamed) else ", which is not installed here"
+            return "" if self._gate.tool(renamed, wanted) else ", which is not installed here"
         try:
             await self.find(renamed, wanted)
         except UnknownTool:

@@ -33,7 +33,8 @@ OTHER_NAMES = (
     *(b"rebound.example", b"rebound.example:7777", b"localhost.rebound.example", b"notlocalhost", b"192.168.0.7:7777"),
     *(b"0.0.0.0", b"127.0.0.1.rebound.example", b"[::]", b"[fe80::1]:80", b"[]", b"", b":80", b"localhost:x", b"::1"),
 )
-OWN: dict[str, Any] = {"toolsets": ["chats", "discovery"]}
+# Where a client is counts whoever it is.
+OWN: dict[str, Any] = {"toolsets": ["chats", "discovery"], "auth": {"required": False}}
 
 
 @pytest.fixture

@@ -174,7 +174,7 @@ def test_the_routes_refuse_what_they_do_not_know(running: str) -> None:
         assert http.post("/api/servers/god/restart").status_code == 404
         # A proxy on this machine says that its client is elsewhere.
         elsewhere = {"x-forwarded-for": "203.0.113.7"}
-        assert http.get("/api/servers/good/log", headers=elsewhere).status_code == 403
-        assert {"pid", "config"} & http.get("/api/status", headers=elsewhere).json()["data"].keys() == set()
+        assert http.get("/api/servers/good/log", headers=elsewhere).status_code == 401
+        assert http.get("/api/status", headers=elsewhere).status_code == 401
         assert {"pid", "config"} <= http.get("/api/status").json()["data"].keys()
         assert http.post("/api/servers/off/restart").status_code == 503

@@ -73,11 +73,11 @@ def test_whoever_cannot_be_asked_is_nobody() -> None:
 
 def test_requests_with_the_same_credentials_are_of_one_kin() -> None:
     """Of the modern era they are likely to be one person's; a session is only its own."""
-    ada, bob = Caller(Client(era="modern", principal="ada")), Caller(Client(era="modern", principal="bob"))
-    assert ada.principal_key == Caller(Client(era="modern", principal="ada")).principal_key
+    ada, bob = Caller(Client(era="modern", sender="ada")), Caller(Client(era="modern", sender="bob"))
+    assert ada.principal_key == Caller(Client(era="modern", sender="ada")).principal_key
     assert ada.principal_key != bob.principal_key
-    assert ada.client_key != Caller(Client(era="modern", principal="ada")).client_key
-    assert Caller(Client(session="a", principal="ada")).principal_key == "a"
+    assert ada.client_key != Caller(Client(era="modern", sender="ada")).client_key
+    assert Caller(Client(session="a", sender="ada")).principal_key == "a"
     assert Caller(Client(era="modern")).principal_key != Caller(Client(era="modern")).principal_key
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from forking import warm_start
 from harness import eventually, open_gateway, serving, toy, write_config
+from pegboard.access.principal import LOCAL
 from pegboard.gateway.bridge import bridgehead
 from pegboard.gateway.proof import prove
 
@@ -145,7 +146,7 @@ async def test_a_client_that_leaves_is_no_failure(tmp_path: Path) -> None:
 async def test_the_bridgehead_leaves_no_client_behind() -> None:
     """When it closes, what it served has ended."""
     before = asyncio.all_tasks()
-    async with bridgehead(cast("Any", None), lambda _: None, "token", set()) as port:
+    async with bridgehead(cast("Any", None), lambda _: None, "token", set(), lambda: LOCAL) as port:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         await eventually(lambda: len(asyncio.all_tasks() - before) > 0)
     assert asyncio.all_tasks() - before == set()

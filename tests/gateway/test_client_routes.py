@@ -169,8 +169,8 @@ async def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path, file: Path
 
 async def test_other_machines_are_refused(tmp_path: Path, file: Path) -> None:
     """A proxy says where a request comes from: the files of this machine are not for it."""
-    async with rest(tmp_path) as (http, _):
-        http.headers["x-forwarded-for"] = "203.0.113.7"
+    async with rest(tmp_path) as (http, gateway):
+        http.headers |= {"x-forwarded-for": "203.0.113.7", **await gateway.token("boss", admin=True)}
         assert (await http.get("/api/clients")).status_code == 403
         for action in ("preview", "install", "uninstall"):
             assert (await refusal(http, f"cursor/{action}"))[0] == 403

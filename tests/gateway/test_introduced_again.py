@@ -53,7 +53,8 @@ async def test_it_keeps_its_filter(tmp_path: Path) -> None:
 async def test_one_of_another_machine_stays_one(tmp_path: Path) -> None:
     """A request from this machine, with the session's id, does not open this machine's tools to it."""
     async with open_gateway(tmp_path, {}, toolsets=["chats"]) as gateway:
-        async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
+        headers = await gateway.token()
+        async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT, headers=headers) as http:
             session = Session(http)
             await session.post("/mcp", "initialize", HELLO, ELSEWHERE)
             await session.post("/mcp", "initialize", HELLO)

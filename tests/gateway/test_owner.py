@@ -18,11 +18,22 @@ from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.table import route_table
 
 OWNERS = [route for route in route_table() if isinstance(route, ApiRoute) and route.owner_only]
+ADMINS = [route for route in route_table() if isinstance(route, ApiRoute) and route.admin_only]
 
 
-def test_routes_that_write_files_or_run_programs_are_the_owners() -> None:
-    """All that change the config or clients' files, restart programs, or show what they wrote."""
+def test_routes_that_write_the_files_of_this_machine_are_the_owners() -> None:
+    """Those that read and change the config files of clients."""
     assert {(route.method, route.path) for route in OWNERS} == {
+        ("GET", "/api/clients"),
+        ("POST", "/api/clients/{id}/preview"),
+        ("POST", "/api/clients/{id}/install"),
+        ("POST", "/api/clients/{id}/uninstall"),
+    }
+
+
+def test_routes_that_change_the_gateway_are_the_admins() -> None:
+    """All that change its config, restart programs, or show what they wrote."""
+    assert {(route.method, route.path) for route in ADMINS} >= {
         ("POST", "/api/servers"),
         ("POST", "/api/servers/check"),
         ("PATCH", "/api/servers/{name}"),
@@ -31,31 +42,29 @@ def test_routes_that_write_files_or_run_programs_are_the_owners() -> None:
         ("POST", "/api/servers/{name}/disable"),
         ("POST", "/api/servers/{name}/restart"),
         ("GET", "/api/servers/{name}/log"),
-        ("GET", "/api/clients"),
-        ("POST", "/api/clients/{id}/preview"),
-        ("POST", "/api/clients/{id}/install"),
-        ("POST", "/api/clients/{id}/uninstall"),
     }
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("who", ["another machine", "another user"])
-async def test_others_are_refused(tmp_path: Path, who: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy on this machine speaks for others; a socket of this machine belongs to a user."""
+@pytest.mark.parametrize("required", ["remote", False])
+async def test_others_are_refused(tmp_path: Path, who: str, required: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy on this machine speaks for others; a socket of this machine belongs to a user. Also where nobody has to
+    say who they are."""
     headers = {"x-forwarded-for": "8.8.8.8"} if who == "another machine" else {}
-    async with open_gateway(tmp_path, {"one": toy()}) as gateway:
+    async with open_gateway(tmp_path, {"one": toy()}, auth={"required": required}) as gateway:
         if who == "another user":
             # The gateway is somebody else's: the connection is real, and so is what the system says of it.
             theirs = os.geteuid() + 1
             monkeypatch.setattr(os, "geteuid", lambda: theirs)
         before = (tmp_path / "pegboard.json").read_bytes()
         async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT, headers=headers) as http:
-            for route in OWNERS:
+            for route in (*OWNERS, *ADMINS):
                 path = route.path.replace("{name}", "one").replace("{id}", "cursor")
                 body: dict[str, Any] = {} if route.method in {"GET", "DELETE"} else {"json": {"enabled": False}}
                 answer = await http.request(route.method, path, **body)
-                assert answer.status_code == 403, (route.path, answer.text)
-                assert "this is only for" in answer.json()["error"]["message"]
+                assert answer.status_code == (401 if required else 403), (route.path, answer.text)
+                assert ("who asks" if required else "this is only for") in answer.json()["error"]["message"]
         assert (tmp_path / "pegboard.json").read_bytes() == before
 
 

@@ -175,13 +175,17 @@ async def test_a_wrong_request_says_what_is_wrong_and_changes_nothing(
         ("DELETE", "/api/servers/one", None),
     ],
 )
-async def test_only_clients_of_this_machine_change_servers(tmp_path: Path, method: str, path: str, body: Any) -> None:
-    """What is written is run here: whoever comes through a proxy gets 403."""
+async def test_only_admins_change_servers(tmp_path: Path, method: str, path: str, body: Any) -> None:
+    """What is written is run here: whoever is not known gets 401, who is no admin 403, wherever they are."""
     async with rest(tmp_path, {"one": toy()}) as (http, gateway):
         before = gateway.config.read_bytes()
-        headers = {"x-forwarded-for": "203.0.113.9"}
-        assert (await send(http, method, path, body, **headers))[0] == 403
+        elsewhere, known = {"x-forwarded-for": "203.0.113.9"}, await gateway.token()
+        assert (await send(http, method, path, body, **elsewhere))[0] == 401
+        assert (await send(http, method, path, body, **elsewhere, **known))[0] == 403
+        assert (await send(http, method, path, body, **known))[0] == 403
         assert gateway.config.read_bytes() == before
+        admin = await gateway.token("boss", admin=True)
+        assert (await send(http, method, path, body, **elsewhere, **admin))[0] in {200, 201}
 
 
 async def test_a_file_that_cannot_be_used_is_not_changed(tmp_path: Path) -> None:

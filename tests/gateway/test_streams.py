@@ -408,21 +408,24 @@ def told(response: httpx2.Response) -> tuple[int, bytes, dict[str, str]]:
 @pytest.mark.parametrize(
     ("owner", "other"),
     [
-        ({"authorization": SECRET}, {"authorization": SECRET.upper()}),
-        ({"authorization": SECRET}, {}),
-        ({}, {"authorization": SECRET}),
+        ("one", "two"),
+        ("one", None),
+        (None, "one"),
     ],
 )
-async def test_a_session_is_nobody_elses(tmp_path: Path, owner: dict[str, str], other: dict[str, str]) -> None:
+async def test_a_session_is_nobody_elses(tmp_path: Path, owner: str | None, other: str | None) -> None:
     """Another principal gets for it exactly what it gets for no session at all, and changes nothing."""
     async with house(tmp_path) as here:
-        client = await here.client(**owner)
+        known = {None: {}, "one": await here.gateway.token("one"), "two": await here.gateway.token("two")}
+        client = await here.client(**known[owner])
         async with client.call(HANGS, 7) as running, client.get() as standing:
             await running.event()
             place = id_of(await standing.event())
             session = client.headers["mcp-session-id"]
             thief, nobody = (
-                Client(here.http, here.gateway.mcp, {**other, "mcp-session-id": session_id, "last-event-id": place})
+                Client(
+                    here.http, here.gateway.mcp, {**known[other], "mcp-session-id": session_id, "last-event-id": place}
+                )
                 for session_id in (session, "0" * len(session))
             )
             cancel = {"method": "notifications/cancelled", "params": {"requestId": 7}}
@@ -439,20 +442,22 @@ async def test_a_session_is_nobody_elses(tmp_path: Path, owner: dict[str, str], 
 
 
 async def test_credentials_are_neither_kept_nor_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What binds a session is a keyed digest, and the line that tells of a refusal has no credential in it."""
+    """What binds a session is its principal, and the line that tells of a refusal has no credential in it."""
     with caplog.at_level("DEBUG", "mcp"), structlog.testing.capture_logs() as logs:
         async with house(tmp_path) as here:
-            client = await here.client(authorization=SECRET)
-            client.headers["authorization"] = "Bearer another-word"
+            mine, theirs = await here.gateway.token("mine"), await here.gateway.token("theirs")
+            client = await here.client(**mine)
+            client.headers |= theirs
             assert (await client.send("GET")).status_code == 404
             sessions = here.sessions
             kept_of_it = [vars(sessions), *(vars(session) for session in sessions._server_instances.values())]
             principals = [cast("Any", session).endpoint.principal for session in sessions._server_instances.values()]
+            secrets = [header["authorization"].rpartition("_")[2] for header in (mine, theirs)]
     everything = f"{kept_of_it} {caplog.text} {logs}"
     assert any(entry["event"] == "session.of.another" for entry in logs)
-    for word in ("sesame", "another-word"):
+    for word in secrets:
         assert word not in everything
-    assert [len(bytes.fromhex(principal)) for principal in principals] == [64]
+    assert [principal.name for principal in principals] == ["mine"]
 
 
 async def test_a_session_that_was_not_used_expires_and_is_opened_anew(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ class ModernClient:
     """A client of the modern era: each of its requests stands for itself."""
 
     def __init__(
-        self, calls: ParkedCalls, server: Server, capabilities: Mapping[str, Any] | None = None, principal: str = ""
+        self, calls: ParkedCalls, server: Server, capabilities: Mapping[str, Any] | None = None, sender: str = ""
     ) -> None:
         self.heard: list[tuple[str, Params]] = []
         self.progress: list[Params] = []
@@ -45,12 +45,12 @@ class ModernClient:
         self._calls = calls
         self._server = server
         self._capabilities = CAPABILITIES if capabilities is None else capabilities
-        self._principal = principal
+        self._sender = sender
 
     async def send(self, method: str = "tools/call", params: Params = CALL, **more: Any) -> Message:
         """One request."""
         caller = Caller(
-            Client(era="modern", capabilities=self._capabilities, principal=self._principal),
+            Client(era="modern", capabilities=self._capabilities, sender=self._sender),
             log_level="debug",
             notify=lambda method, params: self.heard.append((method, params)),
             on_progress=self.progress.append,
@@ -410,7 +410,7 @@ async def test_the_order_of_keys_in_a_retry_may_differ(calls: ParkedCalls) -> No
 
 async def test_a_token_belongs_to_whoever_was_given_it(calls: ParkedCalls) -> None:
     """With other credentials it is refused, and still good for its own."""
-    ada, bob = ModernClient(calls, asks_once, principal="ada"), ModernClient(calls, asks_once, principal="bob")
+    ada, bob = ModernClient(calls, asks_once, sender="ada"), ModernClient(calls, asks_once, sender="bob")
     asked = await ada.send()
     with pytest.raises(RpcError, match="another request") as refused:
         await bob.answer(asked, ANSWER)
@@ -709,6 +709,6 @@ async def test_a_parked_call_is_of_its_clients_kin(calls: ParkedCalls) -> None:
         return {}
 
     for _ in range(2):
-        await ModernClient(calls, shows, principal="ada").send()
+        await ModernClient(calls, shows, sender="ada").send()
     assert parties[0].principal_key == parties[1].principal_key
     assert parties[0].client_key != parties[1].client_key

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 async def rest(tmp_path: Path, **own: Any) -> AsyncGenerator[tuple[httpx2.AsyncClient, Path]]:
     """A gateway with the task toolset, a plain HTTP client, and the project."""
     root = whole(tmp_path / "project")
-    settings = {"toolsets": ["tasks"], "workspace": str(root), **own}
+    settings = {"toolsets": ["tasks"], "workspace": str(root), "auth": {"required": False}, **own}
     async with (
         open_gateway(tmp_path, {}, **settings) as gateway,
         httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http,

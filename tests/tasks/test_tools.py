@@ -30,7 +30,8 @@ NAMES = [
 ]
 CHANGING = {"registry_deps", "registry_init", "registry_sync", "registry_update"}
 VERSIONS = ("2025-11-25", "2026-07-28")
-OWN: dict[str, Any] = {"toolsets": ["tasks"]}
+# Where a client is counts whoever it is.
+OWN: dict[str, Any] = {"toolsets": ["tasks"], "auth": {"required": False}}
 
 
 @asynccontextmanager

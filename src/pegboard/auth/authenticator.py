@@ -7,7 +7,7 @@ needs none on this machine, unless the config says so (`auth.required`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 from pegboard.access.principal import ANONYMOUS, Principal
@@ -18,7 +18,7 @@ from pegboard.auth.jwt import Jwt
 from pegboard.auth.jwts import Jwts
 from pegboard.auth.proof import is_proven
 from pegboard.auth.refused import AuthRefused, invalid_token
-from pegboard.auth.rules import Rules
+from pegboard.auth.rule_book import RuleBook
 from pegboard.auth.token import PREFIX, StaticToken
 from pegboard.auth.tokens import Tokens
 from pegboard.clients.locality import is_remote, share_holder
@@ -37,20 +37,26 @@ class Authenticator:
         self._settings = settings
         # Of the run file: whoever can read that is the user of this machine.
         self._secret = secret
+        # As of which settings everybody is known.
         self._read_of: AuthSettings | None = None
-        self._rules = Rules(AuthSettings(), self._read_only_tools)
+        # How often that has changed: what was found out about a request before is not so any more.
+        self.generation = 0
+        self._rules = RuleBook(AuthSettings(), self._read_only_tools)
         self.tokens = Tokens(self._make_principal)
         self.jwts = Jwts(self._make_jwt_principal)
         self._flood = BearerFlood()
         self._local = self._rules.local()
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> RuleBook:
         """The rules of the config as it is now. With other rules everybody is somebody else."""
         auth = self._settings().auth
-        if auth is not self._read_of and auth != self._read_of:
-            self._read_of = auth
-            before, self._rules = self._local, Rules(auth, self._read_only_tools)
+        if auth is self._read_of:
+            return self._rules
+        changed, self._read_of = auth != self._read_of, auth
+        if changed:
+            self.generation += 1
+            before, self._rules = self._local, RuleBook(auth, self._read_only_tools)
             self._local = self._rules.local()
             if before is not self._local and before.access is not None:
                 before.end()
@@ -58,24 +64,24 @@ class Authenticator:
             self.jwts.apply(auth)
         return self._rules
 
-    def follow_settings(self) -> None:
-        """The settings may be others: whoever comes in by other rules now has to come in anew."""
+    def apply(self) -> None:
+        """The config may be another one: whoever other rules hold for is somebody else."""
         _ = self.rules
 
     @property
     def local(self) -> Principal:
         """The user that the gateway runs as."""
-        _ = self.rules
+        self.apply()
         return self._local
 
-    def recognize(self, scope: Mapping[str, Any]) -> Principal | None:
+    def recognize(self, scope: MutableMapping[str, Any]) -> Principal | None:
         """Who sends a request, as far as that can be told at once; `None` where `authenticate` has to look."""
         try:
             return self._recognize(scope)
         except AuthRefused:
             return None
 
-    async def authenticate(self, scope: Mapping[str, Any]) -> Principal:
+    async def authenticate(self, scope: MutableMapping[str, Any]) -> Principal:
         """Who sends a request; `AuthRefused` says why nobody is let in."""
         refuse_token_in_query(scope)
         try:
@@ -90,7 +96,7 @@ class Authenticator:
         """End what is under way."""
         await self.jwts.close()
 
-    async def _look_up(self, scope: Mapping[str, Any]) -> Principal:
+    async def _look_up(self, scope: MutableMapping[str, Any]) -> Principal:
         bearer = bearer_of(scope["headers"])
         if bearer is not None:
             return await self.jwts.verify(bearer, scope, lambda: self._flood.wait_turn(_address(scope)))
@@ -100,7 +106,7 @@ class Authenticator:
         assert principal is not None
         return principal
 
-    def _recognize(self, scope: Mapping[str, Any]) -> Principal | None:
+    def _recognize(self, scope: MutableMapping[str, Any]) -> Principal | None:
         headers = scope["headers"]
         bearer = bearer_of(headers)
         if bearer is not None:
@@ -109,8 +115,8 @@ class Authenticator:
             return self.local
         return self._without_credentials(scope)
 
-    def _find_bearer(self, bearer: str, scope: Mapping[str, Any]) -> Principal | None:
-        _ = self.rules
+    def _find_bearer(self, bearer: str, scope: MutableMapping[str, Any]) -> Principal | None:
+        self.apply()
         if not bearer.startswith(PREFIX):
             return self.jwts.find(bearer, scope)
         principal = self.tokens.find(bearer)
@@ -118,7 +124,7 @@ class Authenticator:
             raise invalid_token(_UNKNOWN)
         return principal
 
-    def _without_credentials(self, scope: Mapping[str, Any]) -> Principal | None:
+    def _without_credentials(self, scope: MutableMapping[str, Any]) -> Principal | None:
         required = self._settings().auth.required
         if required is True:
             raise AuthRefused(401, _NOBODY)
@@ -152,7 +158,7 @@ class Authenticator:
         return () if spec is None else spec.read_only
 
 
-def _address(scope: Mapping[str, Any]) -> str:
+def _address(scope: MutableMapping[str, Any]) -> str:
     """Whose bad bearers are counted together."""
     peer = scope.get("client")
     return share_holder(str(peer[0]) if peer else "")

@@ -92,7 +92,7 @@ class ResourceCatalog:
         """What clients are to call a resource that a server's answer linked to, listed or not; in small steps."""
         if fold_host(uri).startswith(ALIAS):
             return alias_of(server, uri)
-        owner = yield from self._find_claim(uri, _everybody)
+        owner = yield from self._find_claim(uri, _everybody, _everybody)
         if owner is None and self._giver(uri, scope) in {None, server}:
             # Only whoever got the link is led back by it.
             self._learned.put(scope, fold_host(uri), server)
@@ -100,24 +100,32 @@ class ResourceCatalog:
         return uri if owner == (server, uri) else alias_of(server, uri)
 
     def find_owner(
-        self, uri: str, admits: Callable[[str], bool] | None = None, scope: str = ""
+        self,
+        uri: str,
+        admits: Callable[[str], bool] | None = None,
+        scope: str = "",
+        exists: Callable[[str], bool] | None = None,
     ) -> Generator[None, None, tuple[str, str] | None]:
-        """Server and own URI of a resource, listed or not, among the admitted; `None` where it cannot be told."""
-        admits = admits or _everybody
-        if claimed := (yield from self._find_claim(uri, admits)):
+        """Server and own URI of a resource, listed or not, among the admitted; `None` where it cannot be told. It is as
+        if there were only the servers that `exists` admits."""
+        admits, exists = admits or _everybody, exists or _everybody
+        if claimed := (yield from self._find_claim(uri, admits, exists)):
             return claimed
         giver = self._giver(uri, scope)
         return (giver, uri) if giver is not None and admits(giver) else None
 
-    def may_be_others(self, uri: str, server: str, scope: str = "") -> Generator[None, None, bool]:
-        """Whether a resource is an alias, or anybody but this server has said that it has it: whoever is not seen by a
-        client, or is disabled, included."""
+    def may_be_others(
+        self, uri: str, server: str, scope: str = "", exists: Callable[[str], bool] | None = None
+    ) -> Generator[None, None, bool]:
+        """Whether a resource is an alias, or anybody but this server has said that it has it: whoever a client filters
+        out, or is disabled, included."""
+        exists = exists or _everybody
         if fold_host(uri).startswith(ALIAS) or self._giver(uri, scope) not in {None, server}:
             return True
         stocks = (*self._layout.stocks.values(), *self._put_away.values())
         compared = Uri(uri)
         for stock in stocks:
-            if stock.server != server and (yield from stock.describes(compared)):
+            if stock.server != server and exists(stock.server) and (yield from stock.describes(compared)):
                 return True
         return False
 
@@ -126,7 +134,9 @@ class ResourceCatalog:
         giver = self._learned.get(scope, fold_host(uri))
         return giver if giver is not None and giver in self._order() else None
 
-    def _find_claim(self, uri: str, admits: Callable[[str], bool]) -> Generator[None, None, tuple[str, str] | None]:
+    def _find_claim(
+        self, uri: str, admits: Callable[[str], bool], exists: Callable[[str], bool]
+    ) -> Generator[None, None, tuple[str, str] | None]:
         """Who has said by itself that a resource is its own."""
         layout = self._layout
         for entry in layout.find_resources(uri):
@@ -146,7 +156,9 @@ class ResourceCatalog:
             if template.scheme:
                 if _may_claim(layout, template, server, uri, admits):
                     return server, uri
-            elif any(map(admits, layout.keepers_but(server))) or (yield from self.may_be_others(uri, server)):
+            elif any(map(admits, layout.keepers_but(server))) or (
+                yield from self.may_be_others(uri, server, exists=exists)
+            ):
                 # `{+anything}` must not take what is another server's.
                 yielding.add(server)
             else:

@@ -146,14 +146,14 @@ def _board(endpoint: Endpoint, session: str | None, name: str) -> str | None:
     """The board that the address names, the session's own, or the one of the name that a modern client gives itself
     with every request: there a list depends on what a request carries and on nothing else."""
     if endpoint.board is not None:
-        return _named_board(endpoint, endpoint.board)
+        return _board_of_name(endpoint, endpoint.board)
     if session is not None:
         return session_board_key(session)
     folded = fold_board_name(name)
-    return None if folded is None else _named_board(endpoint, folded, is_own=True)
+    return None if folded is None else _board_of_name(endpoint, folded, is_own=True)
 
 
-def _named_board(endpoint: Endpoint, name: str, *, is_own: bool = False) -> str:
+def _board_of_name(endpoint: Endpoint, name: str, *, is_own: bool = False) -> str:
     """The board of this name: that of the machine's own user, which a rule may share, or one of the principal's."""
     principal = endpoint.principal
     if principal.kind == "anonymous" and endpoint.remote and is_own:

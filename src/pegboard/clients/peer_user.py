@@ -11,7 +11,7 @@ import os
 import socket
 import struct
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, MutableMapping
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Any
@@ -51,23 +51,26 @@ class Peer:
 
     def look_up(self) -> bool:
         """Whose it is, for whoever may wait for a table to be read."""
-        if self.is_own is None:
-            assert self.client is not None
-            assert self.server is not None
-            self.is_own = _find_uid(_spellings(*self.client), _spellings(*self.server)) == os.geteuid()
+        if self.is_own is None and self.client is not None and self.server is not None:
+            # An address that is none belongs to no connection of this machine.
+            with contextlib.suppress(ValueError, TypeError):
+                self.is_own = _find_uid(_spellings(*self.client), _spellings(*self.server)) == os.geteuid()
+        self.is_own = bool(self.is_own)
         return self.is_own
 
 
-def peer_of(scope: Mapping[str, Any]) -> Peer:
+def peer_of(scope: MutableMapping[str, Any]) -> Peer:
     """The peer of a request's connection."""
     known = scope.get(PEER_KEY)
-    return known if known is not None else Peer(scope.get("client"), scope.get("server"))
+    if known is None:
+        known = scope[PEER_KEY] = Peer(scope.get("client"), scope.get("server"))
+    return known
 
 
 def _ask_kernel(client: _Address, server: _Address) -> int | None:
     """The user of the client's socket; `None` if the kernel cannot be asked, or knows none that is still somebody's."""
     with contextlib.suppress(OSError, ValueError, struct.error):
-        source, target = _packed(client[0]), _packed(server[0])
+        source, target = _pack(client[0]), _pack(server[0])
         family = socket.AF_INET if len(source) == 4 else socket.AF_INET6
         if len(source) != len(target):
             return None
@@ -95,7 +98,7 @@ def _read_uid(answer: bytes, source: bytes, port: int) -> int | None:
     return uid if kind == _SOCK_DIAG_BY_FAMILY and is_asked and inode else None
 
 
-def _packed(host: str) -> bytes:
+def _pack(host: str) -> bytes:
     address = ip_address(host.partition("%")[0])
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return (mapped or address).packed

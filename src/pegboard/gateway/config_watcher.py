@@ -34,8 +34,6 @@ class ConfigFile:
         self._is_missing = False
         # Why the file as it is now was not taken over, if it was not.
         self.problem: str | None = None
-        # Told when the settings are others.
-        self.on_change: Callable[[], None] = lambda: None
         self._lock = asyncio.Lock()
         self._reloads = TaskSet()
 
@@ -78,7 +76,6 @@ class ConfigFile:
             # A long file takes its time, in which others are served.
             settings = await asyncio.to_thread(read_settings, path, os.environ, needs_trust=self._needs_trust)
             await self._board.apply(settings)
-            self.on_change()
             self.problem = None
             logger().info("config.reloaded", serverCount=len(settings.servers))
 

@@ -74,7 +74,7 @@ class HttpGateway:
         self._host = host
         self._sessions = 0
         self.authenticator = Authenticator(lambda: board.settings, self.token)
-        self.config.on_change = self.authenticator.follow_settings
+        board.on_apply = self.authenticator.apply
         self._front = front = McpHandlers(board)
         self.server = GatewayServer(front, on_sessions=self._count)
         # Host, Origin and size are the guard's business: one rule for MCP and REST.

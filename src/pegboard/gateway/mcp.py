@@ -206,10 +206,11 @@ class McpHandlers:
 
     def _missing(self, chosen: Filter) -> list[str]:
         """What to say of servers that an address names and that are not there; they may be added later."""
-        names = sorted((chosen.servers or frozenset()) - self._board.servers.keys())[:_NAMED]
+        known = [name for name in self._board.servers if chosen.access is None or chosen.access.admits_server(name)]
+        names = sorted((chosen.servers or frozenset()) - set(known))[:_NAMED]
         if names:
             logger().warning("client.filter.unknown", servers=names)
-        close = {name: nearest(name, self._board.servers, 1) for name in names}
+        close = {name: nearest(name, known, 1) for name in names}
         return [
             f'There is no server "{name[:_SHOWN]}" here, which ?server= asks for'
             f"{f'; did you mean {known[0]}?' if known else '.'}"
@@ -218,18 +219,23 @@ class McpHandlers:
 
     def _instructions(self, client: Client) -> str:
         scope, own = self._board.lists.scope(client.list_key), self._board.registry.static()
-        if scope == "chosen" or (scope == "servers" and self._board.settings.toolsets != ("discovery",)):
+        if scope == "chosen" or (scope == "servers" and self._toolsets(client.filter)):
             ways = _WAYS if client.board is not None else _BOARDLESS_WAYS
             known = [words for tool, words in ways.items() if tool in own]
-            toolsets = [name for name in self._board.settings.toolsets if name != "discovery"]
+            toolsets = self._toolsets(client.filter)
             beginning = _MOST_UNLISTED if scope == "chosen" else _OWN_UNLISTED % ", ".join(toolsets)
             return f"{beginning if known else _JOINED}{''.join(known)}."
         said = [
             f"{name}: {words}"
             for name, words in sorted(self._board.discovery.instructions.items())
-            if name in self._board.servers and client.filter.admits_server(name)
+            if name in self._board.servers and client.filter.admits_resources(name)
         ]
         return truncate("\n\n".join([_LISTED, *said]), _MAX_INSTRUCTIONS)
+
+    def _toolsets(self, wanted: Filter) -> list[str]:
+        """Pegboard's own toolsets that a client has, save the one that finds tools."""
+        own = [name for name in self._board.settings.toolsets if name != "discovery"]
+        return [name for name in own if wanted.access is None or wanted.access.admits_toolset(name)]
 
     def capabilities(self, client: Client) -> Mapping[str, Any]:
         """What the servers behind us can do that we only pass on."""

@@ -9,8 +9,10 @@ import queue
 import signal
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
+from pegboard.auth.authenticator import Authenticator
 from pegboard.board import Board
 from pegboard.clients.cache import ClientCache
 from pegboard.clients.endpoint import Endpoint
@@ -28,6 +30,9 @@ async def serve_stdio(board: Board, config_path: Path, endpoint: Endpoint) -> No
     """Serve one client until it closes our input, or a signal says stop."""
     out = _claim_output()
     config = ConfigFile(board, config_path)
+    if board.settings.auth.rules:
+        # Whoever starts us is the user that we run as, for whom there may be a rule.
+        endpoint = replace(endpoint, principal=Authenticator(lambda: board.settings).local)
     async with board, short_collections():
         front = McpHandlers(board)
         fast_path = PipeFastPath(front, ClientCache(), FastPath(board, front), endpoint) if is_open() else None

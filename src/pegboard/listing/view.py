@@ -90,9 +90,11 @@ class Filter:
 
     def admits_resources(self, name: str) -> bool:
         """Whether the resources of this server pass, which have no name of ours to begin with anything."""
-        if self.access is not None and not self.access.admits_whole_server(name):
-            return False
-        return self._chooses_server(name)
+        return self.knows_server(name) and self._chooses_server(name)
+
+    def knows_server(self, name: str) -> bool:
+        """Whether its principal may know of the resources of this server, whatever the client chose."""
+        return self.access is None or self.access.admits_whole_server(name)
 
     def admits_messages(self, name: str) -> bool:
         """Whether this server may be sent what nobody here understands, and so may change anything."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from pegboard.catalog.discovery import Discovery
@@ -320,14 +321,17 @@ class Relay:
     async def _resource(self, uri: object, caller: Caller) -> tuple[Server, str]:
         if not isinstance(uri, str):
             raise RpcError(INVALID_PARAMS, "a resource's uri must be a text")
-        admits = caller.client.filter.admits_resources
-        found = await Pace().outcome(self._library.find_owner(uri, admits, caller.principal_key))
+        wanted = caller.client.filter
+        find = partial(
+            self._library.find_owner, uri, wanted.admits_resources, caller.principal_key, wanted.knows_server
+        )
+        found = await Pace().outcome(find())
         for limit in _DISCOVERY_WAITS:
             if found is not None:
                 break
             await self._discovery.discover_new(limit)
             await self._discovery.discover_resources(limit)
-            found = await Pace().outcome(self._library.find_owner(uri, admits, caller.principal_key))
+            found = await Pace().outcome(find())
             found = found or await self._only_keeper(uri, caller)
         if found is None:
             raise RpcError(_not_found(caller), f"Resource not found: {uri}", {"uri": uri})
@@ -340,7 +344,7 @@ class Relay:
         visible = self._servers_that(caller.client.filter.admits_resources)
         keepers = [name for name in visible if "resources" in capabilities.get(name, {})]
         if len(keepers) != 1 or await Pace().outcome(
-            self._library.may_be_others(uri, keepers[0], caller.principal_key)
+            self._library.may_be_others(uri, keepers[0], caller.principal_key, caller.client.filter.knows_server)
         ):
             return None
         return keepers[0], uri

@@ -55,7 +55,7 @@ class BoardApi(Protocol):
         """Whether a tool can be used now."""
         ...
 
-    def describe(self, tool: RegisteredTool) -> Mapping[str, Any]:
+    def describe(self, tool: RegisteredTool, wanted: Filter) -> Mapping[str, Any]:
         """Everything there is to say of a tool."""
         ...
 

@@ -412,10 +412,11 @@ async def test_a_client_that_may_not_come_in_does_not(tmp_path: Path) -> None:
         body = b'{"jsonrpc":"2.0","id":7,"method":"tools/list"}'
         assert (await client.send(body, host="evil.example")).status_code == 421
         assert (await client.send(body, origin="https://evil.example")).status_code == 403
-        assert (await client.send(body, authorization="Bearer other")).status_code == 404
+        assert (await client.send(body, authorization="Bearer other")).status_code == 401
+        assert (await client.send(body, **await gateway.token())).status_code == 404
         assert (await client.send(body, accept="application/json")).status_code == 406
         assert (await client.send(body, accept="application/jsonx, text/event-streams")).status_code == 406
-        assert (await client.send(body, **{"x-forwarded-for": "203.0.113.9"})).status_code == 404
+        assert (await client.send(body, **{"x-forwarded-for": "203.0.113.9"})).status_code == 401
         assert is_short(await client.call("one__echo"))
         await client.http.delete(client.url, headers={"mcp-session-id": client.session or ""})
         assert (await client.send(body)).status_code == 404

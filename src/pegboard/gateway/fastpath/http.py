@@ -60,6 +60,8 @@ class HeaderVerdict:
     """What follows from a request's headers, for as long as its principal is let in."""
 
     principal: Principal
+    # As of which settings the principal is known.
+    generation: int
     method: bytes | None = None
     # In the handshake era: the session, which is not to be kept for our sake, and its client.
     session: ref[HttpSession] | None = None
@@ -125,6 +127,8 @@ class HttpFastPath:
         """Whether what was found out is still so."""
         if not (verdict.session is None or _is_open(verdict.session())):
             return False
+        if verdict.generation != self._authenticator.generation:
+            return False
         principal = verdict.principal
         return principal.valid_until == math.inf or time() < min(principal.valid_until, principal.recheck_at)
 
@@ -136,7 +140,7 @@ class HttpFastPath:
         client = verdict.client if verdict.endpoint is None else self._modern_client(scope, verdict, request)
         if client is None:
             return Decline.CLIENT
-        if client.principal is not verdict.principal:
+        if client.endpoint.principal is not verdict.principal:
             client.bind(verdict.principal)
         begun = self.rules.begin(client, request)
         return begun if isinstance(begun, Decline) else (request, begun)
@@ -187,7 +191,8 @@ class HttpFastPath:
         version = headers.get(b"mcp-protocol-version", b"").decode("latin-1")
         session_id = headers.get(b"mcp-session-id", b"").decode("latin-1")
         if version == LATEST_MODERN and not session_id:
-            return HeaderVerdict(principal, headers.get(b"mcp-method"), endpoint=endpoint)
+            generation = self._authenticator.generation
+            return HeaderVerdict(principal, generation, headers.get(b"mcp-method"), endpoint=endpoint)
         if version and version not in HANDSHAKE_VERSIONS:
             return Decline.SESSION
         return self._judge_session(session_id, endpoint)
@@ -197,8 +202,13 @@ class HttpFastPath:
         client = self._ready.get(session_id)
         if session is None or client is None or not session.is_open:
             return Decline.SESSION
-        header = session_id.encode("latin-1")
-        return HeaderVerdict(endpoint.principal, session_header=header, session=ref(session), client=client)
+        return HeaderVerdict(
+            endpoint.principal,
+            self._authenticator.generation,
+            session_header=session_id.encode("latin-1"),
+            session=ref(session),
+            client=client,
+        )
 
     def _modern_client(self, scope: Scope, verdict: HeaderVerdict, request: Request) -> Client | None:
         """Whose request this is; `None` where that takes the full path to tell."""

@@ -25,3 +25,5 @@ class ApiRoute:
     operation: Operation | None = None
     # Whether it is for the user that the gateway runs as, on this machine, and for nobody else.
     owner_only: bool = False
+    # Whether it is for those who may change the gateway: that user, and whom a rule makes an admin.
+    admin_only: bool = False

@@ -53,11 +53,11 @@ async def _tools(rest: Rest, request: Request) -> Any:
     if status is not None and status not in _STATUSES:
         raise invalid(f"status must be one of {', '.join(_STATUSES)}, found {status!r}")
     await rest.board.list_tools()
-    chosen = Filter.of(query.get("server"), query.get("prefix"))
+    chosen, own = Filter.of(query.get("server"), query.get("prefix")), rest.caller(request).client.filter
     for name in sorted(chosen.servers or ()):
-        if problem := server_problem(rest.board, name):
+        if problem := server_problem(rest.board, name, own):
             raise invalid(problem)
-    wanted = chosen.within(rest.caller(request).client.filter)
+    wanted = chosen.within(own)
     tools = rows.tool_rows(rest.board, wanted, status)
     return {"tools": tools, "total": len(tools)}
 
@@ -74,8 +74,9 @@ async def _search(rest: Rest, request: Request) -> Any:
 
 
 async def _tool(rest: Rest, request: Request) -> Any:
-    tool = await rest.board.find_tool(request.path_params["name"], rest.caller(request).client.filter)
-    return rest.board.describe(tool)
+    wanted = rest.caller(request).client.filter
+    tool = await rest.board.find_tool(request.path_params["name"], wanted)
+    return rest.board.describe(tool, wanted)
 
 
 async def _call(rest: Rest, request: Request) -> Any:

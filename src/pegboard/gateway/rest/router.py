@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from pegboard.gateway.rest.api_route import ApiRoute
-from pegboard.gateway.rest.owner import require_owner
+from pegboard.gateway.rest.owner import require_admin, require_owner
 from pegboard.gateway.rest.responses import answering
 from pegboard.gateway.rest.table import RestRoute
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
@@ -59,6 +59,8 @@ class _Fork:
             raise ToolFailure(ToolErrorCode.NOT_FOUND, words)
         if isinstance(route, ApiRoute) and route.owner_only:
             await require_owner(request)
+        if isinstance(route, ApiRoute) and route.admin_only:
+            require_admin(request)
         return await route.handle(self._rest, request)
 
     def _split(self, request: Request) -> str:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
+from pegboard.access.access import Access
 from pegboard.board import Board
 from pegboard.clients.caller import Caller
 from pegboard.listing.view import EVERYTHING, Filter
@@ -16,14 +17,17 @@ from pegboard.tool import RegisteredTool
 _MOST_LEFT_OUT = 100
 
 
-def server_rows(board: Board) -> list[dict[str, Any]]:
-    """Every configured server, by name."""
-    return [server_row(board, server) for _, server in sorted(board.servers.items())]
+def server_rows(board: Board, wanted: Filter = EVERYTHING) -> list[dict[str, Any]]:
+    """Every configured server that somebody may know of, by name."""
+    servers = sorted((name, server) for name, server in board.servers.items() if wanted.admits_server(name))
+    return [server_row(board, server, wanted) for _, server in servers]
 
 
-def server_row(board: Board, server: Server) -> dict[str, Any]:
+def server_row(board: Board, server: Server, wanted: Filter = EVERYTHING) -> dict[str, Any]:
     """One server: how it is, and what there is to say about it."""
     known = board.registry.server(server.name)
+    if (access := wanted.access) is not None and not access.admits_whole_server(server.name):
+        return _partial_row(board, server, access)
     count = board.configured.tool_count(server.name)
     stale = board.discovery.stale_since.get(server.name)
     next_try = server.next_try_in if server.next_try_in is not None else board.discovery.next_try_in(server.name)
@@ -49,6 +53,15 @@ def server_row(board: Board, server: Server) -> dict[str, Any]:
     if cuts := board.discovery.cuts.get(server.name):
         row["cut"] = list(cuts.values())
     return row
+
+
+def _partial_row(board: Board, server: Server, access: Access) -> dict[str, Any]:
+    """The same for somebody who may see a part of it: nothing that tells of the rest."""
+    row = server_row(board, server)
+    row["tools"] = sum(1 for tool in board.all_tools() if tool.server_name == server.name and access.admits(tool))
+    return {key: value for key, value in row.items() if key not in {"conflicts", "rejected", "cut", "lastError"}} | {
+        "lastError": None
+    }
 
 
 def tool_rows(board: Board, wanted: Filter = EVERYTHING, status: str | None = None) -> list[dict[str, Any]]:

@@ -53,17 +53,20 @@ _STATUS = object_with(
 
 
 async def _status(rest: Rest, request: Request) -> Any:
-    problem = rest.config.problem
-    states = Counter(server.state.value for server in rest.board.servers.values())
-    # Where files are is for clients on this machine.
-    own = {} if endpoint_of(request.scope).remote else {"pid": os.getpid(), "config": str(rest.config.path)}
+    problem, wanted = rest.config.problem, rest.caller(request).client.filter
+    seen = (server for name, server in rest.board.servers.items() if wanted.admits_server(name))
+    states = Counter(server.state.value for server in seen)
+    endpoint = endpoint_of(request.scope)
+    # Where files are is for whoever can read them.
+    is_own = endpoint.principal.admin and not endpoint.remote
+    own = {"pid": os.getpid(), "config": str(rest.config.path)} if is_own else {}
     return {
         **own,
         "version": VERSION,
         "startedAt": rows.moment(rest.started or None),
         "sessions": rest.sessions(),
         "servers": dict(sorted(states.items())),
-        "tools": len(rest.board.registry.all()),
+        "tools": sum(1 for tool in rest.board.registry.all() if wanted.access is None or wanted.access.admits(tool)),
         **({} if problem is None or not own else {"configProblem": problem}),
     }
 
@@ -91,7 +94,7 @@ async def _restart(rest: Rest, request: Request) -> Any:
 
 def _find_server(rest: Rest, request: Request) -> Server:
     name = str(request.path_params["name"])
-    if problem := server_problem(rest.board, name):
+    if problem := server_problem(rest.board, name, rest.caller(request).client.filter):
         raise ToolFailure(ToolErrorCode.NOT_FOUND, problem, retryable=False)
     return rest.board.servers[name]
 
@@ -126,7 +129,7 @@ ROUTES = (
             query_parameter("limit", f"How many lines at most: 0 to {_MOST_LINES}, {_USUAL_LINES} if nothing is said."),
             query_parameter("after", "Only lines with a greater number than this."),
         ),
-        owner_only=True,
+        admin_only=True,
     ),
     ApiRoute(
         "POST",
@@ -137,6 +140,6 @@ ROUTES = (
             object_with("registered", _INTEGER),
             _NAME,
         ),
-        owner_only=True,
+        admin_only=True,
     ),
 )

@@ -31,6 +31,7 @@ from pegboard.gateway.rest.operations import (
     with_body,
 )
 from pegboard.gateway.rest.responses import Created, body_of
+from pegboard.listing.view import Filter
 from pegboard.names import fold_server_name, nearest
 from pegboard.result import Conflict, ToolErrorCode, ToolFailure, invalid
 
@@ -76,18 +77,19 @@ _PLAN = {
 _ADDED = object_with("added", list_of(SERVER), servers=list_of(OBJECT), unreadable=list_of(OBJECT))
 
 
-def server_problem(board: Board, name: str) -> str | None:
-    """What is wrong with the name of a server, if there is none of that name."""
-    if name in board.servers:
+def server_problem(board: Board, name: str, wanted: Filter) -> str | None:
+    """What is wrong with the name of a server, if there is none of that name for whoever asks."""
+    known = [each for each in board.servers if wanted.admits_server(each)]
+    if name in known:
         return None
-    close = nearest(name[:80], board.servers, 1)
+    close = nearest(name[:80], known, 1)
     return f"there is no server {name[:80]!r}{f': did you mean {close[0]}?' if close else ''}"
 
 
-async def _servers(rest: Rest, _: Request) -> Any:
-    problem = rest.config.problem
-    refused = {} if problem is None else {"configProblem": problem}
-    return {"servers": rows.server_rows(rest.board), **refused}
+async def _servers(rest: Rest, request: Request) -> Any:
+    client, problem = rest.caller(request).client, rest.config.problem
+    refused = {} if problem is None or not client.principal.admin else {"configProblem": problem}
+    return {"servers": rows.server_rows(rest.board, client.filter), **refused}
 
 
 async def _enable(rest: Rest, request: Request) -> Any:
@@ -202,7 +204,7 @@ def _check_members(entry: Mapping[str, Any]) -> None:
 
 def _server_name(rest: Rest, request: Request) -> str:
     name = str(request.path_params["name"])
-    if problem := server_problem(rest.board, name):
+    if problem := server_problem(rest.board, name, rest.caller(request).client.filter):
         raise ToolFailure(ToolErrorCode.NOT_FOUND, problem, retryable=False)
     return name
 
@@ -233,7 +235,7 @@ ROUTES = (
             required=True,
             example={"name": "time", "entry": {"command": "uvx", "args": ["mcp-server-time"]}},
         ),
-        owner_only=True,
+        admin_only=True,
     ),
     ApiRoute(
         "POST",
@@ -245,7 +247,7 @@ ROUTES = (
             required=True,
             example={"text": '{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}'},
         ),
-        owner_only=True,
+        admin_only=True,
     ),
     ApiRoute(
         "PATCH",
@@ -257,20 +259,20 @@ ROUTES = (
             required=True,
             example={"timeout": 60},
         ),
-        owner_only=True,
+        admin_only=True,
     ),
     ApiRoute(
         "DELETE",
         "/api/servers/{name}",
         _remove,
         operation("Remove a server from the config", object_with("removed", TEXT), _NAME),
-        owner_only=True,
+        admin_only=True,
     ),
     ApiRoute(
-        "POST", "/api/servers/{name}/enable", _enable, operation("Enable a server", SERVER, _NAME), owner_only=True
+        "POST", "/api/servers/{name}/enable", _enable, operation("Enable a server", SERVER, _NAME), admin_only=True
     ),
     ApiRoute(
-        "POST", "/api/servers/{name}/disable", _disable, operation("Disable a server", SERVER, _NAME), owner_only=True
+        "POST", "/api/servers/{name}/disable", _disable, operation("Disable a server", SERVER, _NAME), admin_only=True
     ),
     ApiRoute(
         "POST",

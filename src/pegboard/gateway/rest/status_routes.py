@@ -33,10 +33,13 @@ def _proof(rest: Rest, request: Request) -> dict[str, str]:
     return {"proof": prove(rest.token, http_purpose(server[1]), challenge.encode("latin-1")).decode()}
 
 
-async def _metrics(rest: Rest, _: Request) -> Response:
-    states = [(name, server.state.value) for name, server in sorted(rest.board.servers.items())]
-    tools = len((await rest.board.lists.view_in_slices(Filter())).items)
-    text = rest.board.metrics.text(states, tools, rest.sessions(), rest.board.relay.parked.count)
+async def _metrics(rest: Rest, request: Request) -> Response:
+    wanted = Filter(access=rest.caller(request).client.filter.access)
+    servers = sorted(rest.board.servers.items())
+    states = [(name, server.state.value) for name, server in servers if wanted.admits_server(name)]
+    tools = len((await rest.board.lists.view_in_slices(wanted)).items)
+    shows = None if wanted.access is None else wanted.admits_server
+    text = rest.board.metrics.text(states, tools, rest.sessions(), rest.board.relay.parked.count, shows)
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

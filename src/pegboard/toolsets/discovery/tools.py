@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from pegboard.catalog.starting import starting_text
 from pegboard.clients.caller import Caller, current
 from pegboard.clients.client import Client
 from pegboard.exactjson import as_object
+from pegboard.listing.view import EVERYTHING
 from pegboard.result import ToolError, ToolErrorCode, ToolFailure, invalid
 from pegboard.text import one_line
 from pegboard.tool import MAX_VALUES, RegisteredTool, RelayingTool, ResultTool, answers, takes
@@ -48,14 +48,17 @@ class DiscoveryTool(ResultTool):
 
     def _may_see(self, name: str, caller: Caller) -> bool:
         """Whether a client may know that a tool is loaded, which somebody else on the same board may have done."""
-        if not caller.client.filter.admits_name(name):
+        wanted = caller.client.filter
+        if not wanted.admits_name(name):
             return False
-        tool = (
-            self._board.lookup_tool(name, replace(caller.client.filter, remote=False))
-            if caller.client.filter.remote
-            else None
-        )
-        return tool is None or not tool.local_only
+        if not wanted.remote and wanted.access is None:
+            return True
+        tool = self._board.lookup_tool(name, EVERYTHING)
+        return tool is None or wanted.admits(tool)
+
+    def _count_loaded(self, caller: Caller) -> int:
+        """How many tools a client knows to be loaded."""
+        return sum(1 for name in self._board.loaded.on(caller.client.board) if self._may_see(name, caller))
 
     @staticmethod
     def caller() -> Caller:
@@ -116,7 +119,7 @@ class ToolDescribe(DiscoveryTool):
         tool = await self._board.find_tool(arguments["name"], caller.client.filter)
         active = tool.name in self._board.loaded.on(caller.client.board)
         return {
-            **self._board.describe(tool),
+            **self._board.describe(tool, caller.client.filter),
             "active": active,
             "listed": self._board.lists.is_listed(tool.name, caller.client.list_key),
         }
@@ -144,11 +147,13 @@ class ToolLoad(DiscoveryTool):
         remarks = [remark for tool in tools if (remark := self._remark(tool))]
         is_listed = self._board.lists.is_listed
         new = [name for name in names if not is_listed(name, caller.client.list_key)]
-        gone = await self._board.loaded.add(caller.client.board, names) if caller.client.board is not None else []
+        unloaded = await self._board.loaded.add(caller.client.board, names) if caller.client.board is not None else []
+        # Others on the same board may have loaded what this client may not know of.
+        gone = [name for name in unloaded if self._may_see(name, caller)]
         return {
             "loaded": names,
             "tools": [dict(tool.definition) for tool in tools],
-            "total": len(self._board.loaded.on(caller.client.board)),
+            "total": self._count_loaded(caller),
             **({"unloaded": gone} if gone else {}),
             "message": " ".join([self._next_step(caller.client, new), *_say_unloaded(gone), *remarks]),
         }
@@ -204,7 +209,7 @@ class ToolUnload(DiscoveryTool):
         # What a client may not see it cannot take down.
         names = [name for name in arguments["names"] if self._may_see(name, caller)]
         gone = await self._board.loaded.remove(caller.client.board, names) if caller.client.board is not None else []
-        return {"unloaded": gone, "total": len(self._board.loaded.on(caller.client.board))}
+        return {"unloaded": gone, "total": self._count_loaded(caller)}
 
 
 class ToolActive(DiscoveryTool):

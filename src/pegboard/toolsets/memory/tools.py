@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from pegboard.clients.caller import current
 from pegboard.exactjson import as_list
-from pegboard.result import invalid
+from pegboard.result import Forbidden, invalid
 from pegboard.tool import MAX_VALUES, ResultTool, answers, takes
 from pegboard.toolsets.memory import budget
-from pegboard.toolsets.memory.limits import MAX_KEY, MAX_KEYWORDS, MAX_LINKS, MAX_QUERY
+from pegboard.toolsets.memory.limits import MAX_KEY, MAX_KEYWORDS, MAX_LINKS, MAX_QUERY, validate_namespace
 from pegboard.toolsets.memory.memories import ORDERS, Memories, MemoryHit
 from pegboard.toolsets.memory.memory import Brief, Link, Memory, round_score
 from pegboard.toolsets.memory.query import OPERATORS, split
@@ -42,6 +43,18 @@ class MemoryTool(ResultTool):
     def __init__(self, memories: Memories, answer_size: Callable[[], int] = lambda: budget.DEFAULT) -> None:
         self._memories = memories
         self._answer_size = answer_size
+
+    async def accept(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The checked input, in a namespace that its caller has."""
+        given = await super().accept(arguments)
+        caller = current.get(None)
+        access = None if caller is None else caller.client.filter.access
+        if access is None or access.default_namespace is None:
+            return given
+        namespace = validate_namespace(given.get("namespace") or access.default_namespace)
+        if not access.admits_namespace(namespace):
+            raise Forbidden(f'namespace "{namespace}" is none of yours')
+        return {**given, "namespace": namespace}
 
     @property
     def _budget(self) -> int:

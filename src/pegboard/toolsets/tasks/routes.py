@@ -34,9 +34,12 @@ async def _graph(rest: Rest, request: Request) -> Any:
             raise invalid(f"{name} is given {len(query.getlist(name))} times")
     if query.get("change_id") == "":
         raise invalid('change_id: "" is shorter than 1 character')
+    caller = rest.caller(request)
+    # The picture is of what this tool lists.
+    rest.board.gate.own_tool(TasksToolset.name, RegistryList.name, caller.client.filter)
     tasks = rest.board.toolsets.of(TasksToolset)
     form = query.get("format") or "mermaid"
-    return await tasks.graph(form, query.get("change_id"), query.get("path"), rest.caller(request))
+    return await tasks.graph(form, query.get("change_id"), query.get("path"), caller)
 
 
 ROUTES = (

@@ -1,4 +1,4 @@
-"""Which rules hold for whom: the first of the config that names a principal, and a token's own."""
+"""The rule book: which rules hold for whom. The first of the config that names a principal, and a token's own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pegboard.auth.token import StaticToken
 _WILD = frozenset("*?[")
 
 
-class Rules:
+class RuleBook:
     """The rules of a config, as they apply to principals."""
 
     def __init__(self, settings: AuthSettings, read_only_tools: ReadOnlyTools) -> None:
