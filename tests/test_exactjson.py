@@ -214,7 +214,8 @@ def test_a_reader_that_knows_neither_is_given_the_nearest(parts: list[str]) -> N
     assert (value is None) == (readable is text)
     assert dump(text if value is None else value) == dump(text if value is None else parse(text))
     assert shape(json.loads(readable)) == shape(from_json(readable)) == shape(parse(text))
-    assert b"pegboard" not in readable
+    # What marks the odd ones is not left in it, unless somebody wrote it.
+    assert b"pegboard" not in readable or b"pegboard" in text
 
 
 def shape(value: Any) -> Any:

@@ -112,7 +112,7 @@ def test_an_old_python_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_make_serve_runs_it() -> None:
     """Before the gateway, and only once."""
     done = subprocess.run(
-        ["make", "--dry-run", "--always-make", "serve"],
+        ["make", "--dry-run", "--always-make", "serve", "ARGS="],
         capture_output=True,
         text=True,
         timeout=60,

@@ -25,8 +25,8 @@ DOCS = Path(__file__).parent.parent / "docs" / "architecture.md"
 SOURCE = str(Path(pegboard.__file__).parent)
 BEGIN, END = "<!-- the walk of a call: written by tests/test_walk.py -->\n```\n", "```\n<!-- end of the walk -->"
 WIDTH = 120
-# What a plain call passes through, at most: this may become less, and has to have a reason to become more. The last one:
-# whether its principal is still let in, whether it is recorded, and what it is compared by.
+# What a plain call passes through, at most: this may become less, and has to have a reason to become more. The last was
+# the door: whether the call's principal is still let in, and whether the call is recorded.
 MAX_MODULES, MAX_FUNCTIONS = 29, 106
 
 Walk = list[tuple[str, str]]

@@ -21,6 +21,8 @@ class Metrics:
     declined: Counter[str] = field(default_factory=Counter[str])
     # Calls that were refused because their principal is over a limit, by what the limit is for.
     rate_limited: Counter[str] = field(default_factory=Counter[str])
+    # Requests that were not let in, by the reason.
+    refused: Counter[str] = field(default_factory=Counter[str])
 
     def record_call(self, server: str, outcome: str, seconds: float) -> None:
         """A call ended."""
@@ -70,6 +72,14 @@ class Metrics:
         lines += [
             f'pegboard_rate_limited_total{{scope="{scope}"}} {count}'
             for scope, count in sorted(self.rate_limited.items())
+        ]
+        lines += [
+            "# HELP pegboard_auth_refused_total Requests that were not let in, by the reason.",
+            "# TYPE pegboard_auth_refused_total counter",
+        ]
+        lines += [
+            f'pegboard_auth_refused_total{{reason="{reason}"}} {count}'
+            for reason, count in sorted(self.refused.items())
         ]
         lines += ["# HELP pegboard_server_state The state of each server.", "# TYPE pegboard_server_state gauge"]
         lines += [

@@ -297,7 +297,7 @@ def test_serving_without_any_config_says_how_to_begin(tmp_path: Path) -> None:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=tmp_path)
     try:
         assert process.stdout is not None
-        said = "".join(process.stdout.readline() for _ in range(13))
+        said = "".join(process.stdout.readline() for _ in range(15))
         assert "listens on http://127.0.0.1:" in said
         assert "pegboard install claude-code" in said
         assert "Add your first server" in said

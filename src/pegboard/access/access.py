@@ -25,7 +25,7 @@ class AccessItem(RuledItem, Protocol):
 class Access:
     """Rules that all hold. The same rules are the same access: lists are made once for all who have it."""
 
-    __slots__ = ("_hash", "_quotas", "_read_only_tools", "limits_calls", "rules")
+    __slots__ = ("_hash", "_quotas", "_read_only_tools", "limits_calls", "needs_scopes", "rules")
 
     def __init__(self, rules: tuple[Rule, ...], read_only_tools: ReadOnlyTools = lambda _: ()) -> None:
         self.rules = rules
@@ -39,6 +39,8 @@ class Access:
             for quota in (rule.quota, *(each for _, each in rule.server_quotas))
         )
         self._quotas: LruDict[str | None, list[Quota]] = LruDict(_MOST_QUOTAS)
+        # Whether some tools need scopes.
+        self.needs_scopes = any(rule.scopes for rule in rules)
 
     def __hash__(self) -> int:
         return self._hash
@@ -96,11 +98,6 @@ class Access:
             for scope in wanted
         }
         return frozenset(needed) if not needed <= scopes else frozenset()
-
-    @property
-    def needs_scopes(self) -> bool:
-        """Whether some tools need scopes."""
-        return any(rule.scopes for rule in self.rules)
 
     def quotas(self, server: str | None = None) -> list[Quota]:
         """What limits calls in all, or those of one server."""

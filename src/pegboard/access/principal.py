@@ -13,7 +13,7 @@ from pegboard.access.access import Access
 Kind = Literal["local", "token", "jwt", "anonymous"]
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class Principal:
     """Who asks, and what it may. It is over when its credential expires, is revoked, or stands for other rules."""
 
@@ -27,6 +27,8 @@ class Principal:
     admin: bool = False
     # In seconds since 1970.
     valid_until: float = math.inf
+    # When its credential has to be looked at again; until it expires, streams that stand go on meanwhile.
+    recheck_at: float = math.inf
     scopes: frozenset[str] = frozenset()
     # Of a JWT: who issued it, to which client.
     issuer: str = ""

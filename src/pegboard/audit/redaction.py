@@ -16,7 +16,7 @@ _SECRET = re.compile(
 )
 # Texts that are secrets whatever they are called.
 _SECRET_TEXT = re.compile(
-    r"pgb_[A-Za-z0-9_-]{8,}|\bBearer\s+\S+|\bBasic\s+[A-Za-z0-9+/=]{8,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[\w-]*"
+    r"pgb_[A-Za-z0-9_-]{8,}|\bBearer\s+\S+|\bBasic\s+[A-Za-z0-9+/=]{8,}|(?<![\w-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[\w-]*"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*|\bgh[pousr]_[A-Za-z0-9]{20,}|\bsk-[A-Za-z0-9_-]{16,}"
     r"|\bAKIA[0-9A-Z]{16}\b|\bxox[abprs]-[A-Za-z0-9-]{10,}|(?<=://)[^\s/@:]+:[^\s/@]+(?=@)"
 )

@@ -11,15 +11,18 @@ from collections.abc import Callable, MutableMapping
 from typing import Any
 
 from pegboard.access.principal import ANONYMOUS, Principal
-from pegboard.access.settings import AuthSettings, Required
+from pegboard.access.settings import AuthSettings, IssuerSettings, Required
 from pegboard.auth.bearer import bearer_of, refuse_token_in_query
+from pegboard.auth.flood import BearerFlood
+from pegboard.auth.jwt import Jwt
+from pegboard.auth.jwts import Jwts
 from pegboard.auth.proof import is_proven
 from pegboard.auth.reach import Reach
 from pegboard.auth.refused import AuthRefused, invalid_token
 from pegboard.auth.rule_book import RuleBook
 from pegboard.auth.token import PREFIX, StaticToken
 from pegboard.auth.tokens import Tokens
-from pegboard.clients.locality import is_remote
+from pegboard.clients.locality import is_remote, share_holder
 from pegboard.clients.peer_user import peer_of
 from pegboard.config import Settings
 from pegboard.log import logger
@@ -44,6 +47,8 @@ class Authenticator:
         self.generation = 0
         self._rules = RuleBook(AuthSettings(), self._read_only_tools)
         self.tokens = Tokens(self._make_principal)
+        self.jwts = Jwts(self._make_jwt_principal)
+        self._flood = BearerFlood()
         self._local = self._rules.local()
 
     @property
@@ -60,6 +65,7 @@ class Authenticator:
             if before is not self._local and before.access is not None:
                 before.end()
             self.tokens.forget_principals()
+            self.jwts.apply(auth)
             if auth.required is False and self.requirement is not False:
                 remark = "auth.required is false, which does not open a gateway that other machines reach"
                 logger().warning("config.remark", remark=f"{remark}: start it anew with --insecure for that")
@@ -106,11 +112,25 @@ class Authenticator:
     async def authenticate(self, scope: MutableMapping[str, Any]) -> Principal:
         """Who sends a request; `AuthRefused` says why nobody is let in."""
         refuse_token_in_query(scope)
+        try:
+            return self._recognize(scope) or await self._look_up(scope)
+        except AuthRefused as exc:
+            # Without an error no credentials came, and a status of its own is not the bearer's fault.
+            if exc.status not in {400, 401} or not exc.error:
+                raise
+            raise self._flood.record(_address(scope), exc) from None
+
+    async def close(self) -> None:
+        """End what is under way."""
+        await self.jwts.close()
+
+    async def _look_up(self, scope: MutableMapping[str, Any]) -> Principal:
+        bearer = bearer_of(scope["headers"])
+        if bearer is not None:
+            return await self.jwts.verify(bearer, scope, lambda: self._flood.wait_turn(_address(scope)))
+        # What was missing is whose the connection is.
+        await asyncio.to_thread(peer_of(scope).look_up)
         principal = self._recognize(scope)
-        if principal is None:
-            # What was missing is whose the connection is.
-            await asyncio.to_thread(peer_of(scope).look_up)
-            principal = self._recognize(scope)
         assert principal is not None
         return principal
 
@@ -118,14 +138,16 @@ class Authenticator:
         headers = scope["headers"]
         bearer = bearer_of(headers)
         if bearer is not None:
-            return self._find_bearer(bearer)
+            return self._find_bearer(bearer, scope)
         if self._secret and is_proven(headers, self._secret, scope.get("server")):
             return self.local
         return self._without_credentials(scope)
 
-    def _find_bearer(self, bearer: str) -> Principal:
+    def _find_bearer(self, bearer: str, scope: MutableMapping[str, Any]) -> Principal | None:
         self.apply()
-        principal = self.tokens.find(bearer) if bearer.startswith(PREFIX) else None
+        if not bearer.startswith(PREFIX):
+            return self.jwts.find(bearer, scope)
+        principal = self.tokens.find(bearer)
         if principal is None:
             raise invalid_token(_UNKNOWN)
         return principal
@@ -149,6 +171,22 @@ class Authenticator:
     def _make_principal(self, token: StaticToken) -> Principal:
         return self.rules.of_token(token)
 
+    def _make_jwt_principal(self, token: Jwt, issuer: IssuerSettings) -> Principal:
+        subject, client_id, scopes = token.subject(issuer), token.client_id, token.scopes
+        principal = self.rules.of_jwt(issuer.issuer, subject, client_id, token.groups(issuer), scopes, token.expires_at)
+        if principal is not None:
+            return principal
+        kinds = [f'"sub:{subject}"', *([f'"client:{client_id}"'] if client_id else []), '"group:NAME"', '"scope:NAME"']
+        reason = f'no rule of auth.rules is for this token: one whose "who" has {", ".join(kinds)} or "*" would be'
+        wanted = self.rules.scopes - scopes
+        raise AuthRefused(403, reason, error="insufficient_scope" if wanted else "", scopes=wanted)
+
     def _read_only_tools(self, server: str) -> tuple[str, ...]:
         spec = self._settings().servers.get(server)
         return () if spec is None else spec.read_only
+
+
+def _address(scope: MutableMapping[str, Any]) -> str:
+    """Whose bad bearers are counted together."""
+    peer = scope.get("client")
+    return share_holder(str(peer[0]) if peer else "")

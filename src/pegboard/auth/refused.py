@@ -22,6 +22,18 @@ class AuthRefused(Exception):  # noqa: N818  it says what became of the request
         self.scopes = scopes
         self.retry_after = retry_after
 
+    @property
+    def kind(self) -> str:
+        """The reason in a word, for those who count."""
+        return self.error or _KINDS.get(self.status, "other")
+
+    def again(self) -> AuthRefused:
+        """The same for another request: an exception keeps the trace of where it was raised."""
+        return AuthRefused(self.status, self.reason, error=self.error, scopes=self.scopes, retry_after=self.retry_after)
+
+
+_KINDS = {401: "no_credentials", 403: "no_rule", 429: "flood", 503: "keys_unavailable"}
+
 
 def invalid_token(reason: str) -> AuthRefused:
     """A token that is none of ours, or not any more."""

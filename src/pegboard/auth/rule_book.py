@@ -13,6 +13,8 @@ from pegboard.access.rule import Rule
 from pegboard.access.settings import AuthSettings
 from pegboard.auth.token import StaticToken
 
+_WILD = frozenset("*?[")
+
 
 class RuleBook:
     """The rules of a config, as they apply to principals."""
@@ -69,6 +71,12 @@ class RuleBook:
             issuer=issuer,
             client_id=client_id,
         )
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        """The scopes that rules are for, by their very names."""
+        named = (each.removeprefix("scope:") for rule in self._rules for each in rule.who if each.startswith("scope:"))
+        return frozenset(scope for scope in named if _WILD.isdisjoint(scope))
 
     def _access(self, *rules: Rule) -> Access | None:
         # What matters of a rule by now is what it gives, so that principals of several rules can share lists.

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 _NAME = "pegboard"
 # In texts of ours; `the pegboard section` is none.
 _COMMANDS = (
-    *("add", "add-json", "call", "chats", "clients", "completion", "describe", "disable", "doctor", "enable", "find"),
-    *("import", "install", "logs", "memory", "refresh", "remove", "restart", "search", "serve", "servers", "service"),
-    *("status", "stdio", "tasks", "tools", "trust", "uninstall"),
+    *("add", "add-json", "audit", "call", "chats", "clients", "completion", "describe", "disable", "doctor", "enable"),
+    *("find", "import", "install", "logs", "memory", "refresh", "remove", "restart", "search", "serve", "servers"),
+    *("service", "status", "stdio", "tasks", "token", "tools", "trust", "uninstall"),
 )
 _COMMAND = re.compile(rf"(?<![\w./\\-]){_NAME}(?= (?:{'|'.join(_COMMANDS)})\b)")
 

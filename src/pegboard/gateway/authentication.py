@@ -6,14 +6,16 @@ When a principal is revoked, whatever is under way for it ends; when its token e
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import time
-from contextlib import suppress
+from collections.abc import Callable
 
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pegboard.access.principal import ANONYMOUS, Principal
+from pegboard.access.settings import AuthSettings
 from pegboard.audit.audit import Audit, acting_principal
 from pegboard.audit.composer import address_class
 from pegboard.audit.record import REFUSED
@@ -21,20 +23,32 @@ from pegboard.auth.authenticator import Authenticator
 from pegboard.auth.refused import AuthRefused, invalid_token
 from pegboard.clients.endpoint import PRINCIPAL_KEY
 from pegboard.clients.locality import share_holder
+from pegboard.gateway.protected_resource import WELL_KNOWN, challenge
+from pegboard.metrics import Metrics
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
 
 # What has to be there for whoever is not known yet.
 _OPEN = frozenset({"/health"})
 _TOKENS = "/api/tokens"
-_OPEN_BELOW = ("/.well-known/oauth-protected-resource",)
+_OPEN_BELOW = (WELL_KNOWN,)
 
 
 class Authentication:
     """Stands before every route, behind the guard."""
 
-    def __init__(self, app: ASGIApp, *, authenticator: Authenticator, audit: Audit) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        authenticator: Authenticator,
+        settings: Callable[[], AuthSettings],
+        metrics: Metrics,
+        audit: Audit,
+    ) -> None:
         self._app = app
         self._authenticator = authenticator
+        self._settings = settings
+        self._metrics = metrics
         self._audit = audit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -48,8 +62,7 @@ class Authentication:
         try:
             principal = await self._authenticator.authenticate(scope)
         except AuthRefused as exc:
-            note_refusal(self._audit, exc.status, exc.error, scope)
-            await refusal_response(exc, scope)(scope, receive, send)
+            await self._refuse(exc, scope, receive, send)
             return
         scope[PRINCIPAL_KEY] = principal
         acting_principal.set(principal)
@@ -68,11 +81,11 @@ class Authentication:
 
         left = principal.valid_until - time.time()
         # A call that is under way may finish; what would stand for ever ends.
-        limit = asyncio.timeout(None if left == math.inf or scope["method"] != "GET" else max(left, 0.0))
+        limit = asyncio.timeout(None if left == math.inf or not _stands(scope) else max(left, 0.0))
 
         def end() -> None:
             # A limit that has just run out ends the request by itself.
-            with suppress(RuntimeError):
+            with contextlib.suppress(RuntimeError):
                 if _is_cut(scope):
                     limit.reschedule(loop.time())
 
@@ -86,9 +99,23 @@ class Authentication:
         except TimeoutError:
             if not limit.expired():
                 raise
-            if not begun:
+            if begun:
+                # What has begun as a stream ends as one, so that its client comes back with another token.
+                with contextlib.suppress(RuntimeError):
+                    await send({"type": "http.response.body", "body": b"", "more_body": False})
+            else:
                 refused = invalid_token("the bearer token is not valid any more")
-                await refusal_response(refused, scope)(scope, receive, send)
+                await self._refuse(refused, scope, receive, send)
+
+    async def _refuse(self, refused: AuthRefused, scope: Scope, receive: Receive, send: Send) -> None:
+        self._metrics.refused[refused.kind] += 1
+        note_refusal(self._audit, refused.status, refused.error, scope)
+        await refusal_response(refused, scope, self._settings())(scope, receive, send)
+
+
+def _stands(scope: Scope) -> bool:
+    """Whether a request is for a stream that would stand for ever; what its header says, its body says too."""
+    return scope["method"] == "GET" or (b"mcp-method", b"subscriptions/listen") in scope["headers"]
 
 
 def _is_cut(scope: Scope) -> bool:
@@ -110,13 +137,11 @@ def note_refusal(audit: Audit, status: int, error: str, scope: Scope, principal:
     audit.note("access", principal, outcome=f"{REFUSED}{reason}", network=network, detail=detail)
 
 
-def refusal_response(refused: AuthRefused, scope: Scope) -> Response:
+def refusal_response(refused: AuthRefused, scope: Scope, settings: AuthSettings) -> Response:
     """The refusal as HTTP says it, in the one shape of our errors."""
-    del scope
     headers: dict[str, str] = {}
     if refused.status in {401, 403}:
-        parts = [f'error="{refused.error}"', f'error_description="{_quote(refused.reason)}"'] if refused.error else []
-        headers["www-authenticate"] = ", ".join(['Bearer realm="pegboard"', *parts])
+        headers["www-authenticate"] = challenge(refused, scope, settings)
     if refused.retry_after is not None:
         headers["retry-after"] = str(max(math.ceil(refused.retry_after), 1))
     code = ToolErrorCode.RATE_LIMITED if refused.status == 429 else ToolErrorCode.UNAVAILABLE
@@ -124,8 +149,3 @@ def refusal_response(refused: AuthRefused, scope: Scope) -> Response:
         code = ToolErrorCode.INVALID_INPUT
     error = ToolError(code, refused.reason, retryable=refused.status in {429, 503})
     return JSONResponse(ToolResult[None].failed(error).to_dict(), refused.status, headers)
-
-
-def _quote(text: str) -> str:
-    """A reason as RFC 6750 lets it stand in a header."""
-    return "".join(letter for letter in text if " " <= letter <= "~" and letter not in '"\\')

@@ -23,6 +23,7 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from pegboard.access.settings import AuthSettings
 from pegboard.auth.authenticator import Authenticator
 from pegboard.auth.reach import Reach
 from pegboard.auth.rule_book import token_principal_id
@@ -45,10 +46,12 @@ from pegboard.gateway.hosts import AllowedHosts
 from pegboard.gateway.listen import local_address
 from pegboard.gateway.mcp import McpHandlers
 from pegboard.gateway.pipe_client import PipeClient
+from pegboard.gateway.protected_resource import WELL_KNOWN, ResourceMetadata
 from pegboard.gateway.rest.app import Rest
 from pegboard.gateway.rest.pages import page
 from pegboard.gateway.rest.responses import error_response
 from pegboard.gateway.shutdown import Shutdown, stopping_response
+from pegboard.gateway.step_up import StepUp
 from pegboard.host_names import is_loopback_name
 from pegboard.log import logger
 from pegboard.names import is_board_name
@@ -119,6 +122,9 @@ class HttpGateway:
             shutdown=self.shutdown,
         )
 
+    def _auth_settings(self) -> AuthSettings:
+        return self.board.settings.auth
+
     def _count(self, sessions: int) -> None:
         self._sessions = sessions
 
@@ -135,16 +141,27 @@ class HttpGateway:
             on_tokens=self.token_watch.load,
         )
         mcp = _Mcp(self._manager)
+        metadata = ResourceMetadata(self._auth_settings)
         return Starlette(
             routes=[
                 Route("/mcp", endpoint=mcp),
                 Route("/mcp/{board}", endpoint=mcp),
                 Route("/", self._welcome),
+                Route(WELL_KNOWN, metadata.answer),
+                Route(f"{WELL_KNOWN}/mcp", metadata.answer),
+                Route(f"{WELL_KNOWN}/mcp/{{board}}", metadata.answer),
                 *rest.routes(),
             ],
             middleware=[
                 Middleware(Guard, hosts=hosts),
-                Middleware(Authentication, authenticator=self.authenticator, audit=self.board.audit),
+                Middleware(
+                    Authentication,
+                    authenticator=self.authenticator,
+                    settings=self._auth_settings,
+                    metrics=self.board.metrics,
+                    audit=self.board.audit,
+                ),
+                Middleware(StepUp, board=self.board),
             ],
             exception_handlers={Exception: self._internal_error, 404: _route_error, 405: _route_error},
         )
@@ -166,6 +183,7 @@ class HttpGateway:
                     task.cancel()
                 # They may have something left to write.
                 await asyncio.wait(watching, timeout=_LAST_WRITES)
+                await self.authenticator.close()
 
     def _bridgehead(self) -> contextlib.AbstractAsyncContextManager[int]:
         return bridgehead(self.server, self._pipe_fast_path, self.token, self._lines, lambda: self.authenticator.local)

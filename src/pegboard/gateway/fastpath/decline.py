@@ -30,6 +30,8 @@ class Decline(StrEnum):
     """Its `_meta` asks for something: progress, a task, a narrower list."""
     TOOL = "tool"
     """Its tool is unknown, or not for this client."""
+    SCOPES = "scopes"
+    """Its tool needs a scope that its token does not have."""
     OWN_TOOL = "own_tool"
     """Its tool is one of Pegboard's own that may take its time, or that calls another."""
     HEADER_ARGUMENTS = "header_arguments"

@@ -131,7 +131,7 @@ class HttpFastPath:
             return False
         principal = verdict.principal
         principal.was_used = True
-        return principal.valid_until == math.inf or time() < principal.valid_until
+        return principal.valid_until == math.inf or time() < min(principal.valid_until, principal.recheck_at)
 
     def begin(self, scope: Scope, verdict: HeaderVerdict, body: bytes) -> tuple[Request, Begun] | Decline:
         """Begin with a request."""
