@@ -41,9 +41,12 @@ class Peer:
         self.client, self.server = client, server
         # Whether it belongs to the user that the gateway runs as; `None` while nobody knows.
         self.is_own: bool | None = None
-        if client is None or server is None or not sys.platform.startswith("linux"):
+        if client is None:
+            # It is gone by now, and nobody can tell any more whose it was.
+            self.is_own = False
+        elif server is None or not sys.platform.startswith("linux"):
             # Where the system does not tell, whoever is on this machine is its user.
-            self.is_own = client is None or is_loopback(client[0])
+            self.is_own = is_loopback(client[0])
         elif not is_loopback(client[0]):
             self.is_own = False
         elif (uid := _ask_kernel(client, server)) is not None:

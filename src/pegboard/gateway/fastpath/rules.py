@@ -134,7 +134,8 @@ class FastPath:
         tool = self._board.gate.tool(params.name, client.filter)
         if tool is None:
             return Decline.TOOL
-        if client.missing_scopes(tool):
+        access = client.filter.access
+        if access is not None and access.needs_scopes and client.missing_scopes(tool):
             return Decline.SCOPES
         meta = client.forwarded_meta if client.era == "modern" else _forward_meta(params.meta)
         if meta is _NOT_PLAIN:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from starlette.requests import Request
 
 from pegboard.clients.endpoint import endpoint_of
-from pegboard.clients.peer_user import peer_of
 from pegboard.result import Forbidden
 
 
-async def require_owner(request: Request) -> None:
-    """Refuse a request of another machine, or of another user of this one."""
+def require_owner(request: Request) -> None:
+    """Refuse a request of another machine, or of anybody but the user that the gateway runs as."""
     endpoint = endpoint_of(request.scope)
     if endpoint.remote:
         raise Forbidden("this is only for clients on the machine that Pegboard runs on")
-    peer = peer_of(request.scope)
-    is_own = peer.is_own if peer.is_own is not None else await asyncio.to_thread(peer.look_up)
-    if not is_own or not endpoint.principal.admin:
+    if not endpoint.principal.is_local or not endpoint.principal.admin:
         raise Forbidden("this is only for the user that Pegboard runs as")
 
 

@@ -62,7 +62,7 @@ class _Fork:
         if isinstance(route, ApiRoute):
             try:
                 if route.owner_only:
-                    await require_owner(request)
+                    require_owner(request)
                 if route.admin_only:
                     require_admin(request)
             except Forbidden:
