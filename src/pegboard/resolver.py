@@ -103,7 +103,9 @@ class ToolResolver:
         if there is not None and there.local_only and self._gate.admits(there, replace(wanted, remote=False)):
             return UnknownTool(refusal_of_remote(name))
         find = " Use tool_find to search for tools." if "tool_find" in self._registry.static() else ""
-        if renamed := self._settings().renamed.get(name) or FORMER_NAMES.get(name):
+        renamed = self._settings().renamed.get(name) or FORMER_NAMES.get(name)
+        # A name that a rule hides is not given away by what it was called before.
+        if renamed and (wanted.access is None or self._gate.tool(renamed, wanted)):
             state = await self._state(renamed, wanted)
             return UnknownTool(f'Unknown tool "{shown}": it is called "{renamed}" now{state}.{find}')
         if SEPARATOR in name and parse(name) is None:

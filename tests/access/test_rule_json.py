@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +43,33 @@ rules = st.builds(
 )
 
 
+def read_again(rule: Rule) -> Rule:
+    return read_rule(json.loads(json.dumps(write_rule(rule))), toolsets=TOOLSETS)
+
+
 @given(rules)
 def test_what_is_written_is_read_again(rule: Rule) -> None:
-    """Every field, and what says nothing is left out."""
-    assert read_rule(json.loads(json.dumps(write_rule(rule))), toolsets=TOOLSETS) == rule
+    """Every field, and what says nothing is left out; names of servers are folded once."""
+    once = read_again(rule)
+    assert read_again(once) == once
+    assert replace(once, servers=(), allow=(), deny=(), server_quotas=(), scopes=()) == replace(
+        rule, servers=(), allow=(), deny=(), server_quotas=(), scopes=()
+    )
+
+
+def test_servers_are_named_as_in_the_config() -> None:
+    """A pattern that fits nothing would hide nothing."""
+    given = {
+        "servers": ["GitHub-Docs", "My*"],
+        "tools": {"deny": ["My Srv__*", "Public__wipe", "memory_*", "*__Wipe", "Git-*__x"]},
+        "perServer": {"GitHub-Docs": {"inFlight": 1}},
+        "scopes": {"GitHub-Docs__x": ["a"]},
+    }
+    rule = read_rule(given, toolsets=TOOLSETS)
+    assert rule.servers == ("github_docs", "my*")
+    assert rule.deny == ("my_srv__*", "public__wipe", "memory_*", "*__Wipe", "git_*__x")
+    assert rule.server_quotas == (("github_docs", Quota(None, 1)),)
+    assert rule.scopes == (("github_docs__x", ("a",)),)
 
 
 @pytest.mark.parametrize(

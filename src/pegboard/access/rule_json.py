@@ -10,10 +10,11 @@ from typing import Any, cast
 
 from pegboard.access.quota import RATE_HINT, Quota, Rate
 from pegboard.access.rule import Rule
-from pegboard.names import MAX_NAMESPACE, nearest
+from pegboard.names import MAX_NAMESPACE, SEPARATOR, fold_server_name, nearest
 
 _MOST = 1000
 _LONGEST = 512
+_WILD = frozenset("*?[")
 _WHO_KINDS = ("token", "sub", "group", "client", "scope", "issuer")
 _WHO_HINT = f'must be "local", "*", or one of {", ".join(f"{kind}:NAME" for kind in _WHO_KINDS)}'
 
@@ -117,16 +118,34 @@ def _tools(path: _Path, value: object) -> Mapping[str, Any]:
     for key in members:
         if key not in {"allow", "deny"}:
             raise RuleError((*path, key), "is not known: there are allow and deny")
-    read = {"allow": _some, "deny": _texts}
+    read = {"allow": _some, "deny": _patterns}
     return {key: read[key]((*path, key), each) for key, each in members.items() if each is not None}
+
+
+def fold_pattern(text: str) -> str:
+    """A pattern with its server as servers are called here: `GitHub-Docs__*` is `github_docs__*`. What it is not folded
+    to would fit nothing, and a `deny` that fits nothing hides nothing."""
+    server, separator, tool = text.partition(SEPARATOR)
+    return f"{fold_server_pattern(server)}{separator}{tool}" if separator else text
+
+
+def fold_server_pattern(text: str) -> str:
+    """The same for the name of a server alone."""
+    if _WILD.isdisjoint(text):
+        return fold_server_name(text) if text else text
+    return text.lower().replace("-", "_").replace(" ", "_") if "[" not in text else text.lower()
+
+
+def _patterns(path: _Path, value: object) -> tuple[str, ...]:
+    return tuple(map(fold_pattern, _texts(path, value)))
 
 
 def _some(path: _Path, value: object) -> tuple[str, ...]:
     """Patterns of what is allowed; none of them would allow everything, which nobody means by an empty list."""
-    texts = _texts(path, value)
-    if not texts:
+    patterns = _patterns(path, value)
+    if not patterns:
         raise RuleError(path, 'must name something: leave it out to allow all, or deny "*"')
-    return texts
+    return patterns
 
 
 def _namespaces(path: _Path, value: object) -> Mapping[str, Any]:
@@ -160,18 +179,18 @@ def _per_server(path: _Path, value: object) -> Mapping[str, Any]:
             if key not in {"rate", "inFlight"}:
                 raise RuleError((*place, key), "is not known: there are rate and inFlight")
             fields |= _FIELDS[key]((*place, key), limit)
-        quotas.append((pattern, Quota(fields.get("rate"), fields.get("in_flight"))))
+        quotas.append((fold_server_pattern(pattern), Quota(fields.get("rate"), fields.get("in_flight"))))
     return {"server_quotas": tuple(quotas)}
 
 
 def _scopes(path: _Path, value: object) -> Mapping[str, Any]:
-    scopes = ((pattern, _texts((*path, pattern), each)) for pattern, each in _object(path, value).items())
+    scopes = ((fold_pattern(pattern), _texts((*path, pattern), each)) for pattern, each in _object(path, value).items())
     return {"scopes": tuple(scopes)}
 
 
 _FIELDS: dict[str, _Reader] = {
     "who": _who,
-    "servers": lambda path, value: {"servers": _texts(path, value)},
+    "servers": lambda path, value: {"servers": tuple(map(fold_server_pattern, _texts(path, value)))},
     "toolsets": lambda path, value: {"toolsets": _texts(path, value)},
     "tools": _tools,
     "readOnly": lambda path, value: {"read_only": _flag(path, value)},

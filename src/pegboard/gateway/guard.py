@@ -7,12 +7,11 @@ whose answer it cannot read; it is known by `Origin`, `Sec-Fetch-Site` and a con
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pegboard.gateway.body import SURELY_FEW, TooLarge, read_body, replay
 from pegboard.gateway.hosts import AllowedHosts
 from pegboard.host_names import split_host
 from pegboard.protocol.message import MAX_BODY
@@ -45,12 +44,6 @@ class Guard:
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        if _may_be_large(scope["headers"]):
-            try:
-                receive = replay(await read_body(receive), receive)
-            except TooLarge as exc:
-                await refusal_response(413, str(exc))(scope, receive, send)
-                return
         await self._app(scope, receive, send)
 
     def refusal(self, scope: Scope) -> JSONResponse | None:
@@ -119,14 +112,6 @@ def _body_refusal(headers: _Headers) -> JSONResponse | None:
     if kind != b"application/json":
         return refusal_response(415, "a body must be JSON, and say so: Content-Type: application/json")
     return None
-
-
-def _may_be_large(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether a body is worth a look before it is parsed: it is long, or does not say how long it is."""
-    return any(
-        name == b"transfer-encoding" or (name == b"content-length" and int(value) > SURELY_FEW)
-        for name, value in headers
-    )
 
 
 def refusal_response(status: int, reason: str, headers: Mapping[str, str] | None = None) -> JSONResponse:

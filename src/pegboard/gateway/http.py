@@ -33,6 +33,7 @@ from pegboard.clients.cache import ClientCache
 from pegboard.clients.endpoint import Endpoint, endpoint_of, query_problem
 from pegboard.config import RunningGateway, announcement, identity
 from pegboard.gateway.authentication import Authentication
+from pegboard.gateway.body_limit import BodyLimit
 from pegboard.gateway.bounds import KEEP_ALIVE, BoundedProtocol, Connections, protocol_for
 from pegboard.gateway.bridge import bridgehead
 from pegboard.gateway.config_watcher import ConfigFile
@@ -161,6 +162,7 @@ class HttpGateway:
                     metrics=self.board.metrics,
                     audit=self.board.audit,
                 ),
+                Middleware(BodyLimit),
                 Middleware(StepUp, board=self.board),
             ],
             exception_handlers={Exception: self._internal_error, 404: _route_error, 405: _route_error},
@@ -193,6 +195,7 @@ class HttpGateway:
         principals = set(map(token_principal_id, ids))
         for principal in principals:
             self.board.loaded.forget_principal(principal)
+        self.board.relay.parked.end_calls_of(principals)
         await self._manager.end_sessions_of(principals)
 
     def announcement(self, url: str) -> RunningGateway:

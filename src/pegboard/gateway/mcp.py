@@ -10,6 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from pegboard import exactjson
+from pegboard.access.principal import LOCAL
+from pegboard.audit.audit import acting_principal
 from pegboard.audit.composer import network_class
 from pegboard.board import Board
 from pegboard.catalog.starting import STARTING_KEY, starting_text
@@ -170,7 +172,9 @@ class McpHandlers:
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """A tool's schema, for the headers that must agree with its arguments."""
-        tool = self._board.registry.get(name)
+        # The SDK does not say for whom. What a rule hides is not there.
+        principal = acting_principal.get() or LOCAL
+        tool = self._board.gate.tool(name, Filter(access=principal.access))
         return None if tool is None else tool.definition["inputSchema"]
 
     def watch(self, client: Client, kind: str, listener: Callable[[], None]) -> Callable[[], None]:

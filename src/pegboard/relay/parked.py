@@ -13,8 +13,8 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections import OrderedDict, deque
-from collections.abc import Callable, Coroutine, Mapping
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +54,10 @@ class _ParkedCall:
         self.subject = subject
         self.client_key, self.principal_key = caller.client_key, caller.principal_key
         self.principal_id = caller.principal_id
+        # A parked call is in flight for its server, though nobody waits for it here.
+        access = caller.client.filter.access
+        limits = [] if access is None else [quota.in_flight for quota in access.quotas() if quota.in_flight]
+        self.most_parked = min(limits, default=MAX_PARKED)
         self.caller: Caller | None = caller
         self.capabilities = caller.client.capabilities
         self.task: asyncio.Task[Message] | None = None
@@ -134,6 +138,8 @@ class ParkedCalls:
     def __init__(self) -> None:
         self._secret = secrets.token_bytes(32)
         self._calls: OrderedDict[bytes, _ParkedCall] = OrderedDict()
+        # How many of them each principal has.
+        self._counts: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[Message]] = set()
         # Why calls ended that nobody waited for, for whoever comes back too late.
         self._reasons: OrderedDict[bytes, tuple[bytes, str]] = OrderedDict()
@@ -165,6 +171,7 @@ class ParkedCalls:
         for handle in self._ended.values():
             handle.cancel()
         self._calls.clear()
+        self._counts.clear()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -187,15 +194,42 @@ class ParkedCalls:
         # Each round has a token of its own: one that has been used is worth nothing.
         call.key = secrets.token_bytes(16)
         self._calls[call.key] = call
-        while len(self._calls) > MAX_PARKED:
-            _, oldest = self._calls.popitem(last=False)
-            if oldest.task is not None:
-                oldest.task.cancel()
+        self._counts[call.principal_id] += 1
+        self._make_room(call)
         return {
             "resultType": "input_required",
             "inputRequests": call.open_questions(),
             "requestState": self._seal(call.key),
         }
+
+    def end_calls_of(self, principals: Collection[str]) -> None:
+        """End what is parked for principals that are not let in any more."""
+        for call in [each for each in self._calls.values() if each.principal_id in principals]:
+            self._drop(call)
+
+    def _make_room(self, newest: _ParkedCall) -> None:
+        """End the oldest call of whoever has parked more than it may have in flight, or the most of all: nobody's calls
+        go for another's."""
+        who = newest.principal_id
+        if self._counts[who] > newest.most_parked:
+            self._drop(next(call for call in self._calls.values() if call.principal_id == who))
+        elif len(self._calls) > MAX_PARKED:
+            (most, _), *_ = self._counts.most_common(1)
+            self._drop(next(call for call in self._calls.values() if call.principal_id == most))
+
+    def _drop(self, call: _ParkedCall) -> None:
+        self._take(call.key)
+        if call.task is not None:
+            call.task.cancel()
+
+    def _take(self, key: bytes) -> _ParkedCall | None:
+        """A parked call, which is not parked any more."""
+        call = self._calls.pop(key, None)
+        if call is not None:
+            self._counts[call.principal_id] -= 1
+            if not self._counts[call.principal_id]:
+                del self._counts[call.principal_id]
+        return call
 
     def _over(self, call: _ParkedCall, task: asyncio.Task[Message]) -> None:
         """A call ended while its client was away: a result is kept for a while, a failure is forgotten at once."""
@@ -204,7 +238,7 @@ class ParkedCalls:
         if call.caller is not None or self._calls.get(call.key) is not call:
             return
         if failed:
-            del self._calls[call.key]
+            self._take(call.key)
             reason = "it was cancelled" if task.cancelled() else str(task.exception())
             self._reasons[call.key] = (call.subject, reason)
             while len(self._reasons) > _MAX_REASONS:
@@ -214,7 +248,7 @@ class ParkedCalls:
 
     def _forget(self, key: bytes) -> None:
         self._ended.pop(key, None)
-        self._calls.pop(key, None)
+        self._take(key)
 
     def _resume(self, state: Any, subject: bytes, params: Params, caller: Caller) -> _ParkedCall:
         key = self._unseal(state)
@@ -229,7 +263,7 @@ class ParkedCalls:
         answers = {} if responses is None else exactjson.as_object(responses)
         if answers is None or not all(isinstance(answer, dict) for answer in answers.values()):
             raise RpcError(INVALID_PARAMS, "inputResponses must be an object of objects")
-        del self._calls[key]
+        self._take(key)
         if handle := self._ended.pop(key, None):
             handle.cancel()
         call.attach(caller, answers)

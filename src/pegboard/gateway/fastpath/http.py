@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pegboard.access.principal import Principal
 from pegboard.auth.authenticator import Authenticator
+from pegboard.auth.proof import PROOF_HEADER
 from pegboard.clients.cache import ClientCache
 from pegboard.clients.client import Client
 from pegboard.clients.endpoint import PRINCIPAL_KEY, Endpoint, endpoint_of, query_problem
@@ -43,6 +44,7 @@ _MAX_VERDICTS = 4096
 _MAX_HEAD = 8192
 # These differ from request to request; each is looked at by itself.
 _OWN_TO_EACH = frozenset({b"content-length", b"mcp-name", b"traceparent", b"tracestate", b"x-request-id"})
+_PROOF = PROOF_HEADER.encode()
 _ONCE = (
     b"mcp-protocol-version",
     b"mcp-method",
@@ -228,6 +230,9 @@ def _is_plain(headers: list[tuple[bytes, bytes]]) -> bool:
     """Whether nothing about the headers is out of the ordinary."""
     names = [name for name, _ in headers]
     if any(names.count(name) > 1 for name in _ONCE) or any(name.startswith(b"mcp-param-") for name in names):
+        return False
+    if _PROOF in names:
+        # It is good for a minute, and a verdict for longer.
         return False
     named = dict(headers)
     accepted = {kind.partition(b";")[0].strip() for kind in named.get(b"accept", b"").lower().split(b",")}

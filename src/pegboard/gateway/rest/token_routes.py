@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from pegboard.access.rule_json import RULE_KEYS, write_rule
 from pegboard.auth.token import StaticToken
+from pegboard.clients.endpoint import endpoint_of
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.operations import (
     OBJECT,
@@ -79,12 +80,14 @@ async def _add(rest: Rest, request: Request) -> Any:
         raise invalid("name is needed: what the token is called")
     rule = body.get("rule")
     token, text = await rest.tokens.add(name, {} if rule is None else rule, _expires(body))
+    _note(rest, request, "token.added", token.name)
     return _answer(token, text, 201)
 
 
 async def _rotate(rest: Rest, request: Request) -> Any:
     body = await _members(request, _ROTATE)
     token, text = await rest.tokens.rotate(str(request.path_params["name"]), _expires(body))
+    _note(rest, request, "token.rotated", token.name)
     return _answer(token, text, 200)
 
 
@@ -92,7 +95,12 @@ async def _remove(rest: Rest, request: Request) -> Any:
     check_query(request, ())
     name = str(request.path_params["name"])
     await rest.tokens.remove(name)
+    _note(rest, request, "token.removed", name)
     return {"removed": name}
+
+
+def _note(rest: Rest, request: Request, kind: str, name: str) -> None:
+    rest.board.audit.note(kind, endpoint_of(request.scope).principal, detail=name)
 
 
 def _answer(token: StaticToken, text: str, status: int) -> Response:
