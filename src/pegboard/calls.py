@@ -236,7 +236,7 @@ class Calls:
             if isinstance(tool.tool, RelayingTool):
                 tool, params = await self._resolve_relayed(tool.tool, params, caller, scope)
             scope.name, scope.owner = tool.name, tool.server_name or OWN
-            _check_scopes(tool, caller)
+            _check_scopes(tool, caller, scope)
             self._admit(scope, tool.server_name, tool.toolset, caller)
             self._loaded.use(caller.client.board, tool.name)
             result = await self._call(tool, params, caller)
@@ -281,7 +281,7 @@ class Calls:
             if scope.is_recorded:
                 scope.arguments = dict(arguments)
                 self._audit.check()
-            _check_scopes(tool.name, caller)
+            _check_scopes(tool.name, caller, scope)
             self._admit(scope, None, tool.category, caller)
             answer = await tool.call_for_data(await tool.accept(arguments))
             scope.outcome = "ok"
@@ -353,9 +353,10 @@ class Calls:
             raise failure_of(exc, name) from None
 
 
-def _check_scopes(tool: RegisteredTool | str, caller: Caller) -> None:
+def _check_scopes(tool: RegisteredTool | str, caller: Caller, scope: CallScope) -> None:
     """The last word on scopes; over HTTP most is refused before, in the words of HTTP."""
     if missing := caller.client.missing_scopes(tool):
+        scope.refusal = "insufficient_scope"
         name = tool if isinstance(tool, str) else tool.name
         raise Forbidden(f"{name} needs a token with these scopes: {' '.join(sorted(missing))}")
 

@@ -123,11 +123,14 @@ async def open_door(
     *,
     settings: Mapping[str, Any] | None = None,
     toolsets: list[str] | None = None,
+    audit: Mapping[str, Any] | None = None,
     **auth: Any,
 ) -> AsyncGenerator[Door]:
     """A gateway with one server, where everybody has to say who they are."""
     servers = {"one": toy(tools=["x", "y"])}
-    own = {"auth": auth_settings(issuer, settings=settings, **auth)}
+    own: dict[str, Any] = {"auth": auth_settings(issuer, settings=settings, **auth)}
+    if audit is not None:
+        own["audit"] = dict(audit)
     async with open_gateway(tmp_path, servers, **own, toolsets=toolsets or []) as gateway:
         await gateway.board.list_tools()
         async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from auth.door import Door, open_door
 from auth.issuer import Issuer
+from harness import LIMIT
 from pegboard.gateway import step_up
 
 pytestmark = pytest.mark.anyio
@@ -132,3 +134,24 @@ async def test_a_name_that_never_was_is_told_apart_by_nothing(tmp_path: Path, is
         hidden, never = await door.call(door.token(), "one__x"), await door.call(door.token(), "one__z")
         assert (hidden.status_code, json.loads(hidden.text)) == (never.status_code, json.loads(never.text))
         assert hidden.headers["www-authenticate"] == never.headers["www-authenticate"]
+
+
+@pytest.mark.both_paths
+async def test_a_refusal_for_scopes_is_recorded(
+    tmp_path: Path, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With who it was, by the first look and by the second."""
+    async with open_door(tmp_path, issuer, rules=[{**RULES[0], "admin": True}], audit={}) as door:
+        token = door.token()
+        challenge_of(await door.call(token))
+        monkeypatch.setattr(step_up, "_needs_scopes", lambda _: False)
+        assert "needs a token" in (await door.call(token)).text
+
+        async def records() -> list[dict[str, Any]]:
+            told = (await door.get("/api/calls?denied=true", token)).json()["data"]["records"]
+            return [each for each in told if "insufficient_scope" in each["outcome"]]
+
+        async with asyncio.timeout(LIMIT):
+            while len(await records()) < 2:
+                await asyncio.sleep(0.05)
+        assert {"alice" in json.dumps(each) for each in await records()} == {True}
