@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -120,3 +122,22 @@ async def test_an_expired_token_is_listed_until_it_is_removed(http: httpx2.Async
     await gateway.token("old", expires_at=1.0)
     (row,) = (await http.get("/api/tokens")).json()["data"]["tokens"]
     assert (row["name"], row["state"], row["expiresAt"]) == ("old", "expired", "1970-01-01T00:00:01+00:00")
+
+
+async def test_changes_of_tokens_are_recorded(tmp_path: Path) -> None:
+    """Who made, rotated and removed which; nothing of its secret."""
+    async with open_gateway(tmp_path, {}, audit={"keep": 1}) as gateway:
+        async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
+            made = (await http.post("/api/tokens", json={"name": "ci"})).json()["data"]["token"]
+            await http.post("/api/tokens/ci/rotate", json={})
+            await http.delete("/api/tokens/ci")
+
+            async def kinds() -> list[str]:
+                records = (await http.get("/api/calls?kind=token.*")).json()["data"]["records"]
+                assert made not in json.dumps(records)
+                assert {record["detail"] for record in records} <= {"ci"}
+                return [record["kind"] for record in records]
+
+            async with asyncio.timeout(LIMIT):
+                while await kinds() != ["token.removed", "token.rotated", "token.added"]:
+                    await asyncio.sleep(0.05)

@@ -22,6 +22,7 @@ FEATURES = ["tools", "resources", "prompts", "completions", "logging", "asking",
 VERSIONS = ["2025-11-25", "2026-07-28"]
 READS = {"annotations": {"readOnlyHint": True}}
 SCHEMA = {"type": "object"}
+META = "io.modelcontextprotocol/"
 
 
 def server(name: str, **more: Any) -> dict[str, Any]:
@@ -309,3 +310,37 @@ async def test_a_rule_for_the_local_user_holds_over_pipes(tmp_path: Path, bridge
             assert "vault__look" not in names
             with pytest.raises(RpcError, match="Unknown tool"):
                 await client.call("vault__look", {})
+
+
+async def test_headers_do_not_tell_of_a_hidden_tool(tmp_path: Path) -> None:
+    """Whether `Mcp-Param-` headers fit a tool's schema is said of tools that are seen."""
+    schema = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
+    marked = toy(name="vault", era="modern", raw_tools=[{"name": "marked", "inputSchema": schema}])
+    async with open_gateway(tmp_path, {"vault": marked, "public": server("public")}) as gateway:
+        await gateway.board.refresh()
+        headers = await gateway.token(servers=["public"])
+        said: list[str] = []
+        for name in ("vault__marked", "voult__marked"):
+            meta = {f"{META}protocolVersion": "2026-07-28", f"{META}clientCapabilities": {}}
+            params = {"name": name, "arguments": {"region": "north"}, "_meta": meta}
+            message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+            sent = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2026-07-28"}
+            sent |= {"mcp-method": "tools/call", "mcp-name": name, "mcp-param-region": "south", **headers}
+            async with httpx2.AsyncClient(timeout=LIMIT) as http:
+                answer = await http.post(gateway.mcp, json=message, headers=sent)
+            said.append(f"{answer.status_code} {answer.text}".replace("voult", "vault"))
+    assert said[0] == said[1]
+
+
+async def test_a_former_name_does_not_tell_of_a_hidden_tool(tmp_path: Path) -> None:
+    """What `renamed` leads to is named to whoever sees it."""
+    own: dict[str, Any] = {"renamed": {"old_wipe": "vault__wipe"}}
+    async with open_gateway(tmp_path, SERVERS, **own) as gateway:
+        await gateway.board.refresh()
+        async with http_client(gateway.mcp, headers=await gateway.token(servers=["public"])) as client:
+            with pytest.raises(RpcError) as caught:
+                await client.call("old_wipe", {})
+            assert "vault" not in caught.value.message
+        async with http_client(gateway.mcp) as client:
+            with pytest.raises(RpcError, match='it is called "vault__wipe" now'):
+                await client.call("old_wipe", {})

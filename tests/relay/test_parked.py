@@ -10,9 +10,15 @@ from typing import Any
 
 import pytest
 
+from pegboard.access.access import Access
+from pegboard.access.principal import LOCAL, Principal
+from pegboard.access.quota import Quota
+from pegboard.access.rule import Rule
 from pegboard.clients.caller import Caller
 from pegboard.clients.channel import OnProgress
 from pegboard.clients.client import Client
+from pegboard.clients.endpoint import Endpoint
+from pegboard.listing.view import Filter
 from pegboard.relay import parked as module
 from pegboard.relay.parked import ParkedCalls
 from pegboard.result import ToolFailure, unavailable
@@ -37,8 +43,14 @@ class ModernClient:
     """A client of the modern era: each of its requests stands for itself."""
 
     def __init__(
-        self, calls: ParkedCalls, server: Server, capabilities: Mapping[str, Any] | None = None, sender: str = ""
+        self,
+        calls: ParkedCalls,
+        server: Server,
+        capabilities: Mapping[str, Any] | None = None,
+        sender: str = "",
+        principal: Principal = LOCAL,
     ) -> None:
+        self._principal = principal
         self.heard: list[tuple[str, Params]] = []
         self.progress: list[Params] = []
         self.starts = 0
@@ -50,7 +62,13 @@ class ModernClient:
     async def send(self, method: str = "tools/call", params: Params = CALL, **more: Any) -> Message:
         """One request."""
         caller = Caller(
-            Client(era="modern", capabilities=self._capabilities, sender=self._sender),
+            Client(
+                Endpoint(principal=self._principal),
+                era="modern",
+                capabilities=self._capabilities,
+                sender=self._sender,
+                filter=Filter(access=self._principal.access),
+            ),
             log_level="debug",
             notify=lambda method, params: self.heard.append((method, params)),
             on_progress=self.progress.append,
@@ -712,3 +730,41 @@ async def test_a_parked_call_is_of_its_clients_kin(calls: ParkedCalls) -> None:
         await ModernClient(calls, shows, sender="ada").send()
     assert parties[0].principal_key == parties[1].principal_key
     assert parties[0].client_key != parties[1].client_key
+
+
+def principal_of(name: str, in_flight: int | None = None) -> Principal:
+    return Principal("token", f"token:{name}", name, Access((Rule(quota=Quota(None, in_flight)),)))
+
+
+async def test_nobodys_calls_go_for_anothers(calls: ParkedCalls, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are too many, whoever has the most gives one up."""
+    monkeypatch.setattr(module, "MAX_PARKED", 4)
+    modest = ModernClient(calls, asks_once, principal=principal_of("modest"))
+    greedy = ModernClient(calls, asks_once, principal=principal_of("greedy"))
+    own = await modest.send()
+    for _ in range(8):
+        await greedy.send()
+    assert calls.count == 4
+    assert await modest.answer(own, ANSWER) == {"content": [ANSWER]}
+
+
+async def test_no_more_is_parked_than_may_be_in_flight(calls: ParkedCalls) -> None:
+    """A parked call is in flight for its server: the oldest goes for the newest."""
+    client = ModernClient(calls, asks_once, principal=principal_of("one", in_flight=2))
+    asked = [await client.send() for _ in range(5)]
+    assert calls.count == 2
+    with pytest.raises(RpcError, match="no longer"):
+        await client.answer(asked[0], ANSWER)
+    assert await client.answer(asked[-1], ANSWER) == {"content": [ANSWER]}
+
+
+async def test_what_is_parked_ends_with_its_principal(calls: ParkedCalls) -> None:
+    """Those of others wait on."""
+    gone, stays = (ModernClient(calls, asks_once, principal=principal_of(name)) for name in ("gone", "stays"))
+    theirs, own = await gone.send(), await stays.send()
+    calls.end_calls_of({"token:gone"})
+    await settle()
+    assert calls.count == 1
+    with pytest.raises(RpcError, match="no longer"):
+        await gone.answer(theirs, ANSWER)
+    assert await stays.answer(own, ANSWER) == {"content": [ANSWER]}
