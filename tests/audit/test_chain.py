@@ -12,6 +12,7 @@ import pytest
 
 from pegboard.access.principal import LOCAL
 from pegboard.audit.arguments import CUT_MARK, ArgumentsDigest, canonical_json
+from pegboard.audit.audit import Audit
 from pegboard.audit.composer import AuditBatch, Composer
 from pegboard.audit.event import AuditEvent, NoteEvent
 from pegboard.audit.query import AuditQuery
@@ -22,6 +23,7 @@ from pegboard.audit.store import AuditStore
 from pegboard.audit.verification import AuditReport, KnownHead, Verification, read_known_head
 from pegboard.clients.client import Client
 from pegboard.config.audit_settings import MEGABYTE, AuditSettings
+from pegboard.metrics import Metrics
 from pegboard.storage import Storage, open_storage
 from pegboard.storage.database import DatabaseConnection
 
@@ -145,6 +147,42 @@ async def test_a_chain_that_was_taken_out_with_its_head_shows_against_a_head_kep
     assert fault is not None
     assert "cut off" in fault.reason
     assert (await verify(store, replace(known, records=19))).fault is not None
+
+
+async def test_a_chain_that_is_gone_shows_against_a_head_kept_elsewhere(storage: Storage, store: AuditStore) -> None:
+    """Nothing else in the database tells that there was one."""
+    first, second = await store.heads()
+    known = KnownHead(first.process, first.chain, first.records, first.head)
+    await store.remove(first)
+    assert (await verify(store)).fault is None
+    fault = (await verify(store, known)).fault
+    assert fault is not None
+    assert (fault.process, fault.chain) == (first.process, first.chain)
+    assert "removed by retention or by hand" in fault.reason
+    assert (await verify(store, KnownHead(second.process, 1, 1, "x"))).fault is not None
+    del storage
+
+
+async def test_a_chain_that_retention_took_out_is_told_from_one_that_somebody_did(storage: Storage) -> None:
+    """A record of the process that removed it says where it stood; a head that does not fit that is a fault."""
+    store = AuditStore(storage.database)
+    composer = Composer(await store.load_key())
+    for day in range(2):
+        await store.add(composer.compose([call(NOW + (day - 900) * DAY)], 0, SETTINGS), 10)
+    known, _ = [KnownHead(head.process, head.chain, head.records, head.head) for head in await store.heads()]
+    audit = Audit(storage, lambda: SETTINGS, Metrics(), "call")
+    await audit.open()
+    audit.note("test")
+    await audit.settle()
+    assert await audit.prune() == 2
+    report = await audit.verify([known])
+    assert report.fault is None
+    (told,) = report.removed
+    assert told.startswith(f"{known}: taken out by retention")
+    assert report.to_dict()["removed"] == [told]
+    for other in (replace(known, records=5), replace(known, head="x"), replace(known, chain=9)):
+        assert (await audit.verify([other])).fault is not None
+    await audit.close()
 
 
 async def test_a_process_begins_another_chain_each_day_and_when_one_is_long(storage: Storage) -> None:

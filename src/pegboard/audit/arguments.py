@@ -94,6 +94,9 @@ def type_name(value: object) -> str:
 def _shorten(value: Any, depth: int = 0) -> Any:
     if isinstance(value, str):
         return _cut(value)
+    if isinstance(value, exactjson.Number):
+        # No float holds it: whoever reads the record could not read it as a number.
+        return _cut(value.digits)
     if depth >= _MOST_DEPTH and isinstance(value, (dict, list)):
         return "…"
     if isinstance(value, dict):
@@ -123,7 +126,9 @@ def _write(value: Mapping[str, Any]) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+    shown = text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+    # Half of a surrogate pair can be written, but few can read it.
+    return shown if exactjson.is_well_formed(shown) else shown.encode("utf-8", "replace").decode()
 
 
 def _sort(value: Any) -> Any:

@@ -16,9 +16,10 @@ from pegboard.audit.file import AuditFile
 from pegboard.audit.query import AuditQuery
 from pegboard.audit.record import AuditRecord
 from pegboard.audit.recorder import Recorder
+from pegboard.audit.refusals import Refusal, Refusals
 from pegboard.audit.retention import Retention, first_day
 from pegboard.audit.store import AuditStore
-from pegboard.audit.verification import AuditReport, KnownHead, Verification
+from pegboard.audit.verification import PRUNED, AuditReport, KnownHead, Verification
 from pegboard.audit.writer import AuditWriter
 from pegboard.config.audit_settings import AuditSettings
 from pegboard.log import logger, trace_id
@@ -49,6 +50,9 @@ class Audit:
         self._store = AuditStore(storage.database)
         self._writer: AuditWriter | None = None
         self._upkeep: asyncio.Task[None] | None = None
+        # Set when a chain is full: that is when there may be too much.
+        self._is_more = asyncio.Event()
+        self._refusals = Refusals(self._note_refusal)
         # Where calls are recorded; None where they are not.
         self.recorder: Recorder | None = None
         # Whether a call that cannot be recorded is refused.
@@ -74,6 +78,7 @@ class Audit:
 
     async def close(self) -> None:
         """Keep what was recorded."""
+        self._refusals.flush()
         if self._upkeep is not None:
             self._upkeep.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -90,8 +95,9 @@ class Audit:
         if self._purpose is None:
             return
         if self._writer is None and settings.enabled:
-            self._writer = AuditWriter(self._store, self._settings, self._file, self._count_lost)
+            self._writer = AuditWriter(self._store, self._settings, self._file, self._count_lost, self._is_more.set)
         if self.recorder is not None and not settings.enabled:
+            self._refusals.flush()
             self.note("audit.off")
         was_off = self.recorder is None
         self.recorder = self._writer.recorder if self._writer is not None and settings.enabled else None
@@ -120,7 +126,16 @@ class Audit:
         who = principal or acting_principal.get() or LOCAL
         trace = trace_id.get() or ""
         event = NoteEvent(time.time_ns(), kind, who, outcome, server, tool, client, session, network, trace, detail)
-        self.recorder.append(event)
+        self.recorder.append(event.cut())
+
+    def note_refusal(self, holder: str, refusal: Refusal) -> None:
+        """Record that somebody at this address (`share_holder`) was not let in; after the first few in a minute, only
+        how many more there were."""
+        if self.recorder is not None:
+            self._refusals.add(holder, refusal)
+
+    def _note_refusal(self, refusal: Refusal, detail: str) -> None:
+        self.note("access", refusal.principal, outcome=refusal.outcome, network=refusal.network, detail=detail)
 
     def check(self) -> None:
         """Where every call has to be recorded, refuse one that could not be."""
@@ -158,7 +173,11 @@ class Audit:
         settings = self._settings()
         if (file := self._file()) is not None:
             await asyncio.to_thread(file.remove_before, first_day(settings.keep, time.time()))
-        return await Retention(self._store).run(settings)
+        removed = await Retention(self._store).run(settings)
+        for head in removed:
+            # Whoever kept its head elsewhere is told that nobody else took it out.
+            self.note(PRUNED, LOCAL, detail=str(KnownHead(head.process, head.chain, head.records, head.head)))
+        return len(removed)
 
     async def _settle_softly(self) -> None:
         """Whoever reads sees what was recorded before; what cannot be kept now is not waited for."""
@@ -166,16 +185,22 @@ class Audit:
             await self.settle()
 
     async def _keep_up(self) -> None:
-        await asyncio.sleep(_FIRST_LOOK)
+        wait = _FIRST_LOOK
+        next_head = 0.0
         while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._is_more.wait()
+            wait = _EVERY_HOUR
+            self._is_more.clear()
             with contextlib.suppress(StorageError, OSError):
                 if removed := await self.prune():
                     logger().info("audit.pruned", chains=removed)
             composer = None if self._writer is None else self._writer.composer
-            if composer is not None and composer.head.records:
+            if composer is not None and composer.head.records and time.monotonic() >= next_head:
+                next_head = time.monotonic() + _EVERY_HOUR
                 # Whoever collects the log has a head that no change of the database takes back.
                 logger().info("audit.head", **composer.head.to_dict())
-            await asyncio.sleep(_EVERY_HOUR)
 
     def _file(self) -> AuditFile | None:
         path = self._settings().file

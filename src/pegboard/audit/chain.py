@@ -39,20 +39,19 @@ class ChainHead:
         """What the next record's hash begins with."""
         return self.head or first_hash(self.process, self.chain, self.day, self.previous)
 
-    def extend(self, records: Sequence[AuditRecord]) -> tuple[ChainHead, list[str]]:
-        """Where the chain stands behind these records, and their hashes."""
+    def extend(self, records: Sequence[tuple[AuditRecord, bytes]]) -> tuple[ChainHead, list[str]]:
+        """Where the chain stands behind these records, each with what its hash is made of; and their hashes."""
         if not records:
             return self, []
         value, size, hashes = self.hash, self.bytes, list[str]()
-        for record in records:
-            text = record.canonical()
+        for _, text in records:
             value = next_hash(value, text)
             hashes.append(value)
             size += len(text) + ROW_BYTES
         return replace(
             self,
-            first_id=self.first_id or records[0].id,
-            last_id=records[-1].id,
+            first_id=self.first_id or records[0][0].id,
+            last_id=records[-1][0].id,
             records=self.records + len(records),
             bytes=size,
             head=value,

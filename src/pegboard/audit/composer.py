@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -12,7 +13,7 @@ from ipaddress import ip_network
 
 from pegboard.audit.arguments import ArgumentsDigest, show_arguments
 from pegboard.audit.chain import ChainHead
-from pegboard.audit.event import AuditEvent, CallEvent, NoteEvent
+from pegboard.audit.event import LONGEST_DETAIL, LONGEST_TEXT, AuditEvent, CallEvent, NoteEvent
 from pegboard.audit.record import CALL, AuditRecord, day_of, record_id
 from pegboard.audit.redaction import Redaction
 from pegboard.clients.client import Client
@@ -20,8 +21,6 @@ from pegboard.clients.endpoint import Endpoint
 from pegboard.config.audit_settings import MEGABYTE, AuditSettings
 from pegboard.storage.text import storable_text
 
-LONGEST_TEXT = 200
-_MOST_DETAIL = 500
 _PROCESS_BYTES = 5
 # A chain is at most so large a part of all that is kept, and not larger than this: it goes at once.
 _PARTS = 16
@@ -35,6 +34,8 @@ class AuditBatch:
 
     rows: tuple[tuple[AuditRecord, str], ...]
     heads: tuple[ChainHead, ...]
+    # How many events nothing could be made of.
+    unmade: int = 0
 
 
 class Composer:
@@ -63,11 +64,12 @@ class Composer:
         before = [NoteEvent(_first_moment(events), LOST, detail=str(lost))] if lost else []
         rows: list[tuple[AuditRecord, str]] = []
         heads: list[ChainHead] = []
-        waiting: list[AuditRecord] = []
+        waiting: list[tuple[AuditRecord, bytes]] = []
+        unmade = 0
 
         def link() -> None:
             self._chain, hashes = self._chain.extend(waiting)
-            rows.extend(zip(waiting, hashes, strict=True))
+            rows.extend((record, value) for (record, _), value in zip(waiting, hashes, strict=True))
             if waiting:
                 heads.append(self._chain)
             waiting.clear()
@@ -81,23 +83,39 @@ class Composer:
                 link()
                 self._chain = self._chain.start_next(day)
             number = self._chain.records + len(waiting) + 1
-            waiting.append(self._record(event, at, number, settings))
+            if (made := self._make(event, at, number, settings)) is None:
+                unmade += 1
+            else:
+                waiting.append(made)
         link()
         self._texts.clear()
-        return AuditBatch(tuple(rows), tuple(heads))
+        return AuditBatch(tuple(rows), tuple(heads), unmade)
 
-    def _record(self, event: AuditEvent, at: int, number: int, settings: AuditSettings) -> AuditRecord:
+    def _make(
+        self, event: AuditEvent, at: int, number: int, settings: AuditSettings
+    ) -> tuple[AuditRecord, bytes] | None:
+        """A record, and what its hash is made of. What cannot be written is left out of it, so that whatever somebody
+        calls with costs nobody else their records."""
         self._count += 1
         identity = record_id(at, self._count, self.process)
-        if isinstance(event, tuple):
-            return self._call(event, identity, at, number, settings)
-        return self._note(event, identity, at, number)
+        for bare in (False, True):
+            with suppress(Exception):
+                record = (
+                    self._call(event, identity, at, number, None if bare else settings)
+                    if isinstance(event, tuple)
+                    else self._note(event, identity, at, number)
+                )
+                return record, record.canonical()
+        return None
 
-    def _call(self, event: CallEvent, identity: str, at: int, number: int, settings: AuditSettings) -> AuditRecord:
+    def _call(
+        self, event: CallEvent, identity: str, at: int, number: int, settings: AuditSettings | None
+    ) -> AuditRecord:
+        """The record of a call; without settings, nothing is said of its arguments but how long they were."""
         _, client, endpoint, tool, server, outcome, seconds, text, length, result, trace, detail = event
-        size, digest = self._digest(text, length)
+        size, digest = (length, "") if settings is None else self._digest(text, length)
         shown = ""
-        if settings.arguments != "digest":
+        if settings is not None and settings.arguments != "digest":
             shown = storable_text(show_arguments(settings.arguments, text, length, tool, self._redaction))
         principal_id, principal, name, board = self._client_texts(client, endpoint)
         return AuditRecord(
@@ -123,7 +141,7 @@ class Composer:
             trace if trace is not None and trace.isalnum() and trace.isascii() else _text(trace or ""),
             client.era,
             network_class(endpoint),
-            detail,
+            _short(detail),
         )
 
     def _client_texts(self, client: Client, endpoint: Endpoint) -> tuple[str, str, str, str]:
@@ -161,7 +179,7 @@ class Composer:
             _text(event.trace),
             "",
             _text(event.network),
-            _text(event.detail, _MOST_DETAIL),
+            _text(event.detail, LONGEST_DETAIL),
         )
 
 

@@ -14,6 +14,14 @@ from pegboard.audit.record import AuditRecord, day_of
 _OWNER_ONLY = 0o600
 
 
+def _line(record: AuditRecord) -> bytes:
+    try:
+        return msgspec.json.encode(record.to_dict())
+    except (msgspec.MsgspecError, ValueError, TypeError, OverflowError):
+        # What somebody called with must not cost others their lines.
+        return msgspec.json.encode(msgspec.structs.replace(record, arguments="").to_dict())
+
+
 class AuditFile:
     """Appends records to the file of their day: `audit.jsonl` becomes `audit-2026-11-17.jsonl`."""
 
@@ -24,7 +32,7 @@ class AuditFile:
         """Write records behind what is there; `OSError` where that cannot be."""
         by_day: dict[str, list[bytes]] = {}
         for record in records:
-            by_day.setdefault(day_of(record.at), []).append(msgspec.json.encode(record.to_dict()))
+            by_day.setdefault(day_of(record.at), []).append(_line(record))
         for day, lines in by_day.items():
             self._write(self.of_day(day), b"".join(line + b"\n" for line in lines))
 

@@ -70,7 +70,7 @@ class AuditRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
             **({} if self.us < 0 else {"ms": self.us / _MICRO}),
             **({} if self.args_bytes < 0 else {"argsBytes": self.args_bytes}),
             **_member("argsDigest", self.args_digest),
-            **({} if not self.arguments else {"arguments": msgspec.json.decode(self.arguments)}),
+            **({} if not self.arguments else {"arguments": _read_arguments(self.arguments)}),
             **({} if self.result_bytes < 0 else {"resultBytes": self.result_bytes}),
             **_member("trace", self.trace),
             **_member("era", self.era),
@@ -108,6 +108,14 @@ def record_id(at: int, number: int, process: str) -> str:
 def time_prefix(at: int) -> str:
     """How the ids of a moment begin."""
     return f"{at // 1_000_000:012x}"
+
+
+def _read_arguments(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        # One record that cannot be read must not hide the others.
+        return {"…": text}
 
 
 def _member(name: str, value: str | dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pegboard import exactjson
 from pegboard.audit.event import AuditEvent
 
 MAX_EVENTS = 65_536
-# Bytes of arguments that wait to be looked at.
+# Bytes of arguments and remarks that wait to be looked at.
 MAX_HELD = 64 * 1024 * 1024
 # What arguments may weigh to be looked at as a whole; of larger ones, the beginning is.
 MAX_ARGUMENTS = 1024 * 1024
@@ -29,11 +29,18 @@ class Recorder:
         self._on_lost = on_lost
         # Whether somebody has been told that there is something.
         self._is_awake = False
+        # How many were taken or dropped so far: the number of the last one that is not here any more.
+        self.gone = 0
         # Since the last time that events were taken.
         self.lost = 0
 
     def __len__(self) -> int:
         return len(self._events)
+
+    @property
+    def last(self) -> int:
+        """The number of the event that came last; the first has 1."""
+        return self.gone + len(self._events)
 
     def append(self, event: AuditEvent) -> None:
         """Take an event; from the loop's thread alone."""
@@ -49,6 +56,7 @@ class Recorder:
         """The oldest events, which are not here any more, and how many were lost before them."""
         taken = [self._events.popleft() for _ in range(min(most, len(self._events)))]
         self._held -= sum(map(_weight, taken))
+        self.gone += len(taken)
         lost, self.lost = self.lost, 0
         return taken, lost
 
@@ -66,11 +74,14 @@ class Recorder:
         while len(self._events) > MAX_EVENTS or (self._held > MAX_HELD and len(self._events) > 1):
             self._held -= _weight(self._events.popleft())
             dropped += 1
+        self.gone += dropped
         self.lose(dropped)
 
 
 def _weight(event: AuditEvent) -> int:
-    held = event[_ARGUMENTS] if isinstance(event, tuple) else None
+    if not isinstance(event, tuple):
+        return event.weight
+    held = event[_ARGUMENTS]
     return 0 if held is None else len(held)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime, timedelta
 
+from pegboard.audit.chain import ChainHead
 from pegboard.audit.store import AuditStore
 from pegboard.config.audit_settings import AuditSettings
 
@@ -16,18 +17,18 @@ class Retention:
     def __init__(self, store: AuditStore) -> None:
         self._store = store
 
-    async def run(self, settings: AuditSettings, now: float | None = None) -> int:
-        """Take out what is too old or too much; how many chains that was."""
+    async def run(self, settings: AuditSettings, now: float | None = None) -> list[ChainHead]:
+        """Take out what is too old or too much; where those chains stood."""
         first = first_day(settings.keep, time.time() if now is None else now)
         heads = await self._store.heads()
-        total, removed = sum(head.bytes for head in heads), 0
+        total, removed = sum(head.bytes for head in heads), list[ChainHead]()
         # The newest chain stays, however large.
         for head in heads[:-1]:
             if head.day >= first and total <= settings.bytes:
                 break
             await self._store.remove(head)
             total -= head.bytes
-            removed += 1
+            removed.append(head)
         return removed
 
 

@@ -10,9 +10,12 @@ from pegboard.audit.record import COLUMNS, AuditRecord
 from pegboard.audit.store import AuditStore
 from pegboard.storage.database import Row
 
+# The kind of a record that says which chain retention took out.
+PRUNED = "audit.pruned"
 # Records that are read at once: everybody else has a turn in between.
 _PAGE = 500
 _HASH = len(COLUMNS)
+_KIND, _DETAIL = COLUMNS.index("kind"), COLUMNS.index("detail")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +36,15 @@ class AuditReport:
     chains: int = 0
     fault: AuditFault | None = None
     heads: list[ChainHead] = field(default_factory=list[ChainHead])
+    # Heads kept elsewhere whose chains retention took out, each with the record that says so.
+    removed: list[str] = field(default_factory=list[str])
 
     def to_dict(self) -> dict[str, object]:
         """The report as programs read it."""
         fault = self.fault
         found = {} if fault is None else {"fault": {name: getattr(fault, name) for name in fault.__slots__}}
-        return {"ok": fault is None, "records": self.records, "chains": self.chains, **found}
+        gone = {"removed": self.removed} if self.removed else {}
+        return {"ok": fault is None, "records": self.records, "chains": self.chains, **found, **gone}
 
 
 @dataclass(slots=True)
@@ -60,6 +66,9 @@ class KnownHead:
     records: int
     head: str
 
+    def __str__(self) -> str:
+        return f"{self.process}/{self.chain}/{self.records}/{self.head}"
+
 
 class Verification:
     """Walks through all records once, in the order of their ids."""
@@ -68,6 +77,8 @@ class Verification:
         self._store = store
         self._known = {(each.process, each.chain, each.records): each.head for each in known}
         self._walks: dict[tuple[str, int], _Walk] = {}
+        # By their chains: what retention took out, and the record that says so.
+        self._removed: dict[tuple[str, int], tuple[KnownHead, str]] = {}
         self._report = AuditReport()
 
     async def run(self) -> AuditReport:
@@ -112,6 +123,8 @@ class Verification:
         if value != row[_HASH]:
             return fault("is not as it was written: it, or the one before it, was changed")
         walk.number, walk.hash, walk.last_id = number, value, identity
+        if row[_KIND] == PRUNED and (gone := read_known_head(str(row[_DETAIL]))) is not None:
+            self._removed[gone.process, gone.chain] = gone, identity
         if self._known.pop((process, chain, number), value) != value:
             return fault("differs from a head that was kept elsewhere: the chain was written anew")
         return None
@@ -130,11 +143,24 @@ class Verification:
             if walk.number > head.records:
                 reason = "has more records than its head: some were put in"
                 return AuditFault(reason, walk.last_id, head.process, head.chain)
-        for process, chain, records in self._known:
-            if any((head.process, head.chain) == (process, chain) for head in heads):
+        return self._check_known({(head.process, head.chain) for head in heads}) or _gap(heads)
+
+    def _check_known(self, there: set[tuple[str, int]]) -> AuditFault | None:
+        """What became of heads that were kept elsewhere and that no record was found for."""
+        for (process, chain, records), value in self._known.items():
+            known = KnownHead(process, chain, records, value)
+            if (process, chain) in there:
                 reason = f"had {records} records when its head was kept elsewhere: its end was cut off"
                 return AuditFault(reason, "", process, chain)
-        return _gap(heads)
+            if (process, chain) not in self._removed:
+                reason = "is not there, though its head was kept elsewhere: removed by retention or by hand"
+                return AuditFault(reason, "", process, chain)
+            removed, record = self._removed[process, chain]
+            if removed.records < records or (removed.records == records and removed.head != value):
+                reason = "was another one when retention took it out than its head that was kept elsewhere says"
+                return AuditFault(reason, record, process, chain)
+            self._report.removed.append(f"{known}: taken out by retention, as record {record} says")
+        return None
 
 
 def _gap(heads: Sequence[ChainHead]) -> AuditFault | None:

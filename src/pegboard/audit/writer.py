@@ -39,19 +39,25 @@ class AuditWriter:
         settings: Callable[[], AuditSettings],
         file: Callable[[], AuditFile | None],
         on_lost: Callable[[int], None],
+        on_chain: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
         self._settings = settings
         self._file = file
-        self.recorder = Recorder(self._wake, on_lost)
+        self._on_lost = on_lost
+        # Told when a chain is full and another begins.
+        self._on_chain = on_chain
+        self._chain = 1
+        self.recorder = Recorder(self._wake, self._lose)
         self._composer: Composer | None = None
         self._thread = Threads("audit", 1)
         self._task: asyncio.Task[None] | None = None
         self._hurry = asyncio.Event()
-        # A batch that is not kept yet, and whoever waits for it and for what comes behind it.
+        # A batch that is not kept yet, the number of its last event, and whoever waits, each for the event of a number.
         self._batch: AuditBatch | None = None
+        self._reached = 0
         self._is_writing = False
-        self._waiting: list[asyncio.Future[None]] = []
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         # Why records cannot be kept; None while they are.
         self.problem: str | None = None
         self.file_problem: str | None = None
@@ -72,7 +78,7 @@ class AuditWriter:
         if not (len(self.recorder) or self._is_writing or self._batch is not None):
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(waiter)
+        self._waiting.append((self.recorder.last, waiter))
         self._hurry.set()
         await waiter
 
@@ -128,12 +134,16 @@ class AuditWriter:
         finally:
             self._is_writing = False
         self.written += len(self._batch.rows)
+        chain = max((head.chain for head in self._batch.heads), default=self._chain)
         self._batch = None
         if self.problem is not None:
             logger().info("audit.recovered")
         self.problem = None
-        if not len(self.recorder):
-            self._tell(None)
+        # Whoever waits, waits for no more than came before: others may go on recording for ever.
+        self._tell(None, up_to=self._reached)
+        if chain > self._chain:
+            self._chain = chain
+            self._on_chain()
         return True
 
     async def _compose(self) -> AuditBatch:
@@ -141,11 +151,17 @@ class AuditWriter:
             self._composer = Composer(await self._store.load_key())
         composer, settings = self._composer, self._settings()
         events, lost = self.recorder.take(_MOST_AT_ONCE)
+        self._reached = self.recorder.gone
         try:
-            return await self._thread.run(lambda: composer.compose(events, lost, settings))
+            batch = await self._thread.run(lambda: composer.compose(events, lost, settings))
         except Exception:
             self.recorder.lose(len(events) + lost)
             raise
+        if batch.unmade:
+            self.recorder.lost += batch.unmade
+            self._on_lost(batch.unmade)
+            self._tell(AuditUnavailable(_NOT_RECORDED), up_to=self._reached)
+        return batch
 
     async def _write_file(self, batch: AuditBatch) -> None:
         file = self._file()
@@ -153,8 +169,10 @@ class AuditWriter:
             return
         try:
             await self._thread.run(lambda: file.append([record for record, _ in batch.rows]))
-        except OSError as exc:
-            reason = f"{file.path}: {exc.strerror or exc}"
+        except Exception as exc:
+            # Whatever it is, the database is to have them.
+            why = exc.strerror if isinstance(exc, OSError) else None
+            reason = f"{file.path}: {why or exc}"
             if self.file_problem is None:
                 logger().error("audit.file.failed", reason=reason)
             self.file_problem = reason
@@ -167,10 +185,18 @@ class AuditWriter:
         self.problem = reason
         self._tell(AuditUnavailable(f"{_NOT_RECORDED}: {reason}"))
 
-    def _tell(self, failure: AuditUnavailable | None) -> None:
-        """Tell whoever waits what became of their records."""
+    def _lose(self, count: int) -> None:
+        """Whoever waits for one of those must not take it for kept; which of them it was, nobody knows."""
+        self._on_lost(count)
+        self._tell(AuditUnavailable(f"{_NOT_RECORDED}: too many at once"), after=self._reached)
+
+    def _tell(self, failure: AuditUnavailable | None, *, after: int = 0, up_to: int | None = None) -> None:
+        """Tell whoever waits for an event of these numbers what became of their records."""
         waiting, self._waiting = self._waiting, []
-        for waiter in waiting:
+        for number, waiter in waiting:
+            if number <= after or (up_to is not None and number > up_to):
+                self._waiting.append((number, waiter))
+                continue
             if waiter.done():
                 continue
             if failure is None:

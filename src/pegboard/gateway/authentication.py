@@ -19,6 +19,7 @@ from pegboard.access.settings import AuthSettings
 from pegboard.audit.audit import Audit, acting_principal
 from pegboard.audit.composer import address_class
 from pegboard.audit.record import REFUSED
+from pegboard.audit.refusals import Refusal
 from pegboard.auth.authenticator import Authenticator
 from pegboard.auth.refused import AuthRefused, invalid_token
 from pegboard.clients.endpoint import PRINCIPAL_KEY
@@ -30,6 +31,8 @@ from pegboard.result import ToolError, ToolErrorCode, ToolResult
 # What has to be there for whoever is not known yet.
 _OPEN = frozenset({"/health"})
 _TOKENS = "/api/tokens"
+# Characters of a path that a record has.
+_LONGEST_PATH = 200
 _OPEN_BELOW = (WELL_KNOWN,)
 
 
@@ -131,10 +134,11 @@ def is_open(path: str) -> bool:
 def note_refusal(audit: Audit, status: int, error: str, scope: Scope, principal: Principal = ANONYMOUS) -> None:
     """Record that somebody was not let in; nothing of what they brought."""
     peer = scope.get("client")
-    network = address_class(share_holder(str(peer[0]) if peer else ""))
-    detail = f"{scope['method']} {scope['path']}"
+    holder = share_holder(str(peer[0]) if peer else "")
+    path: str = scope["path"]
+    detail = f"{scope['method']} {path if len(path) <= _LONGEST_PATH else f'{path[: _LONGEST_PATH - 1]}…'}"
     reason = error or {401: "no_credentials", 403: "forbidden", 429: "limit"}.get(status, str(status))
-    audit.note("access", principal, outcome=f"{REFUSED}{reason}", network=network, detail=detail)
+    audit.note_refusal(holder, Refusal(principal, f"{REFUSED}{reason}", address_class(holder), detail))
 
 
 def refusal_response(refused: AuthRefused, scope: Scope, settings: AuthSettings) -> Response:
