@@ -13,7 +13,7 @@ from pegboard.access.rule import Rule
 from pegboard.names import MAX_NAMESPACE, SEPARATOR, fold_server_name, nearest
 
 _MOST = 1000
-_LONGEST = 512
+_LONGEST, _SHOWN = 512, 80
 _WILD = frozenset("*?[")
 _WHO_KINDS = ("token", "sub", "group", "client", "scope", "issuer")
 _WHO_HINT = f'must be "local", "*", or one of {", ".join(f"{kind}:NAME" for kind in _WHO_KINDS)}'
@@ -87,7 +87,10 @@ def _object(path: _Path, value: object) -> dict[str, Any]:
 
 
 def _texts(path: _Path, value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or len(cast("list[object]", value)) > _MOST:
+    if not isinstance(value, list):
+        hint = f': write ["{value}"]' if isinstance(value, str) and len(value) <= _SHOWN else ""
+        raise RuleError(path, f"must be a list of texts{hint}")
+    if len(cast("list[object]", value)) > _MOST:
         raise RuleError(path, f"must be a list of at most {_MOST} texts")
     texts = cast("list[object]", value)
     for at, text in enumerate(texts):

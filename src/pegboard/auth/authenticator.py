@@ -88,7 +88,8 @@ class Authenticator:
 
     def check_reach(self) -> None:
         """Refuse to start where nobody could tell who comes: `UnprotectedError`."""
-        self.reach.check(self._settings().auth, len(self.tokens.list_live()))
+        expired = [token.name for token in self.tokens.list_expired()]
+        self.reach.check(self._settings().auth, len(self.tokens.list_live()), expired)
 
     def describe_admission(self) -> str:
         """Who may come in, for people."""

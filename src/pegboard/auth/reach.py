@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pegboard.access.settings import AuthSettings, Required
 
-_WHAT_TO_DO = "Make a token first: pegboard token add NAME. Or let in whoever comes: --insecure"
-_NOBODY_KNOWN = (
-    "other machines can reach this address, and there is no way to tell who comes: there are no tokens, and "
-    f"auth.issuers names nobody. {_WHAT_TO_DO}"
-)
+# So many tokens are named in a message.
+_NAMED = 5
+_REACHED = "other machines can reach this address"
+_NOBODY_KNOWN = f"{_REACHED}, and there is no way to tell who comes: %s, and auth.issuers names nobody."
 _EVERYBODY = (
-    "other machines can reach this address, and auth.required is false: whoever comes could call every tool. Take "
-    "auth.required out of the config and make a token: pegboard token add NAME. Or let in whoever comes: --insecure"
+    f"{_REACHED}, and auth.required is false: whoever comes could call every tool. Take auth.required out of the config."
 )
 
 
 class UnprotectedError(RuntimeError):
     """A gateway does not start, since it could not tell who comes."""
 
-    def __init__(self, reason: str, *, is_config: bool) -> None:
+    def __init__(self, reason: str, *, expired: str = "", is_config: bool = False) -> None:
         super().__init__(reason)
+        # The name of a token that would do if it were good for longer.
+        self.expired = expired
         # Whether it is the config that has to change.
         self.is_config = is_config
 
@@ -41,11 +42,12 @@ class Reach:
             return False
         return "remote" if auth.required is False and self.beyond_loopback else auth.required
 
-    def check(self, auth: AuthSettings, live_tokens: int) -> None:
-        """Refuse to start where nobody could tell who comes."""
+    def check(self, auth: AuthSettings, live_tokens: int, expired: Sequence[str] = ()) -> None:
+        """Refuse to start where nobody could tell who comes. `expired`: the names of tokens that were good once."""
         if self.insecure or not self.beyond_loopback:
             return
         if auth.required is False:
             raise UnprotectedError(_EVERYBODY, is_config=True)
         if not auth.issuers and not live_tokens:
-            raise UnprotectedError(_NOBODY_KNOWN, is_config=False)
+            there = f"all tokens have expired ({', '.join(expired[:_NAMED])})" if expired else "there are no tokens"
+            raise UnprotectedError(_NOBODY_KNOWN % there, expired=expired[0] if expired else "")

@@ -56,7 +56,7 @@ class TokenRegistry:
         on."""
         token, now = await self._find(name), time.time()
         if expires is None and token.is_expired(now):
-            raise invalid(f"token {name!r} has expired: say until when it is to be good now, with expires")
+            raise invalid(f"token {name!r} has expired: say until when it is to be good now, with --expires 30d")
         _, text = new_token_text(token.id)
         expires_at = token.expires_at if expires is None else _read_expiry(expires, now)
         digest = digest_of(text)

@@ -111,7 +111,9 @@ def serve(
     try:
         _run(run())
     except UnprotectedError as exc:
-        stop(str(exc), BAD_CONFIG if exc.is_config else FAILED)
+        words = ("token", "rotate", exc.expired, "--expires", "30d") if exc.expired else ("token", "add", "NAME")
+        then = f"Then start it again. Or let in whoever comes: --insecure\n  {with_options(words, config_words(location))}"
+        stop(f"{exc}\n{then}", BAD_CONFIG if exc.is_config else FAILED)
     except (OSError, StorageError, RuntimeError) as exc:
         stop(str(exc.strerror if isinstance(exc, OSError) and exc.strerror else exc), FAILED)
 

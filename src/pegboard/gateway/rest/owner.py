@@ -19,5 +19,8 @@ def require_owner(request: Request) -> None:
 
 def require_admin(request: Request) -> None:
     """Refuse a request of somebody who is no admin."""
-    if not endpoint_of(request.scope).principal.admin:
+    principal = endpoint_of(request.scope).principal
+    if principal.is_local and not principal.admin:
+        raise Forbidden('this is only for admins, and the rule for "local" in auth.rules does not say "admin": true')
+    if not principal.admin:
         raise Forbidden("this is only for admins: the user that Pegboard runs as, and tokens made with --admin")
