@@ -14,6 +14,7 @@ import pytest
 from audit.readers import records_of
 from harness import LIMIT, eventually, open_gateway
 from pegboard.access.principal import ANONYMOUS, LOCAL
+from pegboard.audit import audit as audit_module
 from pegboard.audit import recorder as recorder_module
 from pegboard.audit import refusals as refusals_module
 from pegboard.audit import writer as writer_module
@@ -97,8 +98,9 @@ async def test_many_addresses_take_no_more_room_than_some() -> None:
     assert len(refusals) == 0
 
 
-async def test_retention_looks_when_a_chain_is_full(tmp_path: Path) -> None:
+async def test_retention_looks_when_a_chain_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept stays about as large as wanted, whatever the hour; and it can be verified."""
+    monkeypatch.setattr(audit_module, "_FIRST_LOOK", 3600.0)
     settings = AuditSettings(bytes=MEGABYTE)
     async with open_audit(tmp_path, settings) as audit:
         for _ in range(40):

@@ -75,7 +75,8 @@ class Recorder:
             self._held -= _weight(self._events.popleft())
             dropped += 1
         self.gone += dropped
-        self.lose(dropped)
+        if dropped:
+            self.lose(dropped)
 
 
 def _weight(event: AuditEvent) -> int:
