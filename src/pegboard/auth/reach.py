@@ -9,10 +9,12 @@ from pegboard.access.settings import AuthSettings, Required
 
 # So many tokens are named in a message.
 _NAMED = 5
-_REACHED = "other machines can reach this address"
-_NOBODY_KNOWN = f"{_REACHED}, and there is no way to tell who comes: %s, and auth.issuers names nobody."
+_NOBODY_KNOWN = (
+    "other machines can reach this address, and there is no way to tell who comes: %s, and auth.issuers names nobody."
+)
 _EVERYBODY = (
-    f"{_REACHED}, and auth.required is false: whoever comes could call every tool. Take auth.required out of the config."
+    "other machines can reach this address, and auth.required is false: whoever comes could call every tool. Take it "
+    "out of the config."
 )
 
 

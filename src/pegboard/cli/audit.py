@@ -174,6 +174,8 @@ def _show_report(data: Any) -> None:
     counted = f"{data['records']} records in {data['chains']} chains"
     if data["ok"]:
         say(f"{counted}: none was changed, put in or taken out.")
+        for line in data.get("removed", ()):
+            say(line)
         say("Whether the end of a chain was cut off shows only against a head kept elsewhere: pegboard audit head.")
         return
     fault = data["fault"]

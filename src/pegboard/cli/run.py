@@ -87,6 +87,7 @@ def serve(
     from pegboard.auth.reach import UnprotectedError
     from pegboard.board import Board
     from pegboard.cli.event_lines import EventLines
+    from pegboard.cli.program import config_words, with_options
     from pegboard.gateway.http import serve as serve_http
     from pegboard.log import configure
     from pegboard.storage import StorageError
@@ -112,8 +113,8 @@ def serve(
         _run(run())
     except UnprotectedError as exc:
         words = ("token", "rotate", exc.expired, "--expires", "30d") if exc.expired else ("token", "add", "NAME")
-        then = f"Then start it again. Or let in whoever comes: --insecure\n  {with_options(words, config_words(location))}"
-        stop(f"{exc}\n{then}", BAD_CONFIG if exc.is_config else FAILED)
+        first = f"  {with_options(words, config_words(location))}"
+        stop(f"{exc} First:\n{first}\nOr let in whoever comes: --insecure", BAD_CONFIG if exc.is_config else FAILED)
     except (OSError, StorageError, RuntimeError) as exc:
         stop(str(exc.strerror if isinstance(exc, OSError) and exc.strerror else exc), FAILED)
 

@@ -160,7 +160,12 @@ ROUTES = (
         operation(
             "Whether every record of the audit is as it was written",
             object_with(
-                "ok", {"type": "boolean"}, records={"type": "integer"}, chains={"type": "integer"}, fault=_FAULT
+                "ok",
+                {"type": "boolean"},
+                records={"type": "integer"},
+                chains={"type": "integer"},
+                fault=_FAULT,
+                removed=list_of(TEXT),
             ),
             query_parameter(
                 "head", "A head that was kept elsewhere, as PROCESS/CHAIN/RECORDS/HASH; several times for several."
