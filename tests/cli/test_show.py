@@ -214,7 +214,7 @@ def test_thirteen_servers_are_thirteen_lines(
 def test_two_columns_that_are_folded_share_the_room(capsys: pytest.CaptureFixture[str]) -> None:
     """A long path in one of them does not leave the command in the last a few letters a line."""
     rows = TerminalTable("server", "from", "outcome", "runs", folded={"from", "outcome", "runs"})
-    rows.add("github-enterprise", f"Claude Code ({'/work/clients' * 5})", "new", "npx -y @scope/server-github --host x")
+    rows.add("github-enterprise", f"Claude Code ({'/data/clients' * 5})", "new", "npx -y @scope/server-github --host x")
     rows.add("a", "b", "new", "c")
     rows.show()
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in capsys.readouterr().out.splitlines()]
