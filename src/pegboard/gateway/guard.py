@@ -1,6 +1,7 @@
 """The guard lets in only what was meant for us: our own Host, our own Origin, JSON, and no more bytes than allowed.
 
-Whoever reaches the gateway can call every tool, and a browser reaches it for any page that asks. Two attacks follow:
+The user of this machine needs no token, and a browser of theirs reaches the gateway for any page that asks. Two attacks
+follow:
 DNS rebinding (a page lets its own name point here; `AllowedHosts` refuses the name) and CSRF (a page sends a request
 whose answer it cannot read; it is known by `Origin`, `Sec-Fetch-Site` and a content type that needs no preflight).
 """

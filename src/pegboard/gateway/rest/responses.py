@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from pegboard import exactjson
 from pegboard.config import ConfigError, ConfigWriteError, UnknownServerError
+from pegboard.names import nearest
 from pegboard.result import (
     Conflict,
     Forbidden,
@@ -98,6 +99,17 @@ async def body_of(request: Request) -> dict[str, Any]:
         return exactjson.parse_object(body)
     except exactjson.NotJson as exc:
         raise invalid(f"the request is not a JSON object: {exc}") from None
+
+
+async def members_of(request: Request, known: Collection[str]) -> dict[str, Any]:
+    """The same for a request that has certain members and no others."""
+    body = await body_of(request)
+    for key in body:
+        if key not in known:
+            close = nearest(key[:80], known, 1)
+            hint = f": did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"
+            raise invalid(f"{key[:80]!r} is not a member of this request{hint}")
+    return body
 
 
 def json_response(value: Any, status: int, headers: Mapping[str, str] | None = None) -> Response:

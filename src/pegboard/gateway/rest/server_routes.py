@@ -30,7 +30,7 @@ from pegboard.gateway.rest.operations import (
     path_parameter,
     with_body,
 )
-from pegboard.gateway.rest.responses import Created, body_of
+from pegboard.gateway.rest.responses import Created, body_of, members_of
 from pegboard.listing.view import Filter
 from pegboard.names import fold_server_name, nearest
 from pegboard.result import Conflict, ToolErrorCode, ToolFailure, invalid
@@ -112,12 +112,12 @@ async def _refresh(rest: Rest, request: Request) -> Any:
 
 
 async def _check(rest: Rest, request: Request) -> Any:
-    plan = await _plan(rest, await _members(request, _CHECK))
+    plan = await _plan(rest, await members_of(request, _CHECK))
     return await asyncio.to_thread(plan.to_dict)
 
 
 async def _add(rest: Rest, request: Request) -> Any:
-    body = await _members(request, _ADD)
+    body = await members_of(request, _ADD)
     if "text" not in body:
         return await _add_one(rest, body)
     if "entry" in body or "force" in body:
@@ -184,14 +184,6 @@ def _read_plan(rest: Rest, text: str, name: str | None) -> ImportPlan:
 def _rows(rest: Rest, names: Sequence[str]) -> dict[str, Any]:
     known = [rest.board.servers[name] for name in names if name in rest.board.servers]
     return {"added": [rows.server_row(rest.board, server) for server in known]}
-
-
-async def _members(request: Request, known: Mapping[str, Any]) -> dict[str, Any]:
-    body = await body_of(request)
-    for key in body:
-        if key not in known:
-            raise invalid(f"{key[:80]!r} is not a member of this request; there are {', '.join(known)}")
-    return body
 
 
 def _check_members(entry: Mapping[str, Any]) -> None:

@@ -23,9 +23,8 @@ from pegboard.gateway.rest.operations import (
     with_body,
 )
 from pegboard.gateway.rest.params import check_query
-from pegboard.gateway.rest.responses import body_of, json_response
+from pegboard.gateway.rest.responses import json_response, members_of
 from pegboard.gateway.rest.rows import moment
-from pegboard.names import nearest
 from pegboard.result import ToolResult, invalid
 
 if TYPE_CHECKING:
@@ -74,7 +73,8 @@ async def _list(rest: Rest, request: Request) -> Any:
 
 
 async def _add(rest: Rest, request: Request) -> Any:
-    body = await _members(request, _ADD)
+    check_query(request, ())
+    body = await members_of(request, _ADD)
     name = body.get("name")
     if not isinstance(name, str):
         raise invalid("name is needed: what the token is called")
@@ -85,7 +85,8 @@ async def _add(rest: Rest, request: Request) -> Any:
 
 
 async def _rotate(rest: Rest, request: Request) -> Any:
-    body = await _members(request, _ROTATE)
+    check_query(request, ())
+    body = await members_of(request, _ROTATE)
     token, text = await rest.tokens.rotate(str(request.path_params["name"]), _expires(body))
     _note(rest, request, "token.rotated", token.name)
     return _answer(token, text, 200)
@@ -115,17 +116,6 @@ def _expires(body: dict[str, Any]) -> str | None:
     if expires is not None and not isinstance(expires, str):
         raise invalid("expires must be a text, such as 30d or 2027-01-01")
     return expires
-
-
-async def _members(request: Request, known: dict[str, Schema]) -> dict[str, Any]:
-    check_query(request, ())
-    body = await body_of(request)
-    for key in body:
-        if key not in known:
-            close = nearest(key[:80], known, 1)
-            hint = f": did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"
-            raise invalid(f"{key[:80]!r} is not a member of this request{hint}")
-    return body
 
 
 def _creating() -> dict[str, Any]:
