@@ -76,6 +76,18 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def home_of_the_run(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+    """A home for what several tests share, which begins before a test has its own: whoever runs the tests may have a
+    Pegboard, of another version too."""
+    home = tmp_path_factory.mktemp("run")
+    with pytest.MonkeyPatch.context() as patched:
+        for name, folder in (("HOME", "home"), ("PEGBOARD_STATE_DIR", "state"), ("PEGBOARD_CONFIG_DIR", "config")):
+            patched.setenv(name, str(home / folder))
+        patched.delenv("PEGBOARD_CONFIG", raising=False)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """State, config and home in the test's own folder, and no server from the environment."""

@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import py_compile
+import re
 import socket
 import subprocess
 import sys
@@ -601,3 +602,8 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return False
+
+
+def without_config(text: str) -> str:
+    """A message of a command without the config file that its commands name."""
+    return re.sub(r" --config [^\s`]+", "", text)

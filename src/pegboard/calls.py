@@ -7,6 +7,8 @@ Who may call what is the `gate`'s to say.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -15,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 from pegboard import exactjson
 from pegboard.access.limits import Limits, RateLimited, Slot
-from pegboard.access.principal import LOCAL
+from pegboard.access.principal import Principal
 from pegboard.access.rule import DISCOVERY
 from pegboard.audit.audit import Audit
 from pegboard.audit.composer import LONGEST_TEXT, session_digest
@@ -129,8 +131,9 @@ class CallScope:
             self._metrics.record_call(self.owner, self.outcome, elapsed)
             # Asked first: where nobody reads it, a call is not to pay for its line.
             if (log := logger()).tells_calls:
-                ms = round(elapsed * 1000, 1)
-                log.call("tool.called", client=self._client.name, tool=self.name, ms=ms, outcome=self.outcome)
+                ms, principal = round(elapsed * 1000, 1), self._client.endpoint.principal
+                who = {} if principal.kind == "local" else {"principal": principal.name}
+                log.call("tool.called", client=self._client.name, tool=self.name, ms=ms, outcome=self.outcome, **who)
             if self._recorder is not None:
                 self._record(self._recorder, elapsed, exc)
         if self._token is not None:
@@ -170,7 +173,7 @@ def call_attributes(client: Client, request_id: str | None) -> dict[str, Any]:
         "mcp.protocol.version": client.protocol_version,
         "mcp.session.id": session_digest(client.session),
         "client.address": endpoint.network,
-        "pegboard.principal": client.principal.id if endpoint.principal is not LOCAL else "",
+        "pegboard.principal": "" if endpoint.principal.is_local else client.principal.id,
         "pegboard.board": endpoint.board,
     }
     return {name: value for name, value in found.items() if value} | transport
@@ -239,7 +242,7 @@ class Calls:
             _check_scopes(tool, caller, scope)
             self._admit(scope, tool.server_name, tool.toolset, caller)
             self._loaded.use(caller.client.board, tool.name)
-            result = await self._call(tool, params, caller)
+            result = await _while_let_in(self._call(tool, params, caller), caller.client.principal, scope)
             scope.outcome = "error" if result.get("isError") is True else "ok"
             if scope.is_recorded:
                 scope.result_bytes = await json_size(result)
@@ -351,6 +354,32 @@ class Calls:
             return await self.call(name, params, caller)
         except RpcError as exc:
             raise failure_of(exc, name) from None
+
+
+async def _while_let_in(call: Awaitable[Message], principal: Principal, scope: CallScope) -> Message:
+    """What comes of a call, unless its principal is revoked before that. A session's call is none of the request's that
+    it came with, and would outlive it."""
+    if principal.access is None:
+        return await call
+    loop, limit = asyncio.get_running_loop(), asyncio.timeout(None)
+
+    def end(successor: Principal | None) -> None:
+        with contextlib.suppress(RuntimeError):
+            if successor is None:
+                limit.reschedule(loop.time())
+
+    try:
+        async with limit:
+            forget = principal.on_end(end)
+            try:
+                return await call
+            finally:
+                forget()
+    except TimeoutError:
+        if limit.expired():
+            scope.outcome = "cancelled"
+            raise unavailable("the call was cancelled: whoever made it is not let in any more") from None
+        raise
 
 
 def _check_scopes(tool: RegisteredTool | str, caller: Caller, scope: CallScope) -> None:

@@ -197,3 +197,21 @@ def test_no_window_has_more_calls_than_the_rate_allows(calls: int, seconds: floa
     for at, begin in enumerate(admitted):
         for count, end in enumerate(admitted[at:], 1):
             assert count <= calls + (end - begin) * calls / seconds + 1e-3
+
+
+def test_what_is_left_is_told_without_using_anything_up() -> None:
+    """Of each limit in all, and of those at servers that have some; whoever has none is told of none."""
+    clock = Clock()
+    limits = Limits(clock=clock)
+    ada = limited(Quota(SIX_A_MINUTE, 2), one=Quota(Rate(3, 60.0)))
+    slot = admit(limits, ada)
+    admit(limits, ada).release()
+
+    def left() -> list[tuple[str, int, str | None]]:
+        return [(each.limit, each.left, each.server) for each in limits.report(ada, ["one", "two"])]
+
+    assert left() == left() == [("6/m", 4, None), ("2 at once", 1, None), ("3/m", 1, "one")]
+    slot.release()
+    clock.now += 60.0
+    assert left() == [("6/m", 6, None), ("2 at once", 2, None), ("3/m", 3, "one")]
+    assert limits.report(LOCAL, ["one"]) == []

@@ -72,13 +72,15 @@ def test_servers_are_named_as_in_the_config() -> None:
     assert rule.scopes == (("github_docs__x", ("a",)),)
 
 
+@pytest.mark.scenario("access: A field that is not understood makes a rule invalid")
 @pytest.mark.parametrize(
     ("value", "message"),
     [
         ([], "the rule must be an object"),
         ({"readonly": True}, "readonly is not known; did you mean readOnly?"),
         ({"readOnly": "yes"}, "readOnly must be true or false"),
-        ({"servers": "github"}, "servers must be a list"),
+        ({"servers": "github"}, 'servers must be a list of texts: write ["github"]'),
+        ({"servers": 7}, "servers must be a list of texts"),
         ({"servers": [""]}, "servers.0 must be a text"),
         ({"servers": [7]}, "servers.0 must be a text"),
         ({"toolsets": ["memori"]}, "toolsets.0 is not a toolset: there are discovery, memory"),
@@ -86,6 +88,7 @@ def test_servers_are_named_as_in_the_config() -> None:
         ({"tools": {"allow": []}}, "tools.allow must name something"),
         ({"tools": []}, "tools must name something"),
         ({"namespaces": []}, "namespaces must name something"),
+        ({"namespaces": ["a" * 129]}, "namespaces has a name of more than 128 characters"),
         ({"rate": "60"}, 'rate must be a rate such as "60/m"'),
         ({"rate": "0/m"}, "rate must be a rate"),
         ({"rate": 60}, "rate must be a rate"),
@@ -93,8 +96,9 @@ def test_servers_are_named_as_in_the_config() -> None:
         ({"inFlight": True}, "inFlight must be a whole number from 1"),
         ({"perServer": {"git": {"rates": 1}}}, "perServer.git.rates is not known"),
         ({"scopes": {"x": "y"}}, "scopes.x must be a list"),
-        ({"who": ["alice"]}, 'who.0 must be "local", "*", or one of token:NAME'),
+        ({"who": ["alice"]}, 'who.0 must be "local", "anonymous", "*", or one of token:NAME'),
         ({"who": ["sub:"]}, "who.0 must be"),
+        ({"who": ["local", "anonymous"], "admin": True}, 'admin cannot be given to "anonymous"'),
     ],
 )
 def test_what_is_not_understood_is_refused(value: Any, message: str) -> None:

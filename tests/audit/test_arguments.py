@@ -60,6 +60,7 @@ def test_names_are_names_and_types() -> None:
     }
 
 
+@pytest.mark.scenario("audit: Values are recorded without what is secret")
 def test_values_are_there_without_what_is_secret() -> None:
     """By its name at any depth, and by its form in any text."""
     shown = show("values", ARGUMENTS)
@@ -69,13 +70,16 @@ def test_values_are_there_without_what_is_secret() -> None:
     assert shown["count"] == 3
 
 
+@pytest.mark.scenario("audit: Values are recorded without what is secret")
 def test_the_config_names_more_by_json_pointers() -> None:
     """For tools that fit a pattern; a * is any name or place in a list."""
-    arguments = {"a": {"b": "x", "c": "y"}, "list": [{"v": 1}, {"v": 2}], "a/b": 5}
-    assert show("values", arguments, one__echo=("/a/b", "/list/*/v", "/a~1b")) == {
+    arguments = {"a": {"b": "x", "c": "y"}, "list": [{"v": 1}, {"v": 2}], "a/b": 5, "a~1": 6, "a~b": 7}
+    assert show("values", arguments, one__echo=("/a/b", "/list/*/v", "/a~1b", "/a~01")) == {
         "a": {"b": "[redacted]", "c": "y"},
         "list": [{"v": "[redacted]"}, {"v": "[redacted]"}],
         "a/b": "[redacted]",
+        "a~1": "[redacted]",
+        "a~b": 7,
     }
     assert show("values", arguments, **{"one__*": ("/a",)})["a"] == "[redacted]"
     assert show("values", arguments, two__echo=("/a",)) == arguments

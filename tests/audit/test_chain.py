@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hmac
+import stat
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -15,6 +17,7 @@ from pegboard.audit.arguments import CUT_MARK, ArgumentsDigest, canonical_json
 from pegboard.audit.audit import Audit
 from pegboard.audit.composer import AuditBatch, Composer
 from pegboard.audit.event import AuditEvent, NoteEvent
+from pegboard.audit.file import AuditFile
 from pegboard.audit.query import AuditQuery
 from pegboard.audit.record import COLUMNS
 from pegboard.audit.recorder import pack_arguments
@@ -82,6 +85,7 @@ async def test_what_nobody_touched_is_whole(store: AuditStore) -> None:
     assert report.to_dict() == {"ok": True, "records": 30, "chains": 2}
 
 
+@pytest.mark.scenario("audit: A record that was changed, put in or taken out is found")
 @pytest.mark.parametrize("column", [*COLUMNS, "hash"])
 async def test_a_change_of_any_column_is_found(storage: Storage, store: AuditStore, column: str) -> None:
     """The first record that is not as it was written is named."""
@@ -96,6 +100,7 @@ async def test_a_change_of_any_column_is_found(storage: Storage, store: AuditSto
         assert (fault.record, fault.process) == (changed[0], changed[1])
 
 
+@pytest.mark.scenario("audit: A record that was changed, put in or taken out is found")
 async def test_a_record_that_was_taken_out_is_found(storage: Storage, store: AuditStore) -> None:
     """In the middle, the one behind it is named; at the end, the head knows of more."""
     rows = [row for row in await store.page("", 100) if row[5] == "call"]
@@ -109,6 +114,21 @@ async def test_a_record_that_was_taken_out_is_found(storage: Storage, store: Aud
     assert fault.record == rows[8][0]
 
 
+@pytest.mark.scenario("audit: A record that was changed, put in or taken out is found")
+async def test_a_head_that_was_changed_is_found(storage: Storage, store: AuditStore) -> None:
+    """It does not fit the last record of its chain."""
+    (head, *_) = await store.heads()
+    await change(
+        storage,
+        "UPDATE audit_chains SET head = ? WHERE process = ? AND chain = ?",
+        *("0" * 64, head.process, head.chain),
+    )
+    fault = (await verify(store)).fault
+    assert fault is not None
+    assert ("another head" in fault.reason, fault.record, fault.process) == (True, head.last_id, head.process)
+
+
+@pytest.mark.scenario("audit: A record that was changed, put in or taken out is found")
 async def test_a_record_that_was_put_in_is_found(storage: Storage, store: AuditStore) -> None:
     """Also one with a hash that fits the one before it, and one at the end."""
     rows = [row for row in await store.page("", 100) if row[5] == "call"]
@@ -120,16 +140,19 @@ async def test_a_record_that_was_put_in_is_found(storage: Storage, store: AuditS
             forged._chain, process=rows[0][1], head=rows[at][-1], records=number - 1, day="2026-11-06"
         )
         forged._chain = replace(forged._chain, chain=1)
-        batch: AuditBatch = forged.compose([call(rows[at][4] / 1e9 + 0.0005)], 0, SETTINGS)
+        batch: AuditBatch = forged.compose([call(rows[at][4] / 1e9 + 0.005)], 0, SETTINGS)
         ((record, value),) = batch.rows
         assert (record.chain, record.number) == (1, number)
         await change(storage, add, *msgspec.structs.astuple(record), value)
         fault = (await verify(store)).fault
         assert fault is not None
+        # It fits, so it is the next one that does not, or the head.
+        assert (fault.record, "put in" in fault.reason) == ((rows[at + 1][0] if at < 19 else record.id), True)
         await change(storage, "DELETE FROM audit WHERE id = ?", record.id)
         assert (await verify(store)).fault is None
 
 
+@pytest.mark.scenario("audit: A head that is kept elsewhere shows what a chain hides")
 async def test_a_chain_that_was_taken_out_with_its_head_shows_against_a_head_kept_elsewhere(
     storage: Storage, store: AuditStore
 ) -> None:
@@ -149,6 +172,7 @@ async def test_a_chain_that_was_taken_out_with_its_head_shows_against_a_head_kep
     assert (await verify(store, replace(known, records=19))).fault is not None
 
 
+@pytest.mark.scenario("audit: A head that is kept elsewhere shows what a chain hides")
 async def test_a_chain_that_is_gone_shows_against_a_head_kept_elsewhere(storage: Storage, store: AuditStore) -> None:
     """Nothing else in the database tells that there was one."""
     first, second = await store.heads()
@@ -308,3 +332,11 @@ def test_composing_is_quick_enough_to_be_off_the_loop() -> None:
     ids = [record.id for record, _ in batch.rows]
     assert ids == sorted(set(ids))
     assert len(ids) == 1000
+
+
+def test_the_folder_of_the_file_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+    """Where there is none."""
+    batch = Composer(b"k").compose([call(NOW)], 0, SETTINGS)
+    AuditFile(tmp_path / "new" / "audit.jsonl").append([record for record, _ in batch.rows])
+    (file,) = (tmp_path / "new").iterdir()
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (file.parent, file)] == [0o700, 0o600]

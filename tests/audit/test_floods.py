@@ -43,6 +43,11 @@ async def open_audit(path: Path, settings: AuditSettings, purpose: str = "serve"
     await storage.close()
 
 
+def tell_nobody(_holder: str, _refusal: Refusal | None, _count: int) -> None:
+    """The log is another test's."""
+
+
+@pytest.mark.scenario("audit: Whoever may not come in pushes no records out")
 async def test_a_flood_of_refusals_is_a_few_records_and_a_number(tmp_path: Path) -> None:
     """Other reasons have their own; of a path there is a beginning."""
     path = "/" + "x" * 900
@@ -65,7 +70,7 @@ async def test_what_is_left_of_a_minute_is_recorded_at_its_end_and_when_the_audi
 ) -> None:
     """Then each address begins anew."""
     noted: list[str] = []
-    refusals = Refusals(lambda _, detail: noted.append(detail))
+    refusals = Refusals(lambda _, detail: noted.append(detail), tell_nobody)
     monkeypatch.setattr(refusals_module, "WINDOW", 0.01)
     for _ in range(SINGLE + 5):
         refusals.add("192.0.2.1", REFUSAL)
@@ -84,10 +89,30 @@ async def test_what_is_left_of_a_minute_is_recorded_at_its_end_and_when_the_audi
     await storage.close()
 
 
+async def test_the_log_has_a_line_for_the_first_and_one_for_the_minute() -> None:
+    """However many there are, and from however many addresses."""
+    told: list[tuple[str, int]] = []
+
+    def tell(holder: str, refusal: Refusal | None, count: int) -> None:
+        told.append((holder if refusal else "*", count))
+
+    refusals = Refusals(lambda _, __: None, tell)
+    most = refusals_module.MOST_TOLD
+    for _ in range(12):
+        refusals.add("192.0.2.0", REFUSAL)
+    for at in range(1, most + 500):
+        refusals.add(f"192.0.2.{at}", REFUSAL)
+    assert told == [(f"192.0.2.{at}", 1) for at in range(most)]
+    refusals.flush()
+    assert told[most:] == [("192.0.2.0", 12), ("*", 500)]
+    refusals.flush()
+    assert len(told) == most + 2
+
+
 async def test_many_addresses_take_no_more_room_than_some() -> None:
     """Those beyond the bound are counted together, and not one is left out of the numbers."""
     noted: list[str] = []
-    refusals = Refusals(lambda _, detail: noted.append(detail))
+    refusals = Refusals(lambda _, detail: noted.append(detail), tell_nobody)
     most = refusals_module.MOST_SENDERS
     for at in range(most + 5000):
         refusals.add(f"2001:db8:0:{at:x}::/64", REFUSAL)
@@ -143,6 +168,7 @@ async def test_whoever_waits_for_its_record_does_not_wait_for_those_of_others(
         monkeypatch.setattr(audit._writer._store, "add", add)
 
 
+@pytest.mark.scenario("audit: Records that are lost are counted and said")
 async def test_whoever_waits_for_a_record_that_is_dropped_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,3 +199,15 @@ async def test_texts_that_wait_are_cut_and_weigh(tmp_path: Path, monkeypatch: py
         assert 10 < len(events) < 100
         recorder.take(1000)
         assert recorder._held == 0
+
+
+async def test_whoever_waits_does_not_wait_for_pauses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than one transaction's worth is kept in one go."""
+    monkeypatch.setattr(writer_module, "DELAY", 3600.0)
+    monkeypatch.setattr(writer_module, "_MOST_AT_ONCE", 2)
+    async with open_audit(tmp_path, AuditSettings(), "call") as audit:
+        for _ in range(9):
+            audit.note("mine")
+        async with asyncio.timeout(LIMIT):
+            await audit.settle()
+        assert len(await audit._store.page("", 100)) == 9

@@ -133,6 +133,7 @@ async def test_records_wait_while_postgresql_is_away(
         assert gateway.board.metrics.audit_lost == 0
 
 
+@pytest.mark.scenario("audit: Records that are lost are counted and said")
 async def test_what_there_is_no_room_for_is_counted_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest go; the metric, the health and one record say how many."""
     monkeypatch.setattr(writer_module, "RETRY", 0.05)
@@ -171,6 +172,7 @@ async def test_arguments_that_wait_are_bounded_too(tmp_path: Path, monkeypatch: 
         assert 0 < recorder._held <= 100_000
 
 
+@pytest.mark.scenario("audit: A strict audit refuses what it cannot record")
 @pytest.mark.both_paths
 async def test_a_strict_audit_refuses_what_it_cannot_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is called while the disk is full, on either path and over REST; afterwards all goes on."""
@@ -197,6 +199,7 @@ async def test_a_strict_audit_refuses_what_it_cannot_record(tmp_path: Path, monk
         assert outcomes.count("refused:audit") >= 4
 
 
+@pytest.mark.scenario("audit: A strict audit refuses what it cannot record")
 @pytest.mark.both_paths
 async def test_a_strict_audit_has_the_record_before_the_answer_is_there(tmp_path: Path) -> None:
     """Somebody else who looks into the database after each answer finds the record of it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sqlite3
 import subprocess
 import sys
@@ -17,11 +18,53 @@ from typer.testing import CliRunner
 from audit.readers import add_tokens, token_client
 from harness import LIMIT, http_client, open_gateway, serving, toy, write_config
 from pegboard.access.rule import Rule
+from pegboard.audit.record import KINDS
 from pegboard.cli.app import app
 
 pytestmark = pytest.mark.anyio
 
 
+WRONG = [
+    ("limit", "0", "limit must be a whole number from 1 to 1000"),
+    ("limit", "-1", "limit must be a whole number from 1 to 1000"),
+    ("since", "yesterdayish", "since must be like 30m, 2h, 7d"),
+    ("until", "2026-13-01", "until must be like"),
+    ("cursor", "x", "cursor is none that an answer gave"),
+    ("denied", "maybe", "denied must be true or false"),
+    ("whom", "red", "did you mean who?"),
+    ("outcome", "tool_eror", "found 'tool_eror', did you mean tool_error?"),
+    ("outcome", "refused:foo", "refused:WHY must have one of rule, unknown_tool,"),
+    ("kind", "foo", "kind must be one of call, access,"),
+    ("kind", "tokens.*", "or a pattern such as token.*"),
+    ("kind", "c?ll", "kind must be one of"),
+]
+
+
+def test_the_kinds_that_can_be_asked_for_are_those_that_are_recorded() -> None:
+    """And those that the documentation names."""
+    root = Path(__file__).parents[2]
+    table = (
+        (root / "docs" / "audit.md").read_text("utf-8").partition("## What is recorded")[2].partition("Of refusals")[0]
+    )
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert {kind for row in rows for kind in re.findall("`([^`]+)`", row)} == set(KINDS) - {"audit.away"}
+    noted = re.compile(r"""note\w*\((?:rest, request, )?\s*"([a-z]+(?:\.[a-z]+)?)\"""")
+    source = "".join(path.read_text("utf-8") for path in (root / "src" / "pegboard").rglob("*.py"))
+    assert set(noted.findall(source)) <= set(KINDS)
+    assert len(noted.findall(source)) > 10
+
+
+@pytest.mark.parametrize(
+    "words", [("--outcome", "foo"), ("--kind", "foo"), ("--since", "yesterdayish"), ("--limit", "-1")]
+)
+async def test_a_filter_that_fits_nothing_is_the_callers_mistake(tmp_path: Path, words: tuple[str, str]) -> None:
+    """Exit code 2, and what would be right."""
+    config = write_config(tmp_path / "pegboard.json", {})
+    said = await run("audit", *words, config=config, code=2)
+    assert "must be" in said or "greater than or equal to 1" in said
+
+
+@pytest.mark.scenario("audit: Everybody reads their own records alone")
 async def test_a_principal_sees_its_own_records_and_nobody_elses(tmp_path: Path) -> None:
     """Whatever it filters by; and not whether a tool that is hidden from it is there."""
     async with open_gateway(tmp_path, {"one": toy(), "two": toy()}, audit={}) as gateway:
@@ -74,9 +117,11 @@ async def test_records_come_in_pages(tmp_path: Path) -> None:
             assert cursor == {}
             assert ids == sorted(set(ids), reverse=True)
             assert len(ids) == 25
-            wrong = {"limit": "0", "since": "soon", "cursor": "x", "denied": "maybe", "whom": "red"}
-            for name, value in wrong.items():
-                assert (await http.get("/api/calls", params={name: value})).status_code == 400
+            for name, value, message in WRONG:
+                answer = await http.get("/api/calls", params={name: value})
+                assert (answer.status_code, message in answer.json()["error"]["message"]) == (400, True), answer.text
+            for name, value in (("kind", "TOKEN.*"), ("outcome", "refused"), ("outcome", "refused:rule")):
+                assert (await http.get("/api/calls", params={name: value})).status_code == 200
 
 
 async def test_the_command_shows_verifies_and_finds_an_edit(tmp_path: Path) -> None:

@@ -27,8 +27,8 @@ FULL = {"_meta": {"progressToken": 1}}
 
 
 async def test_ten_thousand_calls_of_two_principals_over_both_paths_are_ten_thousand_records(tmp_path: Path) -> None:
-    """Each call is recorded once, as its own principal's, and the chain of them all can be verified."""
-    async with open_gateway(tmp_path, {"one": toy()}, audit={}) as gateway:
+    """Each answer is its own, each call is recorded once as its own principal's, and all can be verified."""
+    async with open_gateway(tmp_path, {"one": toy()}, audit={"arguments": "values"}) as gateway:
         tokens = add_tokens(gateway, red=Rule(), blue=Rule())
         async with token_client(gateway, tokens["red"]) as red, token_client(gateway, tokens["blue"], MODERN) as blue:
             await red.until_in("tools", "one__echo")
@@ -39,7 +39,7 @@ async def test_ten_thousand_calls_of_two_principals_over_both_paths_are_ten_thou
                 client, way = lanes[number % len(lanes)]
                 arguments = {"text": f"{number}"}
                 answer = await client.request("tools/call", {"name": "one__echo", "arguments": arguments, **way})
-                assert f"{number}" in json.dumps(answer)
+                assert json.loads(answer["content"][0]["text"]) == arguments
 
             declined = gateway.board.metrics.declined.total()
             for start in range(0, 9_999, 101):
@@ -51,12 +51,15 @@ async def test_ten_thousand_calls_of_two_principals_over_both_paths_are_ten_thou
     assert set(outcomes(records)) == {("one__echo", "ok")}
     assert len({record.id for record in records}) == 10_000
     assert len({record.args_digest for record in records}) == 10_000
-    by_name = [record.principal for record in records]
-    assert (by_name.count("red"), by_name.count("blue")) == (5_001, 4_999)
+    called = {int(json.loads(record.arguments)["text"]): record for record in records if record.arguments}
+    assert sorted(called) == list(range(9_999))
+    whose = {number: (record.principal, record.era) for number, record in called.items()}
+    assert whose == {n: ("red", "handshake") if n % 4 < 2 else ("blue", "modern") for n in range(9_999)}
     assert report.fault is None
     assert report.records >= 10_000
 
 
+@pytest.mark.scenario("audit: A record has who it was and nothing secret")
 async def test_a_record_says_who_called_what_when_and_with_which_outcome(tmp_path: Path) -> None:
     """All that applies is there: principal, client, session, tool, time, sizes, trace, era, network."""
     async with open_gateway(tmp_path, {"one": toy()}, audit={}) as gateway:
@@ -78,6 +81,7 @@ async def test_a_record_says_who_called_what_when_and_with_which_outcome(tmp_pat
     assert "arguments" not in row
 
 
+@pytest.mark.scenario("audit: Every call is recorded wherever it comes in")
 async def test_every_entrance_is_recorded(tmp_path: Path) -> None:
     """The fast path, the full path, `tool_call`, REST and our own tools give the same record of the same call."""
     own: dict[str, Any] = {"toolsets": ["discovery", "memory"], "audit": {}}
@@ -112,6 +116,7 @@ async def test_stdio_and_the_bridge_are_recorded(tmp_path: Path) -> None:
     assert [(row["tool"], row["network"]) for row in answer["data"]["records"]] == [("one__echo", "pipe")] * 2
 
 
+@pytest.mark.scenario("audit: Every call is recorded wherever it comes in")
 async def test_what_comes_to_nothing_is_recorded_with_the_reason(tmp_path: Path) -> None:
     """A tool's own error, a server's refusal, an unknown tool, one that a rule hides, a time limit."""
     servers = {"one": toy(), "two": toy(), "slow": toy({"timeout": 0.3})}
@@ -137,6 +142,7 @@ async def test_what_comes_to_nothing_is_recorded_with_the_reason(tmp_path: Path)
     ]
 
 
+@pytest.mark.scenario("audit: A record has who it was and nothing secret")
 async def test_whoever_is_not_let_in_is_recorded(tmp_path: Path) -> None:
     """Without what they brought; one record for each try."""
     async with open_gateway(tmp_path, {}, audit={}, auth={"required": True}) as gateway:
@@ -153,6 +159,57 @@ async def test_whoever_is_not_let_in_is_recorded(tmp_path: Path) -> None:
         ("red", "refused:forbidden", "GET /api/audit/head"),
     ]
     assert "quokka" not in repr(records)
+
+
+async def test_a_token_that_is_over_is_recorded_by_its_name_and_one_that_is_wrong_as_a_claim(tmp_path: Path) -> None:
+    """Nobody is the one who did something unless the secret is right; only then is the answer more than a no."""
+    async with open_gateway(tmp_path, {}, audit={}, auth={"required": True}) as gateway:
+        expired = (await gateway.token("old", expires_at=1.0))["authorization"]
+        removed = (await gateway.token("gone"))["authorization"]
+        live = (await gateway.token("live"))["authorization"]
+        await gateway.board.storage.tokens.remove("gone")
+        await gateway.load_tokens()
+        said: list[str] = []
+        async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
+
+            async def send(bearer: str) -> None:
+                answer = await http.get("/api/servers", headers={"authorization": bearer})
+                assert answer.status_code == 401
+                said.append(answer.json()["error"]["message"])
+
+            for bearer in (expired, removed, *(wrong(each) for each in (expired, removed, live))):
+                await send(bearer)
+            await send(f"Bearer pgb_{'0' * 12}_{'x' * 43}")
+        records = await records_of(gateway, "access")
+    assert [message.partition(";")[0] for message in said[:2]] == ["this token has expired", "this token was removed"]
+    assert set(said[2:]) == {"the bearer token is not known here, or not any more"}
+    assert [(record.principal, record.outcome, record.detail) for record in records] == [
+        ("old", "refused:expired", "GET /api/servers"),
+        ("gone", "refused:removed", "GET /api/servers"),
+        ("anonymous", "refused:invalid_token", "GET /api/servers; claims to be token old"),
+        ("anonymous", "refused:invalid_token", "GET /api/servers; claims to be token gone"),
+        ("anonymous", "refused:invalid_token", "GET /api/servers; claims to be token live"),
+        ("anonymous", "refused:invalid_token", "GET /api/servers; claims the unknown token id 000000000000"),
+    ]
+    assert not {bearer.rpartition("_")[2] for bearer in (expired, removed, live)} & set(repr(records).split("_"))
+
+
+def wrong(bearer: str) -> str:
+    """The same id with another secret."""
+    return bearer[:-1] + ("A" if bearer[-1] != "A" else "B")
+
+
+async def test_whom_others_claim_to_be_is_not_told_to_whoever_says_nothing(tmp_path: Path) -> None:
+    """Where nobody has to say who they are, "anonymous" is many; an admin reads it."""
+    async with open_gateway(tmp_path, {}, audit={}, auth={"required": False}) as gateway:
+        live = (await gateway.token("live"))["authorization"]
+        async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
+            await http.get("/api/servers", headers={"authorization": wrong(live)})
+            elsewhere = await http.get("/api/calls?kind=access", headers={"x-forwarded-for": "192.0.2.7"})
+            own = await http.get("/api/calls?kind=access")
+    assert len(elsewhere.json()["data"]["records"]) == 1
+    assert "live" not in elsewhere.text
+    assert "claims to be token live" in own.text
 
 
 async def test_changes_of_the_config_are_recorded(tmp_path: Path) -> None:
@@ -220,6 +277,7 @@ async def test_without_an_audit_there_are_no_records_and_no_table_is_touched(tmp
     assert kinds == ["audit.on", "config.changed", "call", "audit.off"]
 
 
+@pytest.mark.scenario("audit: A record has who it was and nothing secret")
 @pytest.mark.both_paths
 async def test_a_result_is_known_by_its_size_alone(tmp_path: Path) -> None:
     """Nothing of a result or of an argument is kept, on either path."""

@@ -54,7 +54,7 @@ class Door:
         body, given = _modern("tools/call", asked)
         given += headers or []
         if raw is not None:
-            return await self._send_bytes(path, [*given, *raw], body)
+            return await self.send_bytes(path, [*given, *raw], body)
         if bearer is not None:
             given.append(("authorization", f"Bearer {bearer}"))
         return await self.http.post(path, content=body, headers=given)
@@ -64,13 +64,19 @@ class Door:
         body, given = _modern(method, params)
         return await self.http.post("/mcp", content=body, headers=[*given, ("authorization", f"Bearer {bearer}")])
 
-    async def _send_bytes(self, path: str, headers: list[tuple[str, str]], body: bytes) -> httpx2.Response:
-        """A request whose headers no client would send."""
+    async def call_in_session(self, session: str, raw: list[tuple[str, str]], path: str) -> httpx2.Response:
+        """A call of the handshake era with headers that no client would send."""
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "one__x"}}
+        named = [("mcp-session-id", session), ("mcp-protocol-version", _HANDSHAKE)]
+        return await self.send_bytes(path, [*_ACCEPT.items(), *named, *raw], json.dumps(message).encode())
+
+    async def send_bytes(self, path: str, headers: list[tuple[str, str]], body: bytes) -> httpx2.Response:
+        """A request whose headers no client would send; surrogates stand for bytes that are no text."""
         port = int(self.gateway.url.rpartition(":")[2])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         named = [("host", f"127.0.0.1:{port}"), ("content-length", str(len(body))), ("connection", "close"), *headers]
         head = f"POST {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in named)
-        writer.write(head.encode() + b"\r\n" + body)
+        writer.write(head.encode("utf-8", "surrogateescape") + b"\r\n" + body)
         answer = await reader.read()
         writer.close()
         await writer.wait_closed()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from forking import warm_start
-from harness import LIMIT, serving, write_config
+from harness import LIMIT, serving, toy, write_config
 from pegboard.auth.token import digest_of
 from pegboard.storage import open_storage
 
@@ -77,6 +77,24 @@ def test_an_issuer_that_no_rule_is_for_is_named(tmp_path: Path, rules: list[Any]
     config = write_config(tmp_path / "pegboard.json", {}, auth={"issuers": [ISSUER], "rules": rules})
     said = [words for _, words, _ in findings(config).get("access", [])]
     assert any("nobody gets in" in words for words in said) is is_said
+
+
+def test_rules_that_name_what_there_is_not_are_named(tmp_path: Path) -> None:
+    """Those of the config and of tokens, with the nearest name."""
+    rules = [{"who": ["local"], "admin": True}, {"who": ["token:laptpo"], "tools": ["one__exho"]}]
+    config = write_config(tmp_path / "pegboard.json", {"one": toy()}, auth={"rules": rules})
+    for words in (("add", "laptop", "--server", "onee"), ("add", "fine", "--server", "one")):
+        command = [*warm_start(), "token", *words, "--config", str(config)]
+        assert subprocess.run(command, capture_output=True, timeout=LIMIT, check=False).returncode == 0
+    found = findings(config)
+    assert [words for level, words, _ in found["rule 2"] if level == "warning"] == [
+        'who: there is no token "laptpo"; did you mean laptop?',
+        'tools.allow: there is no tool "one__exho"; did you mean one__echo?',
+    ]
+    ((level, said, advice),) = found["token laptop"]
+    assert (level, said) == ("warning", 'servers: there is no server "onee"; did you mean one?')
+    assert "pegboard token change laptop" in advice
+    assert not {"rule 1", "token fine"} & found.keys()
 
 
 def test_an_open_gateway_is_named(tmp_path: Path) -> None:

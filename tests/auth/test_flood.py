@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,11 @@ import pytest
 from auth.door import open_door
 from auth.issuer import Issuer
 from auth.test_jwks import Clock
-from harness import eventually
-from pegboard.auth import flood
+from harness import LIMIT, eventually
+from pegboard.auth import flood, jwts
 from pegboard.auth.flood import BearerFlood
+from pegboard.auth.jwks import IssuerKey
+from pegboard.auth.jwt import Jwt
 from pegboard.auth.refused import AuthRefused, invalid_token
 
 pytestmark = pytest.mark.anyio
@@ -22,6 +25,7 @@ def statuses(floods: BearerFlood, address: str, count: int) -> list[int]:
     return [floods.record(address, invalid_token("bad")).status for _ in range(count)]
 
 
+@pytest.mark.scenario("issuers: A flood of bad bearers holds up nobody who is known")
 def test_twenty_bad_ones_in_a_minute_are_mistakes() -> None:
     """Beyond that it is 429, until some time has passed; another address is not concerned."""
     clock = Clock()
@@ -70,6 +74,7 @@ async def test_new_bearers_of_such_an_address_take_turns(monkeypatch: pytest.Mon
         await asyncio.gather(*waiting)
 
 
+@pytest.mark.scenario("issuers: A flood of bad bearers holds up nobody who is known")
 @pytest.mark.both_paths
 async def test_a_flood_slows_nobody_who_is_known(tmp_path: Path, issuer: Issuer) -> None:
     """Bad ones get 429 with when to try again; a known token goes on, and a new good one gets its turn."""
@@ -87,6 +92,39 @@ async def test_a_flood_slows_nobody_who_is_known(tmp_path: Path, issuer: Issuer)
         told = await door.get("/metrics", good)
         assert 'pegboard_auth_refused_total{reason="flood"} 2' in told.text
         assert 'pegboard_auth_refused_total{reason="invalid_token"} 20' in told.text
+
+
+@pytest.mark.scenario("issuers: A flood of bad bearers holds up nobody who is known")
+@pytest.mark.both_paths
+async def test_whoever_is_known_does_not_wait_behind_a_flood(
+    tmp_path: Path, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that verifies is busy with bad bearers, more of them wait, and none is answered before the good ones are."""
+    verify, held = jwts.verify_signature, threading.Event()
+    verifying: list[str] = []
+
+    def hold(token: Jwt, keys: list[IssuerKey]) -> bool:
+        verifying.append(token.text)
+        assert held.wait(LIMIT)
+        return verify(token, keys)
+
+    async with open_door(tmp_path, issuer) as door:
+        good = door.token()
+        static = (await door.gateway.token())["authorization"].removeprefix("Bearer ")
+        session = await door.open_session(good)
+        monkeypatch.setattr(jwts, "verify_signature", hold)
+        try:
+            bad = [asyncio.create_task(door.call(door.token(number=1, jti=str(at)))) for at in range(50)]
+            await eventually(lambda: len(verifying) == jwts._MOST_VERIFYING)
+            for _ in range(20):
+                answers = [await door.call(good), await door.call(static), await door.call(good, session=session)]
+                assert [answer.status_code for answer in answers] == [200] * 3
+            assert not any(sent.done() for sent in bad)
+            assert len(verifying) == jwts._MOST_VERIFYING
+        finally:
+            held.set()
+        refused = sorted([(await sent).status_code for sent in bad])
+        assert refused == [401] * 20 + [429] * 30
 
 
 async def test_whoever_brings_nothing_is_not_counted(tmp_path: Path, issuer: Issuer) -> None:

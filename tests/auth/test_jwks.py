@@ -59,6 +59,7 @@ async def test_openid_metadata_is_the_second_choice(issuer: Issuer) -> None:
     assert list(issuer.asked) == [f"{METADATA}/realms/it", f"{OPENID}/realms/it", f"/realms/it{OPENID}", JWKS]
 
 
+@pytest.mark.scenario("issuers: Keys are fetched from the issuer alone")
 @pytest.mark.parametrize("named", ["http://127.0.0.1:1", "URL/", "", None])
 async def test_metadata_of_another_issuer_is_not_used(issuer: Issuer, named: str | None) -> None:
     """Its `issuer` must be the configured one to the letter."""
@@ -68,6 +69,7 @@ async def test_metadata_of_another_issuer_is_not_used(issuer: Issuer, named: str
     assert issuer.asked[JWKS] == 0
 
 
+@pytest.mark.scenario("issuers: Keys are fetched from the issuer alone")
 @pytest.mark.parametrize(
     ("issuer_url", "url", "is_fetched"),
     [
@@ -93,6 +95,7 @@ async def test_what_is_no_jwks_is_no_answer(issuer: Issuer, answer: bytes) -> No
     assert refused.retry_after is not None
 
 
+@pytest.mark.scenario("issuers: Keys are fetched from the issuer alone")
 async def test_a_redirect_leads_nowhere_else(issuer: Issuer) -> None:
     """Within the origin it is followed, thrice at most; beyond it never."""
     issuer.answers["/moved"] = (307, b"", {"location": JWKS})
@@ -123,6 +126,7 @@ async def test_one_fetch_serves_all_who_wait(issuer: Issuer) -> None:
     assert issuer.asked[JWKS] == 1
 
 
+@pytest.mark.scenario("issuers: Keys that nobody knows lead to one fetch")
 @pytest.mark.parametrize("is_warm", [True, False])
 async def test_a_thousand_unknown_keys_lead_to_one_fetch(issuer: Issuer, is_warm: bool) -> None:
     """Within 30 seconds, whether any keys were there before or not."""
@@ -152,6 +156,7 @@ async def test_a_new_key_is_found_at_once(issuer: Issuer) -> None:
     assert await keys.find("one", "RS256") == []
 
 
+@pytest.mark.scenario("issuers: Without keys nobody is told that a token is bad")
 async def test_keys_stay_in_use_while_the_issuer_is_away(issuer: Issuer) -> None:
     """However old they are; a key that is not among them is nobody's fault."""
     clock = Clock()
@@ -208,6 +213,7 @@ async def test_old_keys_are_fetched_before_they_are_used(issuer: Issuer) -> None
     assert await keys.find("one", "RS256") == []
 
 
+@pytest.mark.scenario("issuers: A key is used for what it is for")
 @pytest.mark.parametrize("kind", ["RSA", "ES256", "ES384", "EdDSA"])
 async def test_a_key_fits_its_own_algorithm_alone(issuer: Issuer, kind: str) -> None:
     """By its type and curve, and by what it says of itself."""
@@ -219,6 +225,7 @@ async def test_a_key_fits_its_own_algorithm_alone(issuer: Issuer, kind: str) -> 
     assert key.load(algorithm_of(kind)) is not None
 
 
+@pytest.mark.scenario("issuers: A key is used for what it is for")
 @pytest.mark.parametrize(
     "changes", [{"use": "enc"}, {"key_ops": ["encrypt"]}, {"alg": "RS512"}, {"kty": "oct", "k": "c2VjcmV0"}]
 )
@@ -228,6 +235,7 @@ async def test_keys_for_something_else_are_left_out(issuer: Issuer, changes: dic
     assert await keys_of(issuer).find("one", "RS256") == []
 
 
+@pytest.mark.scenario("issuers: A key is used for what it is for")
 async def test_keys_that_are_weak_or_broken_verify_nothing(issuer: Issuer) -> None:
     """RSA has 2,048 bits at least."""
     issuer.keys = [public_jwk("weak RSA", "weak"), {"kty": "RSA", "kid": "broken", "n": 1, "e": "!"}]

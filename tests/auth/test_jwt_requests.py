@@ -8,16 +8,18 @@ import contextlib
 import hashlib
 import hmac
 import json
+import re
 import time
 from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from auth.asking import ends, modern_request, open_session, open_stream
 from auth.door import Door, open_door
 from auth.issuer import JWKS, METADATA, Issuer, open_issuer, public_jwk
 from harness import LIMIT
@@ -59,6 +61,9 @@ def bad_tokens(door: Door) -> dict[str, str]:
         "issued tomorrow": door.token(iat=now + 86400),
         "no sub": door.token(sub=None),
         "sub with NUL": door.token(sub="a\0b"),
+        "sub with an escape sequence": door.token(sub="a\x1b[2Jb"),
+        "sub with half of a character": door.token(sub="a\ud83d"),
+        "client with half of a character": door.token(client_id="a\ud83d"),
         "ID token by typ": door.token(header={"typ": "id_token+jwt"}),
         "logout token": door.token(header={"typ": "logout+jwt"}),
         "ID token by at_hash": door.token(header={"typ": "JWT"}, at_hash="x"),
@@ -78,6 +83,7 @@ def _hmac(claims: dict[str, Any], header: dict[str, Any], key: bytes) -> str:
     return f"{unsigned}.{base64.urlsafe_b64encode(digest).rstrip(b'=').decode()}"
 
 
+@pytest.mark.scenario("issuers: A bad JWT is refused")
 @pytest.mark.both_paths
 async def test_bad_tokens_are_refused(tmp_path: Path, issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each with 401 and `invalid_token`, before and behind a good one; nothing of a token is said back."""
@@ -92,6 +98,7 @@ async def test_bad_tokens_are_refused(tmp_path: Path, issuer: Issuer, monkeypatc
             assert (await door.call(door.token())).status_code == 200
 
 
+@pytest.mark.scenario("issuers: What is no bearer of one token is refused")
 @pytest.mark.both_paths
 async def test_what_is_no_bearer_of_one_token_is_refused(tmp_path: Path, issuer: Issuer) -> None:
     """Two headers, 20 kB, a token in the address, another scheme."""
@@ -110,6 +117,7 @@ async def test_what_is_no_bearer_of_one_token_is_refused(tmp_path: Path, issuer:
         assert (await door.call(None, headers=[("authorization", f"bearer {good}")])).status_code == 200
 
 
+@pytest.mark.scenario("issuers: A token is for this gateway and no other")
 @pytest.mark.both_paths
 @pytest.mark.parametrize(
     ("path", "audience", "is_taken"),
@@ -207,6 +215,7 @@ async def test_a_token_that_expires_is_refused_on_the_next_request(
         assert (answer.status_code, "has expired" in answer.text) == (401, True)
 
 
+@pytest.mark.scenario("issuers: The streams of a JWT end with it")
 @pytest.mark.both_paths
 async def test_a_withdrawn_key_ends_its_tokens_when_they_are_looked_at_again(
     tmp_path: Path, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
@@ -224,6 +233,7 @@ async def test_a_withdrawn_key_ends_its_tokens_when_they_are_looked_at_again(
         assert known.principal.valid_until == 0
 
 
+@pytest.mark.scenario("issuers: Without keys nobody is told that a token is bad")
 @pytest.mark.both_paths
 async def test_without_keys_nobody_is_told_that_their_token_is_bad(tmp_path: Path, issuer: Issuer) -> None:
     """503 with when to try again; once keys are there they are used while the issuer is away."""
@@ -242,6 +252,7 @@ async def test_without_keys_nobody_is_told_that_their_token_is_bad(tmp_path: Pat
         assert (await door.call(door.token(sub="bob"))).status_code == 200
 
 
+@pytest.mark.scenario("issuers: Keys that nobody knows lead to one fetch")
 async def test_a_thousand_tokens_with_unknown_keys_lead_to_one_fetch(tmp_path: Path, issuer: Issuer) -> None:
     """And a client whose token is known does not notice."""
     async with open_door(tmp_path, issuer) as door:
@@ -265,6 +276,7 @@ async def test_a_thousand_tokens_with_unknown_keys_lead_to_one_fetch(tmp_path: P
         assert (await door.call(good)).status_code == 200
 
 
+@pytest.mark.scenario("issuers: A token that no rule is for is refused")
 @pytest.mark.both_paths
 @pytest.mark.parametrize(
     ("who", "claims", "is_taken"),
@@ -322,6 +334,7 @@ async def test_claims_have_the_names_that_the_config_gives_them(
         assert (await door.call(door.token())).status_code in {401, 403}
 
 
+@pytest.mark.scenario("access: A rule that changes holds at once")
 @pytest.mark.both_paths
 async def test_other_rules_hold_at_once(tmp_path: Path, issuer: Issuer) -> None:
     """A config that is taken over ends whoever came in by the one before; one that says the same ends nobody."""
@@ -340,6 +353,7 @@ async def test_other_rules_hold_at_once(tmp_path: Path, issuer: Issuer) -> None:
         assert issuer.asked[JWKS] == fetched
 
 
+@pytest.mark.scenario("issuers: A session outlives its token")
 @pytest.mark.both_paths
 async def test_a_session_outlives_its_token(tmp_path: Path, issuer: Issuer) -> None:
     """A client that refreshes its token stays who it is; another subject with its session's id is nobody there."""
@@ -354,6 +368,7 @@ async def test_a_session_outlives_its_token(tmp_path: Path, issuer: Issuer) -> N
         assert (await door.call(tokens[0], session=session)).status_code == 200
 
 
+@pytest.mark.scenario("issuers: The streams of a JWT end with it")
 @pytest.mark.both_paths
 async def test_a_stream_ends_when_its_token_expires(tmp_path: Path, issuer: Issuer) -> None:
     """Its client comes back with a new one."""
@@ -380,26 +395,80 @@ async def test_a_modern_stream_ends_when_its_token_expires(tmp_path: Path, issue
         assert "notifications/subscriptions/acknowledged" in answer.text
 
 
+@pytest.mark.scenario("issuers: The streams of a JWT end with it")
+@pytest.mark.both_paths
+@pytest.mark.parametrize("how", ["rules", "key"])
+async def test_streams_end_with_their_principal(
+    tmp_path: Path, issuer: Issuer, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The standing stream of a session, and that of subscriptions: at once where rules are for somebody else, and where
+    a key was withdrawn when that is found out. Those of others go on."""
+    async with open_door(tmp_path, issuer) as door, contextlib.AsyncExitStack() as stack:
+        later = int(time.time()) + 86400
+        issuer.keys.append(public_jwk("ES256", "two"))
+        gone = door.token(exp=later)
+        stays = door.token("ES256", kid="two", sub="bob", exp=later)
+
+        async def follow(token: str) -> list[asyncio.Task[None]]:
+            bearer = {"authorization": f"Bearer {token}"}
+            session = await open_session(door.http, "/mcp", bearer)
+            asked, headers = modern_request("subscriptions/listen", notifications={"toolsListChanged": True})
+            standing = open_stream(door.http, "GET", "/mcp", {**session, **bearer})
+            subscribed = open_stream(door.http, "POST", "/mcp", {**headers, **bearer}, json=asked)
+            return [await stack.enter_async_context(each) for each in (standing, subscribed)]
+
+        ending, lasting = await follow(gone), await follow(stays)
+        assert not any(stream.done() for stream in (*ending, *lasting))
+        if how == "rules":
+            await door.configure(rules=[{"who": ["sub:bob"]}])
+            # Other rules are another principal for everybody.
+            ending += lasting
+        else:
+            issuer.keys = issuer.keys[1:]
+            door.gateway.front.authenticator.jwts._issuers[issuer.url]._kept_until = 0.0
+            pass_time(monkeypatch, jwts.RECHECK + 1)
+            assert (await door.call(gone)).status_code == 401
+        await asyncio.gather(*map(ends, ending))
+        assert (await door.call(stays)).status_code == 200
+        assert how == "rules" or not any(stream.done() for stream in lasting)
+
+
 SCHEMES = st.sampled_from(["Bearer", "bearer", "BEARER", "Basic", "Bearer ", "", "Bearer\t", "Token", "Bearer,"])
 ENDS = st.sampled_from(["", " ", "\t", "x", ".", "=", " x", "\u00e9", ","])
-PLACES = st.sampled_from(["/mcp", "/mcp/team", "/mcp?server=one", "/mcp?access_token=x", "/mcp?Token=y", "/mcp?x=y"])
-Credentials = list[tuple[str, int, str]]
+NAMES = st.sampled_from(["authorization", "Authorization", "AUTHORIZATION", "x-pegboard-proof", "proxy-authorization"])
+QUERIES = ["", "?", "?server=one", "?access_token=x", "?Token=y", "?x=y", "?%61ccess_token=x", "?server=one&BEARER=x"]
+PLACES = st.builds("".join, st.tuples(st.sampled_from(["/mcp", "/mcp/team"]), st.sampled_from(QUERIES)))
+# A scheme, the number of a token, and what stands behind it; or any bytes that can stand in a line.
+TOKENS = st.tuples(SCHEMES, st.integers(0, 40), ENDS)
+BYTES = st.binary(max_size=30).map(lambda value: re.sub(rb"[\r\n\0]", b"", value).decode("utf-8", "surrogateescape"))
+# Of the first tokens each lets in.
+GOOD = st.tuples(st.just("authorization"), st.tuples(st.just("Bearer"), st.integers(0, 7), st.just("")))
+Credentials = list[tuple[str, tuple[str, int, str] | str]]
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
-@given(chosen=st.lists(st.tuples(SCHEMES, st.integers(0, 40), ENDS), max_size=2), place=PLACES)
-def test_both_paths_agree(both: Callable[[Credentials, str], None], chosen: Credentials, place: str) -> None:
+@pytest.mark.scenario("issuers: Both paths agree whatever the credentials are")
+@settings(max_examples=250, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    chosen=GOOD.map(lambda one: [one])
+    | st.lists(GOOD | st.tuples(NAMES, st.one_of(TOKENS, TOKENS, BYTES)), max_size=3),
+    place=PLACES,
+    era=st.sampled_from(["handshake", "modern"]),
+)
+def test_both_paths_agree(
+    both: Callable[[Credentials, str, str], None], chosen: Credentials, place: str, era: str
+) -> None:
     """Whatever a client sends as its credentials: the same status, challenge and words."""
-    both(chosen, place)
+    both(chosen, place, era)
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Generator[Callable[[Credentials, str], None]]:
+def both(tmp_path_factory: pytest.TempPathFactory) -> Generator[Callable[[Credentials, str, str], None]]:
     """Asks two gateways of one issuer, of which one has no fast path."""
     with open_issuer() as issuer, asyncio.Runner() as runner, pytest.MonkeyPatch.context() as patched:
         patched.setattr("pegboard.auth.flood._MISTAKES", 1e9)
         begun, ending = asyncio.Event(), asyncio.Event()
         doors: list[Door] = []
+        seen: set[int] = set()
 
         async def serve() -> None:
             # In one task from its beginning to its end, as task groups want it.
@@ -413,21 +482,36 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Generator[Callable[[Creden
 
         async def begin() -> asyncio.Task[None]:
             task = asyncio.create_task(serve())
-            await begun.wait()
+            await asyncio.wait({task, asyncio.create_task(begun.wait())}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                await task
             return task
 
         serving = runner.run(begin())
         good = [doors[0].token(aud=f"{PUBLIC}/mcp", jti=str(at)) for at in range(8)]
         tokens = [*good, *bad_tokens(doors[0]).values(), "pgb_0123456789ab_" + "x" * 43]
 
-        async def ask(door: Door, headers: list[tuple[str, str]], place: str) -> list[object]:
-            answers = [await door.call(raw=headers, path=place) for _ in range(2)]
-            return [(each.status_code, each.headers.get("www-authenticate"), each.json()) for each in answers]
+        sessions = [runner.run(door.open_session(good[0])) for door in doors]
 
-        def compare(chosen: Credentials, place: str) -> None:
-            headers = [("authorization", f"{scheme} {tokens[at % len(tokens)]}{end}") for scheme, at, end in chosen]
-            fast, full = (runner.run(ask(door, headers, place)) for door in doors)
+        async def ask(door: Door, headers: list[tuple[str, str]], place: str, session: str | None) -> list[object]:
+            # The second time the fast path may know the head by heart.
+            if session is None:
+                answers = [await door.call(raw=headers, path=place) for _ in range(2)]
+            else:
+                answers = [await door.call_in_session(session, headers, place) for _ in range(2)]
+            return [(each.status_code, each.headers.get("www-authenticate"), _words(each)) for each in answers]
+
+        def compare(chosen: Credentials, place: str, era: str) -> None:
+            headers = [(name, value if isinstance(value, str) else write(*value)) for name, value in chosen]
+            fast, full = (
+                runner.run(ask(door, headers, place, session if era == "handshake" else None))
+                for door, session in zip(doors, sessions, strict=True)
+            )
             assert fast == full
+            seen.add(cast("list[tuple[int]]", fast)[0][0])
+
+        def write(scheme: str, at: int, end: str) -> str:
+            return f"{scheme} {tokens[at % len(tokens)]}{end}"
 
         async def end() -> None:
             ending.set()
@@ -435,6 +519,13 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Generator[Callable[[Creden
 
         yield compare
         runner.run(end())
+        # Some were let in, and others refused for each kind of reason.
+        assert seen >= {200, 400, 401}
+
+
+def _words(answer: httpx2.Response) -> object:
+    """What an answer says; a result may be on a stream, which is the full path's way."""
+    return answer.json() if answer.status_code != 200 else "toy:x" in answer.text
 
 
 PUBLIC = "https://tools.example"

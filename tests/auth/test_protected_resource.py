@@ -16,11 +16,13 @@ from mcp.client.auth.utils import (
 from auth.door import open_door
 from auth.issuer import Issuer
 from harness import open_gateway, toy
+from pegboard.auth.resource import audiences_of, base_url
 
 pytestmark = pytest.mark.anyio
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
 
 
+@pytest.mark.scenario("issuers: A refusal leads clients to their issuer")
 @pytest.mark.parametrize("public", ["", "https://tools.example", "https://example.com/tools"])
 @pytest.mark.parametrize("path", ["", "/mcp", "/mcp/team"])
 async def test_the_metadata_of_each_resource(tmp_path: Path, issuer: Issuer, path: str, public: str) -> None:
@@ -55,6 +57,7 @@ async def test_without_issuers_there_is_no_metadata(tmp_path: Path, issuer: Issu
             assert (await door.get(f"{WELL_KNOWN}{path}")).status_code == 404
 
 
+@pytest.mark.scenario("issuers: A refusal leads clients to their issuer")
 @pytest.mark.parametrize(
     ("path", "place"), [("/mcp", "/mcp"), ("/mcp/team", "/mcp/team"), ("/api/tools", "/mcp"), ("/metrics", "/mcp")]
 )
@@ -71,9 +74,21 @@ async def test_a_refusal_leads_to_the_metadata(tmp_path: Path, issuer: Issuer, p
             assert ("error" in challenge) is (bearer is not None)
 
 
+@pytest.mark.scenario("issuers: A refusal leads clients to their issuer")
 async def test_nothing_in_a_challenge_breaks_out_of_it(tmp_path: Path, issuer: Issuer) -> None:
     """Whatever stands in a token, or in the Host that a proxy passes on."""
-    async with open_door(tmp_path, issuer, rules=[{"who": ["sub:bob"]}]) as door:
-        token = door.token(sub='a"b\\c\r\nx: y\u00e9', client_id='", error="none')
+    async with open_door(tmp_path, issuer, rules=[{"who": ["scope:other"]}]) as door:
+        token = door.token(sub='a"b\\c, x=y\u00e9', client_id='", error="none')
         challenge = (await door.call(token)).headers["www-authenticate"]
+        assert "sub:abc, x=y" in challenge
         assert re.fullmatch(r'Bearer (?:[a-z_]+="[^"\\]*"(?:, )?)+', challenge)
+
+
+def test_the_own_address_is_the_host_that_is_named() -> None:
+    """Wherever it stands among the headers; HTTP/1.0 need not name one."""
+    scope: dict[str, Any] = {"scheme": "http", "path": "/mcp", "server": ("127.0.0.1", 7420), "headers": []}
+    named = {**scope, "headers": [(b"accept", b"*/*"), (b"host", b"Tools.example:81"), (b"x-host", b"other")]}
+    assert base_url(named, "") == "http://tools.example:81"
+    assert "http://tools.example:81/mcp" in audiences_of(named, "")
+    assert base_url(scope, "") == "http://127.0.0.1:7420"
+    assert base_url(named, "https://public.example") == "https://public.example"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
 import subprocess
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -88,7 +90,21 @@ def test_with_a_token_it_starts_and_others_need_one(tmp_path: Path) -> None:
         assert statuses(url) == (200, 401)
         assert statuses(url, token) == (200, 200)
         assert "Who may come in: you, on this machine; whoever has a token (1 token so far).\n" in banner
-        assert "can be reached from other machines" in errors.read_text()
+        said = errors.read_text()
+        port = url.rpartition(":")[2]
+        (address,) = re.findall(r"^Other machines reach it at:\n  (http://\S+)$", said, re.MULTILINE)
+        assert address.endswith(f":{port}/mcp")
+        assert "0.0.0.0" not in said
+        assert f'pegboard {address} --header "Authorization: Bearer TOKEN"' in said
+        # It is an address at which the gateway answers, and lets in whoever has a token.
+        tools = address.replace("/mcp", "/api/tools")
+        assert httpx2.get(tools, headers={"Authorization": f"Bearer {token}"}).status_code == 200
+        shown = pegboard("status", "--config", str(config)).stdout
+        assert "  access:   this machine's user; 1 token\n" in shown
+        assert f"  reached:  from other machines, at {address}\n" in shown
+        (row,) = json.loads(pegboard("status", "--json", "--config", str(config)).stdout)["data"]["gateways"]
+        assert row["access"] == {"local": True, "anonymous": False, "tokens": 1, "issuers": 0}
+        assert f"{row['addresses'][0]}/mcp" == address
         assert "WARNING" not in errors.read_text()
 
 
@@ -99,6 +115,8 @@ def test_insecure_lets_in_whoever_comes_and_says_so(tmp_path: Path) -> None:
         assert statuses(url) == (200, 200)
         assert "Who may come in: everybody who reaches this address, without a token.\n" in banner
         assert "WARNING: --insecure lets in whoever reaches this address." in errors.read_text()
+        assert "Bearer TOKEN" not in errors.read_text()
+        assert "  access:   everybody, without a token\n" in pegboard("status", "--config", str(config)).stdout
 
 
 def test_insecure_and_required_contradict(tmp_path: Path) -> None:
@@ -123,6 +141,7 @@ def test_on_this_machine_alone_it_starts_without_anything(tmp_path: Path) -> Non
     assert "Who may come in: you, on this machine; whoever has a token (no tokens so far).\n" in banner
 
 
+@pytest.mark.scenario("access: Beyond this machine it starts only if it can tell who comes")
 @pytest.mark.parametrize(
     ("reach", "auth", "tokens", "starts"),
     [
@@ -143,6 +162,7 @@ def test_what_starts_where(reach: Reach, auth: AuthSettings, tokens: int, starts
         reach.check(auth, tokens)
 
 
+@pytest.mark.scenario("access: Beyond this machine it starts only if it can tell who comes")
 @pytest.mark.parametrize(
     ("reach", "configured", "in_force"),
     [

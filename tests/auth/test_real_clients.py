@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import re
+import socket
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,10 @@ from mcp.client.auth import OAuthClientProvider
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from mcp.types import TextContent
 
 from auth.provider import SECRET, browse, machine_token, open_provider
-from harness import LIMIT, Gateway, open_gateway, toy
+from harness import LIMIT, Gateway, eventually, open_gateway, toy
 from node import HERE, NODE_MODULES, node, package
 
 pytestmark = pytest.mark.anyio
@@ -104,9 +106,58 @@ async def test_the_python_sdk_signs_in_and_refreshes_within_its_session(tmp_path
                     assert not answer.is_error
                     await asyncio.sleep(0.05)
                 assert len(gateway.front._manager._server_instances) == 1
-                known = gateway.front.authenticator.jwts._known.values()
-                assert len({each.principal.id for each in known if each.principal}) == 1
+                assert len(principals_seen(gateway)) == 1
                 assert len(browser.visits) == 1
+
+
+def tokens_seen(gateway: Gateway) -> int:
+    """How many tokens the gateway has verified."""
+    return len(gateway.front.authenticator.jwts._known)
+
+
+def principals_seen(gateway: Gateway) -> set[str]:
+    """Whom all of those tokens stand for."""
+    known = gateway.front.authenticator.jwts._known.values()
+    return {each.principal.id for each in known if each.principal}
+
+
+async def revoke_everybody(gateway: Gateway, issuer: str) -> None:
+    """Rules that are for somebody else."""
+    auth = {"required": True, "issuers": [{"issuer": issuer}], "rules": [{"who": ["sub:nobody"]}]}
+    await gateway.configure({"one": toy(tools=["x", "y"])}, auth=auth)
+
+
+@pytest.mark.filterwarnings("ignore:Using in-memory token storage:UserWarning")
+async def test_fastmcp_signs_in_and_refreshes_until_it_is_revoked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With nothing but `auth="oauth"`: it registers, opens a browser once, and takes the redirect itself."""
+    from fastmcp import Client
+
+    visits: list[asyncio.Future[Any]] = []
+    loop = asyncio.get_running_loop()
+
+    def open_browser(url: str) -> bool:
+        visits.append(asyncio.ensure_future(browse(url, follow_home=True), loop=loop))
+        return True
+
+    monkeypatch.setattr("webbrowser.open", open_browser)
+    with open_provider(2) as issuer:
+        async with protected(tmp_path, issuer, scopes={}) as gateway, asyncio.timeout(2 * LIMIT):
+            async with Client(gateway.mcp, auth="oauth") as client:
+                while tokens_seen(gateway) < 3:
+                    answer = await client.call_tool("one__y")
+                    assert isinstance(answer.content[0], TextContent)
+                    assert answer.content[0].text == "toy:y"
+                    await asyncio.sleep(0.05)
+                # It speaks the modern era, which has no sessions.
+                assert len(principals_seen(gateway)) == 1
+                assert len(visits) == 1
+                await revoke_everybody(gateway, issuer)
+                with pytest.raises(Exception):  # noqa: B017  what it makes of a 403 is its own
+                    await client.call_tool("one__y")
+                assert gateway.board.metrics.refused["no_rule"] >= 1
+            await asyncio.gather(*visits)
 
 
 async def test_the_python_sdk_steps_up(tmp_path: Path) -> None:
@@ -200,9 +251,40 @@ async def test_the_inspector_calls_with_a_token(tmp_path: Path, way: str) -> Non
             assert code != 0
 
 
-async def test_mcp_remote_signs_in_for_a_client_on_a_pipe(tmp_path: Path) -> None:
-    """It registers, prints the address to sign in at, takes the redirect, and relays."""
-    with open_provider() as issuer:
+async def test_the_inspector_signs_in(tmp_path: Path) -> None:
+    """It registers, says where to sign in, takes the redirect, and calls."""
+    with open_provider() as issuer, socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        taken.close()
+        async with protected(tmp_path / "gateway", issuer, scopes={}) as gateway, asyncio.timeout(2 * LIMIT):
+            process = await asyncio.create_subprocess_exec(
+                *package("@modelcontextprotocol/inspector", "clients/launcher/build/index.js"),
+                *("--cli", "--server-url", gateway.mcp, "--transport", "http", "--method", "tools/call"),
+                *("--tool-name", "one__y", "--callback-url", f"http://127.0.0.1:{port}/oauth/callback"),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                # Without a terminal it asks nobody to sign in unless it may open a browser.
+                env={**os.environ, "HOME": str(tmp_path), "BROWSER": "true", "MCP_AUTO_OPEN_ENABLED": "true"},
+            )
+            assert process.stdout is not None
+            assert process.stderr is not None
+            try:
+                said, visits = await asyncio.gather(process.stdout.read(), _sign_in(process.stderr, issuer))
+                await process.wait()
+            finally:
+                if process.returncode is None:
+                    process.kill()
+                await process.wait()
+            assert json.loads(said)["content"][0]["text"] == "toy:y"
+            assert (process.returncode, visits) == (0, 1)
+            assert gateway.board.metrics.refused["no_credentials"] >= 1
+
+
+async def test_mcp_remote_signs_in_for_a_client_on_a_pipe_until_it_is_revoked(tmp_path: Path) -> None:
+    """It registers, prints the address to sign in at, takes the redirect, and relays; its tokens last two seconds, and
+    its session outlives three of them."""
+    with open_provider(2) as issuer:
         async with protected(tmp_path / "gateway", issuer, scopes={}) as gateway, asyncio.timeout(2 * LIMIT):
             process = await asyncio.create_subprocess_exec(
                 *(str(node()), str(NODE_MODULES / "mcp-remote" / "dist" / "proxy.js"), gateway.mcp, "--allow-http"),
@@ -214,15 +296,8 @@ async def test_mcp_remote_signs_in_for_a_client_on_a_pipe(tmp_path: Path) -> Non
             assert process.stdin is not None
             assert process.stdout is not None
             assert process.stderr is not None
-            reading: asyncio.Task[None] | None = None
+            reading = asyncio.create_task(_sign_in(process.stderr, issuer))
             try:
-                url = None
-                while url is None:
-                    line = (await process.stderr.readline()).decode()
-                    assert line, "mcp-remote ended"
-                    url = re.search(rf"{issuer}/auth\S+", line)
-                reading = asyncio.create_task(_drain(process.stderr))
-                await browse(url[0], follow_home=True)
                 hello = {
                     "protocolVersion": "2025-06-18",
                     "capabilities": {},
@@ -231,20 +306,36 @@ async def test_mcp_remote_signs_in_for_a_client_on_a_pipe(tmp_path: Path) -> Non
                 await _send(process.stdin, {"id": 1, "method": "initialize", "params": hello})
                 assert (await _answer(process.stdout, 1))["result"]["serverInfo"]["name"] == "pegboard"
                 await _send(process.stdin, {"method": "notifications/initialized"})
-                await _send(process.stdin, {"id": 2, "method": "tools/call", "params": {"name": "one__y"}})
-                assert (await _answer(process.stdout, 2))["result"]["content"][0]["text"] == "toy:y"
+                call = {"method": "tools/call", "params": {"name": "one__y"}}
+                sessions = gateway.front._manager._server_instances
+                before = set(sessions)
+                made = 0
+                while tokens_seen(gateway) < 3:
+                    made += 1
+                    await _send(process.stdin, {"id": 1 + made, **call})
+                    assert (await _answer(process.stdout, 1 + made))["result"]["content"][0]["text"] == "toy:y"
+                    await asyncio.sleep(0.05)
+                assert set(sessions) == before
+                await revoke_everybody(gateway, issuer)
+                await _send(process.stdin, {"id": 1000, **call})
+                await eventually(lambda: gateway.board.metrics.refused["no_rule"])
+                assert gateway.board.metrics.calls["one", "ok"] == made
             finally:
                 if process.returncode is None:
                     process.kill()
                 await process.wait()
-                if reading is not None:
-                    await reading
+                await reading
                 process.stdin.close()
 
 
-async def _drain(stream: asyncio.StreamReader) -> None:
-    while await stream.readline():
-        pass
+async def _sign_in(said: asyncio.StreamReader, issuer: str) -> int:
+    """Read all that a program says, and sign in wherever it sends its user; how often that was."""
+    visits = 0
+    while line := await said.readline():
+        if (url := re.search(rf"{issuer}/auth\S+", line.decode())) is not None:
+            await browse(url[0], follow_home=True)
+            visits += 1
+    return visits
 
 
 async def _send(stream: asyncio.StreamWriter, message: dict[str, Any]) -> None:

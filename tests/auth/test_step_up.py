@@ -47,6 +47,7 @@ async def call_by(way: str, door: Door, token: str, tool: str) -> Any:
 WAYS = ("modern", "modern tool_call", "handshake", "handshake tool_call", "REST", "REST tool_call")
 
 
+@pytest.mark.scenario("issuers: A call that needs more scopes is refused alone")
 @pytest.mark.both_paths
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_call_that_needs_more_is_refused_alone(tmp_path: Path, issuer: Issuer, way: str) -> None:
@@ -74,6 +75,7 @@ async def test_a_better_token_goes_on_in_the_same_session(tmp_path: Path, issuer
         challenge_of(await door.call(weak, session=session))
 
 
+@pytest.mark.scenario("issuers: A call that needs more scopes is refused alone")
 @pytest.mark.both_paths
 @pytest.mark.parametrize("method", ["tools\\/call", "tools/call"])
 async def test_a_body_that_is_written_oddly_is_no_way_around(tmp_path: Path, issuer: Issuer, method: str) -> None:

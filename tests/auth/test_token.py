@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pegboard.access.principal import Principal
+from pegboard.access.rule import Rule
 from pegboard.auth import token as token_module
 from pegboard.auth.expiry import ExpiryError, parse_expiry
 from pegboard.auth.token import StaticToken, digest_of, is_token_name, new_token_text, token_id_of
@@ -117,7 +118,7 @@ def test_when_a_token_expires(text: str, moment: float | None) -> None:
 def test_an_expired_token_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """From the very moment on; it is still listed as expired."""
     token_id, text = new_token_text()
-    tokens = Tokens(lambda token: Principal("token", token.id, token.name))
+    tokens = Tokens(lambda token: Principal("token", token.id, token.name), lambda _: None)
     tokens.replace([StaticToken(token_id, "ci", digest_of(text), expires_at=1000.0)])
     for now, is_found in ((999.9, True), (1000.0, False), (2000.0, False)):
         monkeypatch.setattr("time.time", lambda now=now: now)
@@ -126,10 +127,31 @@ def test_an_expired_token_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
         assert [token.name for token in tokens.list_expired()] == ([] if is_found else ["ci"])
 
 
+def test_what_is_under_way_goes_on_under_another_rule_and_ends_with_another_secret() -> None:
+    """Whoever listens to the first principal hears who follows it, and of the end of that one."""
+    token_id, text = new_token_text()
+    successors: list[Principal] = []
+    tokens = Tokens(lambda token: Principal("token", token.id, token.name), successors.append)
+    tokens.replace([StaticToken(token_id, "ci", digest_of(text))])
+    first = tokens.find(text)
+    assert first is not None
+    heard: list[Principal | None] = []
+    forget = first.on_end(heard.append)
+    tokens.replace([StaticToken(token_id, "robot", digest_of(text), Rule(read_only=True))])
+    second = tokens.find(text)
+    assert second is not None
+    assert (second.name, first.valid_until, heard, successors) == ("robot", 0.0, [second], [second])
+    tokens.replace([StaticToken(token_id, "robot", digest_of("another"), Rule(read_only=True))])
+    assert (second.valid_until, heard, len(successors)) == (0.0, [second, None], 1)
+    forget()
+    second.end()
+    assert len(heard) == 2
+
+
 def test_a_token_with_another_rule_secret_or_expiry_is_another_principal() -> None:
     """Whoever came with it before is not let in by what was known then; that it was used changes nothing."""
     token_id, text = new_token_text()
-    tokens = Tokens(lambda token: Principal("token", token.id, token.name))
+    tokens = Tokens(lambda token: Principal("token", token.id, token.name), lambda _: None)
     first = StaticToken(token_id, "ci", digest_of(text))
     tokens.replace([first])
     before = tokens.find(text)

@@ -45,8 +45,10 @@ async def test_a_token_is_made_listed_rotated_and_removed(http: httpx2.AsyncClie
     token = data.pop("token")
     assert token.startswith("pgb_")
     assert data["rule"] == rule
+    assert (await http.get("/api/tokens/ci")).json()["data"] == data
+    assert set(data.pop("gives")) == {"tools", "of", "servers", "notAsked"}
     assert (await http.get("/api/tokens")).json()["data"] == {"tokens": [data]}
-    assert set(data) == {"id", "name", "rule", "createdAt", "expiresAt", "lastUsedAt", "state"}
+    assert set(data) == {"id", "name", "rule", "mayUse", "createdAt", "expiresAt", "lastUsedAt", "state"}
     rotated = (await http.post("/api/tokens/ci/rotate")).json()["data"]
     assert rotated["token"] != token
     assert rotated["id"] == data["id"]
@@ -84,6 +86,7 @@ async def test_what_is_wrong_is_said(
     assert row["id"] == before["id"]
 
 
+@pytest.mark.scenario("access: What is for admins is refused to others")
 @pytest.mark.parametrize("rule", [{}, {"servers": ["*"]}, {"readOnly": True}])
 async def test_a_token_that_is_no_admin_changes_no_tokens(http: httpx2.AsyncClient, rule: dict[str, Any]) -> None:
     """It does not even see them."""
@@ -92,10 +95,15 @@ async def test_a_token_that_is_no_admin_changes_no_tokens(http: httpx2.AsyncClie
         ("GET", "/api/tokens"),
         ("POST", "/api/tokens"),
         ("POST", "/api/tokens/weak/rotate"),
+        ("GET", "/api/tokens/weak"),
+        ("PATCH", "/api/tokens/weak"),
+        ("GET", "/api/rules"),
         ("DELETE", "/api/tokens/weak"),
         ("DELETE", "/api/tokens/nobody"),
     ):
-        body: dict[str, Any] = {"json": {"name": "strong", "rule": {"admin": True}}} if method == "POST" else {}
+        body: dict[str, Any] = (
+            {"json": {"name": "strong", "rule": {"admin": True}}} if method in {"POST", "PATCH"} else {}
+        )
         answer = await http.request(method, path, headers=weak, **body)
         assert answer.status_code == 403, (method, path)
         assert "weak" not in answer.text

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import httpx2
 import pytest
 import structlog
 
-from auth.asking import ask_modern, ends, open_session, open_stream
+from auth.asking import ask_modern, ends, modern_request, open_session, open_stream
 from harness import LIMIT, Gateway, eventually, open_gateway, toy
+from pegboard.auth import token_watch
 from pegboard.auth.token_registry import TokenRegistry
 from pegboard.storage import open_storage
 from postgres import PostgresServer
@@ -33,9 +35,26 @@ async def until(http: httpx2.AsyncClient, gateway: Gateway, text: str, wanted: i
             await asyncio.sleep(0.05)
 
 
+@asynccontextmanager
+async def follow(http: httpx2.AsyncClient, gateway: Gateway, text: str) -> AsyncGenerator[list[asyncio.Task[None]]]:
+    """The standing stream of a session, and that of subscriptions."""
+    credentials = {"Authorization": f"Bearer {text}"}
+    session = await open_session(http, gateway.mcp, credentials)
+    asked, headers = modern_request("subscriptions/listen", notifications={"toolsListChanged": True})
+    async with (
+        open_stream(http, "GET", gateway.mcp, {**session, **credentials}) as standing,
+        open_stream(http, "POST", gateway.mcp, {**headers, **credentials}, json=asked) as subscribed,
+    ):
+        assert not standing.done()
+        assert not subscribed.done()
+        yield [standing, subscribed]
+
+
+@pytest.mark.scenario("access: All gateways on one storage notice a change of tokens")
 @pytest.mark.both_paths
 async def test_what_one_gateway_changes_holds_at_the_other(tmp_path: Path, place: str) -> None:
-    """Added, rotated and removed; streams and sessions of the other end, too."""
+    """Added, rotated and removed; streams and sessions of the other end, too. It looks twice a second."""
+    assert token_watch._LOOK_EVERY <= 0.5
     async with AsyncExitStack() as stack:
         one, two = [
             await stack.enter_async_context(open_gateway(tmp_path / name, {"one": toy()}, storage=place, **CLOSED))
@@ -46,14 +65,14 @@ async def test_what_one_gateway_changes_holds_at_the_other(tmp_path: Path, place
         _, text = await tokens.add("ci", {}, None)
         assert await status(http, one, text) == 200
         await until(http, two, text, 200)
-        _, other = await tokens.rotate("ci", None)
+        async with follow(http, two, text) as streams:
+            _, other = await tokens.rotate("ci", None)
+            await asyncio.gather(*map(ends, streams))
         await until(http, two, other, 200)
         assert await status(http, two, text) == 401
-        credentials = {"Authorization": f"Bearer {other}"}
-        session = await open_session(http, two.mcp, credentials)
-        async with open_stream(http, "GET", two.mcp, {**session, **credentials}) as standing:
+        async with follow(http, two, other) as streams:
             await tokens.remove("ci")
-            await ends(standing)
+            await asyncio.gather(*map(ends, streams))
         await eventually(lambda: not two.front._manager._server_instances)
         assert await status(http, two, other) == 401
 
@@ -72,6 +91,7 @@ async def test_another_process_changes_tokens_on_the_same_storage(tmp_path: Path
             await storage.close()
 
 
+@pytest.mark.scenario("access: All gateways on one storage notice a change of tokens")
 async def test_while_storage_is_away_the_tokens_known_stay_in_force(
     tmp_path: Path, postgres: PostgresServer, postgres_url: str
 ) -> None:

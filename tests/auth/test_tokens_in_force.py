@@ -74,6 +74,7 @@ async def test_who_has_a_token_is_let_in_and_nobody_else(gateway: Gateway, http:
             assert await ask_session(http, gateway.mcp, session, nobody) == 401
 
 
+@pytest.mark.scenario("access: A token that is over is refused and its streams end")
 @pytest.mark.parametrize("how", ["removed", "rotated", "expired"])
 async def test_a_token_that_is_over_is_refused_and_its_streams_end(
     gateway: Gateway, http: httpx2.AsyncClient, how: str
@@ -122,6 +123,7 @@ async def test_an_expired_token_loses_its_sessions(gateway: Gateway, http: httpx
     assert token.is_expired(time.time())
 
 
+@pytest.mark.scenario("access: A session belongs to its principal")
 async def test_a_session_goes_on_with_the_secret_that_a_token_gets(gateway: Gateway, http: httpx2.AsyncClient) -> None:
     """A client that is given the new one stays who it is."""
     before = await add(gateway)
@@ -131,6 +133,7 @@ async def test_a_session_goes_on_with_the_secret_that_a_token_gets(gateway: Gate
     assert await ask_session(http, gateway.mcp, session, bearer(text)) == 200
 
 
+@pytest.mark.scenario("access: A session belongs to its principal")
 async def test_a_session_of_one_token_is_not_anothers(gateway: Gateway, http: httpx2.AsyncClient) -> None:
     """Its id alone is worth nothing: it is as if there were no such session."""
     one, two = await add(gateway, "one"), await add(gateway, "two")

@@ -342,7 +342,7 @@ def test_a_file_in_another_shape_says_how_to_bring_it_in(tmp_path: Path) -> None
     runner = CliRunner()
     for command in (["servers"], ["add", "x", "y"], ["doctor"]):
         done = runner.invoke(app, [command[0], "--config", str(path), *command[1:]])
-        assert f"pegboard import {path}" in done.output + done.stderr, command
+        assert f"pegboard import --config {path} {path}" in done.output + done.stderr, command
         assert done.exit_code != 0
     assert path.read_bytes() == before
     done = runner.invoke(app, ["import", str(path), "--yes", "--config", str(path)])
@@ -395,7 +395,7 @@ def test_a_variable_that_the_gateway_lacks_needs_a_new_gateway(
             assert done.exit_code == 4
             assert "→ the gateway that runs was started without MY_KEY: stop it, and start it in" in done.output
         monkeypatch.delenv("MY_KEY")
-        assert "→ export MY_KEY in the shell that starts `pegboard serve`" in run("refresh", "one").stderr
+        assert "→ export MY_KEY in the shell that starts `pegboard serve --config " in run("refresh", "one").stderr
     assert "tulip" not in "".join(done.output for done in said)
 
 

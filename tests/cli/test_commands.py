@@ -89,7 +89,7 @@ def test_exit_codes_tell_what_went_wrong(config: Path) -> None:
     assert pegboard("tools", "--status", "odd", config=config).returncode == 2
     off = pegboard("call", "off__echo", config=config)
     assert off.returncode == 4
-    assert "pegboard enable off" in off.stderr
+    assert f"`pegboard enable --config {config} off` enables it" in off.stderr
     failed = pegboard("call", "off__echo", "--json", config=config)
     assert json.loads(failed.stdout)["error"]["code"] == "TOOL_UNAVAILABLE"
 
@@ -533,7 +533,7 @@ def test_a_call_that_starts_a_server_says_so(tmp_path: Path) -> None:
     there.touch()
     config = write_config(tmp_path / "p.json", {"slow": toy_after(there)})
     with on_screen([*warm_start(), "call", "slow__echo", "--config", str(config), '{"x": 1}']) as screen:
-        screen.until("starting slow … (pegboard serve keeps servers started)")
+        screen.until("starting slow … (pegboard serve --config ")
         there.unlink()
         code, text = screen.finish()
     assert (code, '{"x": 1}' in text) == (0, True)

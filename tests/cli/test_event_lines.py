@@ -49,6 +49,33 @@ def test_a_call_is_one_line() -> None:
     assert lines_of(called(client="a\nb")) == ["a b  git__log  12 ms  ok"]
 
 
+def test_somebody_else_is_named_before_their_client() -> None:
+    """This machine's own user is not, who is there most of the time."""
+    assert lines_of(called(principal="ci")) == ["ci via claude-code  git__log  12 ms  ok"]
+    assert lines_of(called(principal="a\nb@example.com", client="")) == ["a b@example.com via -  git__log  12 ms  ok"]
+
+
+def test_refusals_are_a_line_for_the_first_and_one_for_the_minute() -> None:
+    """Where from, who if that is known, why, and how many."""
+
+    def refused(**more: Any) -> dict[str, Any]:
+        return {"event": "access.refused", "address": "10.0.0.7", "reason": "invalid_token", "count": 1, **more}
+
+    assert lines_of(
+        refused(),
+        refused(count=12),
+        refused(reason="expired", principal="ci"),
+        refused(reason="no_credentials", address="this machine"),
+        {"event": "access.refused", "address": "other addresses", "count": 300},
+    ) == [
+        "refused  10.0.0.7  bad token",
+        "refused  10.0.0.7  bad token  (12 in the last minute)",
+        "refused  10.0.0.7  ci  expired token",
+        "refused  this machine  no token",
+        "refused  other addresses  (300 in the last minute)",
+    ]
+
+
 def test_what_nobody_needs_is_left_out() -> None:
     """Registrations, updates of the registry and servers that idle are for the log of programs."""
     quiet = ["MCP tool registered: x", "tools.registry.updated", "tools.discovery.started", "server.idle"]

@@ -55,6 +55,8 @@ def test_status_of_a_gateway_that_runs(config: Path, running: str, tmp_path: Pat
     assert f"config:   {config}" in shown.stdout
     assert "clients:  0 connected" in shown.stdout
     assert "servers:  1 ready, 1 disabled, 1 unreachable" in shown.stdout
+    assert "access:   this machine's user\n" in shown.stdout
+    assert "reached:  from this machine only\n" in shown.stdout
     answer = data("status", config=config)
     [row] = answer["gateways"]
     assert (answer["running"], row["url"], row["config"], row["sessions"]) == (True, running, str(config), 0)

@@ -11,7 +11,7 @@ import pytest
 
 import pegboard as package
 from forking import warm_start
-from harness import open_board, toy, write_config
+from harness import open_board, toy, without_config, write_config
 from pegboard.cli.wording import _PHRASES, for_people
 from screen import run_on_screen
 
@@ -44,7 +44,7 @@ def test_errors_of_commands_name_commands(tmp_path: Path) -> None:
     twice = ("memory", "add", "a", "--text", "x")
     subprocess.run([*warm_start(), *twice, "--config", str(config)], check=True, timeout=60, capture_output=True)
     said = [
-        pegboard(*command, config=config, cwd=tmp_path)
+        without_config(pegboard(*command, config=config, cwd=tmp_path))
         for command in (("call", "nope"), twice, ("memory", "get", "zzz"), ("tasks", "next"), ("call", "off__x"))
     ]
     assert [AGENTS.findall(text) for text in said] == [[]] * 5

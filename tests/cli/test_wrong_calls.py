@@ -152,7 +152,7 @@ def test_a_list_of_tools_names_the_servers_that_failed(run: Run, tmp_path: Path,
     )
     done = run(*command, file=file)
     assert done.exit_code == 0
-    assert done.stderr == "note: not available: gone; pegboard servers says why\n"
+    assert done.stderr == f"note: not available: gone; pegboard servers --config {file} says why\n"
 
 
 @pytest.mark.parametrize(

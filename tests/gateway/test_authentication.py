@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import socket
 import struct
 import subprocess
@@ -18,12 +19,16 @@ from typing import Any
 import httpx2
 import pytest
 
+from audit.readers import records_of
+from auth.asking import modern_request
 from harness import LIMIT, Gateway, eventually, http_client, open_gateway, serving, stdio_client, toy, write_config
-from pegboard.auth.proof import PROOF_HEADER, make_proof
+from pegboard.auth.proof import PROOF_HEADER, _sign, make_proof
+from pegboard.clients import peer_user
 from pegboard.clients.peer_user import Peer
 from pegboard.gateway.authentication import is_open
 from pegboard.gateway.rest.table import route_table
 from pegboard.servers.http.client import NeedsAuth
+from pegboard.version import VERSION
 from servers.toy import Settings
 from servers.toy_http import http_toy
 
@@ -69,6 +74,7 @@ async def statuses(gateway: Gateway, headers: dict[str, str]) -> dict[str, int]:
         return found
 
 
+@pytest.mark.scenario("access: Everybody but this machine's own user needs a credential")
 @pytest.mark.parametrize(
     ("required", "who", "let_in"),
     [
@@ -106,6 +112,7 @@ async def test_a_token_lets_in(tmp_path: Path, required: object, headers: dict[s
                 assert await client.text("one__echo", {"x": 1})
 
 
+@pytest.mark.scenario("access: A bearer that is sent is always checked")
 @pytest.mark.parametrize("required", ["remote", True, False])
 async def test_a_bearer_that_is_brought_is_looked_at(tmp_path: Path, required: object) -> None:
     """One that is not known is refused also where none is needed: whoever sends it believes to be somebody."""
@@ -118,6 +125,7 @@ async def test_a_bearer_that_is_brought_is_looked_at(tmp_path: Path, required: o
             assert set(found.values()) <= {401, 429}, (bearer, found)
 
 
+@pytest.mark.scenario("access: A token in an address is refused")
 async def test_what_is_no_credential_is_refused_with_its_reason(tmp_path: Path) -> None:
     """Twice, empty, too long, not ASCII, in the address; nothing of it is said back."""
     async with open_gateway(tmp_path, {"one": toy()}) as gateway:
@@ -140,12 +148,46 @@ async def test_what_is_no_credential_is_refused_with_its_reason(tmp_path: Path) 
                 assert secret not in answer.text
 
 
+@pytest.mark.scenario("access: A token in an address is refused")
+@pytest.mark.both_paths
+@pytest.mark.parametrize("is_known", [True, False], ids=["known", "unknown"])
+async def test_a_token_in_a_path_is_refused_and_not_recorded(tmp_path: Path, is_known: bool) -> None:
+    """It has the form of a board's name; nothing is kept under it, and nothing of it is said back."""
+    own: dict[str, Any] = {"audit": {}, "auth": {"required": True}}
+    async with open_gateway(tmp_path, {"one": toy()}, **own) as gateway:
+        headers = await gateway.token()
+        secret = headers["authorization"].removeprefix("Bearer ")
+        async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT, headers=headers if is_known else {}) as http:
+            message, more = modern_request("tools/list")
+            answers = [
+                await http.post(f"/mcp/{secret}", json=message, headers=more),
+                await http.post(f"/mcp/%70gb{secret[3:]}", json=message, headers=more),
+                await http.get(f"/api/tools/{secret}"),
+            ]
+        assert [answer.status_code for answer in answers] == [400] * 3
+        assert not any(secret in answer.text for answer in answers)
+        records = await records_of(gateway, "access")
+        assert [record.detail.partition("pgb_")[1:] for record in records] == [("", "")] * 3
+
+
 @pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer  "])
 async def test_the_scheme_may_be_written_in_any_case(tmp_path: Path, scheme: str) -> None:
     """As HTTP has it."""
     async with open_gateway(tmp_path, {"one": toy()}, auth={"required": True}) as gateway:
         token = (await gateway.token())["authorization"].removeprefix("Bearer ")
         assert (await statuses(gateway, {"authorization": f"{scheme} {token}"}))["/api/servers"] == 200
+
+
+@pytest.mark.scenario("access: Another user of the machine is not its owner")
+@pytest.mark.parametrize("who", ["owner", "another user"])
+async def test_where_the_kernel_cannot_be_asked_a_table_tells_the_user(
+    tmp_path: Path, who: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user is let in, and another is not."""
+    monkeypatch.setattr(peer_user, "_ask_kernel", lambda *_: None)
+    with somebody_elses_gateway() if who == "another user" else contextlib.nullcontext():
+        async with open_gateway(tmp_path, {"one": toy()}) as gateway:
+            assert (await statuses(gateway, {}))["/api/servers"] == (200 if who == "owner" else 401)
 
 
 async def test_a_refusal_says_how_to_come_in(tmp_path: Path) -> None:
@@ -161,6 +203,23 @@ async def test_a_refusal_says_how_to_come_in(tmp_path: Path) -> None:
 
 
 @pytest.mark.both_paths
+async def test_a_browser_from_elsewhere_gets_a_page(tmp_path: Path) -> None:
+    """It says what this is and that a token is needed, and nothing of this gateway; programs get JSON, as ever."""
+    async with open_gateway(tmp_path, {"secretive": toy()}) as gateway:
+        async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT, headers=ELSEWHERE) as http:
+            browser = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+            answer = await http.get("/", headers=browser)
+            assert (answer.status_code, answer.headers["content-type"]) == (401, "text/html; charset=utf-8")
+            assert answer.headers["www-authenticate"].startswith("Bearer ")
+            assert "This is Pegboard" in answer.text
+            assert "Authorization: Bearer TOKEN" in answer.text
+            assert not {"secretive", VERSION} & set(re.split(r"[^\w.]+", answer.text))
+            assert (await http.get("/")).headers["content-type"] == "application/json"
+            token = await gateway.token()
+            assert "Pegboard is running" in (await http.get("/", headers={**browser, **token})).text
+            assert (await http.post("/mcp", headers=browser, json={})).headers["content-type"] == "application/json"
+
+
 async def test_one_that_is_over_is_refused_on_the_next_request(tmp_path: Path) -> None:
     """Expired, or revoked: on a session that was open before, too."""
     async with open_gateway(tmp_path, {"one": toy()}) as gateway:
@@ -205,6 +264,7 @@ async def test_streams_end_with_their_token(tmp_path: Path) -> None:
             assert (await http.get("/mcp", headers=revoked)).status_code == 401
 
 
+@pytest.mark.scenario("access: A command proves that it can read the run file")
 async def test_whoever_can_read_the_run_file_is_the_user(tmp_path: Path) -> None:
     """A command proves it with each request, for the gateway of one port and for a minute."""
     async with open_gateway(tmp_path, {"one": toy()}, auth={"required": True}) as gateway:
@@ -215,6 +275,7 @@ async def test_whoever_can_read_the_run_file_is_the_user(tmp_path: Path) -> None
         wrong = [
             make_proof("another secret", port),
             make_proof(secret, port + 1),
+            *(f"{then}.{_sign(secret, port, then)}" for then in (f"{int(moment) - 90}.x", f"{int(moment) + 90}.x")),
             f"{int(moment) - 120}.{nonce}.{signature}",
             f"{moment}.{nonce[::-1]}.{signature}",
             "nonsense",
@@ -240,6 +301,7 @@ async def test_commands_and_the_bridge_are_the_users_own(tmp_path: Path) -> None
             assert await client.text("one__echo", {})
 
 
+@pytest.mark.scenario("access: Little is open to whoever is not known")
 def test_what_is_open_to_everybody_is_little() -> None:
     """Health, and where OAuth's clients look first."""
     paths = [route.path for route in route_table()]
@@ -248,6 +310,7 @@ def test_what_is_open_to_everybody_is_little() -> None:
     assert not is_open("/.well-known/oauth-protected-resources")
 
 
+@pytest.mark.scenario("access: A client's credentials are never sent on")
 async def test_a_clients_credentials_are_never_sent_on(tmp_path: Path) -> None:
     """A server sees its own, or none."""
     with http_toy(Settings(name="far")) as far:

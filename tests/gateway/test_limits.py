@@ -86,6 +86,10 @@ async def rest(_: RawClient, http: httpx2.AsyncClient) -> Any:
     return rest_error(await http.post("/api/tools/one__echo/call", json={}))
 
 
+async def refresh(_: RawClient, http: httpx2.AsyncClient) -> Any:
+    return rest_error(await http.post("/api/servers/one/refresh"))
+
+
 async def own_route(_: RawClient, http: httpx2.AsyncClient) -> Any:
     return rest_error(await http.get("/api/memories"))
 
@@ -111,7 +115,7 @@ async def meet(gateway: Gateway) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_every_entrance_counts_and_refuses(tmp_path: Path, version: str) -> None:
     """A call of any kind uses up the limit for all kinds, none reaches its server, and each is told when to try."""
-    calls = (fast_path, full_path, another_tool, own_tool, prompt, resource, completion, rest, own_route)
+    calls = (fast_path, full_path, another_tool, own_tool, prompt, resource, completion, rest, own_route, refresh)
     async with open_gateway(tmp_path, {"one": toy(name="one", features=FEATURES)}, **OWN) as gateway:
         await meet(gateway)
         tokens = {call: await gateway.token(call.__name__, **ONCE) for call in calls}

@@ -31,6 +31,7 @@ def test_routes_that_write_the_files_of_this_machine_are_the_owners() -> None:
     }
 
 
+@pytest.mark.scenario("access: What is for admins is refused to others")
 def test_routes_that_change_the_gateway_are_the_admins() -> None:
     """All that change its config, restart programs, or show what they wrote."""
     assert {(route.method, route.path) for route in ADMINS} >= {
@@ -45,6 +46,7 @@ def test_routes_that_change_the_gateway_are_the_admins() -> None:
     }
 
 
+@pytest.mark.scenario("access: Another user of the machine is not its owner")
 @pytest.mark.anyio
 @pytest.mark.parametrize("who", ["another machine", "another user"])
 @pytest.mark.parametrize("required", ["remote", False])

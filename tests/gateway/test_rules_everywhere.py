@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from auth.asking import ask_modern
 from harness import LIMIT, Gateway, RawClient, http_client, open_gateway, serving, stdio_client, toy, write_config
 from pegboard.servers.errors import RpcError
 
@@ -157,6 +158,7 @@ def renamed(answers: dict[str, str], never: tuple[str, ...], hidden: tuple[str, 
     return shown
 
 
+@pytest.mark.scenario("access: What a rule hides is as if it never was")
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", CASES)
 async def test_mcp_answers_as_if_it_never_was(tmp_path: Path, name: str, version: str) -> None:
@@ -170,6 +172,7 @@ async def test_mcp_answers_as_if_it_never_was(tmp_path: Path, name: str, version
     assert about_hidden == renamed(about_nothing, case.never, case.hidden)
 
 
+@pytest.mark.scenario("access: What a rule hides is as if it never was")
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", CASES)
 async def test_nothing_lists_it(tmp_path: Path, name: str, version: str) -> None:
@@ -194,6 +197,7 @@ async def test_nothing_lists_it(tmp_path: Path, name: str, version: str) -> None
 REST_READS = ("/api/servers", "/api/tools", "/api/status", "/metrics", "/api/tools/search?q=wipe+disks+vault&limit=50")
 
 
+@pytest.mark.scenario("access: What a rule hides is as if it never was")
 @pytest.mark.parametrize("name", CASES)
 async def test_rest_answers_as_if_it_never_was(tmp_path: Path, name: str) -> None:
     """Every route that lists or names servers and tools."""
@@ -249,6 +253,7 @@ async def test_notices_are_about_what_is_seen(tmp_path: Path) -> None:
             assert "public__news" in await client.names()
 
 
+@pytest.mark.scenario("access: A rule that changes holds at once")
 async def test_a_rule_that_changes_holds_at_once(tmp_path: Path) -> None:
     """A session goes on under its principal's new rule, and is told that its lists changed."""
     rules = [{"who": ["token:somebody"], "servers": ["public", "vault"]}]
@@ -266,6 +271,21 @@ async def test_a_rule_that_changes_holds_at_once(tmp_path: Path) -> None:
             await client.until_changes(1)
             await gateway.configure(SERVERS, auth={"rules": rules}, **own)
             assert (await client.call("vault__look", {})).get("isError") is not True
+
+
+@pytest.mark.scenario("access: A rule that changes holds at once")
+async def test_a_rule_that_changes_holds_for_the_user_of_this_machine(tmp_path: Path) -> None:
+    """Who brings nothing, and was let in a moment ago with the same headers."""
+    own: dict[str, Any] = {"expose": "all", "toolsets": []}
+    look = {"name": "vault__look", "arguments": {}}
+    async with open_gateway(tmp_path, SERVERS, **own) as gateway, httpx2.AsyncClient(timeout=LIMIT) as http:
+        await gateway.board.refresh()
+        for _ in range(2):
+            assert "isError" not in (await ask_modern(http, gateway.mcp, {}, "tools/call", **look)).json()["result"]
+        await gateway.configure(SERVERS, auth={"rules": [{"who": ["local"], "servers": ["public"]}]}, **own)
+        assert "Unknown tool" in (await ask_modern(http, gateway.mcp, {}, "tools/call", **look)).text
+        await gateway.configure(SERVERS, auth={"required": True}, **own)
+        assert (await ask_modern(http, gateway.mcp, {}, "tools/call", **look)).status_code == 401
 
 
 async def test_memory_is_limited_to_namespaces(tmp_path: Path) -> None:
@@ -310,6 +330,52 @@ async def test_a_rule_for_the_local_user_holds_over_pipes(tmp_path: Path, bridge
             assert "vault__look" not in names
             with pytest.raises(RpcError, match="Unknown tool"):
                 await client.call("vault__look", {})
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("bridge", [False, True], ids=["alone", "bridge"])
+async def test_a_rule_for_the_local_user_holds_over_pipes_that_are_open(
+    tmp_path: Path, bridge: bool, version: str
+) -> None:
+    """From the next request on; a session is told that its lists changed without having asked."""
+    config = write_config(tmp_path / "pegboard.json", SERVERS)
+    narrow: dict[str, Any] = {"auth": {"rules": [{"who": ["local"], "servers": ["public"]}]}}
+    with serving(config) if bridge else contextlib.nullcontext():
+        async with stdio_client(config, version) as client:
+            await client.until_listed(lambda names: "vault__look" in names)
+            told = client.changes()
+            write_config(config, SERVERS, **narrow)
+            if version == "2025-11-25":
+                await client.until_changes(told + 1)
+            await client.until_listed(lambda names: "vault__look" not in names)
+            with pytest.raises(RpcError, match="Unknown tool"):
+                await client.call("vault__look", {})
+            write_config(config, SERVERS)
+            await client.until_listed(lambda names: "vault__look" in names)
+
+
+@pytest.mark.both_paths
+async def test_a_rule_for_anonymous_binds_whoever_says_nothing(tmp_path: Path) -> None:
+    """Where nobody has to say who they are; `*` is for JWTs, and the machine's own user and tokens have their own."""
+    rules = [{"who": ["*"], "servers": []}, {"who": ["anonymous"], "servers": ["public"], "rate": "2/h"}]
+    own: dict[str, Any] = {"expose": "all", "toolsets": ["discovery"]}
+    elsewhere = {"x-forwarded-for": "192.0.2.7"}
+    async with open_gateway(tmp_path, SERVERS, auth={"required": False, "rules": rules}, **own) as gateway:
+        await gateway.board.refresh()
+        async with http_client(gateway.mcp, headers=elsewhere) as client:
+            names = await client.names()
+            assert "public__look" in names
+            assert "vault__look" not in names
+            for _ in range(2):
+                assert (await client.call("public__look", {})).get("isError") is not True
+            assert "RATE_LIMITED" in json.dumps(await client.call("public__look", {}))
+            await gateway.configure(SERVERS, auth={"required": False}, **own)
+            await client.until_changes(1)
+            assert "vault__look" in await client.names()
+        token = await gateway.token()
+        for headers in ({}, {**elsewhere, **token}):
+            async with http_client(gateway.mcp, headers=headers) as client:
+                assert "vault__look" in await client.names()
 
 
 async def test_headers_do_not_tell_of_a_hidden_tool(tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ async def test_two_lines_to_a_client_never_end_up_inside_each_other() -> None:
 
     async def enter(write: Any, fast_path: object) -> SdkStream:
         del fast_path
-        return SdkStream(Server("nobody"), write, PipeRequest())
+        return SdkStream(Server("nobody"), write, PipeRequest)
 
     client = PipeClient(slowly, enter)
     await asyncio.gather(client.line(b"oops"), client.too_long(), client.line(b"{"))

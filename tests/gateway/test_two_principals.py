@@ -98,6 +98,7 @@ async def connect_servers(gateway: Gateway) -> None:
             await local.call(f"{server}__echo", {})
 
 
+@pytest.mark.scenario("access: Each answer is its principal's own")
 async def test_each_answer_is_its_own(tmp_path: Path) -> None:
     """Mixed calls of two tokens with different rules; in the end nothing is in flight."""
     servers = {"one": toy(name="one"), "two": toy(name="two", era="modern")}
@@ -125,6 +126,7 @@ async def test_each_answer_is_its_own(tmp_path: Path) -> None:
         assert CALLS / 10 < full < CALLS
 
 
+@pytest.mark.scenario("access: Limits are never exceeded")
 async def test_limits_are_never_exceeded(tmp_path: Path) -> None:
     """By a clock that stands still, exactly so many calls go through as the rate allows; then as it comes back."""
     now = 1000.0

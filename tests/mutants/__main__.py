@@ -3,7 +3,7 @@
 --record        run the tests once and keep which lines each of them runs (needed before --random)
 --entries       the kept breaks of breaks.toml; the tests of its own ledger entry have to notice each
 --random N      N random mutants, chosen by --seed; the tests that run the mutated line have to notice
---only TEXT     only those whose name holds this
+--only TEXT     only those whose name holds this; given several times, one of them is enough
 --trust         believe every test that fails; otherwise each is run once without a fault, and has to pass
 Without any of the first three: the entries, then 200 random ones.
 """
@@ -175,14 +175,18 @@ def _run(what: str, work: Sequence[Callable[[Tree], Verdict]], trees: Sequence[T
     return share >= wanted
 
 
-def _random_mutants(root: Path, count: int, seed: int, only: str | None) -> list[Mutant]:
+def _is_chosen(name: str, only: Sequence[str]) -> bool:
+    return not only or any(text in name for text in only)
+
+
+def _random_mutants(root: Path, count: int, seed: int, only: Sequence[str]) -> list[Mutant]:
     """A choice that stays the same while what it was made from does, wherever lines move; without equivalent ones."""
     known = {(each.file, each.context, each.new) for each in equivalents()}
     chosen: list[Mutant] = []
     for mutant in _by_chance(all_mutants(root), seed):
         if len(chosen) == count:
             break
-        if only is not None and only not in mutant.name:
+        if not _is_chosen(mutant.name, only):
             continue
         if (mutant.file, mutant.context, mutant.new) not in known and mutant.apply(root) is not None:
             chosen.append(mutant)
@@ -206,7 +210,7 @@ def main() -> int:
     parser.add_argument("--entries", action="store_true")
     parser.add_argument("--random", type=int, metavar="N")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", metavar="TEXT")
+    parser.add_argument("--only", metavar="TEXT", action="append", default=[])
     parser.add_argument("--trust", action="store_true")
     parser.add_argument("--workers", type=int, default=int(os.environ.get("WORKERS", "2")))
     options = parser.parse_args()
@@ -221,7 +225,7 @@ def main() -> int:
             record(Tree(folder / "recorded"), options.workers)
         sure: bool = not options.trust
         if options.entries or everything:
-            chosen = [each for each in breaks() if options.only is None or options.only in each.name]
+            chosen = [each for each in breaks() if _is_chosen(each.name, options.only)]
             work = [lambda tree, each=each: entry_verdict(tree, each, confirm=sure) for each in chosen]
             enough &= _run("entries", work, trees, ENTRIES_WANTED)
         if options.random or everything:

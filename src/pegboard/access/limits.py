@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from time import monotonic
 from typing import Literal
 
@@ -84,6 +85,15 @@ class _Meter:
         for bucket in {self.buckets[quota.rate] for quota in quotas if quota.rate is not None}:
             bucket.tokens -= count
 
+    def report(self, quota: Quota, now: float) -> Iterator[tuple[str, int]]:
+        """Each limit of a quota as people write it, and how many calls are left of it."""
+        if quota.rate is not None:
+            bucket = self.buckets.get(quota.rate)
+            tokens = quota.rate.calls if bucket is None else bucket.refill(quota.rate, now)
+            yield str(quota.rate), int(tokens + 1 - _ALMOST)
+        if quota.in_flight is not None:
+            yield f"{quota.in_flight} at once", max(quota.in_flight - self.in_flight, 0)
+
     def is_idle(self, now: float) -> bool:
         """Whether it has used up nothing, so that a new one would be the same."""
         return not self.in_flight and all(
@@ -115,6 +125,15 @@ class Slot:
         self.release()
 
 
+@dataclass(frozen=True, slots=True)
+class LimitLeft:
+    """A limit as people write it, and how many calls are left of it now: in all, or at a server."""
+
+    limit: str
+    left: int
+    server: str | None = None
+
+
 class Limits:
     """What principals with limits use now."""
 
@@ -143,6 +162,18 @@ class Limits:
         """How many calls of a principal with limits are under way, in all or at a server that has limits for it."""
         meter = self._meters.get((principal.id, server))
         return 0 if meter is None else meter.in_flight
+
+    def report(self, principal: Principal, servers: Iterable[str]) -> list[LimitLeft]:
+        """What is left of the limits of a principal: in all, and at those of these servers that have limits for it."""
+        access, now, unused = principal.access, self._clock(), _Meter()
+        if access is None or not access.limits_calls:
+            return []
+        return [
+            LimitLeft(limit, left, server)
+            for server in (None, *servers)
+            for quota in access.quotas(server)
+            for limit, left in self._meters.get((principal.id, server), unused).report(quota, now)
+        ]
 
     def _admit(self, principal: str, access: Access, server: str | None) -> Slot:
         now = self._clock()

@@ -6,11 +6,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pegboard.access.access import Access
 
 Kind = Literal["local", "token", "jwt", "anonymous"]
+# Told that a principal is over, and who it is from now on; `None` if it was revoked.
+EndListener: TypeAlias = "Callable[[Principal | None], None]"
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
@@ -35,23 +37,34 @@ class Principal:
     client_id: str = ""
     # Of a token: whether a request came since somebody last looked.
     was_used: bool = False
-    _on_end: set[Callable[[], None]] = field(default_factory=set[Callable[[], None]])
+    end_listeners: set[EndListener] = field(default_factory=set[EndListener])
+    # Who it is from now on, where it is over because of other rules.
+    successor: Principal | None = None
 
     @property
     def is_local(self) -> bool:
         """Whether it is the user that the gateway runs as."""
         return self.kind == "local"
 
-    def on_end(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Have somebody told when this is revoked; gives what takes that back."""
-        self._on_end.add(callback)
-        return lambda: self._on_end.discard(callback)
+    @property
+    def is_revoked(self) -> bool:
+        """Whether nobody is let in as this one any more, under no other rules either. One whose credential has expired
+        is not."""
+        return self.valid_until == 0.0 and (self.successor is None or self.successor.is_revoked)
 
-    def end(self) -> None:
-        """From now on nobody is let in as this one."""
-        self.valid_until = 0.0
-        for callback in list(self._on_end):
-            callback()
+    def on_end(self, listener: EndListener) -> Callable[[], None]:
+        """Have somebody told when this is over; gives what takes that back."""
+        self.end_listeners.add(listener)
+        return lambda: self.end_listeners.discard(listener)
+
+    def end(self, successor: Principal | None = None) -> None:
+        """From now on nobody is let in as this one. A successor is the same under other rules: whoever listens here
+        hears of its end, too."""
+        self.valid_until, self.successor = 0.0, successor
+        if successor is not None:
+            successor.end_listeners = self.end_listeners
+        for listener in list(self.end_listeners):
+            listener(successor)
 
 
 # The user that the gateway runs as: whoever has the machine has the config file and the database.

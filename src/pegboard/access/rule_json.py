@@ -16,7 +16,8 @@ _MOST = 1000
 _LONGEST, _SHOWN = 512, 80
 _WILD = frozenset("*?[")
 _WHO_KINDS = ("token", "sub", "group", "client", "scope", "issuer")
-_WHO_HINT = f'must be "local", "*", or one of {", ".join(f"{kind}:NAME" for kind in _WHO_KINDS)}'
+_WHO_WORDS = ("local", "anonymous", "*")
+_WHO_HINT = f'must be "local", "anonymous", "*", or one of {", ".join(f"{kind}:NAME" for kind in _WHO_KINDS)}'
 
 
 class RuleError(ValueError):
@@ -45,6 +46,8 @@ def read_rule(value: object, *, toolsets: tuple[str, ...], needs_who: bool = Fal
             fields |= _FIELDS[key]((key,), each)
     quota = Quota(fields.pop("rate", None), fields.pop("in_flight", None))
     rule = Rule(**fields, quota=quota)
+    if rule.admin and "anonymous" in rule.who:
+        raise RuleError(("admin",), 'cannot be given to "anonymous": whoever comes could run programs as you')
     for at, name in enumerate(rule.toolsets or ()):
         if name not in toolsets:
             raise RuleError(("toolsets", at), f"is not a toolset: there are {', '.join(toolsets)}")
@@ -109,7 +112,7 @@ def _who(path: _Path, value: object) -> Mapping[str, Any]:
     names = _texts(path, value)
     for at, name in enumerate(names):
         kind, colon, rest = name.partition(":")
-        if name not in {"local", "*"} and not (kind in _WHO_KINDS and colon and rest):
+        if name not in _WHO_WORDS and not (kind in _WHO_KINDS and colon and rest):
             raise RuleError((*path, at), _WHO_HINT)
     return {"who": names}
 

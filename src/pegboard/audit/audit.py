@@ -14,7 +14,7 @@ from pegboard.audit.chain import ChainHead
 from pegboard.audit.event import NoteEvent
 from pegboard.audit.file import AuditFile
 from pegboard.audit.query import AuditQuery
-from pegboard.audit.record import AuditRecord
+from pegboard.audit.record import REFUSED, AuditRecord
 from pegboard.audit.recorder import Recorder
 from pegboard.audit.refusals import Refusal, Refusals
 from pegboard.audit.retention import Retention, first_day
@@ -52,7 +52,7 @@ class Audit:
         self._upkeep: asyncio.Task[None] | None = None
         # Set when a chain is full: that is when there may be too much.
         self._is_more = asyncio.Event()
-        self._refusals = Refusals(self._note_refusal)
+        self._refusals = Refusals(self._note_refusal, _tell_refusal)
         # Where calls are recorded; None where they are not.
         self.recorder: Recorder | None = None
         # Whether a call that cannot be recorded is refused.
@@ -129,10 +129,9 @@ class Audit:
         self.recorder.append(event.cut())
 
     def note_refusal(self, holder: str, refusal: Refusal) -> None:
-        """Record that somebody at this address (`share_holder`) was not let in; after the first few in a minute, only
-        how many more there were."""
-        if self.recorder is not None:
-            self._refusals.add(holder, refusal)
+        """Record and log that somebody at this address (`share_holder`) was not let in; after the first few in a
+        minute, only how many more there were."""
+        self._refusals.add(holder, refusal)
 
     def _note_refusal(self, refusal: Refusal, detail: str) -> None:
         self.note("access", refusal.principal, outcome=refusal.outcome, network=refusal.network, detail=detail)
@@ -210,3 +209,13 @@ class Audit:
         if not self._metrics.audit_lost:
             logger().error("audit.lost", records=count, reason=self.problem or "too many at once")
         self._metrics.audit_lost += count
+
+
+def _tell_refusal(holder: str, refusal: Refusal | None, count: int) -> None:
+    """Log it; nothing of a path or of what was brought. Without a refusal it is about many addresses."""
+    if refusal is None:
+        logger().info("access.refused", address="other addresses", count=count)
+        return
+    who = {} if refusal.principal.kind == "anonymous" else {"principal": refusal.principal.name}
+    reason = refusal.outcome.removeprefix(REFUSED)
+    logger().info("access.refused", address=holder or "this machine", reason=reason, count=count, **who)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 
-from pegboard.audit.record import REFUSED, time_prefix
+from pegboard.audit.record import KINDS, OUTCOMES, REASONS, REFUSED, time_prefix
+from pegboard.names import nearest
 from pegboard.result import invalid
 from pegboard.storage.database import Value
 
@@ -102,6 +104,33 @@ def read_moment(text: str, now: float, what: str) -> float:
     except ValueError:
         raise invalid(f"{what} must be like 30m, 2h, 7d, 2026-11-17 or 2026-11-17T08:00, found {text[:40]!r}") from None
     return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def read_outcome(text: str) -> str:
+    """An outcome that records can have; `refused` stands for all reasons."""
+    reason = text.removeprefix(REFUSED)
+    if text in OUTCOMES or (reason != text and (reason in REASONS or reason.isdigit())):
+        return text
+    known = REASONS if reason != text else OUTCOMES
+    said = "refused:WHY must have one of" if reason != text else "outcome must be refused:WHY or one of"
+    raise invalid(f"{said} {', '.join(known)}{_suggest(reason, known)}")
+
+
+def read_kind(text: str) -> str:
+    """A kind that records can have, or a pattern that fits one."""
+    if any(fnmatchcase(kind, _escape(text.lower())) for kind in KINDS):
+        return text
+    raise invalid(f"kind must be one of {', '.join(KINDS)}, or a pattern such as token.*{_suggest(text, KINDS)}")
+
+
+def _escape(pattern: str) -> str:
+    """A pattern in which `*` alone stands for anything."""
+    return "".join(f"[{letter}]" if letter in "?[" else letter for letter in pattern)
+
+
+def _suggest(text: str, known: Sequence[str]) -> str:
+    close = nearest(text[:40], known, 1)
+    return f"; found {text[:40]!r}{f', did you mean {close[0]}?' if close else ''}"
 
 
 def read_cursor(text: str) -> str:

@@ -14,6 +14,23 @@ _DAY = 86_400 * _BILLION
 CALL = "call"
 # How an outcome begins that stands for something that was not done.
 REFUSED = "refused:"
+# What a record can be about.
+KINDS = (
+    *(CALL, "access", "session.started", "session.ended"),
+    *(f"token.{what}" for what in ("added", "changed", "rotated", "removed")),
+    *(f"server.{what}" for what in ("added", "removed", "enabled", "disabled", "changed")),
+    *("auth.changed", "config.changed", "gateway.started", "gateway.stopped"),
+    *("audit.on", "audit.off", "audit.away", "audit.lost", "audit.pruned"),
+)
+# How something went, and why it was not done.
+OUTCOMES = (
+    *("ok", "tool_error", "rpc_error", "timeout", "cancelled", "unavailable", "invalid", "not_found", "failed"),
+    "refused",
+)
+REASONS = (
+    *("rule", "unknown_tool", "limit", "forbidden", "audit", "insufficient_scope", "no_credentials"),
+    *("invalid_token", "invalid_request", "expired", "removed", "invalid"),
+)
 
 
 class AuditRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -35,6 +35,11 @@ class Redaction:
         return cast("dict[str, Any]", _clean(arguments, chosen))
 
 
+def redact_text(text: str) -> str:
+    """A text without what is secret in it by its form."""
+    return _SECRET_TEXT.sub(REDACTED, text)
+
+
 def is_secret_name(name: str) -> bool:
     """Whether what is called so is likely to be a secret."""
     return _SECRET.search(_WORD_ENDS.sub("_", name).lower()) is not None
@@ -51,7 +56,7 @@ def _clean(value: Any, pointers: list[tuple[str, ...]]) -> Any:
         }
     if isinstance(value, list):
         return [_clean(each, _below(pointers, str(at))) for at, each in enumerate(cast("list[Any]", value))]
-    return _SECRET_TEXT.sub(REDACTED, value) if isinstance(value, str) else value
+    return redact_text(value) if isinstance(value, str) else value
 
 
 def _below(pointers: list[tuple[str, ...]], name: str) -> list[tuple[str, ...]]:

@@ -18,6 +18,8 @@ SINGLE = 20
 # So many addresses and reasons are told apart; the others are counted together.
 MOST_SENDERS = 256
 _OTHERS = ("", "", "")
+# So many of them have lines of their own in the log.
+MOST_TOLD = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +36,16 @@ class Refusal:
 class _Tally:
     count: int
     last: Refusal
+    is_told: bool
 
 
 class Refusals:
-    """Counts refusals, and hands on those that are to be recorded."""
+    """Counts refusals, and hands on those that are to be recorded (`note`), and what is to be told of them in the log:
+    the first of an address, and at the end of the minute how many there were (`tell`)."""
 
-    def __init__(self, note: Callable[[Refusal, str], None]) -> None:
+    def __init__(self, note: Callable[[Refusal, str], None], tell: Callable[[str, Refusal | None, int], None]) -> None:
         self._note = note
+        self._tell = tell
         self._tallies: dict[tuple[str, str, str], _Tally] = {}
         self._end: asyncio.TimerHandle | None = None
 
@@ -52,8 +57,11 @@ class Refusals:
         key = holder, refusal.principal.id, refusal.outcome
         if key not in self._tallies and len(self._tallies) >= MOST_SENDERS:
             key = _OTHERS
-        tally = self._tallies.setdefault(key, _Tally(0, refusal))
+        is_told = len(self._tallies) < MOST_TOLD and key != _OTHERS
+        tally = self._tallies.setdefault(key, _Tally(0, refusal, is_told))
         tally.count += 1
+        if tally.count == 1 and tally.is_told:
+            self._tell(holder, refusal, 1)
         tally.last = refusal
         if tally.count <= SINGLE:
             self._note(refusal, refusal.detail)
@@ -70,3 +78,7 @@ class Refusals:
             if (more := tally.count - SINGLE) > 0:
                 where = " from other addresses" if key == _OTHERS else ""
                 self._note(tally.last, f"… and {more} more within a minute{where}, the last one: {tally.last.detail}")
+            if tally.is_told and tally.count > 1:
+                self._tell(key[0], tally.last, tally.count)
+        if others := sum(tally.count for tally in tallies.values() if not tally.is_told):
+            self._tell("", None, others)

@@ -10,15 +10,15 @@ import asyncio
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
-from pegboard.access.principal import ANONYMOUS, Principal
+from pegboard.access.principal import Principal
 from pegboard.access.settings import AuthSettings, IssuerSettings, Required
-from pegboard.auth.bearer import bearer_of, refuse_token_in_query
+from pegboard.auth.bearer import bearer_of, refuse_token_in_address
 from pegboard.auth.flood import BearerFlood
 from pegboard.auth.jwt import Jwt
 from pegboard.auth.jwts import Jwts
 from pegboard.auth.proof import is_proven
 from pegboard.auth.reach import Reach
-from pegboard.auth.refused import AuthRefused, invalid_token
+from pegboard.auth.refused import AuthRefused
 from pegboard.auth.rule_book import RuleBook
 from pegboard.auth.token import PREFIX, StaticToken
 from pegboard.auth.tokens import Tokens
@@ -30,14 +30,22 @@ from pegboard.log import logger
 _NOBODY = "this gateway wants to know who asks: send Authorization: Bearer TOKEN (`pegboard token add NAME` makes one)"
 _ANOTHER_USER = f"{_NOBODY}. Another user of this machine needs one, too"
 _THIS_MACHINE = Reach()
-_UNKNOWN = "the bearer token is not known here, or not any more"
 
 
 class Authenticator:
     """Knows who is behind a request."""
 
-    def __init__(self, settings: Callable[[], Settings], secret: str = "", reach: Reach = _THIS_MACHINE) -> None:
+    def __init__(
+        self,
+        settings: Callable[[], Settings],
+        secret: str = "",
+        reach: Reach = _THIS_MACHINE,
+        *,
+        on_successor: Callable[[Principal], None] = lambda _: None,
+    ) -> None:
         self._settings = settings
+        # Told of a principal that goes on under other rules.
+        self._on_successor = on_successor
         self.reach = reach
         # Of the run file: whoever can read that is the user of this machine.
         self._secret = secret
@@ -46,10 +54,10 @@ class Authenticator:
         # How often that has changed: what was found out about a request before is not so any more.
         self.generation = 0
         self._rules = RuleBook(AuthSettings(), self._read_only_tools)
-        self.tokens = Tokens(self._make_principal)
+        self.tokens = Tokens(self._make_principal, on_successor)
         self.jwts = Jwts(self._make_jwt_principal)
         self._flood = BearerFlood()
-        self._local = self._rules.local()
+        self._local, self._anonymous = self._rules.local(), self._rules.anonymous()
 
     @property
     def rules(self) -> RuleBook:
@@ -60,16 +68,23 @@ class Authenticator:
         changed, self._read_of = auth != self._read_of, auth
         if changed:
             self.generation += 1
-            before, self._rules = self._local, RuleBook(auth, self._read_only_tools)
-            self._local = self._rules.local()
-            if before is not self._local and before.access is not None:
-                before.end()
-            self.tokens.forget_principals()
+            self._rules = RuleBook(auth, self._read_only_tools)
+            self._local = self._follow(self._local, self._rules.local())
+            self._anonymous = self._follow(self._anonymous, self._rules.anonymous())
+            self.tokens.apply_rules()
             self.jwts.apply(auth)
             if auth.required is False and self.requirement is not False:
                 remark = "auth.required is false, which does not open a gateway that other machines reach"
                 logger().warning("config.remark", remark=f"{remark}: start it anew with --insecure for that")
         return self._rules
+
+    def _follow(self, before: Principal, after: Principal) -> Principal:
+        """Who somebody is under other rules; the same as before if they say the same."""
+        if (before.access, before.admin) == (after.access, after.admin):
+            return before
+        before.end(after)
+        self._on_successor(after)
+        return after
 
     def apply(self) -> None:
         """The config may be another one: whoever other rules hold for is somebody else."""
@@ -91,6 +106,16 @@ class Authenticator:
         expired = [token.name for token in self.tokens.list_expired()]
         self.reach.check(self._settings().auth, len(self.tokens.list_live()), expired)
 
+    def count_admission(self) -> dict[str, Any]:
+        """Who may come in, for programs."""
+        required = self.requirement
+        return {
+            "local": required is not True,
+            "anonymous": required is False,
+            "tokens": len(self.tokens.list_live()),
+            "issuers": len(self._settings().auth.issuers),
+        }
+
     def describe_admission(self) -> str:
         """Who may come in, for people."""
         if self.requirement is False:
@@ -106,13 +131,14 @@ class Authenticator:
     def recognize(self, scope: MutableMapping[str, Any]) -> Principal | None:
         """Who sends a request, as far as that can be told at once; `None` where `authenticate` has to look."""
         try:
+            refuse_token_in_address(scope)
             return self._recognize(scope)
         except AuthRefused:
             return None
 
     async def authenticate(self, scope: MutableMapping[str, Any]) -> Principal:
         """Who sends a request; `AuthRefused` says why nobody is let in."""
-        refuse_token_in_query(scope)
+        refuse_token_in_address(scope)
         try:
             return self._recognize(scope) or await self._look_up(scope)
         except AuthRefused as exc:
@@ -150,7 +176,7 @@ class Authenticator:
             return self.jwts.find(bearer, scope)
         principal = self.tokens.find(bearer)
         if principal is None:
-            raise invalid_token(_UNKNOWN)
+            raise self.tokens.refusal(bearer)
         return principal
 
     def _without_credentials(self, scope: MutableMapping[str, Any]) -> Principal | None:
@@ -167,7 +193,8 @@ class Authenticator:
     def _anybody(self, required: object, refusal: str) -> Principal:
         if required is not False:
             raise AuthRefused(401, refusal)
-        return ANONYMOUS
+        self.apply()
+        return self._anonymous
 
     def _make_principal(self, token: StaticToken) -> Principal:
         return self.rules.of_token(token)
@@ -183,8 +210,7 @@ class Authenticator:
         raise AuthRefused(403, reason, error="insufficient_scope" if wanted else "", scopes=wanted)
 
     def _read_only_tools(self, server: str) -> tuple[str, ...]:
-        spec = self._settings().servers.get(server)
-        return () if spec is None else spec.read_only
+        return self._settings().read_only_tools(server)
 
 
 def _address(scope: MutableMapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pegboard.auth.refused import AuthRefused
+from pegboard.auth.token import has_token
 
 MAX_TOKEN = 16 * 1024
 # Where OAuth once allowed a token in an address, and where people try it.
@@ -30,12 +31,10 @@ def bearer_of(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
     return token.decode("ascii")
 
 
-def refuse_token_in_query(scope: Mapping[str, Any]) -> None:
+def refuse_token_in_address(scope: Mapping[str, Any]) -> None:
     """An address ends up in logs and histories: a token must not stand there (RFC 6750, section 2.3; MCP)."""
     query: bytes = scope.get("query_string", b"")
-    if not query:
-        return
     names = {part.partition(b"=")[0].lower() for part in query.split(b"&")}
-    if not names.isdisjoint(_QUERY_NAMES):
+    if not names.isdisjoint(_QUERY_NAMES) or has_token(scope["path"]):
         reason = "a token must not stand in the address: send it as a header, Authorization: Bearer TOKEN"
         raise AuthRefused(400, reason, error="invalid_request")

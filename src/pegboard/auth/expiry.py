@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 _DURATION = re.compile(r"([1-9][0-9]{0,8})\s*([smhdw])")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 _LONGEST = 100 * 366 * 86400.0
-_HINT = "must be a time such as 30d, 12h or 90m, or a day such as 2027-01-01"
+_HINT = "must be a time such as 30d, 12h or 90m, a day such as 2027-01-01, or never"
 
 
 class ExpiryError(ValueError):

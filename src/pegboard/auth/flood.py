@@ -47,7 +47,8 @@ class BearerFlood:
         if entry.left >= 1:
             entry.left -= 1
             return refused
-        return AuthRefused(429, _TOO_MANY, retry_after=(1 - entry.left) * _WINDOW / _MISTAKES)
+        retry_after = (1 - entry.left) * _WINDOW / _MISTAKES
+        return AuthRefused(429, _TOO_MANY, retry_after=retry_after, principal=refused.principal, claim=refused.claim)
 
     async def wait_turn(self, address: str) -> None:
         """Before a bearer is verified: at once, unless its address has sent too many bad ones."""

@@ -25,6 +25,9 @@ _MAX_HEADER = 4096
 _MAX_NAME = 512
 _MOST_NAMES = 1000
 _FORM = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+# What no name has in it: it is shown to people and written to logs, and principals are told apart by their names with
+# NUL in between.
+_UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _TYPES = frozenset({"at+jwt", "jwt", ""})
 # What says that a token is about a sign-in, or about its end: it is for the client, and not to be sent to anybody.
 _ID_CLAIMS = ("at_hash", "c_hash", "s_hash", "events")
@@ -71,9 +74,8 @@ class Jwt:
 
     def subject(self, settings: IssuerSettings) -> str:
         """Whom it stands for."""
-        subject = _claim(self.claims, settings.subject)
-        # What principals are told apart by has NUL between its parts.
-        if not isinstance(subject, str) or not 0 < len(subject) <= _MAX_NAME or "\0" in subject + self.client_id:
+        subject = _text(_claim(self.claims, settings.subject))
+        if not 0 < len(subject) <= _MAX_NAME or _UNWRITABLE.search(subject + self.client_id):
             raise invalid_token(f"the token has no claim {settings.subject} that names its subject")
         return subject
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from pegboard.access.access import Access, ReadOnlyTools
-from pegboard.access.principal import LOCAL, Principal
+from pegboard.access.principal import ANONYMOUS, LOCAL, Principal
 from pegboard.access.rule import Rule
 from pegboard.access.settings import AuthSettings
 from pegboard.auth.token import StaticToken
@@ -24,15 +24,20 @@ class RuleBook:
         self._read_only_tools = read_only_tools
 
     def local(self) -> Principal:
-        """The user that the gateway runs as; `*` does not mean it."""
+        """The user that the gateway runs as, who may do everything if no rule is for it; `*` does not mean it."""
         rule = self._first(["local"])
-        if rule is None:
-            return LOCAL
-        return Principal("local", LOCAL.id, LOCAL.name, self._access(rule), admin=rule.admin)
+        access, admin = (None, True) if rule is None else (self._access(rule), rule.admin)
+        return Principal("local", LOCAL.id, LOCAL.name, access, admin=admin)
+
+    def anonymous(self) -> Principal:
+        """Whoever is let in without saying who they are; `*` does not mean them."""
+        rule = self._first(["anonymous"])
+        access = None if rule is None else self._access(rule)
+        return Principal("anonymous", ANONYMOUS.id, ANONYMOUS.name, access)
 
     def of_token(self, token: StaticToken) -> Principal:
         """A token has its own rule, and that of the config where one names it; `*` does not mean it."""
-        named = self._first([f"token:{token.name}", f"token:{token.id}"])
+        named = self.rule_of_token(token)[1]
         rules = (token.rule,) if named is None else (token.rule, named)
         valid_until = math.inf if token.expires_at is None else token.expires_at
         return Principal(
@@ -43,6 +48,11 @@ class RuleBook:
             admin=token.rule.admin and (named is None or named.admin or named.hides_nothing),
             valid_until=valid_until,
         )
+
+    def rule_of_token(self, token: StaticToken) -> tuple[int, Rule | None]:
+        """The rule of the config that holds for a token beside its own, and its place among them, from 1 on."""
+        named = self._first([f"token:{token.name}", f"token:{token.id}"])
+        return (0, None) if named is None else (self._rules.index(named) + 1, named)
 
     def of_jwt(
         self,
@@ -78,7 +88,7 @@ class RuleBook:
         named = (each.removeprefix("scope:") for rule in self._rules for each in rule.who if each.startswith("scope:"))
         return frozenset(scope for scope in named if _WILD.isdisjoint(scope))
 
-    def _access(self, *rules: Rule) -> Access | None:
+    def _access(self, *rules: Rule) -> Access:
         # What matters of a rule by now is what it gives, so that principals of several rules can share lists.
         return Access(rules, self._read_only_tools)
 

@@ -59,6 +59,11 @@ def token_id_of(text: str) -> str | None:
     return None if match is None else match[1]
 
 
+def has_token(text: str) -> bool:
+    """Whether something in a text has the form of a token."""
+    return PREFIX in text and _TEXT.search(text) is not None
+
+
 def digest_of(text: str) -> bytes:
     """What is kept of a token."""
     return hashlib.sha256(text.encode()).digest()

@@ -30,12 +30,14 @@ class TokenWatch:
         *,
         on_removed: Callable[[Collection[str]], Awaitable[None]],
         on_expired: Callable[[Collection[str]], Awaitable[None]],
+        on_load: Callable[[], object] = lambda: None,
     ) -> None:
         self._store = store
         self._tokens = tokens
         # Told the ids: of tokens that are gone, once; of those that have expired, at each look.
         self._on_removed = on_removed
         self._on_expired = on_expired
+        self._on_load = on_load
         self._version: int | None = None
         self._loading = asyncio.Lock()
         self._is_away = False
@@ -56,6 +58,7 @@ class TokenWatch:
                     self._unreadable.add(token.id)
                     logger().warning("token.invalid", token=token.name, reason=token.problem)
             removed = self._tokens.replace(tokens)
+        self._on_load()
         for token_id in removed:
             self._written.pop(token_id, None)
             self._used.pop(token_id, None)

@@ -6,18 +6,28 @@ import time
 from collections.abc import Callable, Iterable
 
 from pegboard.access.principal import Principal
+from pegboard.auth.refused import AuthRefused, invalid_token
+from pegboard.auth.rule_book import token_principal_id
 from pegboard.auth.token import StaticToken, token_id_of
+from pegboard.lru_dict import LruDict
 
+_MOST_REMOVED = 256
+_UNKNOWN = "the bearer token is not known here, or not any more"
+_ASK = "ask whoever runs this gateway for another"
 MakePrincipal = Callable[[StaticToken], Principal]
 
 
 class Tokens:
     """Tokens by id. A principal lasts until its token is revoked, expires, or gets another rule."""
 
-    def __init__(self, make_principal: MakePrincipal) -> None:
+    def __init__(self, make_principal: MakePrincipal, on_successor: Callable[[Principal], None]) -> None:
         self._make_principal = make_principal
+        # Told of a principal that goes on under another rule or name.
+        self._on_successor = on_successor
         self._tokens: dict[str, StaticToken] = {}
         self._principals: dict[str, Principal] = {}
+        # The last ones that were there and are not any more.
+        self._removed: LruDict[str, StaticToken] = LruDict(_MOST_REMOVED)
 
     def __len__(self) -> int:
         return len(self._tokens)
@@ -32,6 +42,26 @@ class Tokens:
             principal = self._principals[token.id] = self._make_principal(token)
         principal.was_used = True
         return principal
+
+    def refusal(self, text: str) -> AuthRefused:
+        """Why nobody is let in with a bearer. Only whoever has the right secret is told more than that it is not
+        known, and is who they say; of others it is recorded whom they claim to be."""
+        token_id = token_id_of(text) or ""
+        token = self._tokens.get(token_id) or self._removed.get(token_id)
+        if token is None:
+            return invalid_token(_UNKNOWN, claim=f"claims the unknown token id {token_id}" if token_id else "")
+        if not token.fits(text):
+            return invalid_token(_UNKNOWN, claim=f"claims to be token {token.name}")
+        principal = Principal("token", token_principal_id(token_id), token.name)
+        if token_id not in self._tokens:
+            return invalid_token(f"this token was removed; {_ASK}", cause="removed", principal=principal)
+        if token.problem:
+            return invalid_token(f"this token cannot be used; {_ASK}", cause="invalid", principal=principal)
+        return invalid_token(f"this token has expired; {_ASK}", cause="expired", principal=principal)
+
+    def list_all(self) -> list[StaticToken]:
+        """All of them."""
+        return list(self._tokens.values())
 
     def list_live(self) -> list[StaticToken]:
         """Those that let somebody in now."""
@@ -55,20 +85,27 @@ class Tokens:
         before, self._tokens = self._tokens, {token.id: token for token in tokens}
         for token_id, old in before.items():
             new = self._tokens.get(token_id)
-            if new is None or _terms(new) != _terms(old):
+            if new is None or (new.digest, new.problem) != (old.digest, old.problem):
                 self._end(token_id)
-        return [token_id for token_id in before if token_id not in self._tokens]
+            elif (new.name, new.rule, new.expires_at) != (old.name, old.rule, old.expires_at):
+                self._renew(new)
+        removed = {token_id: token for token_id, token in before.items() if token_id not in self._tokens}
+        self._removed.update(removed)
+        return list(removed)
 
-    def forget_principals(self) -> None:
+    def apply_rules(self) -> None:
         """The rules of the config are others now: who a token stands for is found out anew."""
         for token_id in list(self._principals):
-            self._end(token_id)
+            self._renew(self._tokens[token_id])
+
+    def _renew(self, token: StaticToken) -> None:
+        """Let a principal go on as the token says now: from the next request on, without ending what is under way."""
+        if (before := self._principals.get(token.id)) is not None:
+            principal = self._principals[token.id] = self._make_principal(token)
+            principal.was_used = before.was_used
+            before.end(principal)
+            self._on_successor(principal)
 
     def _end(self, token_id: str) -> None:
         if (principal := self._principals.pop(token_id, None)) is not None:
             principal.end()
-
-
-def _terms(token: StaticToken) -> tuple[object, ...]:
-    """What a principal follows from. When it was used last is no part of that."""
-    return token.name, token.digest, token.rule, token.expires_at, token.problem

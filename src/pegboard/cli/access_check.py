@@ -1,5 +1,5 @@
 """What `doctor` says of who may come in: a gateway that is open, tokens that are over or soon will be, issuers that no
-rule is for."""
+rule is for, rules that name what there is not."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ def look_at_access(location: Location, settings: Settings) -> list[AccessFinding
     return [
         *_look_at_gateway(status, settings.auth, tokens),
         *_look_at_issuers(settings.auth),
+        *_look_at_rules(gateway.get("/api/rules").get("data") or {"rules": ()}),
         *(found for token in tokens for found in _look_at_token(token, now)),
     ]
 
@@ -60,8 +61,16 @@ def _look_at_issuers(auth: AuthSettings) -> Iterator[AccessFinding]:
         yield _ABOUT, "warning", said, 'add a rule, for example {"who": ["*"], "servers": ["github"]}'
 
 
+def _look_at_rules(data: Mapping[str, Any]) -> Iterator[AccessFinding]:
+    for rule in data["rules"]:
+        for remark in rule["remarks"]:
+            yield f"rule {rule['number']}", "warning", remark, "correct it in auth.rules, unless that is still to come"
+
+
 def _look_at_token(token: Mapping[str, Any], now: datetime) -> Iterator[AccessFinding]:
     about, name = f"token {token['name']}", token["name"]
+    for remark in token.get("remarks", ()):
+        yield about, "warning", remark, f"pegboard token change {name}, unless that is still to come"
     if token["state"] == "invalid":
         yield about, "warning", f"nobody gets in with it: {token['problem']}", f"pegboard token remove {name}"
         return

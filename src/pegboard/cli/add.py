@@ -270,7 +270,7 @@ def _add(name: str, entry: Mapping[str, Any], config: Path | None, *, force: boo
         try:
             return add_server(path, name, entry, force=may_replace, needs_trust=location.needs_trust)
         except ServerExistsError as exc:
-            stop(f"{exc}:\n  {_display(before)}\n{_ways_out(config, name)}", BAD_CONFIG)
+            stop(f"{exc}:\n  {_display(before)}\n{_ways_out(name)}", BAD_CONFIG)
 
     is_new = edit_config(write)
     folded = fold_server_name(name)
@@ -279,7 +279,7 @@ def _add(name: str, entry: Mapping[str, Any], config: Path | None, *, force: boo
     if not as_json:
         _say_secrets(folded, entry, path)
     answer = _with_progress(f"asking {folded} for its tools", lambda: ask_servers(path, [folded])[folded])
-    _finish(answer, folded, path, config, is_new=is_new, as_json=as_json)
+    _finish(answer, folded, path, is_new=is_new, as_json=as_json)
 
 
 def _refuse_itself(entry: Mapping[str, Any], path: Path) -> None:
@@ -324,7 +324,7 @@ def _say_known(name: str, path: Path, before: Mapping[str, Any] | None, entry: M
         say(f"{name} was replaced in {path}. It was: {_display(before)}")
 
 
-def _finish(answer: Answer, name: str, path: Path, config: Path | None, *, is_new: bool, as_json: bool) -> None:
+def _finish(answer: Answer, name: str, path: Path, *, is_new: bool, as_json: bool) -> None:
     error = answer.get("error")
     if as_json:
         print(json_text({**answer, "data": {**(answer.get("data") or {}), "server": name, "path": str(path)}}))
@@ -334,8 +334,8 @@ def _finish(answer: Answer, name: str, path: Path, config: Path | None, *, is_ne
         say_wrapped(f"pegboard: {error['message']}", error=True)
         say_advice(name, error["message"], path)
         say_wrapped(f"{name} is in {path} all the same.", error=True)
-        say(f"  To ask it again: {command_for(config, 'refresh', name)}", error=True)
-        say(f"  To take it out:  {command_for(config, 'remove', name)}", error=True)
+        say(f"  To ask it again: {command_for('refresh', name)}", error=True)
+        say(f"  To take it out:  {command_for('remove', name)}", error=True)
     if error is not None:
         raise typer.Exit(UNREACHED)
 
@@ -350,8 +350,8 @@ def _display(entry: Mapping[str, Any] | None) -> str:
     return display_command(entry) if entry else "an entry that cannot be read"
 
 
-def _ways_out(config: Path | None, name: str) -> str:
-    see = f"To see it: {command_for(config, 'servers')}"
+def _ways_out(name: str) -> str:
+    see = f"To see it: {command_for('servers')}"
     return f"To replace it, add --force. To keep both, choose another name.\n{see}"
 
 

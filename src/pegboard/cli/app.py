@@ -19,6 +19,7 @@ from pegboard.cli import (
     service,
     tokens,
     trust,
+    whoami,
 )
 from pegboard.toolsets.installed import load_parts
 
@@ -44,6 +45,6 @@ def root(version: bool = typer.Option(False, "--version", help="Show the version
         raise typer.Exit
 
 
-_GROUPS = (run, gateway_control, trust, add, imports, registry, clients, change, look, tokens)
+_GROUPS = (run, gateway_control, trust, add, imports, registry, clients, change, look, tokens, whoami)
 for group in (*_GROUPS, *load_parts("commands").values(), audit, service, doctor, completion):
     group.add_to(app)

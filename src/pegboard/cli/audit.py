@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from pegboard.cli.common import FAILED, ConfigOption, JsonOption, find_config, finish
+from pegboard.cli.program import with_program
 from pegboard.cli.rest_client import Answer, RestClient, connect
 from pegboard.cli.show import TerminalTable, colour_state, cut_line, is_on_terminal, one_line, say
 from pegboard.terminal import plain_data
@@ -176,7 +177,8 @@ def _show_report(data: Any) -> None:
         say(f"{counted}: none was changed, put in or taken out.")
         for line in data.get("removed", ()):
             say(line)
-        say("Whether the end of a chain was cut off shows only against a head kept elsewhere: pegboard audit head.")
+        text = "Whether the end of a chain was cut off shows only against a head kept elsewhere: pegboard audit head"
+        say(with_program(text))
         return
     fault = data["fault"]
     which = f"record {fault['record']}" if fault["record"] else "a chain"

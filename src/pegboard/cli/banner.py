@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pegboard.cli.common import short_place
 from pegboard.cli.first_steps import example_server, has_client_files
-from pegboard.cli.program import config_words, find_program, install_advice, with_options
+from pegboard.cli.program import command_for, find_program, install_advice
 from pegboard.cli.show import TerminalTable, colour_state, cut_line, one_line, say, say_wrapped, state_word
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def show_banner(
         say(f"Pegboard's own tools: {sum(toolsets.values())} ({parts}).")
     say(f"Who may come in: {admission}.")
     say("")
-    _show_steps(url, location, is_first=not servers)
+    _show_steps(url, is_first=not servers)
 
 
 def _show_servers(servers: Sequence[Mapping[str, Any]], location: Location) -> None:
@@ -59,30 +59,25 @@ def _show_servers(servers: Sequence[Mapping[str, Any]], location: Location) -> N
     say("")
 
 
-def _show_steps(url: str, location: Location, *, is_first: bool) -> None:
-    program = find_program()
-
-    def command(*words: str) -> str:
-        return with_options(words, config_words(location))
-
-    steps = [("Take over the servers of your clients:", command("import"), "it shows them, and asks first")]
+def _show_steps(url: str, *, is_first: bool) -> None:
+    steps = [("Take over the servers of your clients:", command_for("import"), "it shows them, and asks first")]
     steps = [
         *(steps if is_first and has_client_files() else ()),
-        ("Connect a client:", command("install", "claude-code"), "another one: " + command("clients")),
+        ("Connect a client:", command_for("install", "claude-code"), "another one: " + command_for("clients")),
         ("By its address:", f"{url}/mcp/NAME", "NAME is yours to choose, one for each client"),
         (
             "Add your first server:" if is_first else "Add a server:",
-            command("add", *example_server()),
+            command_for("add", *example_server()),
             "",
         ),
-        ("Look around:", command("servers"), f"in a browser: {url}/docs"),
+        ("Look around:", command_for("servers"), f"in a browser: {url}/docs"),
     ]
     for what, how, more in steps:
         say(what)
         say(f"  {how}")
         if more:
             say(f"  {more}")
-    if not program.is_on_path:
+    if not find_program().is_on_path:
         say("")
         say("`pegboard` is not on your PATH: call it as above. To have it on the PATH:")
         say(f"  {install_advice()}")

@@ -352,9 +352,9 @@ def _show_clients(rows: Sequence[ClientStatus], gateway: str | None) -> None:
         say_wrapped(f"{known}{', '.join(missing)}.", indent="  ")
     waiting = [row.id for row in present if row.installable and row.writes and not row.connected and not row.problem]
     if any(row.servers for row in present):
-        say(f"Take over their servers: {command_for(None, 'import')}")
+        say(f"Take over their servers: {command_for('import')}")
     if waiting:
-        say(f"Connect one: {command_for(None, 'install', waiting[0])}")
+        say(f"Connect one: {command_for('install', waiting[0])}")
 
 
 def _show_cut_off(rows: Sequence[ClientStatus], gateway: str | None) -> None:
@@ -369,12 +369,12 @@ def _show_cut_off(rows: Sequence[ClientStatus], gateway: str | None) -> None:
     say_wrapped(f"These have no tools of Pegboard now, since no gateway runs at their address: {', '.join(ids)}.")
     ports = {urlsplit(row.address or "").port for row in rows}
     if gateway is not None:
-        say(f"  The gateway is at {gateway}: {command_for(None, 'install', *ids)}")
+        say(f"  The gateway is at {gateway}: {command_for('install', *ids)}")
     elif ports == {DEFAULT_PORT}:
-        say(f"  Start it: {command_for(None, 'serve')}")
+        say(f"  Start it: {command_for('serve')}")
     else:
         for port in sorted(filter(None, ports)):
-            say(f"  Start it: {command_for(None, 'serve', '--port', str(port))}")
+            say(f"  Start it: {command_for('serve', '--port', str(port))}")
 
 
 def _connection(row: ClientStatus) -> str:
@@ -454,7 +454,7 @@ def _show_written(written: Sequence[InstallPlan], checks: dict[str, CheckOutcome
     for kind, check in checks.items():
         _show_check(kind, check)
     _show_need(written)
-    say(f"Undo: {command_for(None, 'uninstall', *(plan.client.id for plan in written))}")
+    say(f"Undo: {command_for('uninstall', *(plan.client.id for plan in written))}")
 
 
 def _show_need(written: Sequence[InstallPlan]) -> None:
@@ -466,8 +466,8 @@ def _show_need(written: Sequence[InstallPlan]) -> None:
         return
     names = ", ".join(client.name for client in bound)
     say_wrapped(f"{names} {'needs' if len(bound) == 1 else 'need'} the gateway from now on.")
-    say(f"  Keep it running: {command_for(None, 'service', 'install')}")
-    say(f"  Or do without: {command_for(None, 'install', *(client.id for client in bound), '--stdio')}")
+    say(f"  Keep it running: {command_for('service', 'install')}")
+    say(f"  Or do without: {command_for('install', *(client.id for client in bound), '--stdio')}")
 
 
 def _show_check(kind: str, check: CheckOutcome) -> None:

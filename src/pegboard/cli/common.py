@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from pegboard.cli.program import names_command, with_program
+from pegboard.cli.program import names_command, use_config, with_program
 from pegboard.cli.show import say, say_wrapped
 from pegboard.cli.wording import for_people
 from pegboard.terminal import plain_data, plain_json
@@ -40,6 +40,7 @@ def find_config(given: Path | None) -> Location:
     from pegboard.config import locate
 
     location = locate(given)
+    use_config(location)
     if location.remark is not None:
         say(f"note: {with_program(location.remark)}", error=True)
     named = "" if given is not None else " (PEGBOARD_CONFIG names it)" if os.environ.get("PEGBOARD_CONFIG") else None

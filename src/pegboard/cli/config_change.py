@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pegboard.cli.common import BAD_CONFIG, FAILED, WRONG_CALL, stop
-from pegboard.cli.program import with_program
+from pegboard.cli.program import use_config, with_program
 from pegboard.cli.rest_client import Answer, RestClient, connect
 from pegboard.cli.show import say_wrapped
 
@@ -25,6 +25,7 @@ def config_to_change(config: Path | None, but: Collection[Path] = ()) -> Locatio
     from pegboard.config.locate import LOCAL_NAME
 
     location = locate(config)
+    use_config(location)
     if location.remark is not None and (Path.cwd() / LOCAL_NAME).resolve() not in but:
         # Whoever is in that folder means its file: the user's own would be changed unseen, for every folder.
         stop(f"{location.remark} Or say which file to change: --config {location.path}", BAD_CONFIG)

@@ -69,7 +69,7 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     else:
         for finding in findings:
             mark = {"ok": "ok   ", "warning": "warn ", "error": "ERROR"}[finding.level]
-            say_wrapped(f"{mark} {finding.about}: {finding.said}", indent="      ")
+            say_wrapped(with_program(f"{mark} {finding.about}: {finding.said}"), indent="      ")
             if finding.advice:
                 _show_advice(finding.advice)
         _show_sum(findings)

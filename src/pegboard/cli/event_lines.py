@@ -33,6 +33,19 @@ _PLAIN_FIELDS = frozenset({"event", "level", "time", "traceId"})
 _MOST_SAID = 3
 _ERROR = re.compile(r"\b\w*(?:Error|Exception)\b")
 _SAID, _BETWEEN = "; it said: ", " | "
+# Why somebody was not let in, for people.
+_REASONS = {
+    "no_credentials": "no token",
+    "invalid_token": "bad token",
+    "expired": "expired token",
+    "removed": "removed token",
+    "invalid": "a token that cannot be used",
+    "invalid_request": "a token that cannot be read",
+    "insufficient_scope": "scopes are missing",
+    "forbidden": "not allowed",
+    "limit": "too many bad tokens",
+}
+_LONGEST_NAME = 60
 _INDENT = " " * 10
 _LEAST_WIDTH = 30
 
@@ -60,7 +73,9 @@ class EventLines:
             "config.reloaded": lambda event: f"the config file was read again: {_count_servers(event['serverCount'])}",
             "config.reload.refused": self._on_refused,
             "config.reload.failed": self._on_refused,
+            "access.refused": self._on_access_refused,
             "config.remark": self._on_remark,
+            "rule.remark": lambda event: f"{event['about']}  {self._colour('remark', _YELLOW)}: {event['remark']}",
             "tools.registry.conflict": self._on_left_out,
             "tools.schema.invalid": self._on_left_out,
             "tools.duplicate": self._on_left_out,
@@ -87,7 +102,16 @@ class EventLines:
         outcome = str(event["outcome"])
         colour = _GREEN if outcome == "ok" else _YELLOW if outcome == "cancelled" else _RED
         client = one_line(str(event["client"])) or "-"
+        if principal := event.get("principal"):
+            client = f"{one_line(str(principal), _LONGEST_NAME)} via {client}"
         return f"{client}  {one_line(str(event['tool']))}  {event['ms']:.0f} ms  {self._colour(outcome, colour)}"
+
+    def _on_access_refused(self, event: Event) -> str:
+        reason = str(event.get("reason", ""))
+        words = [str(event["address"]), one_line(str(event.get("principal", "")), _LONGEST_NAME)]
+        words += [_REASONS.get(reason, reason.replace("_", " "))]
+        count = f"({event['count']} in the last minute)" if event["count"] > 1 else ""
+        return "  ".join(filter(None, [self._colour("refused", _YELLOW), *words, count]))
 
     def _on_success(self, event: Event) -> str | None:
         name, count = str(event["serverName"]), event["toolCount"]
@@ -160,7 +184,7 @@ class EventLines:
         lines = _most_telling(written)
         room = max(self._width() - len(_INDENT), _LEAST_WIDTH)
         head = self._wrap(_cut(one_line(head), max(2 * room - len(name), _LEAST_WIDTH)), room, len(name))
-        more = [f"all of it: {command_for(None, 'logs', name)}"] if len(lines) < len(written) else []
+        more = [f"all of it: {command_for('logs', name)}"] if len(lines) < len(written) else []
         return "".join([head, *(f"\n{_INDENT}{_cut(one_line(line), room)}" for line in (*lines, *more))])
 
     def _wrap(self, text: str, room: int, taken: int) -> str:

@@ -17,6 +17,7 @@ from pegboard.cli.common import (
     finish,
     json_text,
 )
+from pegboard.cli.program import command_for
 from pegboard.cli.rest_client import Answer, RestClient
 from pegboard.cli.show import ago, count_tools, say, say_wrapped, state_word
 
@@ -48,7 +49,7 @@ def status(config: ConfigOption = None, as_json: JsonOption = False) -> None:
         print(json_text({"success": True, "data": data}))
     elif not running:
         say(f"No gateway runs with {location.path}.")
-        say(f"  Start it: {_command(location, 'serve')}")
+        say(f"  Start it: {command_for('serve')}")
     for row in () if as_json else running:
         _show_status(row)
     if others and not as_json:
@@ -72,7 +73,7 @@ def logs(
 
     Example: pegboard logs github --follow
     """
-    gateway = _require_gateway(find_config(config), "the logs of servers are kept by a running gateway")
+    gateway = require_gateway(find_config(config), "the logs of servers are kept by a running gateway")
     known = [row["name"] for row in _data(gateway.servers())["servers"]]
     check_servers([name] if name else [], known)
     reader = _LogReader(gateway, [name] if name else known, as_json=as_json)
@@ -94,7 +95,7 @@ def restart(name: _ServerName, config: ConfigOption = None, as_json: JsonOption 
 
     Example: pegboard restart github
     """
-    gateway = _require_gateway(find_config(config), "without a gateway no server is kept running")
+    gateway = require_gateway(find_config(config), "without a gateway no server is kept running")
     check_servers([name], [row["name"] for row in _data(gateway.servers())["servers"]])
     answer = gateway.restart(name)
     finish(answer, as_json=as_json, show=lambda data: say(f"{name} was restarted: {count_tools(data['registered'])}."))
@@ -141,20 +142,20 @@ def _clock_time(moment: str) -> str:
     return datetime.fromisoformat(moment).astimezone().strftime("%H:%M:%S")
 
 
-def _require_gateway(location: Location, why: str) -> RestClient:
-    """The gateway that serves this config; the end with exit code 4 if none runs."""
+def require_gateway(location: Location, why: str, *, bearer: str = "") -> RestClient:
+    """The gateway that serves this config, for this user or for whoever has a token; the end with exit code 4 if none
+    runs."""
     from pegboard.cli.http_transport import find_running
 
     transport = find_running(location.path)
     if transport is None:
         _stop_without_gateway(location, why)
-    return RestClient(transport)
+    return RestClient(transport.with_bearer(bearer) if bearer else transport)
 
 
 def _stop_without_gateway(location: Location, why: str) -> NoReturn:
-    command = _command(location, "serve")
     say_wrapped(f"pegboard: no gateway runs with {location.path}, and {why}.", error=True)
-    say(f"  Start it: {command}", error=True)
+    say(f"  Start it: {command_for('serve')}", error=True)
     raise typer.Exit(UNREACHED)
 
 
@@ -163,12 +164,6 @@ def _data(answer: Answer) -> dict[str, Any]:
     if "error" in answer:
         finish(answer, as_json=False, show=lambda _: None)
     return answer["data"]
-
-
-def _command(location: Location, *words: str) -> str:
-    from pegboard.cli.program import command_line, config_words, find_program
-
-    return command_line([*find_program().words, *words, *config_words(location)])
 
 
 def _find_gateways(location: Location) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -213,3 +208,20 @@ def _show_status(row: Mapping[str, Any]) -> None:
     said = ", ".join(f"{count} {word}" for word, count in counts.items())
     say(f"  servers:  {said or 'none yet'}")
     say(f"  tools:    {row.get('tools', 0)}")
+    if (access := row.get("access")) is not None:
+        say(f"  access:   {_describe_access(access)}")
+        beyond = "this machine only" if row["reach"] == "machine" else f"other machines, at {_first_address(row)}"
+        say(f"  reached:  from {beyond}")
+
+
+def _describe_access(access: Mapping[str, Any]) -> str:
+    if access["anonymous"]:
+        return "everybody, without a token"
+    counts = {"token": access["tokens"], "issuer": access["issuers"]}
+    said = [f"{count} {what}{'' if count == 1 else 's'}" for what, count in counts.items() if count]
+    own = ["this machine's user"] if access["local"] else []
+    return "; ".join([*own, *said]) or "nobody: there is no token"
+
+
+def _first_address(row: Mapping[str, Any]) -> str:
+    return f"{next(iter(row.get('addresses', ())), row['url'])}/mcp"

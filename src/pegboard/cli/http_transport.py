@@ -52,8 +52,13 @@ class GatewayTransport:
 
     is_running = True
 
-    def __init__(self, gateway: RunningGateway) -> None:
+    def __init__(self, gateway: RunningGateway, bearer: str = "") -> None:
         self._gateway = gateway
+        self._bearer = bearer
+
+    def with_bearer(self, token: str) -> GatewayTransport:
+        """The same for whoever has this token, and not for the user of this machine."""
+        return GatewayTransport(self._gateway, token)
 
     @property
     def url(self) -> str:
@@ -63,7 +68,7 @@ class GatewayTransport:
     def send(self, request: RestRequest) -> Answer:
         """The answer to one request."""
         try:
-            return _exchange(self._gateway, request)
+            return _exchange(self._gateway, request, self._bearer)
         except _UNANSWERED as exc:
             message = f"the gateway at {self._gateway.url} did not answer: {exc}"
             return failure("TOOL_UNAVAILABLE", message, retryable=True)
@@ -81,13 +86,14 @@ class GatewayTransport:
             return list(pool.map(send, requests))
 
 
-def _exchange(gateway: RunningGateway, request: RestRequest) -> Answer:
+def _exchange(gateway: RunningGateway, request: RestRequest, bearer: str) -> Answer:
     from pegboard import exactjson
     from pegboard.auth.proof import PROOF_HEADER, make_proof
 
     with _connect(gateway) as connection:
-        proof = make_proof(gateway.token, urlsplit(gateway.url).port or 80)
-        headers = {"content-type": "application/json", PROOF_HEADER: proof}
+        proof = {PROOF_HEADER: make_proof(gateway.token, urlsplit(gateway.url).port or 80)}
+        who = {"authorization": f"Bearer {bearer}"} if bearer else proof
+        headers = {"content-type": "application/json", **who}
         connection.request(request.method, request.target, request.payload() or None, headers)
         return exactjson.parse_object(connection.getresponse().read())
 

@@ -81,9 +81,9 @@ def import_servers(
     is_new_file = found.has_servers(location.path) and _is_foreign(location.path)
     reading = _choose(found.reading, only)
     plan = _plan(reading, location, is_off=off, is_new_file=is_new_file)
-    run = _Import(plan, location, found.clients, config, is_new_file=is_new_file, as_json=as_json)
+    run = _Import(plan, location, found.clients, is_new_file=is_new_file, as_json=as_json)
     if found.left and not as_json:
-        _show_projects(found.left, config)
+        _show_projects(found.left)
     if run.decide(dry_run=dry_run, yes=yes):
         run.write()
 
@@ -192,7 +192,6 @@ class _Import:
         plan: ImportPlan,
         location: Location,
         clients: Sequence[ClientProgram],
-        config: Path | None,
         *,
         is_new_file: bool,
         as_json: bool,
@@ -200,7 +199,6 @@ class _Import:
         self._plan = plan
         self._location = location
         self._clients = clients
-        self._config = config
         self._is_new_file = is_new_file
         self._as_json = as_json
 
@@ -236,7 +234,7 @@ class _Import:
         if len(self._clients) <= _MOST_NAMES:
             names = ", ".join(client.name for client in self._clients)
             return f"No servers were found. Pegboard looked into the files of {names}."
-        command = command_for(self._config, "add", *example_server())
+        command = command_for("add", *example_server())
         return f"No servers were found in the files of {len(self._clients)} clients. Add your first one:\n  {command}"
 
     def write(self) -> None:
@@ -280,7 +278,7 @@ class _Import:
                 say(f"  {name}: {count_tools(answer['data']['registered'])}")
         if any("error" in answer for answer in answers.values()):
             say("Servers that were not reached are in the config all the same. What to do about them:")
-            say(f"  {command_for(self._config, 'doctor')}")
+            say(f"  {command_for('doctor')}")
         self._tell_doubles()
 
     def _tell_doubles(self) -> None:
@@ -297,17 +295,17 @@ class _Import:
                 continue
             verb = "is" if len(found.served) == 1 else "are"
             say(f"{_servers(len(found.served))} of {client.name} {verb} now in both. To take out what is double:")
-            say(f"  {command_for(self._config, 'install', client.id, '--replace')}")
+            say(f"  {command_for('install', client.id, '--replace')}")
             if found.kept:
                 kept = ", ".join(f"{name} ({reason})" for name, reason in found.kept.items())
                 say_wrapped(one_line(f"It keeps: {kept}."))
 
 
-def _show_projects(left: Mapping[Path, int], config: Path | None) -> None:
+def _show_projects(left: Mapping[Path, int]) -> None:
     """The servers that Claude Code has for single projects, with the command that takes over each project's."""
     say(f"Claude Code also has {_servers(sum(left.values()))} for single projects. To take them over:", error=True)
     for folder, count in sorted(left.items())[:_MOST_NAMES]:
-        command = command_for(config, "import", "claude-code", "--project", str(folder))
+        command = command_for("import", "claude-code", "--project", str(folder))
         say(f"  {command}  # {_servers(count)}", error=True)
     if len(left) > _MOST_NAMES:
         say(f"  and so on for {len(left) - _MOST_NAMES} more folders", error=True)

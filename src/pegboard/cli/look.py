@@ -163,7 +163,7 @@ def _note_start(gateway: RestClient, tool: str) -> Generator[None]:
         yield
         return
     server = tool.partition("__")[0] if "__" in tool else "its server"
-    text = f"starting {server} … ({command_for(None, 'serve')} keeps servers started)"
+    text = f"starting {server} … ({command_for('serve')} keeps servers started)"
     timer = threading.Timer(_PATIENCE, say, [text], {"error": True})
     timer.daemon = True
     timer.start()
@@ -200,16 +200,16 @@ def _name_missing(gateway: RestClient, wanted: str | None = None) -> None:
     if failed:
         more = f" and {len(failed) - _NAMED} more" if len(failed) > _NAMED else ""
         say(
-            f"note: not available: {', '.join(failed[:_NAMED])}{more}; {command_for(None, 'servers')} says why",
+            f"note: not available: {', '.join(failed[:_NAMED])}{more}; {command_for('servers')} says why",
             error=True,
         )
 
 
 def _show_servers(data: dict[str, Any], config: Path) -> None:
     if not data["servers"]:
-        say(f"No servers yet. Add one: {command_for(None, 'add', *example_server())}")
+        say(f"No servers yet. Add one: {command_for('add', *example_server())}")
         if has_client_files():
-            say(f"Take over those of your clients: {command_for(None, 'import')}")
+            say(f"Take over those of your clients: {command_for('import')}")
         return
     # On a terminal there is no room for notes beside the rest: they stand below. In a pipe a server is one line.
     is_terminal = is_on_terminal()
@@ -231,7 +231,7 @@ def _show_notes(notes: Mapping[str, str]) -> None:
         if note:
             say_wrapped(f"{name}: {cut_line(note, _LONGEST_NOTE)}", indent="  ")
     if any(notes.values()):
-        say(f"What to do: {command_for(None, 'doctor')}")
+        say(f"What to do: {command_for('doctor')}")
 
 
 def _note(row: dict[str, Any]) -> str:
@@ -240,7 +240,7 @@ def _note(row: dict[str, Any]) -> str:
     notes = [
         row["lastError"],
         *row.get("cut", ()),
-        f"{left_out} left out: see {command_for(None, 'doctor')}" if left_out else "",
+        f"{left_out} left out: see {command_for('doctor')}" if left_out else "",
     ]
     return one_line("; ".join(filter(None, notes)))
 

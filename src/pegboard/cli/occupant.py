@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pegboard.cli.program import command_line, config_words, find_program
+from pegboard.cli.program import command_for, command_line, find_program
 
 if TYPE_CHECKING:
     from pegboard.config import Location
@@ -16,7 +16,6 @@ def explain_occupant(problem: PortInUseError, host: str, port: int, location: Lo
     """The problem, and commands that help."""
     from pegboard.gateway.listen import find_free_port
 
-    program, words = find_program().words, config_words(location)
     found = _config_there(problem, location)
     lines = [f"{problem.strerror}."]
     if problem.is_same:
@@ -24,10 +23,9 @@ def explain_occupant(problem: PortInUseError, host: str, port: int, location: Lo
     elif problem.other is not None:
         lines = [f"{problem.strerror}, with {'another config' if found is None else found}."]
     if found is not None:
-        status = words if problem.is_same else ["--config", str(found)]
-        lines.append(f"  To see it:    {command_line([*program, 'status', *status])}")
-    other = command_line([*program, "serve", *words, "--port", str(find_free_port(host, port))])
-    return "\n".join([*lines, f"  Another port: {other}"])
+        other = command_line([*find_program().words, "status", "--config", str(found)])
+        lines.append(f"  To see it:    {command_for('status') if problem.is_same else other}")
+    return "\n".join([*lines, f"  Another port: {command_for('serve', '--port', str(find_free_port(host, port)))}"])
 
 
 def _config_there(problem: PortInUseError, location: Location) -> Path | None:

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,9 +22,28 @@ _NAME = "pegboard"
 _COMMANDS = (
     *("add", "add-json", "audit", "call", "chats", "clients", "completion", "describe", "disable", "doctor", "enable"),
     *("find", "import", "install", "logs", "memory", "refresh", "remove", "restart", "search", "serve", "servers"),
-    *("service", "status", "stdio", "tasks", "token", "tools", "trust", "uninstall"),
+    *("service", "status", "stdio", "tasks", "token", "tools", "trust", "uninstall", "whoami"),
 )
-_COMMAND = re.compile(rf"(?<![\w./\\-]){_NAME}(?= (?:{'|'.join(_COMMANDS)})\b)")
+# Commands of commands.
+_GROUPS = {
+    "audit": ("head", "verify"),
+    "chats": ("export", "list", "search", "show"),
+    "memory": (
+        *("add", "delete", "export", "fulltext", "get", "import", "linked", "list", "rename", "search"),
+        "update",
+    ),
+    "service": ("install", "remove", "run", "status"),
+    "tasks": ("done", "graph", "list", "next", "sync"),
+    "token": ("add", "change", "list", "remove", "rotate", "show"),
+}
+_WITHOUT_CONFIG = frozenset({"completion", "service remove", "trust"})
+_WORDS = (*(f"{group} {inner}" for group, names in _GROUPS.items() for inner in names), *_COMMANDS)
+# The longest first: `add` is the beginning of `add-json`.
+_COMMAND = re.compile(
+    rf"(?<![\w./\\-]){_NAME} (?P<words>{'|'.join(sorted(_WORDS, key=len, reverse=True))})\b(?P<named>[^\n`]*--config)?"
+)
+# The config file that this command was given, as another command has to be given it.
+_config: ContextVar[tuple[str, ...]] = ContextVar("config", default=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +78,19 @@ def command_line(words: Sequence[str], *, is_windows: bool = os.name == "nt") ->
     return subprocess.list2cmdline(words) if is_windows else shlex.join(words)
 
 
-def command_for(config: Path | None, *words: str) -> str:
-    """A command to type, for the same config."""
-    return with_options(words, [] if config is None else ["--config", str(config)])
+def use_config(location: Location) -> None:
+    """From now on commands that are shown to a person are for this config file; those that find it by themselves need
+    not name it."""
+    from pegboard.config.locate import user_config
+
+    finds_it = location.needs_trust or location.path == user_config()
+    _config.set(() if finds_it else ("--config", str(location.path)))
+
+
+def command_for(*words: str) -> str:
+    """A command to type, for the same config; what stands behind `--` is the command of a server."""
+    at = words.index("--") if "--" in words else len(words)
+    return command_line([*find_program().words, *words[:at], *_config.get(), *words[at:]])
 
 
 def names_command(text: str) -> bool:
@@ -68,25 +98,16 @@ def names_command(text: str) -> bool:
     return _COMMAND.search(text) is not None
 
 
-def with_options(words: Sequence[str], options: Sequence[str]) -> str:
-    """A command to type, with these options: what stands behind `--` is the command of a server."""
-    at = words.index("--") if "--" in words else len(words)
-    return command_line([*find_program().words, *words[:at], *options, *words[at:]])
-
-
 def with_program(text: str) -> str:
-    """A text of ours in which commands are called `pegboard …`, with what calls them from here."""
-    called = command_line(find_program().words)
-    return text if called == _NAME else _COMMAND.sub(lambda _: called, text)
+    """A text of ours in which commands are called `pegboard …`, with what calls them from here, for the same config."""
+    program = find_program().words
 
+    def call(match: re.Match[str]) -> str:
+        words, named = match["words"], match["named"] or ""
+        options = () if named or words in _WITHOUT_CONFIG else _config.get()
+        return command_line([*program, *words.split(), *options]) + named
 
-def config_words(location: Location) -> list[str]:
-    """What a command has to say so that it uses this config file; nothing where it finds the file by itself."""
-    from pegboard.config.locate import user_config
-
-    if location.needs_trust or location.path == user_config():
-        return []
-    return ["--config", str(location.path)]
+    return _COMMAND.sub(call, text)
 
 
 def install_advice() -> str:

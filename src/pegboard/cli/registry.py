@@ -313,9 +313,7 @@ def _show_found(data: dict[str, Any]) -> None:
     for note in data["notes"]:
         say(f"note: {note}", error=True)
     if data["servers"]:
-        say(
-            f"{len(data['servers'])} of {data['total']} that fit. Add one: {command_for(None, 'add', '--from', 'NAME')}"
-        )
+        say(f"{len(data['servers'])} of {data['total']} that fit. Add one: {command_for('add', '--from', 'NAME')}")
     else:
         say(f"Nothing fits, among {data['known']:,} servers. Try other words.")
 

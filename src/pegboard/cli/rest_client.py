@@ -123,6 +123,14 @@ class RestClient:
             RestRequest("POST", "/api/tokens", {"name": name, "rule": rule, "expires": expires})
         )
 
+    def token(self, name: str) -> Answer:
+        """One token, and what it is given now."""
+        return self.get(f"/api/tokens/{_segment(name)}")
+
+    def change_token(self, name: str, changes: Mapping[str, Any]) -> Answer:
+        """Change a token's rule, expiry or name."""
+        return self._transport.send(RestRequest("PATCH", f"/api/tokens/{_segment(name)}", changes))
+
     def rotate_token(self, name: str, expires: str | None) -> Answer:
         """Give a token another secret; the answer has it, this once."""
         return self._transport.send(RestRequest("POST", f"/api/tokens/{_segment(name)}/rotate", {"expires": expires}))

@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from pegboard.config import Location
 
 _HOST, _PORT = "127.0.0.1", 7420
-_HOSTS = """
-This address can be reached from other machines. Requests must name a host of this machine; others are allowed by
---allow-host NAME or by pegboard.hosts."""
+_HOSTS = """Requests must name a host of this machine; others are allowed by --allow-host NAME or by pegboard.hosts."""
 _INSECURE = """
 WARNING: --insecure lets in whoever reaches this address. They can call every tool, with your servers' credentials.
 To let in only those who have a token: pegboard token add NAME, then start again without --insecure."""
@@ -87,7 +85,7 @@ def serve(
     from pegboard.auth.reach import UnprotectedError
     from pegboard.board import Board
     from pegboard.cli.event_lines import EventLines
-    from pegboard.cli.program import config_words, with_options
+    from pegboard.cli.program import command_for
     from pegboard.gateway.http import serve as serve_http
     from pegboard.log import configure
     from pegboard.storage import StorageError
@@ -103,7 +101,9 @@ def serve(
         def ready(url: str, authenticator: Authenticator) -> None:
             _greet(url, location, board, authenticator, lines)
             if authenticator.reach.beyond_loopback:
-                print(_HOSTS, file=sys.stderr, flush=True)
+                _show_network(
+                    host, listener.getsockname()[1], board, needs_token=authenticator.requirement is not False
+                )
             if insecure:
                 print(_INSECURE, file=sys.stderr, flush=True)
 
@@ -113,7 +113,7 @@ def serve(
         _run(run())
     except UnprotectedError as exc:
         words = ("token", "rotate", exc.expired, "--expires", "30d") if exc.expired else ("token", "add", "NAME")
-        first = f"  {with_options(words, config_words(location))}"
+        first = f"  {command_for(*words)}"
         stop(f"{exc} First:\n{first}\nOr let in whoever comes: --insecure", BAD_CONFIG if exc.is_config else FAILED)
     except (OSError, StorageError, RuntimeError) as exc:
         stop(str(exc.strerror if isinstance(exc, OSError) and exc.strerror else exc), FAILED)
@@ -162,6 +162,17 @@ def stdio(
     # The thread that reads our input may still wait for it.
     sys.stderr.flush()
     os._exit(0)
+
+
+def _show_network(host: str, port: int, board: Board, *, needs_token: bool) -> None:
+    """Say where colleagues find the gateway, and what they give their clients."""
+    from pegboard.gateway.network_addresses import network_urls
+
+    urls = network_urls(host, port, board.settings.auth.public_url)
+    header = ' --header "Authorization: Bearer TOKEN"' if needs_token else ""
+    lines = ["", "Other machines reach it at:", *(f"  {url}/mcp" for url in urls)]
+    lines += ["For example:", f"  claude mcp add --transport http pegboard {urls[0]}/mcp{header}", _HOSTS]
+    print("\n".join(lines), file=sys.stderr, flush=True)
 
 
 def _listen(host: str, port: int, location: Location) -> socket.socket:

@@ -47,6 +47,19 @@ def ago(moment: str | None) -> str:
     return f"{seconds} s ago"
 
 
+def day_and_time(moment: str) -> str:
+    """A moment as this machine's clock has it."""
+    return datetime.fromisoformat(moment).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def show_lines(lines: Mapping[str, str]) -> None:
+    """Print what is known of one thing, each with what it is before it."""
+    width = max(map(len, lines)) + 2
+    for what, text in lines.items():
+        head = f"  {f'{what}:':<{width}}"
+        say_wrapped(f"{head}{text}", indent=" " * len(head))
+
+
 def colour_state(word: str) -> Text:
     """A state in its colour."""
     return verbatim(word, _COLOURS.get(word.replace(" ", "-")))

@@ -3,8 +3,8 @@ principal in the scope, and `endpoint_of` takes it from there."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -35,6 +35,23 @@ class Endpoint:
     network: str = ""
     # Whether all that comes in here is of one client, as over a pipe.
     private: bool = False
+
+
+class PipeEndpoint:
+    """The endpoint of a pipe: its principal may get other rules while it is open, which hold from the next message
+    on."""
+
+    def __init__(self, endpoint: Endpoint, principal: Callable[[], Principal]) -> None:
+        self._endpoint = endpoint
+        self._principal = principal
+
+    @property
+    def current(self) -> Endpoint:
+        """The endpoint as it is now; the same for as long as nothing changes."""
+        principal = self._principal()
+        if principal is not self._endpoint.principal:
+            self._endpoint = replace(self._endpoint, principal=principal)
+        return self._endpoint
 
 
 def endpoint_of(scope: MutableMapping[str, Any]) -> Endpoint:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from pegboard.access.principal import Principal
 from pegboard.clients.client import Client
 from pegboard.protocol.eras import LOG_LEVELS, severity
 
@@ -29,6 +30,12 @@ class ClientSessions:
         """A client is gone."""
         if (client := self._clients.pop(session, None)) is not None:
             self._levels[client.log_level] -= 1
+
+    def bind(self, principal: Principal) -> None:
+        """A principal goes on under other rules: its sessions see what those give, and are told where that differs."""
+        for client in list(self._clients.values()):
+            if client.principal.id == principal.id:
+                client.bind(principal)
 
     def set_level(self, client: Client, level: str) -> None:
         """A client wants to be notified from this level on."""

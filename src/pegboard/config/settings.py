@@ -139,6 +139,11 @@ class Settings:
         """The settings of a toolset, by their class."""
         return next((each for each in self.of_toolsets if isinstance(each, kind)), None) or kind()
 
+    def read_only_tools(self, server: str) -> tuple[str, ...]:
+        """Patterns of a server's tools that change nothing, whatever the server says of them."""
+        spec = self.servers.get(server)
+        return () if spec is None else spec.read_only
+
     def permits(self, tool: str) -> bool:
         """Whether `tools.allow` and `tools.deny` let this tool of Pegboard's own through."""
         return _is_permitted(tool, self.allow, self.deny)

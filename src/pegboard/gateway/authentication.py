@@ -1,6 +1,7 @@
 """Authentication of requests over HTTP: nothing behind it sees a request whose principal is not known.
 
-When a principal is revoked, whatever is under way for it ends; when its token expires, its standing streams do.
+When a principal is revoked, whatever is under way for it ends; when its token expires, its standing streams do. Other
+rules hold from the next request on.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import math
 import time
 from collections.abc import Callable
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pegboard.access.principal import ANONYMOUS, Principal
@@ -19,12 +20,15 @@ from pegboard.access.settings import AuthSettings
 from pegboard.audit.audit import Audit, acting_principal
 from pegboard.audit.composer import address_class
 from pegboard.audit.record import REFUSED
+from pegboard.audit.redaction import redact_text
 from pegboard.audit.refusals import Refusal
 from pegboard.auth.authenticator import Authenticator
 from pegboard.auth.refused import AuthRefused, invalid_token
 from pegboard.clients.endpoint import PRINCIPAL_KEY
 from pegboard.clients.locality import share_holder
+from pegboard.clients.request_context import STARTED_CALL
 from pegboard.gateway.protected_resource import WELL_KNOWN, challenge
+from pegboard.gateway.rest.pages import page
 from pegboard.metrics import Metrics
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
 
@@ -34,6 +38,7 @@ _TOKENS = "/api/tokens"
 # Characters of a path that a record has.
 _LONGEST_PATH = 200
 _OPEN_BELOW = (WELL_KNOWN,)
+_REVOKED = "the bearer token is not valid any more"
 
 
 class Authentication:
@@ -63,13 +68,17 @@ class Authentication:
             await self._app(scope, receive, send)
             return
         try:
-            principal = await self._authenticator.authenticate(scope)
+            # A call that the fast path has begun was let in as this one already.
+            is_let_in = STARTED_CALL in scope
+            principal = scope[PRINCIPAL_KEY] if is_let_in else await self._authenticator.authenticate(scope)
         except AuthRefused as exc:
             await self._refuse(exc, scope, receive, send)
             return
         scope[PRINCIPAL_KEY] = principal
         acting_principal.set(principal)
-        if principal.kind in {"local", "anonymous"} and principal.access is None:
+        if principal.is_revoked:
+            await self._refuse(invalid_token(_REVOKED), scope, receive, send)
+        elif principal.kind in {"local", "anonymous"} and principal.access is None:
             await self._app(scope, receive, send)
         else:
             await self._answer_while_valid(principal, scope, receive, send)
@@ -86,11 +95,14 @@ class Authentication:
         # A call that is under way may finish; what would stand for ever ends.
         limit = asyncio.timeout(None if left == math.inf or not _stands(scope) else max(left, 0.0))
 
-        def end() -> None:
+        def end(successor: Principal | None) -> None:
             # A limit that has just run out ends the request by itself.
             with contextlib.suppress(RuntimeError):
-                if _is_cut(scope):
+                if successor is None and _is_cut(scope):
                     limit.reschedule(loop.time())
+                elif successor is not None and _stands(scope):
+                    left = successor.valid_until - time.time()
+                    limit.reschedule(None if left == math.inf else loop.time() + max(left, 0.0))
 
         try:
             async with limit:
@@ -107,13 +119,21 @@ class Authentication:
                 with contextlib.suppress(RuntimeError):
                     await send({"type": "http.response.body", "body": b"", "more_body": False})
             else:
-                refused = invalid_token("the bearer token is not valid any more")
-                await self._refuse(refused, scope, receive, send)
+                await self._refuse(invalid_token(_REVOKED, principal=principal), scope, receive, send)
 
     async def _refuse(self, refused: AuthRefused, scope: Scope, receive: Receive, send: Send) -> None:
         self._metrics.refused[refused.kind] += 1
-        note_refusal(self._audit, refused.status, refused.error, scope)
-        await refusal_response(refused, scope, self._settings())(scope, receive, send)
+        note_refusal(self._audit, refused, scope)
+        response = refusal_response(refused, scope, self._settings())
+        if refused.status == 401 and _is_browser(scope):
+            response = HTMLResponse(page("locked"), 401, {"www-authenticate": response.headers["www-authenticate"]})
+        await response(scope, receive, send)
+
+
+def _is_browser(scope: Scope) -> bool:
+    """Whether a person waits for a page; nothing that speaks MCP or REST asks for HTML."""
+    accepted = b",".join(value for name, value in scope["headers"] if name == b"accept")
+    return scope["method"] == "GET" and b"text/html" in accepted.lower()
 
 
 def _stands(scope: Scope) -> bool:
@@ -131,14 +151,15 @@ def is_open(path: str) -> bool:
     return path in _OPEN or any(path == each or path.startswith(f"{each}/") for each in _OPEN_BELOW)
 
 
-def note_refusal(audit: Audit, status: int, error: str, scope: Scope, principal: Principal = ANONYMOUS) -> None:
-    """Record that somebody was not let in; nothing of what they brought."""
+def note_refusal(audit: Audit, refused: AuthRefused, scope: Scope) -> None:
+    """Record that somebody was not let in; nothing of what they brought but whom they claim to be."""
     peer = scope.get("client")
     holder = share_holder(str(peer[0]) if peer else "")
-    path: str = scope["path"]
+    # Somebody may have put a token there.
+    path = redact_text(scope["path"])
     detail = f"{scope['method']} {path if len(path) <= _LONGEST_PATH else f'{path[: _LONGEST_PATH - 1]}…'}"
-    reason = error or {401: "no_credentials", 403: "forbidden", 429: "limit"}.get(status, str(status))
-    audit.note_refusal(holder, Refusal(principal, f"{REFUSED}{reason}", address_class(holder), detail))
+    detail = f"{detail}; {refused.claim}" if refused.claim else detail
+    audit.note_refusal(holder, Refusal(refused.principal, f"{REFUSED}{refused.word}", address_class(holder), detail))
 
 
 def refusal_response(refused: AuthRefused, scope: Scope, settings: AuthSettings) -> Response:

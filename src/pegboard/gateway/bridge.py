@@ -25,7 +25,7 @@ from pegboard.task_set import TaskSet
 
 if TYPE_CHECKING:
     from pegboard.access.principal import Principal
-    from pegboard.clients.endpoint import Endpoint
+    from pegboard.clients.endpoint import PipeEndpoint
     from pegboard.gateway.fastpath.pipe import PipeFastPath
     from pegboard.gateway.pipe_client import PipeClient
     from pegboard.sdk.server import GatewayServer
@@ -46,7 +46,7 @@ _MAX_GREETING = 32 * 1024
 @contextlib.asynccontextmanager
 async def bridgehead(
     server: GatewayServer,
-    fast_path: Callable[[Endpoint], PipeFastPath | None],
+    fast_path: Callable[[PipeEndpoint], PipeFastPath | None],
     token: str,
     lines: set[PipeClient],
     principal: Callable[[], Principal],
@@ -67,14 +67,14 @@ async def bridgehead(
 
 async def _serve(
     server: GatewayServer,
-    fast_path: Callable[[Endpoint], PipeFastPath | None],
+    fast_path: Callable[[PipeEndpoint], PipeFastPath | None],
     lines: set[PipeClient],
     token: str,
     principal: Callable[[], Principal],
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
 ) -> None:
-    from pegboard.clients.endpoint import Endpoint
+    from pegboard.clients.endpoint import Endpoint, PipeEndpoint
     from pegboard.gateway.entrance import entrance
     from pegboard.gateway.pipe_client import PipeClient
     from pegboard.names import is_board_name
@@ -91,7 +91,7 @@ async def _serve(
         name, workspace = said.get("board"), said.get("workspace")
         query = {"workspace": workspace} if isinstance(workspace, str) else {}
         board = name if isinstance(name, str) and is_board_name(name) else None
-        endpoint = Endpoint(query, board, principal=principal(), private=True)
+        endpoint = PipeEndpoint(Endpoint(query, board, private=True), principal)
         client = PipeClient(write, entrance(server, endpoint), fast_path(endpoint))
         reading = asyncio.get_running_loop().create_task(_read(client, reader))
         lines.add(client)

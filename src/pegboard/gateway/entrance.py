@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pegboard.clients.endpoint import Endpoint
+from pegboard.clients.endpoint import PipeEndpoint
 from pegboard.clients.request_context import PipeRequest
 from pegboard.gateway.mcp import McpHandlers
 from pegboard.gateway.pipe_client import Open, PipeAnswerer, Stream
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _Write = Callable[[bytes, object], Awaitable[None]]
 
 
-def entrance(server: GatewayServer, endpoint: Endpoint) -> Open:
+def entrance(server: GatewayServer, endpoint: PipeEndpoint) -> Open:
     """Where the SDK's server is there already."""
 
     async def enter(write: _Write, fast_path: PipeAnswerer | None) -> Stream:
@@ -27,7 +27,7 @@ def entrance(server: GatewayServer, endpoint: Endpoint) -> Open:
     return enter
 
 
-def late_entrance(front: McpHandlers, endpoint: Endpoint) -> Open:
+def late_entrance(front: McpHandlers, endpoint: PipeEndpoint) -> Open:
     """Where it takes a second until it is; meanwhile the loop goes on."""
 
     async def enter(write: _Write, fast_path: PipeAnswerer | None) -> Stream:
@@ -37,10 +37,14 @@ def late_entrance(front: McpHandlers, endpoint: Endpoint) -> Open:
     return enter
 
 
-def _open_stream(server: GatewayServer, endpoint: Endpoint, write: _Write, fast_path: PipeAnswerer | None) -> Stream:
+def _open_stream(
+    server: GatewayServer, endpoint: PipeEndpoint, write: _Write, fast_path: PipeAnswerer | None
+) -> Stream:
     from pegboard.sdk.pipe_stream import SdkStream
 
-    context = PipeRequest(endpoint)
-    if fast_path is not None:
-        context = PipeRequest(endpoint, fast_path.session, fast_path.on_initialized)
+    def context() -> PipeRequest:
+        if fast_path is None:
+            return PipeRequest(endpoint.current)
+        return PipeRequest(endpoint.current, fast_path.session, fast_path.on_initialized)
+
     return SdkStream(server, write, context)

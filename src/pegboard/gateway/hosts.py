@@ -18,7 +18,7 @@ class AllowedHosts:
     def __init__(self, bind: str, configured: Iterable[str] = ()) -> None:
         # Nobody needs the machine's names to reach a loopback address, and on a local network anybody can answer for
         # them (mDNS, LLMNR, NetBIOS): a page that lives under one of them would be let in.
-        own = () if is_loopback_name(host_name(bind)) else _machine_names()
+        own = () if is_loopback_name(host_name(bind)) else machine_names()
         names = {host_name(name) for name in (bind, *own, *configured)}
         self._names = names - {""}
         self._domains = tuple(name.removeprefix("*") for name in self._names if name.startswith("*."))
@@ -32,7 +32,7 @@ class AllowedHosts:
         return bool(self._domains) and name.endswith(self._domains)
 
 
-def _machine_names() -> set[str]:
+def machine_names() -> set[str]:
     """What the machine calls itself, also as mDNS makes it known. No DNS is asked: that can take seconds."""
     name = socket.gethostname()
     short = name.partition(".")[0]

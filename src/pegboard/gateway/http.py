@@ -30,7 +30,7 @@ from pegboard.auth.rule_book import token_principal_id
 from pegboard.auth.token_watch import TokenWatch
 from pegboard.board import Board
 from pegboard.clients.cache import ClientCache
-from pegboard.clients.endpoint import Endpoint, endpoint_of, query_problem
+from pegboard.clients.endpoint import PipeEndpoint, endpoint_of, query_problem
 from pegboard.config import RunningGateway, announcement, identity
 from pegboard.gateway.authentication import Authentication
 from pegboard.gateway.body_limit import BodyLimit
@@ -51,6 +51,7 @@ from pegboard.gateway.protected_resource import WELL_KNOWN, ResourceMetadata
 from pegboard.gateway.rest.app import Rest
 from pegboard.gateway.rest.pages import page
 from pegboard.gateway.rest.responses import error_response
+from pegboard.gateway.rule_review import RuleReview
 from pegboard.gateway.shutdown import Shutdown, stopping_response
 from pegboard.gateway.step_up import StepUp
 from pegboard.host_names import is_loopback_name
@@ -59,6 +60,7 @@ from pegboard.names import is_board_name
 from pegboard.sdk.exact_body import ExactBody
 from pegboard.sdk.server import GatewayServer
 from pegboard.sdk.sessions import HttpSessions
+from pegboard.task_set import TaskSet
 
 _GRACE = 2
 # How many seconds calls have that are under way when we are told to stop.
@@ -87,13 +89,17 @@ class HttpGateway:
         self._config_path = config_path
         self._host = host
         self._sessions = 0
-        self.authenticator = Authenticator(lambda: board.settings, self.token, reach)
-        board.on_apply = self.authenticator.apply
+        self.authenticator = Authenticator(
+            lambda: board.settings, self.token, reach, on_successor=board.relay.sessions.bind
+        )
+        self._reviews, self._review = TaskSet(), RuleReview(board, self.authenticator.tokens.list_all)
+        board.on_apply = self._apply_rules
         self.token_watch = TokenWatch(
             board.storage.tokens,
             self.authenticator.tokens,
             on_removed=self._forget_tokens,
             on_expired=lambda ids: self._manager.end_sessions_of(set(map(token_principal_id, ids)), idle_only=True),
+            on_load=self._review_rules,
         )
         self._front = front = McpHandlers(board)
         self.server = GatewayServer(front, on_sessions=self._count)
@@ -125,6 +131,14 @@ class HttpGateway:
 
     def _auth_settings(self) -> AuthSettings:
         return self.board.settings.auth
+
+    def _apply_rules(self) -> None:
+        self.authenticator.apply()
+        self._review_rules()
+
+    def _review_rules(self) -> None:
+        """Look in the background for what rules name that there is not."""
+        self._reviews.spawn(self._review.run())
 
     def _count(self, sessions: int) -> None:
         self._sessions = sessions
@@ -185,6 +199,7 @@ class HttpGateway:
                     task.cancel()
                 # They may have something left to write.
                 await asyncio.wait(watching, timeout=_LAST_WRITES)
+                await self._reviews.close()
                 await self.authenticator.close()
 
     def _bridgehead(self) -> contextlib.AbstractAsyncContextManager[int]:
@@ -207,7 +222,7 @@ class HttpGateway:
         """Take no more requests, and let the calls under way finish, if that does not take too long."""
         await asyncio.gather(self.shutdown.finish(_FINISH), *(client.settle(_FINISH) for client in self._lines))
 
-    def _pipe_fast_path(self, endpoint: Endpoint) -> PipeFastPath | None:
+    def _pipe_fast_path(self, endpoint: PipeEndpoint) -> PipeFastPath | None:
         """The fast path of a client that comes over the bridge."""
         return PipeFastPath(self._front, self._clients, self._fast_path, endpoint) if is_open() else None
 

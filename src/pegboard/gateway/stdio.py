@@ -9,13 +9,12 @@ import queue
 import signal
 import sys
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 from pegboard.auth.authenticator import Authenticator
 from pegboard.board import Board
 from pegboard.clients.cache import ClientCache
-from pegboard.clients.endpoint import Endpoint
+from pegboard.clients.endpoint import Endpoint, PipeEndpoint
 from pegboard.gateway.config_watcher import ConfigFile
 from pegboard.gateway.entrance import late_entrance
 from pegboard.gateway.fastpath.pipe import PipeFastPath
@@ -30,13 +29,14 @@ async def serve_stdio(board: Board, config_path: Path, endpoint: Endpoint) -> No
     """Serve one client until it closes our input, or a signal says stop."""
     out = _claim_output()
     config = ConfigFile(board, config_path)
-    if board.settings.auth.rules:
-        # Whoever starts us is the user that we run as, for whom there may be a rule.
-        endpoint = replace(endpoint, principal=Authenticator(lambda: board.settings).local)
+    # Whoever starts us is the user that we run as, for whom there may be a rule.
+    authenticator = Authenticator(lambda: board.settings, on_successor=board.relay.sessions.bind)
+    board.on_apply = authenticator.apply
+    pipe = PipeEndpoint(endpoint, lambda: authenticator.local)
     async with board, short_collections():
         front = McpHandlers(board)
-        fast_path = PipeFastPath(front, ClientCache(), FastPath(board, front), endpoint) if is_open() else None
-        client = PipeClient(_Writer(out).write, late_entrance(front, endpoint), fast_path, before_sdk=True)
+        fast_path = PipeFastPath(front, ClientCache(), FastPath(board, front), pipe) if is_open() else None
+        client = PipeClient(_Writer(out).write, late_entrance(front, pipe), fast_path, before_sdk=True)
         serving = asyncio.get_running_loop().create_task(client.serve())
         watching = asyncio.get_running_loop().create_task(config.watch())
         reading = asyncio.get_running_loop().create_task(_read_input(client))

@@ -51,10 +51,14 @@ class StepUp:
         if missing := self._missing_scopes(scope, body):
             wanted = " ".join(sorted(missing))
             refused = AuthRefused(
-                403, f"this call needs these scopes: {wanted}", error="insufficient_scope", scopes=missing
+                403,
+                f"this call needs these scopes: {wanted}",
+                error="insufficient_scope",
+                scopes=missing,
+                principal=scope[PRINCIPAL_KEY],
             )
             self._board.metrics.refused[refused.kind] += 1
-            note_refusal(self._board.audit, refused.status, refused.error, scope, scope[PRINCIPAL_KEY])
+            note_refusal(self._board.audit, refused, scope)
             await refusal_response(refused, scope, self._settings())(scope, receive, send)
             return
         await self._app(scope, replay(messages, receive), send)

@@ -24,11 +24,11 @@ class SdkStream:
     """Feeds lines to the SDK's server and writes what it answers."""
 
     def __init__(
-        self, server: Server[Any], write: Callable[[bytes, object], Awaitable[None]], context: PipeRequest
+        self, server: Server[Any], write: Callable[[bytes, object], Awaitable[None]], context: Callable[[], PipeRequest]
     ) -> None:
         self._server = server
         self._write = write
-        # What every request over this pipe has in common.
+        # What every request over this pipe has in common, as of now.
         self._context = context
         self._send: MemoryObjectSendStream[SessionMessage | Exception]
         self._receive: MemoryObjectReceiveStream[SessionMessage | Exception]
@@ -43,7 +43,7 @@ class SdkStream:
     async def take_message(self, read: ExactMessage, under_way: Any) -> object | None:
         """Give it a message."""
         message = read.message
-        context = replace(self._context, started_call=Handover(under_way), exact=read.exact)
+        context = replace(self._context(), started_call=Handover(under_way), exact=read.exact)
         metadata = ServerMessageMetadata(request_context=context)
         if isinstance(message, JSONRPCRequest):
             # What was cancelled gets no answer, and nobody has to wait for one.

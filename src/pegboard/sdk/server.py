@@ -289,10 +289,11 @@ class GatewayServer(Server[Any]):
             honoured: dict[str, Any] = {f"{kind}ListChanged": True for kind in kinds}
             if uris:
                 honoured["resourceSubscriptions"] = uris
-            # A token that expires ends what would stand for ever.
+            # A token that expires ends what would stand for ever; under other rules it has to be opened anew.
             left = client.principal.valid_until - time.time()
             with suppress(TimeoutError):
-                async with asyncio.timeout(None if left == math.inf else max(left, 0.0)):
+                async with asyncio.timeout(None if left == math.inf else max(left, 0.0)) as limit:
+                    undo.append(client.principal.on_end(lambda _: _end_now(limit)))
                     await stream.run(honoured)
         finally:
             self._streams[holder] -= 1
@@ -361,6 +362,12 @@ class _Session:
         self.client.on_bind = None
         self.forget_lists()
         self.channel.drop()
+
+
+def _end_now(limit: asyncio.Timeout) -> None:
+    # It may have run out already.
+    with suppress(RuntimeError):
+        limit.reschedule(asyncio.get_running_loop().time())
 
 
 async def _leave_to_middleware(_: _Context, __: Any) -> Any:

@@ -136,11 +136,11 @@ class RawCall:
             self.cancel_upstream("cancelled by the client")
             raise
 
-    def release(self) -> None:
-        """Somebody is to resume it; should nobody come, it is cancelled."""
+    def release(self, on_orphaned: Callable[[], None] = _do_nothing) -> None:
+        """Somebody is to resume it; should nobody come, it is cancelled, and `on_orphaned` is told."""
         self._timer.cancel()
         if self._requester is None and not self._over:
-            self._timer = self._loop.call_later(_ORPHANED, self.cancel_upstream, "cancelled by the client")
+            self._timer = self._loop.call_later(_ORPHANED, self._abandon, on_orphaned)
 
     @property
     def is_resumed(self) -> bool:
@@ -225,6 +225,10 @@ class RawCall:
             self._soon.set_exception(NotPlain())
             # Perhaps nobody waits, which is no fault that asyncio should report.
             self._soon.exception()
+
+    def _abandon(self, on_orphaned: Callable[[], None]) -> None:
+        self.cancel_upstream("cancelled by the client")
+        on_orphaned()
 
     def _took_too_long(self) -> None:
         self._stop_waiting()

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pegboard.storage.database import Database, DatabaseConnection, Row
 
-_LOAD = "SELECT id, name, digest, rule, created_at, expires_at, last_used_at FROM tokens ORDER BY created_at, id"
+_TOKENS = "SELECT id, name, digest, rule, created_at, expires_at, last_used_at FROM tokens"
+_LOAD = f"{_TOKENS} ORDER BY created_at, id"
+_FIND = f"{_TOKENS} WHERE name = ?"
 _VERSION = "SELECT version FROM tokens_version"
 _ADD = """
 INSERT INTO tokens (id, name, digest, rule, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (name) DO NOTHING
 """
 _ROTATE = "UPDATE tokens SET digest = ?, expires_at = ? WHERE id = ?"
+_CHANGE = "UPDATE tokens SET name = ?, rule = ?, expires_at = ? WHERE id = ?"
 _REMOVE = "DELETE FROM tokens WHERE name = ? RETURNING id"
 # Its own boards go with it: nobody will ever be who it was.
 _REMOVE_BOARDS = "DELETE FROM board_tools WHERE board LIKE ?"
@@ -21,6 +24,9 @@ _TOUCH = "UPDATE tokens SET last_used_at = ? WHERE id = ? AND (last_used_at IS N
 _COUNT_CHANGE = "UPDATE tokens_version SET version = version + 1"
 
 _TOUCH_PATIENCE = 1.0
+
+# A token's name, its rule as JSON, and when it expires.
+TokenTerms = tuple[str, str, float | None]
 
 
 class TokenStore:
@@ -56,6 +62,19 @@ class TokenStore:
 
         def write(connection: DatabaseConnection) -> bool:
             return _count(connection, connection.execute(_ROTATE, digest, expires_at, token_id))
+
+        return await self._database.write(write)
+
+    async def change(self, name: str, change: Callable[[Row | None], TokenTerms]) -> bool:
+        """Give a token the terms that follow from its row, which is `None` if there is none of that name; false if
+        another token has the name that it is to have."""
+
+        def write(connection: DatabaseConnection) -> bool:
+            row = connection.row(_FIND, name)
+            new_name, rule, expires_at = change(row)
+            if row is None or (new_name != name and connection.row(_FIND, new_name) is not None):
+                return False
+            return _count(connection, connection.execute(_CHANGE, new_name, rule, expires_at, row[0]))
 
         return await self._database.write(write)
 

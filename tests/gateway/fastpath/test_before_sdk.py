@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from harness import LIMIT, Entry, eventually, open_board, toy
+from pegboard.access.principal import LOCAL
 from pegboard.board import Board
 from pegboard.clients.cache import ClientCache
-from pegboard.clients.endpoint import Endpoint
+from pegboard.clients.endpoint import Endpoint, PipeEndpoint
 from pegboard.gateway.entrance import entrance
 from pegboard.gateway.fastpath.pipe import PipeFastPath
 from pegboard.gateway.fastpath.rules import FastPath
@@ -42,7 +43,7 @@ class Visit:
 
     def __post_init__(self) -> None:
         front = McpHandlers(self.board)
-        endpoint = Endpoint(private=True)
+        endpoint = PipeEndpoint(Endpoint(private=True), lambda: LOCAL)
         enter = entrance(GatewayServer(front), endpoint)
 
         async def write(text: bytes) -> None:

@@ -168,10 +168,14 @@ class HttpFastPath:
         called = cancelled_id(body)
         return called is not None and self.rules.cancel(verdict.client.session, called)
 
-    async def go_on(self, call: RawCall | None, scope: Scope, receive: Receive, send: Send) -> None:
-        """Go on the full path, with the call that is under way, if one is."""
+    async def go_on(
+        self, verdict: HeaderVerdict, call: RawCall | None, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Go on the full path, with the call that is under way, if one is, and whose it is."""
         self.rules.count(Decline.HANDED_OVER)
-        await self._full_path(scope if call is None else {**scope, STARTED_CALL: Handover(call)}, receive, send)
+        if call is not None:
+            scope = {**scope, STARTED_CALL: Handover(call), PRINCIPAL_KEY: verdict.principal}
+        await self._full_path(scope, receive, send)
 
     def _remember(self, key: object, verdict: HeaderVerdict) -> None:
         self.verdicts[key] = verdict

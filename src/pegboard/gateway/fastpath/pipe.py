@@ -8,7 +8,7 @@ from uuid import uuid4
 from pegboard import exactjson
 from pegboard.clients.cache import ClientCache
 from pegboard.clients.client import Client, identify, name_in, version_in
-from pegboard.clients.endpoint import Endpoint
+from pegboard.clients.endpoint import PipeEndpoint
 from pegboard.gateway.fastpath.decline import Decline
 from pegboard.gateway.fastpath.rules import Begun, FastPath, answer, cancelled_id
 from pegboard.gateway.mcp import McpHandlers
@@ -33,7 +33,7 @@ CAPABILITIES = {
 class PipeFastPath:
     """Answers the plain requests of one client."""
 
-    def __init__(self, front: McpHandlers, clients: ClientCache, rules: FastPath, endpoint: Endpoint) -> None:
+    def __init__(self, front: McpHandlers, clients: ClientCache, rules: FastPath, endpoint: PipeEndpoint) -> None:
         self._front = front
         self._clients = clients
         self._rules = rules
@@ -60,7 +60,7 @@ class PipeFastPath:
         capabilities = exactjson.as_object(params.get("capabilities"))
         if not _is_plain_greeting(params) or capabilities is None:
             return None
-        self._greeting = client = identify(self._endpoint, session=self.session, capabilities=capabilities)
+        self._greeting = client = identify(self._endpoint.current, session=self.session, capabilities=capabilities)
         client.is_new, client.protocol_version = True, LATEST_HANDSHAKE
         info = params.get("clientInfo")
         client.name, client.version = name_in(info), version_in(info)
@@ -107,16 +107,18 @@ class PipeFastPath:
     def is_cancel(self, text: bytes) -> bool:
         """Whether a line cancels a call that is on the fast path."""
         called = cancelled_id(text)
-        conversation = self._endpoint if self._greeted is None else self._greeted.conversation
+        conversation = self._endpoint.current if self._greeted is None else self._greeted.conversation
         return called is not None and self._rules.cancel(conversation, called)
 
     def _client(self, request: Request, text: bytes) -> Client | None:
+        endpoint = self._endpoint.current
         if self._greeted is not None:
+            self._greeted.bind(endpoint.principal)
             # Whoever has greeted us in one era speaks the other only by mistake, or to find out.
             return self._greeted if _MODERN not in text else None
         params = raw_json.members(request.params) if isinstance(request.params, raw_json.Raw) else None
         meta = (params or {}).get("_meta")
-        return self._clients.get(self._endpoint, meta) if meta is not None else None
+        return self._clients.get(endpoint, meta) if meta is not None else None
 
 
 def _is_plain_greeting(params: dict[str, object]) -> bool:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from functools import lru_cache
+from typing import Any
 from weakref import WeakValueDictionary
 
 from pegboard import exactjson
@@ -218,7 +219,7 @@ class FastPath:
         params: CallParams,
         tool: RegisteredTool,
     ) -> Answer | RawCall | None:
-        owner = tool.server_name or ""
+        owner, principal = tool.server_name or "", client.endpoint.principal
         # Decoded for whoever traces alone.
         request_id = _plain_id(request) if is_traced() else None
         with self._board.calls.scope(client, tool.name, owner, request_id) as scope:
@@ -232,14 +233,24 @@ class FastPath:
                 raise
             finally:
                 self._calls.pop(place, None)
+            if result is None and principal.is_revoked:
+                # The full path refuses it, and has not heard of the call.
+                scope.outcome = "cancelled"
+                call.cancel_upstream("cancelled by the client")
+                return call
             if result is None:
                 scope.outcome = HANDED_OVER
-                call.release()
+                call.release(lambda: self._record_orphan(client, tool, scope.arguments))
                 return call
             scope.outcome = "error" if result.is_error else "ok"
             if scope.is_recorded:
                 scope.result_bytes = sum(map(len, result.pieces))
             return answer(request, *result.pieces)
+
+    def _record_orphan(self, client: Client, tool: RegisteredTool, arguments: bytes | Mapping[str, Any] | None) -> None:
+        """A call that nobody went on with is accounted for, too: its server may have done what it was asked to."""
+        with self._board.calls.scope(client, tool.name, tool.server_name or "") as scope:
+            scope.arguments, scope.outcome = arguments, "cancelled"
 
     def _start_call(
         self, client: Client, params: CallParams, tool: RegisteredTool, meta: bytes | None

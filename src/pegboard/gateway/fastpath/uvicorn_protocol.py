@@ -155,7 +155,7 @@ class FastPathProtocol(BoundedProtocol):
         async def go_on(scope: Scope, receive: Receive, send: Send) -> None:
             # The body comes first, also if the client has gone away by now: not every client's leaving ends its call.
             read: Message = {"type": "http.request", "body": buffered.body, "more_body": False}
-            await self.fast_path.go_on(answer, scope, replay([read], receive), send)
+            await self.fast_path.go_on(buffered.verdict, answer, scope, replay([read], receive), send)
 
         await cycle.run_asgi(cast("Any", go_on))
 

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from pegboard.auth.authenticator import Authenticator
+from pegboard.auth.rule_book import RuleBook
 from pegboard.auth.token_registry import TokenRegistry
 from pegboard.board import Board
 from pegboard.clients.caller import Caller
@@ -16,6 +17,7 @@ from pegboard.clients.client import REST_CLIENT, identify
 from pegboard.clients.endpoint import endpoint_of
 from pegboard.gateway.config_watcher import ConfigFile
 from pegboard.gateway.listen import local_address
+from pegboard.gateway.network_addresses import network_urls
 from pegboard.gateway.rest import openapi
 from pegboard.gateway.rest.router import starlette_routes
 from pegboard.gateway.rest.table import route_table
@@ -48,6 +50,11 @@ class Rest:
         object.__setattr__(self, "tokens", tokens)
         object.__setattr__(self, "mcp_registry", McpRegistry(lambda: registry_address(self.board.settings)))
 
+    @property
+    def rules(self) -> RuleBook:
+        """The rules of the config as it is now."""
+        return RuleBook(self.board.settings.auth, self.board.settings.read_only_tools)
+
     def routes(self) -> list[Route]:
         """What is served where."""
         return starlette_routes(self, (*openapi.ROUTES, *route_table()))
@@ -56,6 +63,13 @@ class Rest:
         """The address of the gateway on this machine; what a request calls it is its sender's choice."""
         server: tuple[str, int] | None = request.scope.get("server")
         return None if self.host is None or server is None else local_address(self.host, server[1])
+
+    def network_urls(self, request: Request) -> list[str]:
+        """Where other machines reach the gateway."""
+        server: tuple[str, int] | None = request.scope.get("server")
+        if self.host is None or server is None:
+            return []
+        return network_urls(self.host, server[1], self.board.settings.auth.public_url)
 
     def caller(self, request: Request) -> Caller:
         """Who sends a request."""

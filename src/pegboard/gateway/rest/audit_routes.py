@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 
-from pegboard.audit.query import MOST, RULE, UNKNOWN, USUAL, AuditQuery, read_cursor, read_moment
+from pegboard.audit.query import (
+    MOST,
+    RULE,
+    UNKNOWN,
+    USUAL,
+    AuditQuery,
+    read_cursor,
+    read_kind,
+    read_moment,
+    read_outcome,
+)
 from pegboard.audit.record import AuditRecord
 from pegboard.audit.verification import KnownHead, read_known_head
 from pegboard.clients.endpoint import endpoint_of
@@ -74,6 +84,9 @@ async def _calls(rest: Rest, request: Request) -> Any:
     owner = None if principal.admin else principal.id
     found, cursor = await rest.board.audit.find(_query(request, owner))
     records = [_row(record, hides=owner is not None) for record in found]
+    if principal.kind == "anonymous":
+        # That is many people, and none of them is told where another one tried to come in, and as whom.
+        records = [{name: value for name, value in row.items() if name != "detail"} for row in records]
     return {"records": records, **({} if cursor is None else {"nextCursor": cursor})}
 
 
@@ -123,9 +136,9 @@ def _query(request: Request, owner: str | None) -> AuditQuery:
         who=given.get("who"),
         server=given.get("server"),
         tool=given.get("tool"),
-        outcome=given.get("outcome"),
+        outcome=read_outcome(given["outcome"]) if "outcome" in given else None,
         denied=denied == "true",
-        kind=given.get("kind"),
+        kind=read_kind(given["kind"]) if "kind" in given else None,
         limit=int(limit),
         cursor=read_cursor(given["cursor"]) if "cursor" in given else None,
         owner=owner,

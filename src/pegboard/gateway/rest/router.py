@@ -9,6 +9,7 @@ from urllib.parse import unquote_to_bytes
 from starlette.requests import Request
 from starlette.routing import Route
 
+from pegboard.auth.refused import AuthRefused
 from pegboard.clients.endpoint import PRINCIPAL_KEY
 from pegboard.gateway.authentication import note_refusal
 from pegboard.gateway.rest.api_route import ApiRoute
@@ -65,8 +66,9 @@ class _Fork:
                     require_owner(request)
                 if route.admin_only:
                     require_admin(request)
-            except Forbidden:
-                note_refusal(self._rest.board.audit, 403, "", request.scope, request.scope[PRINCIPAL_KEY])
+            except Forbidden as exc:
+                refused = AuthRefused(403, str(exc), principal=request.scope[PRINCIPAL_KEY])
+                note_refusal(self._rest.board.audit, refused, request.scope)
                 raise
         return await route.handle(self._rest, request)
 

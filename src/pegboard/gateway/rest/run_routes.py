@@ -50,6 +50,11 @@ _STATUS = object_with(
     tools=_INTEGER,
     reach={"enum": ["machine", "network"], "description": "Whether other machines reach it."},
     open={"type": "boolean", "description": "Whether everybody is let in, without a token."},
+    addresses={**list_of(TEXT), "description": "Where other machines reach it."},
+    access={
+        **object_with("local", {"type": "boolean"}, anonymous={"type": "boolean"}, tokens=_INTEGER, issuers=_INTEGER),
+        "description": "Who may come in: this machine's user, everybody, and with how many tokens and issuers.",
+    },
     configProblem=TEXT,
 )
 
@@ -69,17 +74,22 @@ async def _status(rest: Rest, request: Request) -> Any:
         "sessions": rest.sessions(),
         "servers": dict(sorted(states.items())),
         "tools": sum(1 for tool in rest.board.registry.all() if wanted.access is None or wanted.access.admits(tool)),
-        **(_describe_reach(rest) if own else {}),
+        **(_describe_reach(rest, request) if own else {}),
         **({} if problem is None or not own else {"configProblem": problem}),
     }
 
 
-def _describe_reach(rest: Rest) -> dict[str, Any]:
+def _describe_reach(rest: Rest, request: Request) -> dict[str, Any]:
     """Who reaches the gateway, where it listens; for whoever can do something about it."""
     if rest.authenticator is None:
         return {}
-    reach = "network" if rest.authenticator.reach.beyond_loopback else "machine"
-    return {"reach": reach, "open": rest.authenticator.requirement is False}
+    is_beyond = rest.authenticator.reach.beyond_loopback
+    return {
+        "reach": "network" if is_beyond else "machine",
+        "open": rest.authenticator.requirement is False,
+        "access": rest.authenticator.count_admission(),
+        **({"addresses": rest.network_urls(request)} if is_beyond else {}),
+    }
 
 
 async def _log(rest: Rest, request: Request) -> Any:

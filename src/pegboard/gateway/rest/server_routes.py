@@ -13,6 +13,7 @@ from pegboard.board import Board
 from pegboard.client_configs.import_plan import ImportPlan, plan_import
 from pegboard.client_configs.reader import no_servers, read_text
 from pegboard.client_configs.reading import TextOrigin
+from pegboard.clients.endpoint import endpoint_of
 from pegboard.config.aliases import ALL_ALIASES, with_own_keys
 from pegboard.config.read import KEYS
 from pegboard.config.settings import ServerExistsError, Transport
@@ -108,7 +109,13 @@ async def _switch(rest: Rest, request: Request, *, enabled: bool) -> Any:
 
 async def _refresh(rest: Rest, request: Request) -> Any:
     name = _server_name(rest, request)
-    return (await rest.board.refresh([name])).unwrap()
+    # It asks the server, so it counts as a call does.
+    slot = rest.board.limits.admit(endpoint_of(request.scope).principal, name)
+    try:
+        return (await rest.board.refresh([name])).unwrap()
+    finally:
+        if slot is not None:
+            slot.release()
 
 
 async def _check(rest: Rest, request: Request) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from pegboard.gateway.rest import (
+    access_routes,
     audit_routes,
     catalog_routes,
     client_routes,
@@ -30,6 +31,7 @@ def route_table() -> list[RestRoute]:
         *catalog_routes.ROUTES,
         *client_routes.ROUTES,
         *registry_routes.ROUTES,
+        *access_routes.ROUTES,
         *token_routes.ROUTES,
         *audit_routes.ROUTES,
     )

@@ -1,0 +1,29 @@
+"""A grant in words: how many tools and which servers somebody is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pegboard.cli.show import count_tools
+
+_NAMED = 5
+
+
+def count_grant(grant: Mapping[str, Any]) -> str:
+    """How many tools it gives, and of how many."""
+    tools = grant["tools"]
+    said = f"{tools} of {count_tools(grant['of'])}" if "of" in grant else count_tools(tools)
+    here = grant.get("onlyHere")
+    said += f" ({here} of them only on this machine)" if here else ""
+    unasked = len(grant.get("notAsked", ()))
+    return said + (f", and those of {unasked} server{'' if unasked == 1 else 's'} not asked yet" if unasked else "")
+
+
+def name_servers(grant: Mapping[str, Any]) -> str:
+    """Which servers it gives, as the end of a sentence."""
+    names: list[str] = grant["servers"]
+    if not names:
+        return "; no servers"
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"; server{'' if len(names) == 1 else 's'} {', '.join(names[:_NAMED])}{more}"

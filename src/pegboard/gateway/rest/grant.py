@@ -1,0 +1,62 @@
+"""A grant: how much of what there is now somebody is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pegboard.access.access import Access
+from pegboard.access.rule import DISCOVERY
+from pegboard.board import Board
+from pegboard.gateway.rest.operations import TEXT, Schema, list_of
+from pegboard.listing.view import Filter
+
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+GRANT: Schema = {
+    "type": "object",
+    "description": "What it is given of what there is now. The tools that find others do not count.",
+    "required": ["tools", "servers"],
+    "properties": {
+        "tools": _COUNT,
+        "of": {**_COUNT, "description": "How many tools there are; for admins."},
+        "onlyHere": {**_COUNT, "description": "How many of them are only for clients on the gateway's machine."},
+        "servers": list_of(TEXT),
+        "notAsked": {**list_of(TEXT), "description": "Servers among them whose tools are not known yet."},
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Tools and servers that somebody is given."""
+
+    tools: int
+    total: int
+    only_here: int
+    servers: tuple[str, ...]
+    # Servers among them whose tools are not known yet.
+    unasked: tuple[str, ...]
+
+    def to_dict(self, *, with_total: bool = True) -> dict[str, Any]:
+        """As programs read it; how many tools there are in all is for admins."""
+        row: dict[str, Any] = {"tools": self.tools, "servers": list(self.servers)}
+        row |= {"of": self.total} if with_total else {}
+        row |= {"onlyHere": self.only_here} if self.only_here else {}
+        return {**row, "notAsked": list(self.unasked)} if self.unasked else row
+
+
+async def find_grant(board: Board, access: Access | None, *, remote: bool = False) -> Grant:
+    """What this access gives now."""
+    wanted = Filter(access=access, remote=remote)
+    every = await board.lists.view_in_slices(Filter())
+    given = await board.lists.view_in_slices(wanted)
+    tools = [tool for tool in given.items if tool.toolset != DISCOVERY]
+    enabled = sorted(name for name, server in board.servers.items() if server.spec.enabled)
+    servers = tuple(name for name in enabled if wanted.admits_server(name))
+    return Grant(
+        len(tools),
+        sum(tool.toolset != DISCOVERY for tool in every.items),
+        sum(tool.local_only for tool in tools),
+        servers,
+        tuple(name for name in servers if board.registry.server(name) is None),
+    )
