@@ -82,7 +82,7 @@ class Board:
             library=self.library,
         )
         self.limits = Limits(self.metrics.record_refusal)
-        self.relay = Relay(lambda: self.servers, self.discovery, self.library, self.limits)
+        self.relay = Relay(lambda: self.servers, self.discovery, self.library, self.limits, self.audit)
         self.configured = ConfiguredServers(
             self.servers, self.registry, self.gate, self.discovery, self.relay, self.lists.invalidate
         )

@@ -23,6 +23,7 @@ from pegboard.audit import writer as writer_module
 from pegboard.audit.audit import Audit
 from pegboard.board import Board
 from pegboard.config import read_settings
+from pegboard.servers.errors import RpcError
 from pegboard.storage import health
 from postgres import PostgresServer
 from storage.test_health import limit_pages
@@ -197,6 +198,28 @@ async def test_a_strict_audit_refuses_what_it_cannot_record(tmp_path: Path, monk
             assert await count(client) == counted + 1
         outcomes = [record.outcome for record in await records_of(gateway)]
         assert outcomes.count("refused:audit") >= 4
+
+
+@pytest.mark.scenario("audit: What is read of servers is recorded")
+async def test_a_strict_audit_refuses_to_read_what_it_cannot_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A prompt is not got while the disk is full."""
+    monkeypatch.setattr(writer_module, "RETRY", 0.05)
+    server = toy(name="one", features=["tools", "prompts"])
+    async with open_gateway(tmp_path, {"one": server}, audit={"strict": True}) as gateway:
+        async with http_client(gateway.mcp) as client:
+            await ready(gateway, client)
+            asked = {"name": "one__greet", "arguments": {"who": "Ada"}}
+            assert "messages" in await client.request("prompts/get", asked)
+            await fill(gateway)
+            await client.request("tools/call", ECHO)
+            await eventually(lambda: gateway.board.audit.problem is not None)
+            with pytest.raises(RpcError, match=r"audit\.strict"):
+                await client.request("prompts/get", asked)
+            await limit_pages(gateway.board.storage, 1_000_000)
+            await eventually(lambda: gateway.board.audit.problem is None)
+        assert [record.outcome for record in await records_of(gateway, "prompt")] == ["ok"]
 
 
 @pytest.mark.scenario("audit: A strict audit refuses what it cannot record")

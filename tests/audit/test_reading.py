@@ -34,7 +34,7 @@ WRONG = [
     ("whom", "red", "did you mean who?"),
     ("outcome", "tool_eror", "found 'tool_eror', did you mean tool_error?"),
     ("outcome", "refused:foo", "refused:WHY must have one of rule, unknown_tool,"),
-    ("kind", "foo", "kind must be one of call, access,"),
+    ("kind", "foo", "kind must be one of call, prompt,"),
     ("kind", "tokens.*", "or a pattern such as token.*"),
     ("kind", "c?ll", "kind must be one of"),
 ]

@@ -17,6 +17,7 @@ from pegboard.audit.audit import Audit
 from pegboard.board import Board
 from pegboard.config import read_settings
 from pegboard.library.pegboard import Pegboard
+from pegboard.servers.errors import RpcError
 
 pytestmark = pytest.mark.anyio
 
@@ -292,3 +293,40 @@ async def test_a_result_is_known_by_its_size_alone(tmp_path: Path) -> None:
         kept = (tmp_path / "state" / "pegboard.db").read_bytes()
     assert b"quokka" not in kept
     assert client.hello["protocolVersion"].encode() not in kept
+
+
+@pytest.mark.scenario("audit: What is read of servers is recorded")
+@pytest.mark.parametrize("version", ["2025-11-25", MODERN])
+@pytest.mark.parametrize("arguments", ["digest", "values"])
+async def test_what_is_read_of_servers_is_recorded(tmp_path: Path, version: str, arguments: str) -> None:
+    """Prompts, resources and whatever else reaches a server; what is put into a template is as private as arguments."""
+    server = toy(name="one", features=["prompts", "resources", "completions"])
+    async with open_gateway(tmp_path, {"one": server}, audit={"arguments": arguments}) as gateway:
+        token = add_tokens(gateway, red=Rule())["red"]
+        async with token_client(gateway, token, version) as client:
+            await client.until_in("prompts", "one__greet")
+            await client.until_in("resources", "toy://one/text")
+            await client.request("prompts/get", {"name": "one__greet", "arguments": {"who": "Ada"}})
+            await client.request("resources/read", {"uri": "toy://one/text"})
+            await client.request("resources/read", {"uri": "toy://one/item/alice"})
+            asked = {"ref": {"type": "ref/prompt", "name": "one__greet"}, "argument": {"name": "who", "value": "A"}}
+            await client.request("completion/complete", asked)
+            with pytest.raises(RpcError):
+                await client.request("prompts/get", {"name": "one__nothing"})
+            with pytest.raises(RpcError):
+                await client.request("resources/read", {"uri": "other://nobody"})
+        records = [each for each in await records_of(gateway, None) if each.kind in {"prompt", "resource", "request"}]
+    assert {record.principal for record in records} == {"red"}
+    assert {record.client for record in records} == {"raw/0"}
+    item, other = ("toy://one/item/alice", "other://nobody") if arguments == "values" else ("toy:…", "other:…")
+    assert [(each.kind, each.server, each.tool, each.outcome) for each in records] == [
+        ("prompt", "one", "one__greet", "ok"),
+        ("resource", "one", "toy://one/text", "ok"),
+        ("resource", "one", item, "ok"),
+        ("request", "one", "", "ok"),
+        ("prompt", "", "", "rpc_error"),
+        # The only one that has resources is asked.
+        ("resource", "one", other, "rpc_error"),
+    ]
+    assert records[3].detail == "completion/complete"
+    assert arguments == "values" or "alice" not in repr(records)

@@ -67,6 +67,11 @@ class Audit:
         lost = f"{writer.recorder.lost} records were lost" if writer.recorder.lost else None
         return writer.problem or lost or writer.file_problem
 
+    @property
+    def keeps_values(self) -> bool:
+        """Whether values of arguments may stand in records."""
+        return self._settings().arguments == "values"
+
     async def open(self) -> None:
         """Begin to record, if that is wanted."""
         if self._purpose is None:

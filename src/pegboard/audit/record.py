@@ -16,7 +16,7 @@ CALL = "call"
 REFUSED = "refused:"
 # What a record can be about.
 KINDS = (
-    *(CALL, "access", "session.started", "session.ended"),
+    *(CALL, "prompt", "resource", "request", "access", "session.started", "session.ended"),
     *(f"token.{what}" for what in ("added", "changed", "rotated", "removed")),
     *(f"server.{what}" for what in ("added", "removed", "enabled", "disabled", "changed")),
     *("auth.changed", "config.changed", "gateway.started", "gateway.stopped"),

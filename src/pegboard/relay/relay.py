@@ -9,6 +9,9 @@ from functools import partial
 from typing import Any
 
 from pegboard.access.limits import Limits
+from pegboard.audit.audit import Audit
+from pegboard.audit.redaction import redact_text
+from pegboard.audit.request_record import RequestRecord
 from pegboard.catalog.discovery import Discovery
 from pegboard.catalog.resources import ResourceCatalog
 from pegboard.catalog.stock import CatalogEntry
@@ -55,8 +58,10 @@ class Relay:
         discovery: Discovery,
         library: ResourceCatalog,
         limits: Limits,
+        audit: Audit,
     ) -> None:
         self._limits = limits
+        self._audit = audit
         self._servers = servers
         self._discovery = discovery
         self._library = library
@@ -141,64 +146,78 @@ class Relay:
 
     async def get_prompt(self, params: Params, caller: Caller) -> Message:
         """`prompts/get`, by the name that clients use."""
-        entry = await self._prompt(params.get("name"), caller.client.filter)
-        forwarded = {**forward_params(params), "name": entry.original_name}
-        server = self._server(entry.server_name)
-        with self._place(server, caller):
-            result = await self.send(
-                server, "prompts/get", forwarded, caller, subject=f"prompts/get {entry.original_name}"
-            )
+        async with RequestRecord(self._audit, "prompt", caller.client) as record:
+            entry = await self._prompt(params.get("name"), caller.client.filter)
+            forwarded = {**forward_params(params), "name": entry.original_name}
+            server, record.target = self._server(entry.server_name), entry.name
+            with self._place(server, caller, record):
+                result = await self.send(
+                    server, "prompts/get", forwarded, caller, subject=f"prompts/get {entry.original_name}"
+                )
         return await self.name_references(server.name, result, caller)
 
     async def read_resource(self, params: Params, caller: Caller) -> Message:
         """`resources/read`, by the URI that clients use."""
         uri = params.get("uri")
-        server, own = await self._resource(uri, caller)
-        forwarded = {**forward_params(params), "uri": own}
-        try:
-            with self._place(server, caller):
-                result = await self.send(server, "resources/read", forwarded, caller, subject=f"resources/read {own}")
-        except RpcError as exc:
-            # Each era has its own code for a resource that is not there.
-            data = as_object(exc.data) or {}
-            if exc.code == RESOURCE_NOT_FOUND or (exc.code == INVALID_PARAMS and "uri" in data):
-                raise RpcError(_not_found(caller), exc.message, {**data, "uri": uri}) from None
-            raise
+        async with RequestRecord(self._audit, "resource", caller.client) as record:
+            server, own = await self._resource(uri, caller)
+            forwarded, record.target = {**forward_params(params), "uri": own}, self._uri_for_record(str(uri))
+            try:
+                with self._place(server, caller, record):
+                    result = await self.send(
+                        server, "resources/read", forwarded, caller, subject=f"resources/read {own}"
+                    )
+            except RpcError as exc:
+                # Each era has its own code for a resource that is not there.
+                data = as_object(exc.data) or {}
+                if exc.code == RESOURCE_NOT_FOUND or (exc.code == INVALID_PARAMS and "uri" in data):
+                    raise RpcError(_not_found(caller), exc.message, {**data, "uri": uri}) from None
+                raise
         if own != uri:
             result = _rename_contents(result, own, uri)
         return await self.name_references(server.name, result, caller)
 
     async def complete(self, params: Params, caller: Caller) -> Message:
         """`completion/complete` for an argument of a prompt or of a resource template."""
-        ref = as_object(params.get("ref")) or {}
-        if ref.get("type") != "ref/resource":
-            entry = await self._prompt(ref.get("name"), caller.client.filter)
-            server, own = self._server(entry.server_name), {"name": entry.original_name}
-        else:
-            template = self._library.templates.entries.get(str(ref.get("uri")))
-            if template is not None and caller.client.filter.admits_resources(template.server_name):
-                server, own = self._server(template.server_name), {"uri": template.original_name}
+        async with RequestRecord(self._audit, "request", caller.client, "completion/complete") as record:
+            ref = as_object(params.get("ref")) or {}
+            if ref.get("type") != "ref/resource":
+                entry = await self._prompt(ref.get("name"), caller.client.filter)
+                server, own = self._server(entry.server_name), {"name": entry.original_name}
             else:
-                server, uri = await self._resource(ref.get("uri"), caller)
-                own = {"uri": uri}
-        forwarded = {**forward_params(params), "ref": {**ref, **own}}
-        with self._place(server, caller):
-            return await self.send(server, "completion/complete", forwarded, caller, subject="completion/complete")
+                template = self._library.templates.entries.get(str(ref.get("uri")))
+                if template is not None and caller.client.filter.admits_resources(template.server_name):
+                    server, own = self._server(template.server_name), {"uri": template.original_name}
+                else:
+                    server, uri = await self._resource(ref.get("uri"), caller)
+                    own = {"uri": uri}
+            forwarded = {**forward_params(params), "ref": {**ref, **own}}
+            with self._place(server, caller, record):
+                return await self.send(server, "completion/complete", forwarded, caller, subject="completion/complete")
 
     async def pass_on(self, method: str, params: Params, caller: Caller) -> Message:
         """A request that Pegboard does not know, to the one server it belongs to."""
         if (problem := request_problem(method)) is not None:
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method[:_SHOWN]!a}; {problem}")
-        server = self._server(self._owner(method, params, caller))
-        is_about_task = method in TASK_METHODS
-        # To ask how far a call has come is no other call.
-        with contextlib.nullcontext() if is_about_task else self._place(server, caller):
-            result = await self.send(server, method, forward_params(params), caller, subject=method)
+        async with RequestRecord(self._audit, "request", caller.client, method) as record:
+            server = self._server(self._owner(method, params, caller))
+            is_about_task = method in TASK_METHODS
+            # To ask how far a call has come is no other call.
+            with contextlib.nullcontext() if is_about_task else self._place(server, caller, record):
+                record.server = server.name
+                result = await self.send(server, method, forward_params(params), caller, subject=method)
         if method == "tasks/list":
             return self._routes.own_tasks(caller.principal_key, server.name, result)
         if not is_about_task:
             self._routes.learn(caller.principal_key, server.name, result)
         return result
+
+    def _uri_for_record(self, uri: str) -> str:
+        """What a record says of a resource: the URI of one that is listed. What somebody put into a template is as
+        private as arguments are."""
+        if uri in self._library.resources.entries or self._audit.keeps_values:
+            return redact_text(uri)
+        return f"{uri.partition(':')[0]}:…"
 
     async def relay_notification(self, method: str, params: Params, caller: Caller) -> None:
         """A notification of a client that is not about Pegboard itself."""
@@ -299,8 +318,9 @@ class Relay:
         return merged
 
     @contextlib.contextmanager
-    def _place(self, server: Server, caller: Caller) -> Generator[None]:
+    def _place(self, server: Server, caller: Caller, record: RequestRecord) -> Generator[None]:
         """A place within the limits of the caller's principal, as calls of tools have one."""
+        record.server = server.name
         slot = self._limits.admit(caller.client.principal, server.name)
         try:
             yield
