@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -19,6 +18,7 @@ from pegboard.audit.redaction import Redaction
 from pegboard.clients.client import Client
 from pegboard.clients.endpoint import Endpoint
 from pegboard.config.audit_settings import MEGABYTE, AuditSettings
+from pegboard.log import logger
 from pegboard.storage.text import storable_text
 
 _PROCESS_BYTES = 5
@@ -48,7 +48,7 @@ class Composer:
         self._last = 0
         self._digest = ArgumentsDigest(key)
         # Of the batch that is made: no client is kept for its sake.
-        self._texts: dict[tuple[Client, Endpoint], tuple[str, str, str, str]] = {}
+        self._texts: dict[tuple[Client, Endpoint], tuple[str, str, str, str, str, str]] = {}
         self._redaction = Redaction({})
         self._redaction_of: AuditSettings | None = None
 
@@ -69,7 +69,7 @@ class Composer:
 
         def link() -> None:
             self._chain, hashes = self._chain.extend(waiting)
-            rows.extend((record, value) for (record, _), value in zip(waiting, hashes, strict=True))
+            rows.extend(zip([record for record, _ in waiting], hashes, strict=True))
             if waiting:
                 heads.append(self._chain)
             waiting.clear()
@@ -98,14 +98,16 @@ class Composer:
         calls with costs nobody else their records."""
         self._count += 1
         identity = record_id(at, self._count, self.process)
-        for bare in (False, True):
-            with suppress(Exception):
+        for kept in (settings, None):
+            try:
                 record = (
-                    self._call(event, identity, at, number, None if bare else settings)
+                    self._call(event, identity, at, number, kept)
                     if isinstance(event, tuple)
                     else self._note(event, identity, at, number)
                 )
                 return record, record.canonical()
+            except Exception:
+                logger().debug("audit.record.reduced", number=number)
         return None
 
     def _call(
@@ -117,7 +119,7 @@ class Composer:
         shown = ""
         if settings is not None and settings.arguments != "digest":
             shown = storable_text(show_arguments(settings.arguments, text, length, tool, self._redaction))
-        principal_id, principal, name, board = self._client_texts(client, endpoint)
+        principal_id, principal, name, session, board, network = self._client_texts(client, endpoint)
         return AuditRecord(
             identity,
             self.process,
@@ -128,7 +130,7 @@ class Composer:
             principal_id,
             principal,
             name,
-            session_digest(client.session),
+            session,
             board,
             _short(server),
             _short(tool),
@@ -140,17 +142,24 @@ class Composer:
             result,
             trace if trace is not None and trace.isalnum() and trace.isascii() else _text(trace or ""),
             client.era,
-            network_class(endpoint),
-            _short(detail),
+            network,
+            _short(detail) if detail else "",
         )
 
-    def _client_texts(self, client: Client, endpoint: Endpoint) -> tuple[str, str, str, str]:
+    def _client_texts(self, client: Client, endpoint: Endpoint) -> tuple[str, str, str, str, str, str]:
         """What a record says of a client, which is the same for most calls of a batch."""
         known = self._texts.get((client, endpoint))
         if known is None:
             name = f"{client.name}/{client.version}" if client.version else client.name
             principal = endpoint.principal
-            known = _text(principal.id), _text(principal.name), _text(name), _text(endpoint.board or "")
+            known = (
+                _text(principal.id),
+                _text(principal.name),
+                _text(name),
+                session_digest(client.session),
+                _text(endpoint.board or ""),
+                network_class(endpoint),
+            )
             self._texts[client, endpoint] = known
         return known
 
