@@ -198,7 +198,6 @@ def pass_time(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Let so much time pass for those who look at tokens."""
     later = time.time() + seconds
     monkeypatch.setattr("pegboard.auth.jwts.time.time", lambda: later)
-    monkeypatch.setattr("pegboard.gateway.fastpath.http.time", lambda: later)
 
 
 @pytest.mark.both_paths

@@ -32,8 +32,9 @@ KEEP_ALIVE = 120
 SWEEP_EVERY = 5.0
 # How many sweeps a client may take: for a head; for the next bytes of a body; for the next bytes of an answer.
 _HEAD_SWEEPS, _BODY_SWEEPS, ANSWER_SWEEPS = 6, 6, 12
-# Each of so many bytes of a body (with whatever is around it) makes its time longer by a sweep.
+# Each of so many bytes of a body (with whatever is around it) makes its time longer by a sweep, up to five minutes.
 LEAST_PROGRESS = 2500
+MOST_BODY_SWEEPS = 60
 
 
 class _Refused(Exception):  # noqa: N818  it says what became of the request
@@ -226,16 +227,22 @@ class BoundedProtocol(HttpToolsProtocol):
             self._scope_before, self._body_sweeps = self.scope, 0
         if self._in_body and not self.flow.read_paused:
             self._body_sweeps += 1
-        return self._in_body and self._body_sweeps > _BODY_SWEEPS + self._later_size // LEAST_PROGRESS
+        allowed = min(_BODY_SWEEPS + self._later_size // LEAST_PROGRESS, MOST_BODY_SWEEPS)
+        return self._in_body and self._body_sweeps > allowed
 
     def _time_out(self) -> None:
         # Nobody reads an answer to nothing, and one that has begun, or is another request's, cannot become this one.
         cycle = cast("Any", self.cycle)
         is_another = self._in_head and cycle is not None and not cycle.response_complete
-        if not self._received or is_another or (self._in_body and cycle is not None and cycle.response_started):
+        if not self._received or is_another or (self._in_body and self._has_begun_answer()):
             self.transport.close()
         else:
             self._refuse(HTTPStatus.REQUEST_TIMEOUT)
+
+    def _has_begun_answer(self) -> bool:
+        """Whether the request whose body is read is being answered already."""
+        cycle = cast("Any", self.cycle)
+        return cycle is not None and cycle.response_started
 
     def _sweep_writes(self) -> None:
         unsent = self.transport.get_write_buffer_size()
