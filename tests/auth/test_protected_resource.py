@@ -16,7 +16,7 @@ from mcp.client.auth.utils import (
 from auth.door import open_door
 from auth.issuer import Issuer
 from harness import open_gateway, toy
-from pegboard.auth.resource import audiences_of, base_url
+from pegboard.auth.resource import base_url
 
 pytestmark = pytest.mark.anyio
 WELL_KNOWN = "/.well-known/oauth-protected-resource"

@@ -56,9 +56,7 @@ class HeldRequest:
 
 
 @contextlib.asynccontextmanager
-async def hold(
-    gateway: Gateway, path: str, headers: Mapping[str, str], body: object
-) -> AsyncGenerator[HeldRequest]:
+async def hold(gateway: Gateway, path: str, headers: Mapping[str, str], body: object) -> AsyncGenerator[HeldRequest]:
     """Send a request, and keep back all but the first byte of its body."""
     text, port = json.dumps(body).encode(), int(gateway.url.rpartition(":")[2])
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -164,6 +162,25 @@ async def test_a_body_that_comes_later_is_obeyed_while_nothing_changes(gateway: 
         await gateway.configure({"one": toy()}, audit={}, auth={**AUTH, "rules": rules})
         status, text = await request.finish()
     assert (status, "hello" in text) == (200, True), text
+
+
+@pytest.mark.scenario("access: Nothing is kept for whoever is not known")
+@pytest.mark.parametrize(
+    "path", ["/health", "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"]
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("length", ["Content-Length: 1000", "Transfer-Encoding: chunked"])
+async def test_what_is_open_to_everybody_takes_no_body(gateway: Gateway, path: str, method: str, length: str) -> None:
+    """It is refused by its head, and the connection closed."""
+    port = int(gateway.url.rpartition(":")[2])
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{length}\r\n\r\n"
+    writer.write(head.encode())
+    async with asyncio.timeout(LIMIT):
+        answer = await reader.read()
+    writer.close()
+    assert answer.split()[1] == b"413"
+    assert b"TOOL_INVALID_INPUT" in answer
 
 
 def _demote(gateway: Gateway) -> Callable[[], Any]:

@@ -66,6 +66,8 @@ class FastPathProtocol(BoundedProtocol):
         """A request's head is there: it is buffered if it may be plain and nothing is before it."""
         self.end_head()
         parser = cast("Any", self.parser)
+        if self.asks_for_upgrade:
+            return
         if parser.get_method() != b"POST" or not self.url.startswith(b"/mcp"):
             super().on_headers_complete()
             return
@@ -129,7 +131,7 @@ class FastPathProtocol(BoundedProtocol):
         url = self.url
         if not self._is_free() or b"%" in url or b"#" in url:
             return Decline.CONNECTION
-        if parser.get_http_version() != "1.1" or parser.should_upgrade() or self.root_path:
+        if parser.get_http_version() != "1.1" or self.root_path:
             return Decline.CONNECTION
         path, _, query = url.partition(b"?")
         scope = cast("Scope", self.scope)
