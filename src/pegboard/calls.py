@@ -359,7 +359,7 @@ class Calls:
 async def _while_let_in(call: Awaitable[Message], principal: Principal, scope: CallScope) -> Message:
     """What comes of a call, unless its principal is revoked before that. A session's call is none of the request's that
     it came with, and would outlive it."""
-    if principal.access is None:
+    if principal.is_local:
         return await call
     loop, limit = asyncio.get_running_loop(), asyncio.timeout(None)
 

@@ -45,6 +45,7 @@ class Door:
         headers: list[tuple[str, str]] | None = None,
         session: str | None = None,
         raw: list[tuple[str, str]] | None = None,
+        host: str = "",
     ) -> httpx2.Response:
         """A call of the modern era, or in a session, which the fast path takes if nothing is odd about it."""
         if session is not None:
@@ -54,7 +55,7 @@ class Door:
         body, given = _modern("tools/call", asked)
         given += headers or []
         if raw is not None:
-            return await self.send_bytes(path, [*given, *raw], body)
+            return await self.send_bytes(path, [*given, *raw], body, host)
         if bearer is not None:
             given.append(("authorization", f"Bearer {bearer}"))
         return await self.http.post(path, content=body, headers=given)
@@ -70,11 +71,14 @@ class Door:
         named = [("mcp-session-id", session), ("mcp-protocol-version", _HANDSHAKE)]
         return await self.send_bytes(path, [*_ACCEPT.items(), *named, *raw], json.dumps(message).encode())
 
-    async def send_bytes(self, path: str, headers: list[tuple[str, str]], body: bytes) -> httpx2.Response:
+    async def send_bytes(
+        self, path: str, headers: list[tuple[str, str]], body: bytes, host: str = ""
+    ) -> httpx2.Response:
         """A request whose headers no client would send; surrogates stand for bytes that are no text."""
         port = int(self.gateway.url.rpartition(":")[2])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        named = [("host", f"127.0.0.1:{port}"), ("content-length", str(len(body))), ("connection", "close"), *headers]
+        own = [("host", host or f"127.0.0.1:{port}"), ("content-length", str(len(body))), ("connection", "close")]
+        named = [*own, *headers]
         head = f"POST {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in named)
         writer.write(head.encode("utf-8", "surrogateescape") + b"\r\n" + body)
         answer = await reader.read()
@@ -130,6 +134,7 @@ async def open_door(
     settings: Mapping[str, Any] | None = None,
     toolsets: list[str] | None = None,
     audit: Mapping[str, Any] | None = None,
+    hosts: list[str] | None = None,
     **auth: Any,
 ) -> AsyncGenerator[Door]:
     """A gateway with one server, where everybody has to say who they are."""
@@ -137,7 +142,7 @@ async def open_door(
     own: dict[str, Any] = {"auth": auth_settings(issuer, settings=settings, **auth)}
     if audit is not None:
         own["audit"] = dict(audit)
-    async with open_gateway(tmp_path, servers, **own, toolsets=toolsets or []) as gateway:
+    async with open_gateway(tmp_path, servers, **own, toolsets=toolsets or [], hosts=hosts or []) as gateway:
         await gateway.board.list_tools()
         async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
             yield Door(gateway, issuer, http)

@@ -150,6 +150,44 @@ async def test_the_audience_is_this_gateway(
         assert {answer.status_code for answer in answers} == {200 if is_taken else 401}
 
 
+@pytest.mark.scenario("issuers: A token is for this gateway and no other")
+@pytest.mark.both_paths
+@pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1:1", "localhost", "other.example.com", "tools.example:1"])
+async def test_nobody_makes_a_token_fit_by_the_host_that_they_name(tmp_path: Path, issuer: Issuer, host: str) -> None:
+    """A token for another gateway stays that one's, though the request says that it is for it."""
+    async with open_door(tmp_path, issuer, hosts=["tools.example", "*.example.com"]) as door:
+        token = door.token(aud=f"http://{host}/mcp")
+        port = door.gateway.url.rpartition(":")[2]
+        for named in (host, f"{host.partition(':')[0]}:{port}", f"127.0.0.1:{port}"):
+            bearer = [("authorization", f"Bearer {token}")]
+            for _ in range(2):
+                assert (await door.call(raw=bearer, host=named)).status_code == 401
+
+
+@pytest.mark.scenario("issuers: A token is for this gateway and no other")
+@pytest.mark.both_paths
+@pytest.mark.parametrize(
+    ("audience", "is_taken_from"),
+    [
+        ("http://localhost:PORT/mcp", "here"),
+        ("https://[::1]:PORT", "here"),
+        ("https://tools.example/mcp", "both"),
+        ("http://tools.example:PORT", "both"),
+        ("https://any.example.com/mcp", ""),
+    ],
+)
+async def test_a_gateway_knows_what_it_is_called(
+    tmp_path: Path, issuer: Issuer, audience: str, is_taken_from: str
+) -> None:
+    """Its own addresses and the names that it was given; what every machine is called is for its own clients."""
+    async with open_door(tmp_path, issuer, hosts=["tools.example", "*.example.com"]) as door:
+        token = door.token(aud=audience.replace("PORT", door.gateway.url.rpartition(":")[2]))
+        here = await door.call(token)
+        assert (here.status_code == 200) == (is_taken_from in {"here", "both"})
+        elsewhere = await door.call(token, headers=[("x-forwarded-for", "203.0.113.9")])
+        assert (elsewhere.status_code == 200) == (is_taken_from == "both")
+
+
 async def test_an_issuer_may_have_an_audience_of_its_own(tmp_path: Path, issuer: Issuer) -> None:
     """Then that one counts, and the gateway's own does not."""
     async with open_door(tmp_path, issuer, settings={"audience": ["api://tools"]}) as door:
@@ -198,7 +236,6 @@ def pass_time(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Let so much time pass for those who look at tokens."""
     later = time.time() + seconds
     monkeypatch.setattr("pegboard.auth.jwts.time.time", lambda: later)
-    monkeypatch.setattr("pegboard.gateway.fastpath.http.time", lambda: later)
 
 
 @pytest.mark.both_paths

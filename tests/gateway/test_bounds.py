@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+import httpx2
 import pytest
 
+from auth.asking import open_session
 from harness import LIMIT, Gateway, eventually, open_gateway, toy
 from loopwatch import loopwatch
 from pegboard.clients.locality import share_holder
@@ -24,6 +26,8 @@ from pegboard.gateway.bounds import (
     MAX_CHUNKS,
     MAX_HEAD,
     MAX_HEADERS,
+    MOST_BODY_SWEEPS,
+    SWEEP_EVERY,
     BoundedProtocol,
 )
 from pegboard.gateway.shares import Shares
@@ -163,6 +167,90 @@ async def test_a_body_that_trickles_is_not_waited_for(tmp_path: Path, path: byte
                 await settled(gateway)
                 gateway.front.connections.sweep()
             assert (await answer(reader))[0] == 408
+
+
+@pytest.mark.scenario("access: A request's body has five minutes")
+@pytest.mark.parametrize("path", [b"/mcp", b"/api/tools/one__echo/call"])
+async def test_a_body_has_five_minutes(tmp_path: Path, path: bytes) -> None:
+    """However it dribbles in; 4 MiB have as much time as any other."""
+    assert MOST_BODY_SWEEPS * SWEEP_EVERY == 300
+    part = MAX_BODY // MOST_BODY_SWEEPS
+    message = b'{"arguments": {"x": "%b"}}'
+    body = message % (b"x" * (MAX_BODY - len(message) + 2))
+    head = (
+        b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
+        b"Accept: application/json, text/event-stream\r\n\r\n" % (path, len(body))
+    )
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway:
+        async with connected(gateway) as (reader, writer):
+            writer.write(head)
+            for number in range(MOST_BODY_SWEEPS):
+                writer.write(body[number * part : (number + 1) * part])
+                await settled(gateway)
+                gateway.front.connections.sweep()
+            writer.write(body[MOST_BODY_SWEEPS * part :])
+            async with asyncio.timeout(LIMIT):
+                # What is no MCP message is refused in time, too.
+                assert (await reader.readline()).split()[1] == (b"400" if path == b"/mcp" else b"200")
+        async with connected(gateway) as (reader, writer):
+            writer.write(head)
+            for _ in range(MOST_BODY_SWEEPS + 1):
+                writer.write(b" " * LEAST_PROGRESS * 2)
+                await settled(gateway)
+                gateway.front.connections.sweep()
+            assert await answer(reader) == (408, "TOOL_INVALID_INPUT")
+
+
+@pytest.mark.scenario("access: A request's body has five minutes")
+async def test_a_body_that_does_not_come_is_not_waited_for_behind_another_request(tmp_path: Path) -> None:
+    """A connection that has answered something has no more time than a new one."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway, httpx2.AsyncClient(timeout=LIMIT) as http:
+        session = await open_session(http, gateway.mcp, {})
+        named = "".join(f"{name}: {value}\r\n" for name, value in session.items()).encode()
+        head = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%b" % named
+        ping = b'{"jsonrpc": "2.0", "id": 2, "method": "ping"}'
+        request = head + b"Content-Length: %d\r\n\r\n" % len(ping)
+        async with connected(gateway) as (reader, writer):
+            writer.write(request + ping)
+            async with asyncio.timeout(LIMIT):
+                await reader.readuntil(b"}")
+            writer.write(request + ping[:1])
+            await settled(gateway)
+            sweep(gateway)
+            async with asyncio.timeout(LIMIT):
+                assert b" 408 " in await reader.read()
+
+
+@pytest.mark.scenario("access: What comes behind a head is its body")
+@pytest.mark.parametrize("protocol", [b"h2c", b"websocket"])
+@pytest.mark.parametrize("path", [b"/mcp", b"/api/tools/one__echo/call"])
+async def test_the_body_of_a_request_for_an_upgrade_is_its_body(tmp_path: Path, path: bytes, protocol: bytes) -> None:
+    """And never another request, which a proxy in front would take for somebody else's."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway, httpx2.AsyncClient(timeout=LIMIT) as http:
+        await gateway.board.refresh()
+        session = await open_session(http, gateway.mcp, {})
+        named = "".join(f"{name}: {value}\r\n" for name, value in session.items()).encode()
+        inner = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        arguments = json.dumps({"arguments": {"said": "hello"}, "name": "one__echo"})
+        body = arguments.encode()
+        if path == b"/mcp":
+            body = b'{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": %b}' % body
+        else:
+            body = b'{"arguments": {"said": "hello"}}'
+        for sent in (body, inner):
+            async with connected(gateway) as (reader, writer):
+                writer.write(
+                    b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%b"
+                    b"Connection: Upgrade\r\nUpgrade: %b\r\nContent-Length: %d\r\n\r\n"
+                    % (path, named, protocol, len(sent))
+                )
+                await settled(gateway)
+                writer.write(sent + b"GET /nothing HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                async with asyncio.timeout(LIMIT):
+                    said = await reader.read()
+            assert b'"status":"ok"' not in said
+            assert (b"hello" in said) == (sent is body), said
+            assert (said.count(b"HTTP/1.1 "), b"HTTP/1.1 404" in said) == (2, True), said
 
 
 async def test_the_time_for_a_body_begins_anew_with_each_request(tmp_path: Path) -> None:

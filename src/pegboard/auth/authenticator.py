@@ -7,6 +7,8 @@ needs none on this machine, unless the config says so (`auth.required`).
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
@@ -30,6 +32,8 @@ from pegboard.log import logger
 _NOBODY = "this gateway wants to know who asks: send Authorization: Bearer TOKEN (`pegboard token add NAME` makes one)"
 _ANOTHER_USER = f"{_NOBODY}. Another user of this machine needs one, too"
 _THIS_MACHINE = Reach()
+# In the scope of a request that proved to be this machine's own user's: the proof itself is good for a minute only.
+_PROVEN = "pegboard.proven"
 
 
 class Authenticator:
@@ -41,6 +45,7 @@ class Authenticator:
         secret: str = "",
         reach: Reach = _THIS_MACHINE,
         *,
+        own_names: frozenset[str] = frozenset(),
         on_successor: Callable[[Principal], None] = lambda _: None,
     ) -> None:
         self._settings = settings
@@ -51,11 +56,12 @@ class Authenticator:
         self._secret = secret
         # As of which settings everybody is known.
         self._read_of: AuthSettings | None = None
+        self._required_before: Required | None = None
         # How often that has changed: what was found out about a request before is not so any more.
         self.generation = 0
         self._rules = RuleBook(AuthSettings(), self._read_only_tools)
         self.tokens = Tokens(self._make_principal, on_successor)
-        self.jwts = Jwts(self._make_jwt_principal)
+        self.jwts = Jwts(self._make_jwt_principal, own_names)
         self._flood = BearerFlood()
         self._local, self._anonymous = self._rules.local(), self._rules.anonymous()
 
@@ -69,8 +75,7 @@ class Authenticator:
         if changed:
             self.generation += 1
             self._rules = RuleBook(auth, self._read_only_tools)
-            self._local = self._follow(self._local, self._rules.local())
-            self._anonymous = self._follow(self._anonymous, self._rules.anonymous())
+            self._follow_both()
             self.tokens.apply_rules()
             self.jwts.apply(auth)
             if auth.required is False and self.requirement is not False:
@@ -78,9 +83,21 @@ class Authenticator:
                 logger().warning("config.remark", remark=f"{remark}: start it anew with --insecure for that")
         return self._rules
 
-    def _follow(self, before: Principal, after: Principal) -> Principal:
+    def _follow_both(self) -> None:
+        """Who brings no bearer is somebody else under other rules, or nobody any more."""
+        required = self.requirement
+        is_shut = required is True and self._required_before is not True
+        self._local = self._follow(self._local, self._rules.local(), is_shut=is_shut)
+        if required is False:
+            self._anonymous = self._follow(self._anonymous, self._rules.anonymous())
+        else:
+            self._anonymous.end()
+            self._anonymous = self._rules.anonymous()
+        self._required_before = required
+
+    def _follow(self, before: Principal, after: Principal, *, is_shut: bool = False) -> Principal:
         """Who somebody is under other rules; the same as before if they say the same."""
-        if (before.access, before.admin) == (after.access, after.admin):
+        if not is_shut and (before.access, before.admin) == (after.access, after.admin):
             return before
         before.end(after)
         self._on_successor(after)
@@ -147,6 +164,21 @@ class Authenticator:
                 raise
             raise self._flood.record(_address(scope), exc) from None
 
+    def is_current(self, principal: Principal, generation: int) -> bool:
+        """Whether whoever was let in at this generation would be let in as the same one now, as far as that can be told
+        without asking."""
+        if generation != self.generation:
+            return False
+        until = principal.valid_until
+        return until == math.inf or time.time() < min(until, principal.recheck_at)
+
+    def keeps(self, successor: Principal, scope: MutableMapping[str, Any]) -> bool:
+        """Whether a stream may go on that was opened before other rules made this one of its principal."""
+        if successor.kind == "local":
+            return self.requirement is not True or _PROVEN in scope
+        # Nobody knows whose it is: it has to be opened anew.
+        return successor.kind != "anonymous"
+
     async def close(self) -> None:
         """End what is under way."""
         await self.jwts.close()
@@ -167,6 +199,7 @@ class Authenticator:
         if bearer is not None:
             return self._find_bearer(bearer, scope)
         if self._secret and is_proven(headers, self._secret, scope.get("server")):
+            scope[_PROVEN] = True
             return self.local
         return self._without_credentials(scope)
 

@@ -52,8 +52,10 @@ class _KnownJwt:
 class Jwts:
     """Tokens of the issuers of a config."""
 
-    def __init__(self, make_principal: MakePrincipal) -> None:
+    def __init__(self, make_principal: MakePrincipal, own_names: frozenset[str] = frozenset()) -> None:
         self._make_principal = make_principal
+        # What the gateway is called beside its addresses.
+        self._own_names = own_names
         self._settings = AuthSettings()
         self._issuers: dict[str, IssuerKeys] = {}
         self._known: LruDict[bytes, _KnownJwt] = LruDict(_MOST_KNOWN)
@@ -98,14 +100,17 @@ class Jwts:
         if keys is None:
             raise invalid_token(_UNKNOWN)
         token.check(keys.settings, time.time())
-        expected = frozenset(keys.settings.audience) or audiences_of(scope, self._settings.public_url)
+        expected = frozenset(keys.settings.audience) or self._own_audiences(scope)
         if token.audience.isdisjoint(expected):
             raise invalid_token("the token is for somebody else: its audience (aud) is not this gateway")
         await wait_turn()
         return (await self._verify_once(token, keys)).result()
 
     def _is_for_us(self, known: _KnownJwt, scope: Mapping[str, Any]) -> bool:
-        return known.has_own_audience or not known.audience.isdisjoint(audiences_of(scope, self._settings.public_url))
+        return known.has_own_audience or not known.audience.isdisjoint(self._own_audiences(scope))
+
+    def _own_audiences(self, scope: Mapping[str, Any]) -> frozenset[str]:
+        return audiences_of(scope, self._settings.public_url, self._own_names)
 
     async def _verify_once(self, token: Jwt, keys: IssuerKeys) -> _KnownJwt:
         """Wait for whoever verifies this token already."""

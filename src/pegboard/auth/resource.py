@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from pegboard.host_names import split_host
+from pegboard.clients.locality import is_remote
+from pegboard.host_names import host_name, is_loopback, split_host
 from pegboard.names import is_board_name
 
 _MCP = "/mcp"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def base_url(scope: Mapping[str, Any], public_url: str) -> str:
@@ -24,20 +26,35 @@ def resource_path(path: str) -> str:
     return path if board != path and is_board_name(board) else _MCP
 
 
-def audiences_of(scope: Mapping[str, Any], public_url: str) -> frozenset[str]:
+def audiences_of(scope: Mapping[str, Any], public_url: str, names: frozenset[str]) -> frozenset[str]:
     """The resources that a request's token may be for: the gateway, its MCP address, and the board that is asked for.
 
-    A token for one board is none for another. Where nobody has said what others call this gateway, the address counts
-    that the request came to; whether a proxy in front of it speaks TLS makes no difference.
+    A token for one board is none for another. Where nobody has said what others call this gateway, it is what the
+    gateway knows of itself: the address that the connection came in on, and its names. What a request says in its
+    `Host` does not count: whoever has a token for another gateway can say that one's. Whether a proxy in front of it
+    speaks TLS makes no difference.
     """
-    name, port = ("", None) if public_url else _host_of(scope)
-    return _audiences(public_url, name, port, resource_path(scope["path"]))
+    path = resource_path(scope["path"])
+    if public_url:
+        return _audiences(frozenset({public_url}), path)
+    address, port = scope.get("server") or ("", None)
+    return _audiences(_own_addresses(host_name(address), port, is_remote(scope), names), path)
 
 
 @lru_cache(maxsize=256)
-def _audiences(public_url: str, name: str, port: int | None, path: str) -> frozenset[str]:
-    bases = [public_url] if public_url else [_own_address(scheme, name, port) for scheme in _DEFAULT_PORTS]
+def _audiences(bases: frozenset[str], path: str) -> frozenset[str]:
     return frozenset(f"{base}{end}" for base in bases for end in ("", "/", _MCP, f"{_MCP}/", path))
+
+
+@lru_cache(maxsize=256)
+def _own_addresses(address: str, port: int | None, remote: bool, names: frozenset[str]) -> frozenset[str]:
+    """What this gateway is called; a proxy in front of it has the usual port."""
+    own = {address} if address else set[str]()
+    if is_loopback(address):
+        # Every machine has these: they are this one's for its own clients only.
+        own = set[str]() if remote else own | _LOOPBACK
+    places = [*((name, port) for name in own | names), *((name, None) for name in names)]
+    return frozenset(_own_address(scheme, name, port) for scheme in _DEFAULT_PORTS for name, port in places)
 
 
 def _own_address(scheme: str, name: str, port: int | None) -> str:

@@ -1,5 +1,7 @@
 """Authentication of requests over HTTP: nothing behind it sees a request whose principal is not known.
 
+Who sends a request is asked at its head, so that nothing is kept for whoever is not let in, and again when its body is
+whole: a body can be held back for minutes, and the token be removed meanwhile.
 When a principal is revoked, whatever is under way for it ends; when its token expires, its standing streams do. Other
 rules hold from the next request on.
 """
@@ -27,6 +29,8 @@ from pegboard.auth.refused import AuthRefused, invalid_token
 from pegboard.clients.endpoint import PRINCIPAL_KEY
 from pegboard.clients.locality import share_holder
 from pegboard.clients.request_context import STARTED_CALL
+from pegboard.gateway import guard
+from pegboard.gateway.body import ClientGone, TooLarge, has_body, read_body, replay
 from pegboard.gateway.protected_resource import WELL_KNOWN, challenge
 from pegboard.gateway.rest.pages import page
 from pegboard.metrics import Metrics
@@ -39,6 +43,7 @@ _TOKENS = "/api/tokens"
 _LONGEST_PATH = 200
 _OPEN_BELOW = (WELL_KNOWN,)
 _REVOKED = "the bearer token is not valid any more"
+_NO_BODY = "a request for this address may have no body"
 
 
 class Authentication:
@@ -64,24 +69,45 @@ class Authentication:
             await self._app(scope, receive, send)
             return
         if is_open(scope["path"]):
-            scope[PRINCIPAL_KEY] = ANONYMOUS
-            await self._app(scope, receive, send)
+            await self._answer_anybody(scope, receive, send)
             return
         try:
-            # A call that the fast path has begun was let in as this one already.
-            is_let_in = STARTED_CALL in scope
-            principal = scope[PRINCIPAL_KEY] if is_let_in else await self._authenticator.authenticate(scope)
+            principal, receive = await self._let_in(scope, receive)
         except AuthRefused as exc:
             await self._refuse(exc, scope, receive, send)
+        except TooLarge as exc:
+            await guard.refusal_response(413, str(exc))(scope, receive, send)
+        except ClientGone:
+            # Nobody waits for an answer.
             return
-        scope[PRINCIPAL_KEY] = principal
-        acting_principal.set(principal)
-        if principal.is_revoked:
-            await self._refuse(invalid_token(_REVOKED), scope, receive, send)
-        elif principal.kind in {"local", "anonymous"} and principal.access is None:
-            await self._app(scope, receive, send)
         else:
+            scope[PRINCIPAL_KEY] = principal
+            acting_principal.set(principal)
             await self._answer_while_valid(principal, scope, receive, send)
+
+    async def _answer_anybody(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if has_body(scope["headers"]):
+            # Nothing is kept for whoever is not known.
+            await guard.refusal_response(413, _NO_BODY, {"connection": "close"})(scope, receive, send)
+            return
+        scope[PRINCIPAL_KEY] = ANONYMOUS
+        await self._app(scope, receive, send)
+
+    async def _let_in(self, scope: Scope, receive: Receive) -> tuple[Principal, Receive]:
+        """Who sends a request, and what receives its body, which is whole by then."""
+        if STARTED_CALL in scope:
+            # A call that the fast path has begun was let in as this one already.
+            principal: Principal = scope[PRINCIPAL_KEY]
+        else:
+            principal = await self._authenticator.authenticate(scope)
+            if has_body(scope["headers"]):
+                generation = self._authenticator.generation
+                receive = replay(await _read_while_let_in(principal, receive), receive)
+                if not self._authenticator.is_current(principal, generation):
+                    principal = await self._authenticator.authenticate(scope)
+        if principal.is_revoked:
+            raise invalid_token(_REVOKED)
+        return principal, receive
 
     async def _answer_while_valid(self, principal: Principal, scope: Scope, receive: Receive, send: Send) -> None:
         loop, begun = asyncio.get_running_loop(), False
@@ -98,11 +124,14 @@ class Authentication:
         def end(successor: Principal | None) -> None:
             # A limit that has just run out ends the request by itself.
             with contextlib.suppress(RuntimeError):
-                if successor is None and _is_cut(scope):
-                    limit.reschedule(loop.time())
-                elif successor is not None and _stands(scope):
+                if successor is None:
+                    if _is_cut(scope):
+                        limit.reschedule(loop.time())
+                elif _stands(scope):
                     left = successor.valid_until - time.time()
-                    limit.reschedule(None if left == math.inf else loop.time() + max(left, 0.0))
+                    is_over = not self._authenticator.keeps(successor, scope)
+                    after = 0.0 if is_over else None if left == math.inf else max(left, 0.0)
+                    limit.reschedule(None if after is None else loop.time() + after)
 
         try:
             async with limit:
@@ -128,6 +157,27 @@ class Authentication:
         if refused.status == 401 and _is_browser(scope):
             response = HTMLResponse(page("locked"), 401, {"www-authenticate": response.headers["www-authenticate"]})
         await response(scope, receive, send)
+
+
+async def _read_while_let_in(principal: Principal, receive: Receive) -> list[Message]:
+    """All of a body; that of a principal that is revoked meanwhile is not waited for."""
+    loop, limit = asyncio.get_running_loop(), asyncio.timeout(None)
+
+    def end(successor: Principal | None) -> None:
+        with contextlib.suppress(RuntimeError):
+            if successor is None:
+                limit.reschedule(loop.time())
+
+    forget = principal.on_end(end)
+    try:
+        async with limit:
+            return await read_body(receive)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise invalid_token(_REVOKED, principal=principal) from None
+    finally:
+        forget()
 
 
 def _is_browser(scope: Scope) -> bool:

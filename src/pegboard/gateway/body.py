@@ -1,10 +1,12 @@
-"""A request's body that may be large: read to its end before anybody parses it, within its bounds.
+"""A request's body: read to its end before anybody parses it, within its bounds.
 
 Parsing holds the event loop for as long as it takes to make an object of every value, and 4 MiB of `[]` are more than a
 million. So values are bounded as well as bytes, and counted while the body comes in.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from starlette.types import Message, Receive
 
@@ -21,17 +23,30 @@ class TooLarge(Exception):  # noqa: N818  it says what the body is
     """The body goes on beyond its bounds; the message says which."""
 
 
+class ClientGone(Exception):  # noqa: N818  it says what became of the client
+    """The client has gone away before the end of its request's body."""
+
+
+def has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether a body comes behind this head, which the guard has looked at."""
+    return any(
+        name == b"transfer-encoding" or (name == b"content-length" and int(value) > 0) for name, value in headers
+    )
+
+
 async def read_body(receive: Receive) -> list[Message]:
-    """The messages that a body comes in."""
+    """The messages that a body comes in; `TooLarge`, or `ClientGone`."""
     counter, size, messages = ValueCounter(), 0, list[Message]()
     while True:
         message = await receive()
+        if message["type"] != "http.request":
+            raise ClientGone
         messages.append(message)
         part: bytes = message.get("body", b"")
         size += len(part)
         if size > MAX_BODY:
             raise TooLarge(f"a request may have {MAX_BODY:,} bytes at most")
-        if _count(counter, part) > MAX_VALUES:
+        if (size > SURELY_FEW or message.get("more_body")) and _count(counter, part) > MAX_VALUES:
             raise TooLarge(f"a request may have {MAX_VALUES:,} JSON values at most")
         if not message.get("more_body"):
             return messages

@@ -12,6 +12,7 @@ import math
 from http import HTTPStatus
 from typing import Any, cast
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from pegboard.clients.locality import share_holder
@@ -32,8 +33,9 @@ KEEP_ALIVE = 120
 SWEEP_EVERY = 5.0
 # How many sweeps a client may take: for a head; for the next bytes of a body; for the next bytes of an answer.
 _HEAD_SWEEPS, _BODY_SWEEPS, ANSWER_SWEEPS = 6, 6, 12
-# Each of so many bytes of a body (with whatever is around it) makes its time longer by a sweep.
+# Each of so many bytes of a body (with whatever is around it) makes its time longer by a sweep, up to five minutes.
 LEAST_PROGRESS = 2500
+MOST_BODY_SWEEPS = 60
 
 
 class _Refused(Exception):  # noqa: N818  it says what became of the request
@@ -138,10 +140,35 @@ class BoundedProtocol(HttpToolsProtocol):
         self._read_size = size = len(data)
         self._later_size += size
         self._received += size
-        super().data_received(data)
+        self._feed(data)
         # A single header, or a trailer, is told of only once it is complete.
         if self._later_size > MAX_HEAD and (self._in_head or self._later_size > _MAX_MESSAGE):
             self._refuse(_HEAD_TOO_LARGE if self._in_head else _TOO_LARGE)
+
+    def _feed(self, data: bytes) -> None:
+        """What uvicorn does, except for requests to upgrade the connection."""
+        self._unset_keepalive_if_required()
+        rest: bytes | memoryview = data
+        try:
+            while rest:
+                try:
+                    self.parser.feed_data(rest)
+                    return
+                except httptools.HttpParserUpgrade as exc:
+                    rest = memoryview(rest)[exc.args[0] :]
+                    self._read_without_upgrade()
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            self.logger.warning(_NO_HTTP)
+            self.send_400_response(_NO_HTTP)
+
+    def _read_without_upgrade(self) -> None:
+        """Read a head that asks for an upgrade as if it did not (RFC 9110, section 7.8). The parser takes what comes
+        behind such a head for another protocol's, and uvicorn takes it for the next request; it is the body."""
+        parser, headers = cast("Any", self.parser), self.headers
+        lines = [b"%b %b HTTP/%b" % (parser.get_method(), self.url, parser.get_http_version().encode())]
+        lines += [b"%b: %b" % header for header in headers if header[0] != b"upgrade"]
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.feed_data(b"\r\n".join([*lines, b"", b""]))
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -161,7 +188,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """A head is there."""
         self.end_head()
-        super().on_headers_complete()
+        if not self.asks_for_upgrade:
+            super().on_headers_complete()
 
     def on_chunk_header(self) -> None:
         """A chunk of a body begins."""
@@ -173,7 +201,13 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """A request is there."""
         self.end_body()
-        super().on_message_complete()
+        if not self.asks_for_upgrade:
+            super().on_message_complete()
+
+    @property
+    def asks_for_upgrade(self) -> bool:
+        """Whether a head asks for another protocol: it is read once more, without that."""
+        return cast("Any", self.parser).should_upgrade()
 
     def end_head(self) -> None:
         """From here on a body is read; a head that is too large ends the request."""
@@ -226,16 +260,22 @@ class BoundedProtocol(HttpToolsProtocol):
             self._scope_before, self._body_sweeps = self.scope, 0
         if self._in_body and not self.flow.read_paused:
             self._body_sweeps += 1
-        return self._in_body and self._body_sweeps > _BODY_SWEEPS + self._later_size // LEAST_PROGRESS
+        allowed = min(_BODY_SWEEPS + self._later_size // LEAST_PROGRESS, MOST_BODY_SWEEPS)
+        return self._in_body and self._body_sweeps > allowed
 
     def _time_out(self) -> None:
         # Nobody reads an answer to nothing, and one that has begun, or is another request's, cannot become this one.
         cycle = cast("Any", self.cycle)
         is_another = self._in_head and cycle is not None and not cycle.response_complete
-        if not self._received or is_another or (self._in_body and cycle is not None and cycle.response_started):
+        if not self._received or is_another or (self._in_body and self._has_begun_answer()):
             self.transport.close()
         else:
             self._refuse(HTTPStatus.REQUEST_TIMEOUT)
+
+    def _has_begun_answer(self) -> bool:
+        """Whether the request whose body is read is being answered already."""
+        cycle = cast("Any", self.cycle)
+        return cycle is not None and cycle.response_started
 
     def _sweep_writes(self) -> None:
         unsent = self.transport.get_write_buffer_size()
@@ -248,10 +288,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def _head_size(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
 
-    def _unsupported_upgrade_warning(self) -> None:
-        """A request to upgrade is answered as any other: it needs no line in the log."""
 
-
+_NO_HTTP = "Invalid HTTP request received."
 _HEAD_TOO_LARGE, _TOO_LARGE = HTTPStatus(431), HTTPStatus(413)
 _REASONS = {
     _HEAD_TOO_LARGE: f"a request's head may have {MAX_HEADERS} headers and {MAX_HEAD:,} bytes at most",

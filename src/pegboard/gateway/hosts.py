@@ -11,6 +11,8 @@ from collections.abc import Iterable
 
 from pegboard.host_names import host_name, is_loopback_name
 
+_EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104  it is told apart, not bound
+
 
 class AllowedHosts:
     """Loopback, the address we listen on, what was configured, and beyond loopback this machine's own names."""
@@ -22,6 +24,12 @@ class AllowedHosts:
         names = {host_name(name) for name in (bind, *own, *configured)}
         self._names = names - {""}
         self._domains = tuple(name.removeprefix("*") for name in self._names if name.startswith("*."))
+
+    @property
+    def own_names(self) -> frozenset[str]:
+        """The names that are this gateway's and no other's: neither a whole domain, nor what every machine has."""
+        named = self._names - _EVERY_ADDRESS
+        return frozenset(name for name in named if not (name.startswith("*.") or is_loopback_name(name)))
 
     def admits(self, name: str, address: str | None) -> bool:
         """Whether a name, in its one spelling, is ours; `address` is ours that the connection came in on."""

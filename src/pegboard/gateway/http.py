@@ -33,7 +33,6 @@ from pegboard.clients.cache import ClientCache
 from pegboard.clients.endpoint import PipeEndpoint, endpoint_of, query_problem
 from pegboard.config import RunningGateway, announcement, identity
 from pegboard.gateway.authentication import Authentication
-from pegboard.gateway.body_limit import BodyLimit
 from pegboard.gateway.bounds import KEEP_ALIVE, BoundedProtocol, Connections, protocol_for
 from pegboard.gateway.bridge import bridgehead
 from pegboard.gateway.config_watcher import ConfigFile
@@ -89,8 +88,13 @@ class HttpGateway:
         self._config_path = config_path
         self._host = host
         self._sessions = 0
+        hosts = AllowedHosts(host, (*board.settings.hosts, *allowed))
         self.authenticator = Authenticator(
-            lambda: board.settings, self.token, reach, on_successor=board.relay.sessions.bind
+            lambda: board.settings,
+            self.token,
+            reach,
+            own_names=hosts.own_names,
+            on_successor=board.relay.sessions.bind,
         )
         self._reviews, self._review = TaskSet(), RuleReview(board, self.authenticator.tokens.list_all)
         board.on_apply = self._apply_rules
@@ -106,7 +110,6 @@ class HttpGateway:
         # Host, Origin and size are the guard's business: one rule for MCP and REST.
         self._manager = HttpSessions(self.server, version_of=self.server.versions.get)
         self._clients, self._fast_path = ClientCache(), FastPath(board, front)
-        hosts = AllowedHosts(host, (*board.settings.hosts, *allowed))
         self.shutdown = Shutdown(_behind_proxies(self._make_app(hosts)))
         self.app: ASGIApp = self.shutdown
         self._lines: set[PipeClient] = set()
@@ -176,7 +179,6 @@ class HttpGateway:
                     metrics=self.board.metrics,
                     audit=self.board.audit,
                 ),
-                Middleware(BodyLimit),
                 Middleware(StepUp, board=self.board),
             ],
             exception_handlers={Exception: self._internal_error, 404: _route_error, 405: _route_error},

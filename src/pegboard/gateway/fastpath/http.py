@@ -6,10 +6,8 @@ once: whether the request may come in, and whose it is. Only what differs is loo
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
-from time import time
 from weakref import ref
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -117,7 +115,7 @@ class HttpFastPath:
             *[header for header in headers if header[0] not in _OWN_TO_EACH],
         )
         verdict = self.verdicts.get(key)
-        if verdict is not None and self._holds(verdict):
+        if verdict is not None and self.holds(verdict):
             self.verdicts.move_to_end(key)
             return verdict
         found = self._judge(scope)
@@ -125,15 +123,12 @@ class HttpFastPath:
             self._remember(key, found)
         return found
 
-    def _holds(self, verdict: HeaderVerdict) -> bool:
+    def holds(self, verdict: HeaderVerdict) -> bool:
         """Whether what was found out is still so."""
         if not (verdict.session is None or _is_open(verdict.session())):
             return False
-        if verdict.generation != self._authenticator.generation:
-            return False
-        principal = verdict.principal
-        principal.was_used = True
-        return principal.valid_until == math.inf or time() < min(principal.valid_until, principal.recheck_at)
+        verdict.principal.was_used = True
+        return self._authenticator.is_current(verdict.principal, verdict.generation)
 
     def begin(self, scope: Scope, verdict: HeaderVerdict, body: bytes) -> tuple[Request, Begun] | Decline:
         """Begin with a request."""

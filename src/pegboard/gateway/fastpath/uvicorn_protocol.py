@@ -30,10 +30,12 @@ _SMALL = 64 * 1024
 class _BufferedRequest:
     """One plain request, in the place of uvicorn's cycle: as far as uvicorn looks at that, it is one."""
 
-    __slots__ = ("disconnected", "keep_alive", "parts", "response_complete", "scope", "size", "verdict")
+    __slots__ = ("disconnected", "keep_alive", "parts", "received", "response_complete", "scope", "size", "verdict")
 
-    def __init__(self, verdict: HeaderVerdict, scope: Scope, *, keep_alive: bool) -> None:
+    def __init__(self, verdict: HeaderVerdict, scope: Scope, received: int, *, keep_alive: bool) -> None:
         self.verdict = verdict
+        # How many bytes had come on its connection when its head was there.
+        self.received = received
         self.scope = scope
         self.keep_alive = keep_alive
         self.parts: list[bytes] = []
@@ -64,6 +66,8 @@ class FastPathProtocol(BoundedProtocol):
         """A request's head is there: it is buffered if it may be plain and nothing is before it."""
         self.end_head()
         parser = cast("Any", self.parser)
+        if self.asks_for_upgrade:
+            return
         if parser.get_method() != b"POST" or not self.url.startswith(b"/mcp"):
             super().on_headers_complete()
             return
@@ -73,7 +77,7 @@ class FastPathProtocol(BoundedProtocol):
             super().on_headers_complete()
         else:
             keep_alive = parser.should_keep_alive()
-            self._buffered = _BufferedRequest(verdict, cast("Scope", self.scope), keep_alive=keep_alive)
+            self._buffered = _BufferedRequest(verdict, cast("Scope", self.scope), self._received, keep_alive=keep_alive)
 
     def on_body(self, body: bytes) -> None:
         """A part of a request's body; one that is too large is left to uvicorn."""
@@ -93,6 +97,11 @@ class FastPathProtocol(BoundedProtocol):
             super().on_message_complete()
             return
         self.end_body()
+        if self._received != buffered.received and not self.fast_path.holds(buffered.verdict):
+            # The full path asks who it is now.
+            self._leave(buffered, Decline.PRINCIPAL)
+            super().on_message_complete()
+            return
         begun = self.fast_path.begin(buffered.scope, buffered.verdict, buffered.body)
         if begun is Decline.BODY and self.fast_path.cancels(buffered.verdict, buffered.body):
             self._buffered, self.cycle = None, cast("RequestResponseCycle", buffered)
@@ -109,6 +118,10 @@ class FastPathProtocol(BoundedProtocol):
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
+    def _has_begun_answer(self) -> bool:
+        # While a request is buffered, the cycle is that of the one before it.
+        return self._buffered is None and super()._has_begun_answer()
+
     def _is_free(self) -> bool:
         """Whether a request may be buffered: none is before it, and the client reads what it is sent."""
         busy = cast("Any", self.cycle)
@@ -118,7 +131,7 @@ class FastPathProtocol(BoundedProtocol):
         url = self.url
         if not self._is_free() or b"%" in url or b"#" in url:
             return Decline.CONNECTION
-        if parser.get_http_version() != "1.1" or parser.should_upgrade() or self.root_path:
+        if parser.get_http_version() != "1.1" or self.root_path:
             return Decline.CONNECTION
         path, _, query = url.partition(b"?")
         scope = cast("Scope", self.scope)
