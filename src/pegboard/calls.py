@@ -385,7 +385,7 @@ async def _while_let_in(call: Awaitable[Message], principal: Principal, scope: C
     except TimeoutError:
         if limit.expired():
             scope.outcome = "cancelled"
-            raise unavailable("the call was cancelled: whoever made it is not let in any more") from None
+            raise unavailable("the call was cancelled: its token was removed or is not valid any more") from None
         raise
 
 

@@ -39,6 +39,8 @@ _TOKENS = "/api/tokens"
 _LONGEST_PATH = 200
 _OPEN_BELOW = (WELL_KNOWN,)
 _REVOKED = "the bearer token is not valid any more"
+# How long the answer to a call may take that says why the call ends.
+LAST_WORDS = 1.0
 
 
 class Authentication:
@@ -99,9 +101,10 @@ class Authentication:
             # A limit that has just run out ends the request by itself.
             with contextlib.suppress(RuntimeError):
                 if successor is None and _is_cut(scope):
-                    limit.reschedule(loop.time())
+                    # What has begun to be answered is told why it ends, before it is cut.
+                    limit.reschedule(loop.time() + (LAST_WORDS if begun and not _stands(scope) else 0.0))
                 elif successor is not None and _stands(scope):
-                    left = successor.valid_until - time.time()
+                    left = 0.0 if successor.has_other_secret else successor.valid_until - time.time()
                     limit.reschedule(None if left == math.inf else loop.time() + max(left, 0.0))
 
         try:
