@@ -171,7 +171,7 @@ class Board:
         if kind == "prompts":
             self.lists.prompts.record_served(wanted, self.lists.entries(kind, wanted))
         else:
-            self.lists.resources.record_served(wanted, self.lists.resources_and_templates(wanted))
+            self.lists.resources.record_served(wanted, await self.lists.resources_in_slices(wanted))
         return self.lists.entries(kind, wanted)
 
     def list_starting(self, wanted: Filter = EVERYTHING) -> list[str]:

@@ -47,6 +47,7 @@ from pegboard.result import (
 )
 from pegboard.servers.errors import RpcError, failure_of
 from pegboard.servers.message import Message, Params
+from pegboard.servers.raw_call import RawCall
 from pegboard.servers.requester import Requester
 from pegboard.servers.server import Server
 from pegboard.telemetry import is_traced, span
@@ -111,6 +112,10 @@ class CallScope:
             self._span = span("tools/call", self.name, call_attributes(self._client, self._request_id))
             self._traced = self._span.__enter__()
         return self
+
+    def count_from(self, call: RawCall) -> None:
+        """This call was begun before: the fast path waited for it until it took too long."""
+        self._started -= max(call.age, 0.0)
 
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
@@ -232,6 +237,8 @@ class Calls:
 
     async def _call_once(self, name: str, params: Params | None, caller: Caller) -> Message:
         with self.scope(caller.client, name, request_id=caller.request_id) as scope:
+            if caller.started_call is not None:
+                scope.count_from(caller.started_call)
             if scope.is_recorded:
                 scope.arguments = as_object((params or {}).get("arguments"))
                 self._audit.check()
@@ -378,7 +385,7 @@ async def _while_let_in(call: Awaitable[Message], principal: Principal, scope: C
     except TimeoutError:
         if limit.expired():
             scope.outcome = "cancelled"
-            raise unavailable("the call was cancelled: whoever made it is not let in any more") from None
+            raise unavailable("the call was cancelled: its token was removed or is not valid any more") from None
         raise
 
 

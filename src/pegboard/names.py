@@ -83,6 +83,12 @@ def public_name(name: str, max_length: int) -> str:
     return f"{kept}_{_digest(name)}"
 
 
+def is_cut_from(shown: str, name: str) -> bool:
+    """Whether clients know a name by this one, cut to whatever length, with a digest."""
+    kept, _, digest = shown.rpartition("_")
+    return _STRANGE.sub("_", name).startswith(kept) and digest == _digest(name)
+
+
 def key_problem(key: str, most: int) -> str | None:
     """What is wrong with a key or a namespace of memories, if anything is: people must be able to see and type it."""
     if len(key) > most:

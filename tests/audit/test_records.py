@@ -16,6 +16,7 @@ from pegboard.access.rule import Rule
 from pegboard.audit.audit import Audit
 from pegboard.board import Board
 from pegboard.config import read_settings
+from pegboard.gateway.fastpath.rules import PATIENCE
 from pegboard.library.pegboard import Pegboard
 from pegboard.servers.errors import RpcError
 
@@ -100,6 +101,21 @@ async def test_every_entrance_is_recorded(tmp_path: Path) -> None:
     assert outcomes(records) == [*[("one__echo", "ok")] * 5, ("memory_list", "ok")]
     assert len({(record.args_digest, record.args_bytes, record.server) for record in records[:5]}) == 1
     assert [record.client for record in records[3:]] == ["raw/0", "REST", "REST"]
+
+
+@pytest.mark.scenario("audit: A record says how long a call took")
+@pytest.mark.parametrize("version", ["2025-11-25", MODERN])
+async def test_a_record_has_all_of_the_time_that_a_call_took(tmp_path: Path, version: str) -> None:
+    """A call that the fast path waits for and the full path goes on with took as long as both did."""
+    async with open_gateway(tmp_path, {"one": toy()}, audit={}) as gateway:
+        token = add_tokens(gateway, red=Rule())["red"]
+        async with token_client(gateway, token, version) as client:
+            await client.until_in("tools", "one__sleep")
+            await client.request("tools/call", {"name": "one__echo"})
+            await client.request("tools/call", {"name": "one__sleep", "arguments": {"seconds": PATIENCE + 0.1}})
+        _, record = await records_of(gateway)
+    assert (record.tool, record.outcome) == ("one__sleep", "ok")
+    assert record.to_dict()["ms"] >= (PATIENCE + 0.1) * 1000
 
 
 async def test_stdio_and_the_bridge_are_recorded(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from audit.readers import outcomes, records_of
-from auth.asking import ask_modern, open_session
+from auth.asking import ask_modern, ask_session, ends, open_session, open_stream
 from bearers import Headers, principal_of
 from harness import LIMIT, Gateway, eventually, open_gateway, toy
 from pegboard.servers import raw_call
@@ -52,10 +52,10 @@ async def test_a_call_ends_with_its_principal_and_is_recorded(tmp_path: Path, er
         await gateway.board.storage.tokens.remove("gone")
         await gateway.load_tokens()
         answer = await calling
-        # A stream that the SDK has begun to answer with just ends.
+        # A stream that the SDK has begun to answer with says why in the call's result.
         assert answer.status_code == 401 or answer.headers["content-type"].startswith("text/event-stream")
-        assert '"result"' not in answer.text
-        assert ("not valid any more" in answer.text) == (answer.status_code == 401)
+        assert "awake" not in answer.text
+        assert "not valid any more" in answer.text
         limits = gateway.board.limits
         await eventually(lambda: not any(limits.in_flight(principal, server) for server in (None, "one")))
         assert outcomes(await records_of(gateway)) == [("one__sleep", "cancelled")]
@@ -80,6 +80,28 @@ async def test_a_call_finishes_under_other_rules(tmp_path: Path, era: str) -> No
         answer = await calling
         assert (answer.status_code, "awake" in answer.text) == (200, True), answer.text
         assert "Unknown tool" in (await call(http, gateway, token, era)).text
+
+
+@pytest.mark.scenario("access: A call finishes whose token gets another secret")
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+async def test_a_call_finishes_whose_token_gets_another_secret(tmp_path: Path, era: str) -> None:
+    """The old secret lets nobody in from then on, and its streams end; the session goes on with the new one."""
+    async with open_gateway(tmp_path, {"one": toy()}, **OWN) as gateway, httpx2.AsyncClient(timeout=LIMIT) as http:
+        await gateway.board.refresh()
+        owner, token = await gateway.token("owner", admin=True), await gateway.token("rotated", **RULE)
+        session = await open_session(http, gateway.mcp, token)
+        streamed = {**session, **token, "accept": "text/event-stream"}
+        async with open_stream(http, "GET", gateway.mcp, streamed) as stream:
+            calling = asyncio.create_task(call(http, gateway, token, era))
+            await eventually(lambda: in_flight(gateway, token) == [1, 1])
+            answer = await http.post(f"{gateway.url}/api/tokens/rotated/rotate", headers=owner)
+            other = {"authorization": f"Bearer {answer.json()['data']['token']}"}
+            await ends(stream)
+            answer = await calling
+        assert (answer.status_code, "awake" in answer.text) == (200, True), answer.text
+        assert (await call(http, gateway, token, "modern")).status_code == 401
+        assert await ask_session(http, gateway.mcp, session, other) == 200
+        assert outcomes(await records_of(gateway))[0] == ("one__sleep", "ok")
 
 
 @pytest.mark.scenario("access: A call whose token expires meanwhile is answered")

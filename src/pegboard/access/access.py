@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from pegboard.access.deny import denies
 from pegboard.access.quota import Quota
-from pegboard.access.rule import DISCOVERY, Rule, RuledItem, matches_any
+from pegboard.access.rule import DISCOVERY, Rule, RuledItem, denies_name, matches_any
 from pegboard.lru_dict import LruDict
 
 # By server: patterns of its own names for tools that only read, whatever the server says of them.
@@ -88,13 +89,14 @@ class Access:
         named = [rule.boards for rule in self.rules if rule.boards is not None]
         return all(matches_any(name, boards) for boards in named) if named else None
 
-    def missing_scopes(self, tool: str, scopes: frozenset[str]) -> frozenset[str]:
-        """The scopes that a call of this tool needs, if one of them is missing; none if it may go on."""
+    def missing_scopes(self, tool: RuledItem | str, scopes: frozenset[str]) -> frozenset[str]:
+        """The scopes that a call of this tool needs, if one of them is missing; none if it may go on. A pattern is read
+        as that of a `deny`: one that fits nothing would ask for nothing."""
         needed = {
             scope
             for rule in self.rules
             for pattern, wanted in rule.scopes
-            if matches_any(tool, (pattern,))
+            if _is_meant(tool, pattern)
             for scope in wanted
         }
         return frozenset(needed) if not needed <= scopes else frozenset()
@@ -122,3 +124,9 @@ class Access:
         # What a server says of its tools are hints, and whoever runs the gateway may know better.
         own = self._read_only_tools(item.server_name)
         return matches_any(item.original_name, own) if own else item.claims_read_only
+
+
+def _is_meant(tool: RuledItem | str, pattern: str) -> bool:
+    if isinstance(tool, str):
+        return denies_name((pattern,), tool)
+    return denies((pattern,), tool.server_name, tool.original_name, tool.name)

@@ -35,6 +35,8 @@ class Principal:
     # Of a JWT: who issued it, to which client.
     issuer: str = ""
     client_id: str = ""
+    # Whether it has another secret than the one before it, whose streams end: their clients come back with the new one.
+    has_other_secret: bool = False
     # Of a token: whether a request came since somebody last looked.
     was_used: bool = False
     end_listeners: set[EndListener] = field(default_factory=set[EndListener])

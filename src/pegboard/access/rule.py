@@ -8,8 +8,9 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Protocol
 
+from pegboard.access.deny import denies
 from pegboard.access.quota import Quota
-from pegboard.names import compose
+from pegboard.names import compose, parse
 
 # The tools that find others find what a rule gives, so that every principal has them.
 DISCOVERY = "discovery"
@@ -81,22 +82,22 @@ class Rule:
             return self.gives_toolset(item.toolset) and self.admits_name(item.name, item.toolset == DISCOVERY)
         if not self.gives_server(item.server_name):
             return False
+        if denies(self.deny, item.server_name, item.original_name, item.name):
+            return False
         # The name that clients see may be cut, or have no server in it.
         full = compose(item.server_name, item.original_name)
         names = (full,) if full == item.name else (full, item.name)
-        if any(matches_any(name, self.deny) for name in names):
-            return False
         return not self.allow or any(matches_any(name, self.allow) for name in names)
 
     def admits_name(self, name: str, is_discovery: bool = False) -> bool:
         """Whether `allow` and `deny` let a name through."""
-        if matches_any(name, self.deny):
+        if denies_name(self.deny, name):
             return False
         return is_discovery or not self.allow or matches_any(name, self.allow)
 
     def admits_server(self, name: str) -> bool:
         """Whether anything of a server may be given."""
-        if not self.gives_server(name) or matches_any(compose(name, _ANY), self.deny):
+        if not self.gives_server(name) or denies(self.deny, name, _ANY):
             return False
         beginning = compose(name, "")
         return not self.allow or any(_may_begin(pattern, beginning) for pattern in self.allow)
@@ -104,6 +105,12 @@ class Rule:
     def admits_whole_server(self, name: str) -> bool:
         """Whether all of a server is given, so also what has no name of ours: its resources."""
         return self.gives_server(name) and self.admits_name(compose(name, _ANY))
+
+
+def denies_name(patterns: tuple[str, ...], name: str) -> bool:
+    """Whether one of these patterns hides whatever clients know by this name, be it known or not."""
+    server, tool = parse(name) or (None, name)
+    return denies(patterns, server, tool)
 
 
 def matches_any(name: str, patterns: tuple[str, ...]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
+from pegboard.access.deny import denies
 from pegboard.access.rule import Rule, matches_any
 from pegboard.names import SEPARATOR, nearest
 
@@ -24,6 +25,8 @@ class KnownNames:
     toolsets: frozenset[str] = frozenset()
     # By the names that clients use, and with their servers' names.
     tools: frozenset[str] = frozenset()
+    # The same each by its server, the server's own name for it, and the name that clients use.
+    entries: frozenset[tuple[str | None, str, str]] = frozenset()
     boards: frozenset[str] = frozenset()
     # By name, and by id.
     tokens: frozenset[str] = frozenset()
@@ -59,14 +62,33 @@ def _check_what(rule: Rule, known: KnownNames) -> Iterator[str]:
         if name not in known.boards and _WILD.isdisjoint(name) and (close := nearest(name, known.boards, 1)):
             yield f"boards: nothing is loaded on a board {_quote(name)}; did you mean {close[0]}?"
     scopes = tuple(pattern for pattern, _ in rule.scopes)
-    for where, patterns in (("tools.allow", rule.allow), ("tools.deny", rule.deny), ("scopes", scopes)):
+    for pattern in rule.allow:
+        yield from _check_tool("tools.allow", pattern, known)
+    for where, patterns in (("tools.deny", rule.deny), ("scopes", scopes)):
         for pattern in patterns:
-            yield from _check_tool(where, pattern, known)
+            if not any(denies((pattern,), *entry) for entry in known.entries):
+                yield from _check_tool(where, pattern, known)
+
+
+def check_patterns(
+    where: str, patterns: tuple[str, ...], servers: Collection[str], tools: Collection[str]
+) -> list[str]:
+    """Patterns of a server's entry that fit none of its tools; the server by each of its names."""
+
+    def fits(pattern: str, tool: str) -> bool:
+        if where == "tools.deny":
+            return any(denies((pattern,), server, tool, is_own=True) for server in servers)
+        return matches_any(tool, (pattern,))
+
+    unfit = [pattern for pattern in patterns if not any(fits(pattern, tool) for tool in tools)]
+    return [remark for pattern in unfit for remark in _check_name(where, "tool", pattern, tools)]
 
 
 def _check_tool(where: str, pattern: str, known: KnownNames) -> Iterator[str]:
     server, separator, _ = pattern.partition(SEPARATOR)
-    if separator and not _fits(server, known.servers):
+    if pattern in known.servers:
+        yield f"{where}: {_quote(pattern)} is a server and no tool; {_quote(f'{pattern}__*')} is all of its tools"
+    elif separator and not _fits(server, known.servers):
         yield from _check_name(where, "server", server, known.servers)
     # Of a server that was never asked nobody can tell.
     elif not (_fits(server, known.unasked) if separator else known.unasked):

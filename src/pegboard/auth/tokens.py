@@ -85,8 +85,10 @@ class Tokens:
         before, self._tokens = self._tokens, {token.id: token for token in tokens}
         for token_id, old in before.items():
             new = self._tokens.get(token_id)
-            if new is None or (new.digest, new.problem) != (old.digest, old.problem):
+            if new is None or new.problem != old.problem:
                 self._end(token_id)
+            elif new.digest != old.digest:
+                self._renew(new, has_other_secret=True)
             elif (new.name, new.rule, new.expires_at) != (old.name, old.rule, old.expires_at):
                 self._renew(new)
         removed = {token_id: token for token_id, token in before.items() if token_id not in self._tokens}
@@ -98,11 +100,11 @@ class Tokens:
         for token_id in list(self._principals):
             self._renew(self._tokens[token_id])
 
-    def _renew(self, token: StaticToken) -> None:
+    def _renew(self, token: StaticToken, *, has_other_secret: bool = False) -> None:
         """Let a principal go on as the token says now: from the next request on, without ending what is under way."""
         if (before := self._principals.get(token.id)) is not None:
             principal = self._principals[token.id] = self._make_principal(token)
-            principal.was_used = before.was_used
+            principal.was_used, principal.has_other_secret = before.was_used, has_other_secret
             before.end(principal)
             self._on_successor(principal)
 

@@ -32,6 +32,8 @@ class Layout:
         self.left_out: dict[str, dict[str, str]] = {}
         # Aliased resources by the URIs that they have at their servers.
         self.aliased: dict[str, list[CatalogEntry]] = {}
+        # Whether anything has another name here because of another server.
+        self.has_aliases = False
         # How URIs of templates begin, by their scheme. Those of a template without one yield to all others.
         self._beginnings: dict[str, _Beginnings] = {}
 
@@ -85,7 +87,7 @@ class Layout:
         for name, entry in stock.resources.items():
             others = (other for other in self.find_resources(name) if other.server_name != stock.server)
             if next(others, None) is not None or (yield from self._is_described(name)):
-                alias = stock.alias(entry, "uri")
+                alias, self.has_aliases = stock.alias(entry, "uri"), True
                 self.aliased.setdefault(fold_host(name), []).append(alias)
                 self.resources[alias.name] = alias
                 continue
@@ -105,6 +107,7 @@ class Layout:
             taken = self._beginnings.get(template.scheme)
             is_taken = entry.name in self.templates or (taken is not None and taken.overlap(template.beginning))
             named = stock.alias(entry, "uriTemplate") if is_taken else entry
+            self.has_aliases = self.has_aliases or is_taken
             self.templates[named.name] = named
         groups: dict[str, set[str]] = {}
         for template, _ in stock.patterns:

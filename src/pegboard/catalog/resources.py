@@ -12,11 +12,14 @@ from pegboard.catalog.stock import ALIAS, MOST_NAMED, CatalogEntry, ServerOffer,
 from pegboard.catalog.uri_template import Template, Uri, fold_host, origin_of, scheme_of
 from pegboard.faircache import FairCache
 from pegboard.log import logger
+from pegboard.lru_dict import LruDict
 from pegboard.pace import Pace
 
 __all__ = ["ALIAS", "CatalogEntry", "Entries", "ResourceCatalog", "ServerOffer", "alias_of"]
 
 _MAX_LEARNED = 10_000
+# For how many sets of servers that somebody may know of everything is laid out at a time.
+_MOST_SIGHTS = 32
 # Schemes of which pydantic and browsers write the host in lower case, and our own.
 _LOWER_CASE_HOSTS = frozenset({"http", "https", "ws", "wss", "ftp", "file", "pegboard"})
 
@@ -51,6 +54,9 @@ class ResourceCatalog:
         self._revision = self._laid_out = 0
         self._arranging = asyncio.Lock()
         self._layout = Layout()
+        # What it would be with only some of the servers, and as of which generation.
+        self._sights: LruDict[tuple[str, ...], Layout] = LruDict(_MOST_SIGHTS)
+        self._sights_of = 0
         self.prompts, self.resources, self.templates = Entries(), Entries(), Entries()
         # Who gave a link to what nobody claims, by whoever got it.
         self._learned = FairCache[str, str](_MAX_LEARNED)
@@ -88,11 +94,46 @@ class ResourceCatalog:
         """What a server offered last."""
         return self._offers.get(server, (ServerOffer(), True))[0]
 
-    def name_link(self, server: str, uri: str, scope: str = "") -> Generator[None, None, str]:
+    def sight(self, exists: Callable[[str], bool]) -> Layout | None:
+        """Everything as if there were only the servers that `exists` admits: an alias would tell of the others. `None`
+        if that has to be laid out first."""
+        if not self._layout.has_aliases:
+            return self._layout
+        if self._sights_of != self.generation:
+            self._sights.clear()
+            self._sights_of = self.generation
+        visible = tuple(filter(exists, self._layout.stocks))
+        return self._layout if len(visible) == len(self._layout.stocks) else self._sights.use(visible)
+
+    async def see(self, exists: Callable[[str], bool]) -> Layout:
+        """The same, laid out in slices."""
+        return self.sight(exists) or await Pace().outcome(self._lay_out(exists))
+
+    def see_now(self, exists: Callable[[str], bool]) -> Layout:
+        """The same at once, for whoever cannot wait; most often it is there already."""
+        if (found := self.sight(exists)) is None:
+            for _ in self._lay_out(exists):
+                pass
+            found = self.sight(exists)
+        return found or self._layout
+
+    def _lay_out(self, exists: Callable[[str], bool]) -> Generator[None, None, Layout]:
+        generation, stocks = self.generation, self._layout.stocks
+        visible = tuple(filter(exists, stocks))
+        layout = Layout({server: stocks[server] for server in visible})
+        yield from layout.fill(frozenset(self._order()))
+        if generation == self.generation:
+            self._sights[visible] = layout
+        return layout
+
+    def name_link(
+        self, server: str, uri: str, scope: str = "", exists: Callable[[str], bool] | None = None
+    ) -> Generator[None, None, str]:
         """What clients are to call a resource that a server's answer linked to, listed or not; in small steps."""
+        exists = exists or _everybody
         if fold_host(uri).startswith(ALIAS):
             return alias_of(server, uri)
-        owner = yield from self._find_claim(uri, _everybody, _everybody)
+        owner = yield from self._find_claim(uri, exists, exists)
         if owner is None and self._giver(uri, scope) in {None, server}:
             # Only whoever got the link is led back by it.
             self._learned.put(scope, fold_host(uri), server)

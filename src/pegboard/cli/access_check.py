@@ -65,6 +65,9 @@ def _look_at_rules(data: Mapping[str, Any]) -> Iterator[AccessFinding]:
     for rule in data["rules"]:
         for remark in rule["remarks"]:
             yield f"rule {rule['number']}", "warning", remark, "correct it in auth.rules, unless that is still to come"
+    for entry in data.get("servers", ()):
+        for remark in entry["remarks"]:
+            yield f"server {entry['server']}", "warning", remark, "correct it in the server's entry"
 
 
 def _look_at_token(token: Mapping[str, Any], now: datetime) -> Iterator[AccessFinding]:

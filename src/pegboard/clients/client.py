@@ -14,7 +14,7 @@ from pegboard.clients.channel import Channel
 from pegboard.clients.endpoint import Endpoint
 from pegboard.listing.loaded import board_key, guest_board_key, principal_board_key, session_board_key
 from pegboard.listing.view import EVERYTHING, Filter, ListKey, View
-from pegboard.names import compose, fold_board_name
+from pegboard.names import fold_board_name
 from pegboard.protocol.eras import CLIENT_INFO_KEY, LATEST_MODERN, Era
 from pegboard.tool import RegisteredTool
 
@@ -75,11 +75,7 @@ class Client:
         access = principal.access
         if principal.kind != "jwt" or access is None or not access.needs_scopes:
             return frozenset()
-        if isinstance(tool, str):
-            return access.missing_scopes(tool, principal.scopes)
-        # The name that clients see may be cut, or have no server in it.
-        own = compose(tool.server_name, tool.original_name) if tool.server_name else tool.name
-        return access.missing_scopes(tool.name, principal.scopes) | access.missing_scopes(own, principal.scopes)
+        return access.missing_scopes(tool, principal.scopes)
 
     def declare(self, capabilities: Mapping[str, Any]) -> None:
         """The client says what it can do."""

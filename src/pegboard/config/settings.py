@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from pegboard.access.deny import denies
 from pegboard.access.settings import AuthSettings
 from pegboard.config.audit_settings import AuditSettings
 from pegboard.log import Redactor
@@ -80,7 +81,9 @@ class ServerSpec:
 
     def permits(self, tool: str) -> bool:
         """Whether `tools.allow` and `tools.deny` let this tool through."""
-        return _is_permitted(tool, self.allow, self.deny)
+        if self.deny and any(denies(self.deny, name, tool, is_own=True) for name in {self.name, self.given_name}):
+            return False
+        return not self.allow or any(fnmatchcase(tool, pattern) for pattern in self.allow)
 
     @property
     def is_usable(self) -> bool:
@@ -146,10 +149,6 @@ class Settings:
 
     def permits(self, tool: str) -> bool:
         """Whether `tools.allow` and `tools.deny` let this tool of Pegboard's own through."""
-        return _is_permitted(tool, self.allow, self.deny)
-
-
-def _is_permitted(tool: str, allow: tuple[str, ...], deny: tuple[str, ...]) -> bool:
-    if deny and any(fnmatchcase(tool, pattern) for pattern in deny):
-        return False
-    return not allow or any(fnmatchcase(tool, pattern) for pattern in allow)
+        if denies(self.deny, None, tool):
+            return False
+        return not self.allow or any(fnmatchcase(tool, pattern) for pattern in self.allow)

@@ -44,6 +44,8 @@ _LONGEST_PATH = 200
 _OPEN_BELOW = (WELL_KNOWN,)
 _REVOKED = "the bearer token is not valid any more"
 _NO_BODY = "a request for this address may have no body"
+# How long the answer to a call may take that says why the call ends.
+LAST_WORDS = 1.0
 
 
 class Authentication:
@@ -126,10 +128,11 @@ class Authentication:
             with contextlib.suppress(RuntimeError):
                 if successor is None:
                     if _is_cut(scope):
-                        limit.reschedule(loop.time())
+                        # What has begun to be answered is told why it ends, before it is cut.
+                        limit.reschedule(loop.time() + (LAST_WORDS if begun and not _stands(scope) else 0.0))
                 elif _stands(scope):
                     left = successor.valid_until - time.time()
-                    is_over = not self._authenticator.keeps(successor, scope)
+                    is_over = successor.has_other_secret or not self._authenticator.keeps(successor, scope)
                     after = 0.0 if is_over else None if left == math.inf else max(left, 0.0)
                     limit.reschedule(None if after is None else loop.time() + after)
 

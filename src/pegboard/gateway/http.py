@@ -32,7 +32,7 @@ from pegboard.board import Board
 from pegboard.clients.cache import ClientCache
 from pegboard.clients.endpoint import PipeEndpoint, endpoint_of, query_problem
 from pegboard.config import RunningGateway, announcement, identity
-from pegboard.gateway.authentication import Authentication
+from pegboard.gateway.authentication import LAST_WORDS, Authentication
 from pegboard.gateway.bounds import KEEP_ALIVE, BoundedProtocol, Connections, protocol_for
 from pegboard.gateway.bridge import bridgehead
 from pegboard.gateway.config_watcher import ConfigFile
@@ -213,7 +213,7 @@ class HttpGateway:
         for principal in principals:
             self.board.loaded.forget_principal(principal)
         self.board.relay.parked.end_calls_of(principals)
-        await self._manager.end_sessions_of(principals)
+        await self._manager.end_sessions_of(principals, patience=LAST_WORDS)
 
     def announcement(self, url: str) -> RunningGateway:
         """What the run file says of this gateway."""

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -106,7 +107,7 @@ class McpHandlers:
             case "logging/setLevel":
                 if params.get("level") not in LOG_LEVELS:
                     raise RpcError(INVALID_PARAMS, f"level must be one of {', '.join(LOG_LEVELS)}")
-                await self._relay.set_level(caller.client.session, params["level"])
+                await self._relay.set_level(caller, params["level"])
             case _:
                 return await self._relay.pass_on(method, params, caller)
         return {}
@@ -137,12 +138,13 @@ class McpHandlers:
     ) -> tuple[list[str], Callable[[], None]]:
         """Have a stream told of changes of these resources; those that can be followed, and what ends it."""
         followed: dict[str, Callable[[], None]] = {}
-        over = False
+        over, turn = False, _turns_of(caller)
 
         async def take(uri: str) -> None:
             # What is not acknowledged is not followed: that is how the client learns of it.
             with contextlib.suppress(RpcError, ToolFailure):
-                end = await self._relay.subscribe(uri, caller, tell)
+                async with turn:
+                    end = await self._relay.subscribe(uri, caller, tell)
                 if over:
                     end()
                 else:
@@ -194,6 +196,10 @@ class McpHandlers:
         """A handshake client can be notified, and asked."""
         self._relay.sessions.enter(client)
         self._note_session("session.started", client)
+
+    def session_bound(self, client: Client) -> None:
+        """Other rules hold for a session."""
+        self._relay.session_subscriptions.drop_hidden(client)
 
     async def session_ended(self, client: Client) -> None:
         """Let go of what this session alone had."""
@@ -252,6 +258,12 @@ class McpHandlers:
     def capabilities(self, client: Client) -> Mapping[str, Any]:
         """What the servers behind us can do that we only pass on."""
         return self._relay.capabilities(client.filter)
+
+
+def _turns_of(caller: Caller) -> AbstractAsyncContextManager[Any]:
+    """One resource after the other for whoever has limits: all at once they would take each other's places."""
+    access = caller.client.principal.access
+    return asyncio.Lock() if access is not None and access.limits_calls else contextlib.nullcontext()
 
 
 def error_result(error: ToolError) -> dict[str, Any]:

@@ -1,14 +1,18 @@
-"""A review of rules: what those of the config and of tokens name that there is not, said once in the log."""
+"""A review of rules: what those of the config, of tokens and of servers' entries name that there is not, said once in
+the log."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from pegboard.access.rule import Rule
-from pegboard.access.rule_check import KnownNames, check_rule
+from pegboard.access.rule_check import KnownNames, check_patterns, check_rule
 from pegboard.auth.token import StaticToken
 from pegboard.board import Board
+from pegboard.config import ServerSpec
+from pegboard.exactjson import as_object
 from pegboard.listing.loaded import board_key
 from pegboard.log import logger
 from pegboard.names import compose
@@ -31,6 +35,24 @@ async def review_rules(board: Board, rules: Mapping[str, Rule], tokens: Iterable
     return {about: remarks for about, remarks in found.items() if remarks}
 
 
+async def review_servers(board: Board) -> Remarks:
+    """Patterns in servers' entries that fit none of the tools of their servers, as far as those are known."""
+    entries = [
+        (spec, known.raw) for name, spec in board.settings.servers.items() if (known := board.registry.server(name))
+    ]
+    found = await asyncio.to_thread(lambda: {f"server {spec.name}": _check_entry(spec, raw) for spec, raw in entries})
+    return {about: remarks for about, remarks in found.items() if remarks}
+
+
+def _check_entry(spec: ServerSpec, raw: Iterable[Any]) -> list[str]:
+    given = {"tools.allow": spec.allow, "tools.deny": spec.deny, "tools.readOnly": spec.read_only}
+    if not any(given.values()):
+        return []
+    tools = {str(name) for each in raw if isinstance(name := (as_object(each) or {}).get("name"), str)}
+    names = {spec.name, spec.given_name}
+    return [remark for where, patterns in given.items() for remark in check_patterns(where, patterns, names, tools)]
+
+
 def _find_names(board: Board, tokens: Iterable[StaticToken]) -> KnownNames:
     settings, tools, shared = board.settings, board.all_tools(), board_key("")
     asked = {*board.registry.servers(), *(tool.server_name for tool in tools)}
@@ -40,6 +62,7 @@ def _find_names(board: Board, tokens: Iterable[StaticToken]) -> KnownNames:
         unasked=frozenset(settings.servers.keys() - asked),
         toolsets=frozenset(settings.toolsets),
         tools=frozenset((*(tool.name for tool in tools), *own)),
+        entries=frozenset((tool.server_name, tool.original_name, tool.name) for tool in tools),
         boards=frozenset(key.removeprefix(shared) for key in board.loaded.boards if key.startswith(shared)),
         tokens=frozenset(text for token in tokens for text in (token.name, token.id)),
         issuers=frozenset(each.issuer for each in settings.auth.issuers),
@@ -58,6 +81,7 @@ class RuleReview:
         """Look at all rules as they are now."""
         tokens = list(self._tokens())
         found = await review_rules(self._board, rules_of(self._board, tokens), tokens)
+        found |= await review_servers(self._board)
         said = {(about, remark) for about, remarks in found.items() for remark in remarks}
         for about, remark in sorted(said - self._said):
             logger().warning("rule.remark", about=about, remark=remark)

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 from pegboard.access.access import Access
 from pegboard.catalog.finder import is_discovery_tool
 from pegboard.catalog.registry import ToolRegistry, without_board
-from pegboard.catalog.resources import Entries, ResourceCatalog
+from pegboard.catalog.resources import ResourceCatalog
 from pegboard.catalog.stock import CatalogEntry
 from pegboard.config import Settings
 from pegboard.listing.list_changed import ListChangedNotifier
@@ -64,7 +64,8 @@ class Lists:
         self._making: dict[tuple[Filter, object], asyncio.Task[View[RegisteredTool]]] = {}
         self.tools: ListChangedNotifier[ListKey] = ListChangedNotifier(self._list_now)
         self.prompts: ListChangedNotifier[Filter] = ListChangedNotifier(lambda wanted: self.entries("prompts", wanted))
-        self.resources: ListChangedNotifier[Filter] = ListChangedNotifier(self.resources_and_templates)
+        self.resources: ListChangedNotifier[Filter] = ListChangedNotifier(self._resources_now)
+        self._seeing: set[asyncio.Task[View[CatalogEntry]]] = set()
 
     def invalidate(self) -> None:
         """Something is another way now that no registry knows of: a server's state, a setting."""
@@ -80,7 +81,7 @@ class Lists:
         """No more notices."""
         for notices in (self.tools, self.prompts, self.resources):
             notices.close()
-        for task in self._making.values():
+        for task in (*self._making.values(), *self._seeing):
             task.cancel()
 
     def view(self, wanted: Filter) -> View[RegisteredTool]:
@@ -207,12 +208,30 @@ class Lists:
 
     def entries(self, kind: str, wanted: Filter) -> View[CatalogEntry]:
         """The prompts, resources or templates of a filter."""
-        shelf: Entries = getattr(self._library, kind)
 
         def choose(shown: Callable[[ListItem], bool]) -> Iterable[CatalogEntry]:
-            return (entry for entry in shelf.entries.values() if shown(entry) and _admits(wanted, kind, entry))
+            if kind == "prompts":
+                return (
+                    entry for entry in self._library.prompts.entries.values() if shown(entry) and wanted.admits(entry)
+                )
+            sight = self._library.see_now(wanted.knows_server)
+            found = sight.resources if kind == "resources" else sight.templates
+            return (entry for entry in found.values() if shown(entry) and wanted.admits_resources(entry.server_name))
 
         return self._view(kind, wanted, choose)
+
+    async def resources_in_slices(self, wanted: Filter) -> View[CatalogEntry]:
+        """Resources and templates, whatever has to be laid out for that."""
+        await self._library.see(wanted.knows_server)
+        return self.resources_and_templates(wanted)
+
+    def _resources_now(self, wanted: Filter) -> View[CatalogEntry] | asyncio.Task[View[CatalogEntry]]:
+        if self._library.sight(wanted.knows_server) is not None:
+            return self.resources_and_templates(wanted)
+        task = asyncio.get_running_loop().create_task(self.resources_in_slices(wanted))
+        self._seeing.add(task)
+        task.add_done_callback(self._seeing.discard)
+        return task
 
     def resources_and_templates(self, wanted: Filter) -> View[CatalogEntry]:
         """Both, since one notice tells of both."""
@@ -255,7 +274,3 @@ class Lists:
         while self._views and (len(self._views) >= _MAX_VIEWS or self._weight > _MAX_BYTES):
             self._weight -= self._views.pop(next(iter(self._views)))[1].weight
         self._views[key] = (made_of, view)
-
-
-def _admits(wanted: Filter, kind: str, entry: CatalogEntry) -> bool:
-    return wanted.admits(entry) if kind == "prompts" else wanted.admits_resources(entry.server_name)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from typing import Any
 
-from pegboard.access.limits import Limits
+from pegboard.access.limits import Limits, RateLimited
 from pegboard.audit.audit import Audit
 from pegboard.audit.redaction import redact_text
 from pegboard.audit.request_record import RequestRecord
@@ -31,6 +31,7 @@ from pegboard.relay.input_requests import fulfil, retry_after_url_elicitation, w
 from pegboard.relay.parked import ROUND_KEYS, ParkedCalls
 from pegboard.relay.resource_links import Links
 from pegboard.relay.routes import Routes
+from pegboard.relay.session_subscriptions import SessionSubscriptions, Subscription
 from pegboard.relay.subscriptions import Listener, Subscriptions
 from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.attribution import attribute, attribute_result
@@ -69,8 +70,7 @@ class Relay:
         self.sessions = ClientSessions()
         self.parked = ParkedCalls()
         self.subscriptions = Subscriptions()
-        # What ends each session's subscriptions, by the URI.
-        self._subscribed: dict[str, dict[str, Callable[[], None]]] = {}
+        self.session_subscriptions = SessionSubscriptions()
         self._tasks = TaskSet()
 
     async def close(self) -> None:
@@ -142,7 +142,8 @@ class Relay:
     async def name_references(self, server: str, result: Message, caller: Caller) -> Message:
         """Keep in mind what a result refers to, and name resources as clients have to."""
         self._routes.learn(caller.principal_key, server, result)
-        return await Pace().outcome(Links(self._library, server, caller.principal_key).rename(result))
+        exists = caller.client.filter.knows_server
+        return await Pace().outcome(Links(self._library, server, caller.principal_key, exists).rename(result))
 
     async def get_prompt(self, params: Params, caller: Caller) -> Message:
         """`prompts/get`, by the name that clients use."""
@@ -185,7 +186,8 @@ class Relay:
                 entry = await self._prompt(ref.get("name"), caller.client.filter)
                 server, own = self._server(entry.server_name), {"name": entry.original_name}
             else:
-                template = self._library.templates.entries.get(str(ref.get("uri")))
+                sight = await self._library.see(caller.client.filter.knows_server)
+                template = sight.templates.get(str(ref.get("uri")))
                 if template is not None and caller.client.filter.admits_resources(template.server_name):
                     server, own = self._server(template.server_name), {"uri": template.original_name}
                 else:
@@ -225,7 +227,11 @@ class Relay:
             for server in list(self._servers().values()):
                 # A server that several share could not ask for them, unless a call of this client is under way.
                 is_own = server.key_for(caller.client.session) is not None
-                if is_own and caller.client.filter.admits_server(server.name):
+                if (
+                    is_own
+                    and caller.client.filter.admits_server(server.name)
+                    and self._has_room(server, caller, method)
+                ):
                     self._tasks.spawn(self._tell(server, caller, method, forward_params(params) or None))
             return
         if (problem := notification_problem(method)) is not None:
@@ -237,7 +243,19 @@ class Relay:
         except (RpcError, ToolFailure) as exc:
             logger().debug("client.notification.dropped", method=method, reason=str(exc)[:200])
             return
-        await self._tell(server, caller, method, forward_params(params))
+        if self._has_room(server, caller, method):
+            await self._tell(server, caller, method, forward_params(params))
+
+    def _has_room(self, server: Server, caller: Caller, method: str) -> bool:
+        """Whether a notification is within the limits of its principal: nobody can be told that it is not."""
+        try:
+            slot = self._limits.admit(caller.client.principal, server.name)
+        except RateLimited as exc:
+            logger().debug("client.notification.dropped", method=method[:_SHOWN], reason=str(exc)[:200])
+            return False
+        if slot is not None:
+            slot.release()
+        return True
 
     async def _tell(self, server: Server, caller: Caller, method: str, params: Params | None) -> None:
         try:
@@ -249,31 +267,44 @@ class Relay:
 
     async def subscribe(self, uri: object, caller: Caller, listener: Listener) -> Callable[[], None]:
         """Have a client told of changes of a resource; gives back what ends it."""
-        server, own = await self._resource(uri, caller)
-        return await self.subscriptions.add(server, caller, own, str(uri), listener)
+        return (await self._subscribe(uri, caller, listener)).release
+
+    async def _subscribe(self, uri: object, caller: Caller, listener: Listener) -> Subscription:
+        async with RequestRecord(self._audit, "request", caller.client, "resources/subscribe") as record:
+            server, own = await self._resource(uri, caller)
+            record.target = self._uri_for_record(str(uri))
+            with self._place(server, caller, record):
+                release = await self.subscriptions.add(server, caller, own, str(uri), listener)
+            if not caller.client.filter.admits_resources(server.name):
+                # The rule has changed meanwhile.
+                release()
+                raise _unknown_resource(uri, caller)
+        return Subscription(server.name, release)
 
     async def subscribe_session(self, uri: object, caller: Caller) -> None:
         """The same for as long as a session lasts, or until it unsubscribes."""
         client = self.sessions.get(session := caller.client.session)
-        if client is None or session is None or str(uri) in self._subscribed.get(session, {}):
+        if client is None or session is None or self.session_subscriptions.has(session, str(uri)):
             return
-        release = await self.subscribe(
+        self.session_subscriptions.check_room(session)
+        subscription = await self._subscribe(
             uri, caller, lambda params: _notify(client, "notifications/resources/updated", forward_params(params))
         )
-        own = self._subscribed.setdefault(session, {}) if self.sessions.get(session) is client else None
-        if own is None or str(uri) in own:
-            release()
-            return
-        own[str(uri)] = release
+        if self.sessions.get(session) is client:
+            self.session_subscriptions.add(session, str(uri), subscription)
+        else:
+            subscription.release()
 
     def unsubscribe_session(self, uri: object, caller: Caller) -> None:
-        """End it; unsubscribing from what was never subscribed to changes nothing."""
-        if release := self._subscribed.get(caller.client.session or "", {}).pop(str(uri), None):
-            release()
+        """End it."""
+        self.session_subscriptions.remove(caller.client.session or "", str(uri))
 
-    async def set_level(self, session: str | None, level: str) -> None:
-        """A session wants log lines from this level on; servers are told the lowest that anybody wants."""
-        if (client := self.sessions.get(session)) is not None:
+    async def set_level(self, caller: Caller, level: str) -> None:
+        """A session wants log lines from this level on; servers are told the lowest that anybody wants. That counts as
+        a call."""
+        if (client := self.sessions.get(caller.client.session)) is not None:
+            if (slot := self._limits.admit(caller.client.principal, None)) is not None:
+                slot.release()
             self.sessions.set_level(client, level)
             self._tell_level()
 
@@ -281,14 +312,12 @@ class Relay:
         """A session is over."""
         self.sessions.leave(session)
         self._tell_level()
-        for release in self._subscribed.pop(session, {}).values():
-            release()
+        self.session_subscriptions.leave(session)
 
     def forget(self, server: str) -> None:
         """A server was taken out: nobody hears of its resources any more, and all can subscribe to others anew."""
-        for place in self.subscriptions.drop(server):
-            for own in self._subscribed.values():
-                own.pop(place, None)
+        for uri in self.subscriptions.drop(server):
+            self.session_subscriptions.forget(uri)
 
     def forward_notification(
         self, server: Server, key: str | None, method: str, params: Params, only: str | None
@@ -304,7 +333,7 @@ class Relay:
     async def forward_request(self, server: Server, key: str | None, method: str, params: Params) -> Message:
         """What a server asks outside of any request is put to the session whose own server it is, else to nobody."""
         client = self.sessions.get(key)
-        if client is None:
+        if client is None or not client.filter.admits_server(server.name):
             raise RpcError(METHOD_NOT_FOUND, f"{method}: no client's request is under way that this could belong to")
         return await _between_requests(client).on_request(method, attribute(method, params, server.name), None)
 
@@ -379,7 +408,7 @@ class Relay:
             found = await Pace().outcome(find())
             found = found or await self._only_keeper(uri, caller)
         if found is None:
-            raise RpcError(_not_found(caller), f"Resource not found: {uri}", {"uri": uri})
+            raise _unknown_resource(uri, caller)
         return self._server(found[0]), found[1]
 
     async def _only_keeper(self, uri: str, caller: Caller) -> tuple[str, str] | None:
@@ -443,6 +472,10 @@ async def _resume_call(server: Server, call: RawCall, requester: Requester) -> M
 
 def _not_found(caller: Caller) -> int:
     return RESOURCE_NOT_FOUND if caller.client.era == "handshake" else INVALID_PARAMS
+
+
+def _unknown_resource(uri: object, caller: Caller) -> RpcError:
+    return RpcError(_not_found(caller), f"Resource not found: {uri}", {"uri": uri})
 
 
 def _rename_contents(result: Message, own: str, name: object) -> Message:

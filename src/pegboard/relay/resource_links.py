@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 from pegboard.catalog.resources import ResourceCatalog
@@ -20,11 +20,15 @@ MAX_LINKS = 200
 class Links:
     """The links of one answer of a server."""
 
-    def __init__(self, library: ResourceCatalog, server: str, scope: str) -> None:
+    def __init__(
+        self, library: ResourceCatalog, server: str, scope: str, exists: Callable[[str], bool] | None = None
+    ) -> None:
         self._library = library
         self._server = server
         # Whom an unlisted resource is known to because of this answer.
         self._scope = scope
+        # Which servers its reader may know of: a name must not tell of others.
+        self._exists = exists
         self._left = MAX_LINKS
 
     def rename(self, result: Message) -> Generator[None, None, Message]:
@@ -65,4 +69,4 @@ class Links:
         if self._left < 0:
             # A name that leads to this server, whoever else has the resource.
             return alias_of(self._server, uri)
-        return (yield from self._library.name_link(self._server, uri, self._scope))
+        return (yield from self._library.name_link(self._server, uri, self._scope, self._exists))

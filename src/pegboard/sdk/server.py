@@ -87,6 +87,8 @@ class Backend(Protocol):
 
     def session_began(self, client: Client) -> None: ...
 
+    def session_bound(self, client: Client) -> None: ...
+
     async def session_ended(self, client: Client) -> None: ...
 
     def instructions(self, client: Client) -> str: ...
@@ -225,6 +227,7 @@ class GatewayServer(Server[Any]):
                 session.undo.append(self._backend.watch(client, kind, session.teller(kind)))
 
         def watch_anew() -> None:
+            self._backend.session_bound(client)
             watch()
             for kind in _KINDS:
                 session.teller(kind)()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
@@ -63,6 +64,8 @@ MAX_SESSIONS = 10_000
 # Milliseconds until a client comes back for a stream whose connection ended early.
 RETRY = 1000
 _TOUCHES_APART = 1.0
+# Seconds between two looks at whether a session has said what it was about to say.
+_LOOK_EVERY = 0.01
 # Where in a request's scope the batch is that it brought, and how much is kept of what is said for one of its messages.
 _BATCH = "pegboard.batch"
 _BATCH_BUFFER = 16
@@ -185,9 +188,15 @@ class HttpSessions(StreamableHTTPSessionManager):
                 return str(exc)
         return None
 
-    async def end_sessions_of(self, principals: Collection[str], *, idle_only: bool = False) -> None:
-        """End the sessions of principals that will not come again; with `idle_only`, those that answer nothing now."""
+    async def end_sessions_of(
+        self, principals: Collection[str], *, idle_only: bool = False, patience: float = 0.0
+    ) -> None:
+        """End the sessions of principals that will not come again; with `idle_only`, those that answer nothing now, and
+        with `patience` once they have said what they are about to say."""
         ended = [session for who, held in self._held.items() if who[1] in principals for session in held.values()]
+        deadline = time.monotonic() + patience
+        while patience and any(session.is_busy for session in ended) and time.monotonic() < deadline:
+            await asyncio.sleep(_LOOK_EVERY)
         for session in ended:
             if not (idle_only and session.is_busy):
                 await self._discard_session(session.mcp_session_id or "", session)

@@ -115,6 +115,11 @@ class RawCall:
         self._timer = self._loop.call_later(min(self._patience, timeout), self._took_too_long)
         return self._number
 
+    @property
+    def age(self) -> float:
+        """For how long it has been under way."""
+        return self._loop.time() - self.began
+
     def on_end(self, told: Callable[[], None]) -> None:
         """Who has to know when it is over."""
         self._on_end = told

@@ -16,7 +16,7 @@ from pegboard.gateway.rest.grant import GRANT, find_grant
 from pegboard.gateway.rest.operations import OBJECT, TEXT, list_of, object_with, operation
 from pegboard.gateway.rest.params import check_query
 from pegboard.gateway.rest.rows import moment
-from pegboard.gateway.rule_review import review_rules, rules_of
+from pegboard.gateway.rule_review import review_rules, review_servers, rules_of
 
 if TYPE_CHECKING:
     from pegboard.gateway.rest.app import Rest
@@ -31,6 +31,9 @@ _SELF = object_with(
     expiresAt={"type": "string", "format": "date-time"},
     limits={**list_of(_LIMIT), "description": "Each limit, and how many calls are left of it now."},
     gives=GRANT,
+)
+_SERVER = object_with(
+    "server", TEXT, remarks={**list_of(TEXT), "description": "Patterns in its entry that fit nothing."}
 )
 _RULE = object_with("number", {"type": "integer"}, who=list_of(TEXT), rule=OBJECT, mayUse=TEXT, remarks=list_of(TEXT))
 
@@ -68,7 +71,11 @@ async def _rules(rest: Rest, request: Request) -> Any:
                 "remarks": remarks.get(f"rule {number}", []),
             }
             for number, rule in enumerate(rules, 1)
-        ]
+        ],
+        "servers": [
+            {"server": about.removeprefix("server "), "remarks": found}
+            for about, found in (await review_servers(rest.board)).items()
+        ],
     }
 
 
@@ -85,7 +92,7 @@ ROUTES = (
         _rules,
         operation(
             "The rules of the config in words, and what they name that there is not",
-            object_with("rules", list_of(_RULE)),
+            object_with("rules", list_of(_RULE), servers=list_of(_SERVER)),
         ),
         admin_only=True,
     ),
