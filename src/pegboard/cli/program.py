@@ -21,7 +21,22 @@ _NAME = "pegboard"
 # In texts of ours; `the pegboard section` is none.
 _COMMANDS = (
     *("add", "add-json", "audit", "call", "chats", "clients", "completion", "describe", "disable", "doctor", "enable"),
-    *("find", "import", "install", "logs", "memory", "refresh", "remove", "restart", "search", "serve", "servers"),
+    *(
+        "find",
+        "import",
+        "install",
+        "login",
+        "logins",
+        "logout",
+        "logs",
+        "memory",
+        "refresh",
+        "remove",
+        "restart",
+        "search",
+        "serve",
+        "servers",
+    ),
     *("service", "status", "stdio", "tasks", "token", "tools", "trust", "uninstall", "whoami"),
 )
 # Commands of commands.
