@@ -38,7 +38,9 @@ def _read(descriptor: int, on_line: Callable[[str], None]) -> None:
                 text = ""
             elif letter in _ERASE:
                 text = text[:-1]
+                print("\b \b", end="", file=sys.stderr, flush=True)
             elif letter == _ERASE_LINE:
+                print("\b \b" * len(text), end="", file=sys.stderr, flush=True)
                 text = ""
             elif len(text) < _LONGEST:
                 text += letter
@@ -56,7 +58,8 @@ def _whole_lines() -> Generator[None]:
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
     changed = termios.tcgetattr(descriptor)
-    changed[3] &= ~termios.ICANON
+    # Without the last one, the end of a line would be shown as ^J.
+    changed[3] &= ~(termios.ICANON | termios.ECHOCTL)
     changed[6][termios.VMIN], changed[6][termios.VTIME] = 1, 0
     termios.tcsetattr(descriptor, termios.TCSANOW, changed)
     try:
