@@ -130,4 +130,5 @@ class SignInDialog:
 
 def finish_command(server: str) -> str:
     """What finishes a sign-in with an address that was copied from a browser."""
-    return command_for("login", server, "--callback", "ADDRESS")
+    # It has letters that mean something to a shell.
+    return command_for("login", server, "--callback", "ADDRESS").replace("ADDRESS", "'ADDRESS'")

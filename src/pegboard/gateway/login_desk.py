@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
@@ -19,7 +20,7 @@ from pegboard.task_set import TaskSet
 if TYPE_CHECKING:
     from pegboard.board import Board
     from pegboard.gateway.callback_listener import CallbackListener
-    from pegboard.oauth.sign_in import Flow
+    from pegboard.oauth.sign_in_flow import Flow
 
 # Where a gateway listens by default: what a client was registered with stays good when one runs.
 _USUAL_PORT = 7420
@@ -52,6 +53,9 @@ class LoginDesk:
         self._identity = identity
         self._waiting = TaskSet()
         self._ports: dict[int, _OpenPort] = {}
+        # How many wait for each sign-in here, and those that others began, who take their answers.
+        self._watchers: Counter[str] = Counter()
+        self._joined: set[str] = set()
 
     async def begin(self, spec: ServerSpec, principal_id: str, wish: SignInWish, own_address: str | None) -> Flow:
         """Begin a sign-in, or join the one that is under way. `own_address` is the gateway's, if one listens."""
@@ -61,16 +65,36 @@ class LoginDesk:
         try:
             flow = await self._ask(spec, principal_id, wish, redirect)
             theirs = redirect_of(flow)
-            if theirs not in {None, redirect} and not await _is_heard(theirs or ""):
-                # Whoever began it is gone, and nobody would take the answer.
-                await self._board.oauth.cancel(flow.id)
-                flow = await self._ask(spec, principal_id, wish, redirect)
+            if theirs not in {None, redirect}:
+                if await _is_heard(theirs or ""):
+                    self._joined.add(flow.id)
+                else:
+                    # Whoever began it is gone, and nobody would take the answer.
+                    await self._board.oauth.cancel(flow.id)
+                    flow = await self._ask(spec, principal_id, wish, redirect)
         except BaseException:
             await self._release(port)
             raise
         if port is not None:
             self._waiting.spawn(self._hold(port, flow))
         return flow
+
+    async def watch(self, flow: Flow, seconds: float) -> Flow:
+        """How a sign-in is, when it has ended or so much time has passed."""
+        self._watchers[flow.id] += 1
+        try:
+            return await self._board.oauth.watch(flow.id, seconds)
+        finally:
+            self._watchers[flow.id] -= 1
+            if not self._watchers[flow.id]:
+                del self._watchers[flow.id]
+
+    async def cancel(self, flow: Flow) -> bool:
+        """Cancel a sign-in, if nobody waits for it but whoever cancels it; whether that is so."""
+        if flow.id in self._joined or self._watchers[flow.id] > 1:
+            return False
+        await self._board.oauth.cancel(flow.id)
+        return True
 
     async def close(self) -> None:
         """Take no more answers."""

@@ -34,7 +34,7 @@ from pegboard.result import Forbidden, ToolErrorCode, ToolFailure, invalid
 if TYPE_CHECKING:
     from pegboard.gateway.rest.app import Rest
     from pegboard.oauth.oauth import Login
-    from pegboard.oauth.sign_in import Flow
+    from pegboard.oauth.sign_in_flow import Flow
 
 # The principal of the gateway's own grants.
 _GATEWAY = ""
@@ -54,6 +54,7 @@ _SIGN_IN: Schema = {
         "redirect": {**TEXT, "description": "Where the browser is sent then."},
         "userCode": {**TEXT, "description": "With a device code: what to type in."},
         "verificationUri": {**TEXT, "description": "With a device code: where."},
+        "verificationUriComplete": {**TEXT, "description": "The same with the code in it, for a browser."},
         "expiresAt": _TIME,
     },
 }
@@ -112,8 +113,7 @@ async def _finish(rest: Rest, request: Request) -> Any:
 async def _cancel(rest: Rest, request: Request) -> Any:
     check_query(request, ())
     flow = await _find_flow(rest, request)
-    await rest.board.oauth.cancel(flow.id)
-    return {"cancelled": flow.id}
+    return {"flow": flow.id, "cancelled": await rest.logins.cancel(flow)}
 
 
 async def _sign_out(rest: Rest, request: Request) -> Any:
@@ -183,7 +183,7 @@ async def _find_flow(rest: Rest, request: Request, wait: float = 0.0) -> Flow:
     flow = await rest.board.oauth.watch(str(request.path_params["flow"]), 0.0)
     if (flow.server, flow.principal) != (spec.name, holder):
         raise ToolFailure(ToolErrorCode.NOT_FOUND, "there is no such sign-in", retryable=False)
-    return flow if not wait or flow.state != "waiting" else await rest.board.oauth.watch(flow.id, wait)
+    return flow if not wait or flow.state != "waiting" else await rest.logins.watch(flow, wait)
 
 
 async def _finish_pasted(rest: Rest, pasted: object, spec: ServerSpec, holder: str) -> Flow:
@@ -229,6 +229,7 @@ def _flow_row(flow: Flow) -> dict[str, Any]:
         "redirect": redirect_of(flow),
         "userCode": flow.user_code,
         "verificationUri": flow.verification_uri,
+        "verificationUriComplete": flow.verification_uri_complete,
     }
     return {key: value for key, value in row.items() if value is not None} | {"expiresAt": moment(flow.expires_at)}
 
@@ -311,6 +312,11 @@ ROUTES = (
         "DELETE",
         "/api/servers/{name}/login/{flow}",
         _cancel,
-        operation("Cancel a sign-in", object_with("cancelled", TEXT), _NAME, _FLOW),
+        operation(
+            "Cancel a sign-in, unless somebody else waits for it",
+            object_with("cancelled", {"type": "boolean"}, flow=TEXT),
+            _NAME,
+            _FLOW,
+        ),
     ),
 )
