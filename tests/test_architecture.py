@@ -19,7 +19,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ),
     ("access",),
     ("config", "tool", "function_tool", "protocol"),
-    ("storage", "formats", "client_configs", "service"),
+    ("storage", "sealing", "formats", "client_configs", "service"),
     ("search",),
     ("catalog", "servers"),
     ("mcp_registry",),
