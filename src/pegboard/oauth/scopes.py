@@ -18,19 +18,18 @@ def choose_scopes(
     earlier: Iterable[str] = (),
     wanted: Iterable[str] = (),
     wants_refresh: bool = True,
-) -> tuple[str, ...] | None:
-    """The scopes of a request, or `None` to leave the choice to the server.
+) -> tuple[str, ...]:
+    """The scopes of a request; none leave the choice to the server.
 
-    Those of the challenge, else what the resource metadata list; the config's own stand above both. `wanted` are those
-    that a person asks for besides. Those that were granted `earlier` are asked for again, since a new grant replaces
-    the old one, and so is a refresh token where the server lists it as a scope.
+    Those of the config alone, if it names any. Else those of the challenge, or what the resource metadata list, and
+    those that were granted `earlier`: a new grant replaces the old one. `wanted` are those that a person asks for
+    besides. Where the server lists a scope for refresh tokens, it is asked for, too.
     """
-    base = configured if configured is not None else _split(challenge_scope)
-    if base is None:
-        base = resource_scopes
-    chosen = dict.fromkeys([*earlier, *(base or ()), *(_split(challenge_scope) or ()), *wanted])
-    if not chosen and base is None:
-        return None
+    if configured is not None:
+        chosen = dict.fromkeys([*configured, *wanted])
+    else:
+        asked = resource_scopes or () if challenge_scope is None else split_scope(challenge_scope)
+        chosen = dict.fromkeys([*earlier, *asked, *wanted])
     if chosen and wants_refresh and OFFLINE in (server.scopes_supported or ()):
         chosen[OFFLINE] = None
     return tuple(chosen)
@@ -39,7 +38,3 @@ def choose_scopes(
 def split_scope(scope: str | None) -> tuple[str, ...]:
     """The scopes of a text, each once."""
     return tuple(dict.fromkeys((scope or "").split()))
-
-
-def _split(scope: str | None) -> tuple[str, ...] | None:
-    return None if scope is None else split_scope(scope)

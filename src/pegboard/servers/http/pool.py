@@ -16,7 +16,7 @@ import httptools
 from pegboard.servers.backlog import Backlog
 from pegboard.servers.fair_queue import FairQueue
 from pegboard.servers.http.decompress import CODINGS, Decompressor
-from pegboard.servers.http.happy_eyeballs import connect
+from pegboard.servers.http.happy_eyeballs import Admit, connect
 from pegboard.servers.limit import Limit
 from pegboard.task_set import TaskSet
 
@@ -366,11 +366,18 @@ class ConnectionPool:
     """The connections to one origin."""
 
     def __init__(
-        self, host: str, port: int, *, tls: Callable[[], ssl.SSLContext] | None, connect_timeout: float | None
+        self,
+        host: str,
+        port: int,
+        *,
+        tls: Callable[[], ssl.SSLContext] | None,
+        connect_timeout: float | None,
+        admit: Admit | None = None,
     ) -> None:
         self._host, self._port = host, port
         self._tls = tls
         self._connect_timeout = connect_timeout
+        self._admit = admit
         self._loop = asyncio.get_running_loop()
         self._connections: set[HttpConnection] = set()
         self._idle: list[HttpConnection] = []
@@ -453,7 +460,7 @@ class ConnectionPool:
             tls = self._tls() if self._tls is not None else None
             name = self._host if tls is not None else None
             async with Limit(self._connect_timeout):
-                sock = await connect(self._host, self._port)
+                sock = await connect(self._host, self._port, self._admit)
                 _, line = await self._loop.create_connection(
                     lambda: HttpConnection(self), sock=sock, ssl=tls, server_hostname=name
                 )
