@@ -25,7 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("mcp_registry",),
     ("listing",),
     ("clients",),
-    ("auth", "audit"),
+    ("auth", "audit", "oauth"),
     ("relay", "sdk"),
     ("toolsets", "gate"),
     ("configured_servers",),
