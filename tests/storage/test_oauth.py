@@ -290,7 +290,7 @@ async def test_every_secret_can_be_sealed_anew_unless_it_changed(storage: Storag
     await store.use_flow(flow("used").state_hash)
     assert await store.take_lease("linear", "", row.version, "me", 30)
     version = await store.grants_version()
-    rows = await store.sealed_rows()
+    rows = await store.list_secrets()
     assert {each.context for each in rows} == {
         ("oauth_clients", "https://a", "http://127.0.0.1:1/cb"),
         row.context,

@@ -9,7 +9,7 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,6 +35,11 @@ class KeyFile:
         self._is_in_keyring = True
 
     @property
+    def is_there(self) -> bool:
+        """Whether the file is there."""
+        return os.path.lexists(self.path)
+
+    @property
     def is_quick(self) -> bool:
         """Whether the file itself has the key."""
         return not self._is_in_keyring
@@ -58,7 +63,7 @@ class KeyFile:
     def load(self) -> tuple[SecretKey, ...]:
         """The keys; one is made if there is none."""
         try:
-            if not os.path.lexists(self.path):
+            if not self.is_there:
                 self._make()
             _narrow(self.path)
             return self._parse(self._read())
@@ -75,7 +80,7 @@ class KeyFile:
                 answer=_ANSWER,
             ) from None
 
-    def rotate(self, keep: Sequence[bytes]) -> SecretKey:
+    def rotate(self, keep: Collection[bytes]) -> SecretKey:
         """Make another key, which seals from now on. The one before, and those whose ids are to be kept, stay."""
         with alone_with(self.path):
             keys = self.load()

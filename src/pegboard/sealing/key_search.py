@@ -26,7 +26,7 @@ class KeyChain:
 
     def __init__(self, first: KeySource, others: tuple[KeySource, ...] = ()) -> None:
         self.first = first
-        self._others = others
+        self.others = others
 
     @property
     def place(self) -> str:
@@ -34,18 +34,23 @@ class KeyChain:
         return self.first.place
 
     @property
+    def is_there(self) -> bool:
+        """Whether the first has a key already."""
+        return self.first.is_there
+
+    @property
     def is_quick(self) -> bool:
         """Whether all of them can be read in no time."""
-        return all(source.is_quick for source in (self.first, *self._others))
+        return all(source.is_quick for source in (self.first, *self.others))
 
     def stamp(self) -> Hashable:
         """That of all."""
-        return tuple(source.stamp() for source in (self.first, *self._others))
+        return tuple(source.stamp() for source in (self.first, *self.others))
 
     def load(self) -> tuple[SecretKey, ...]:
         """The keys of all that can be read."""
         keys = list(self.first.load())
-        for source in self._others:
+        for source in self.others:
             try:
                 keys += source.load()
             except SealingError as exc:
@@ -57,6 +62,7 @@ class EnvironmentKeys:
     """The keys of a variable. They never change while we run."""
 
     is_quick = True
+    is_there = True
     place = VARIABLE
 
     def __init__(self, text: str) -> None:
@@ -78,6 +84,7 @@ class GivenKeyFile:
     """The keys of a file that the environment names and others look after, such as a mounted secret."""
 
     is_quick = True
+    is_there = True
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -17,6 +17,11 @@ class KeySource(Protocol):
         ...
 
     @property
+    def is_there(self) -> bool:
+        """Whether there is a key already; else `load` makes one."""
+        ...
+
+    @property
     def is_quick(self) -> bool:
         """Whether `load` takes no time to speak of."""
         ...

@@ -74,26 +74,36 @@ class Sealer:
         except InvalidTag:
             raise Unsealable(f"a secret that is kept cannot be read: {_FOREIGN}") from None
 
+    def opens(self, sealed: bytes, context: Sequence[str]) -> bool:
+        """Whether a key that is known now opens it, with this context; no key is looked for."""
+        if self._key_of(sealed[:ID_SIZE]) is None:
+            return False
+        try:
+            self.unseal(sealed, context)
+        except Unsealable:
+            return False
+        return True
+
     def needs_reseal(self, sealed: bytes) -> bool:
         """Whether another key than the one that seals now was used."""
         return sealed[:ID_SIZE] != self._keys[0].id
 
     def _find(self, key_id: bytes) -> SecretKey:
-        key = self._known(key_id)
+        key = self._key_of(key_id)
         if key is None:
             self._follow()
-            key = self._known(key_id)
+            key = self._key_of(key_id)
         if key is None and time.monotonic() - self._tried.get(key_id, -_RETRY_SECONDS) >= _RETRY_SECONDS:
             self._tried[key_id] = time.monotonic()
             self._reload()
-            key = self._known(key_id)
+            key = self._key_of(key_id)
         if key is not None:
             return key
         is_reading = self._reading is not None and self._reading.is_alive()
         reason = _READING if is_reading else _LOST
         raise Unsealable(f"a secret that is kept cannot be read: {reason}", retryable=is_reading)
 
-    def _known(self, key_id: bytes) -> SecretKey | None:
+    def _key_of(self, key_id: bytes) -> SecretKey | None:
         return next((key for key in self._keys if key.id == key_id), None)
 
     def _follow(self) -> None:

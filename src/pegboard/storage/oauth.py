@@ -309,9 +309,9 @@ class OAuthStore:
         assert row is not None
         return row[0]
 
-    async def sealed_rows(self) -> list[SealedRow]:
+    async def list_secrets(self) -> list[SealedRow]:
         """Every secret that is kept."""
-        return await self._database.read(_sealed_rows)
+        return await self._database.read(_list_secrets)
 
     async def reseal(self, row: SealedRow, sealed: bytes) -> bool:
         """Put another seal in place of one; false if somebody changed the row meanwhile. It counts as no change."""
@@ -384,7 +384,7 @@ def _save_flow(connection: DatabaseConnection, row: FlowRow) -> None:
     )
 
 
-def _sealed_rows(connection: DatabaseConnection) -> list[SealedRow]:
+def _list_secrets(connection: DatabaseConnection) -> list[SealedRow]:
     found: list[SealedRow] = []
     for table, columns in _KEY_COLUMNS.items():
         # Secrets that were used up are empty.
