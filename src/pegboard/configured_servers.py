@@ -12,6 +12,8 @@ from pegboard.config import ServerSpec
 from pegboard.gate import Gate
 from pegboard.listing.view import Filter
 from pegboard.log import logger
+from pegboard.oauth.live_token import GrantChange
+from pegboard.oauth.oauth import OAuth
 from pegboard.relay.relay import Relay
 from pegboard.servers.availability import Availability, availability_of
 from pegboard.servers.message import Params
@@ -33,6 +35,7 @@ class ConfiguredServers:
         gate: Gate,
         discovery: Discovery,
         relay: Relay,
+        oauth: OAuth,
         on_change: Callable[[], None],
     ) -> None:
         self.by_name = by_name
@@ -42,6 +45,8 @@ class ConfiguredServers:
         self._gate = gate
         self._discovery = discovery
         self._relay = relay
+        self._oauth = oauth
+        oauth.on_change(self._on_sign_in)
         self._on_change = on_change
         # What a server says or asks outside of any request is the relay's business.
         self.on_notification, self.on_request = relay.forward_notification, relay.forward_request
@@ -126,9 +131,19 @@ class ConfiguredServers:
         """A server said that a resource changed."""
         self._relay.subscriptions.publish(server, key, params)
 
+    def _on_sign_in(self, name: str, principal: str, change: GrantChange) -> None:
+        """Somebody signed in to a server, or out: it is connected with other credentials, or waits for some."""
+        server = self.by_name.get(name)
+        if server is None:
+            return
+        if change in {"signed_in", "changed"}:
+            self._tasks.spawn(server.on_signed_in(principal))
+        elif change == "signed_out":
+            self._tasks.spawn(server.on_signed_out(principal))
+
     def _add(self, spec: ServerSpec) -> None:
         self.removed.pop(spec.name, None)
-        self.by_name[spec.name] = Server(spec, reaper=self._reaper, listener=self)
+        self.by_name[spec.name] = Server(spec, reaper=self._reaper, listener=self, authorize=self._oauth.authorize)
         _report_problem(spec)
 
     async def _remove(self, name: str) -> None:
