@@ -13,6 +13,7 @@ from pegboard.gate import Gate
 from pegboard.listing.view import Filter
 from pegboard.log import logger
 from pegboard.relay.relay import Relay
+from pegboard.servers.authorization import Authorization, Authorize
 from pegboard.servers.availability import Availability, availability_of
 from pegboard.servers.message import Params
 from pegboard.servers.orphan_reaper import OrphanReaper
@@ -49,6 +50,8 @@ class ConfiguredServers:
         self._shelved: dict[str, tuple[RegisteredTool, ...]] = {}
         self._reaper = OrphanReaper()
         self._tasks = TaskSet()
+        # Who has the credentials of servers that one signs in to.
+        self.authorize: Authorize | None = None
 
     async def open(self, specs: Mapping[str, ServerSpec]) -> None:
         """Take over the catalog; nothing is connected."""
@@ -128,8 +131,11 @@ class ConfiguredServers:
 
     def _add(self, spec: ServerSpec) -> None:
         self.removed.pop(spec.name, None)
-        self.by_name[spec.name] = Server(spec, reaper=self._reaper, listener=self)
+        self.by_name[spec.name] = Server(spec, reaper=self._reaper, listener=self, authorize=self._authorization_of)
         _report_problem(spec)
+
+    def _authorization_of(self, spec: ServerSpec, principal_id: str | None) -> Authorization | None:
+        return None if self.authorize is None else self.authorize(spec, principal_id)
 
     async def _remove(self, name: str) -> None:
         server = self.by_name.pop(name)
