@@ -54,6 +54,8 @@ class ConfiguredServers:
         self._shelved: dict[str, tuple[RegisteredTool, ...]] = {}
         self._reaper = OrphanReaper()
         self._tasks = TaskSet()
+        # Who has the credentials of servers that one signs in to.
+        self.authorize: Authorize | None = None
 
     async def open(self, specs: Mapping[str, ServerSpec]) -> None:
         """Take over the catalog; nothing is connected."""
