@@ -19,6 +19,7 @@ from pegboard.servers.http.cookies import Cookies
 from pegboard.servers.http.happy_eyeballs import Admit
 from pegboard.servers.http.origin import Origin
 from pegboard.servers.http.pool import ConnectionFailed, ConnectionPool, Exchange, ResponseHandler
+from pegboard.servers.http.refusal import REFUSALS, AccessRefused, refusal_of
 from pegboard.servers.http.response import Response
 from pegboard.servers.line_splitter import gather
 from pegboard.servers.message import MAX_MESSAGE_BYTES
@@ -29,17 +30,6 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _SAME_METHOD = frozenset({307, 308})
 # However long a pause a server asks for, it is tried once an hour.
 _LONGEST_PAUSE = 3600.0
-
-
-class NeedsAuth(ToolFailure):
-    """The server wants credentials that it was not given."""
-
-    def __init__(self, label: str, status: int, headers: Mapping[str, str] | None = None) -> None:
-        said = "refused the credentials" if status == 403 else "wants credentials"
-        advice = ': set "headers" with an Authorization in its config'
-        if "resource_metadata" in (headers or {}).get("www-authenticate", ""):
-            said, advice = "wants a sign-in with OAuth", ""
-        super().__init__(ToolErrorCode.UNAVAILABLE, f"{label} {said} (HTTP {status}){advice}", retryable=False)
 
 
 class SessionExpired(ToolFailure):
@@ -65,7 +55,10 @@ class Unreachable(ToolFailure):
 
 
 def is_unacted(failure: ToolFailure) -> bool:
-    """Whether a request failed before the server could act on it, so that it can be sent again without harm."""
+    """Whether a request failed before the server could act on it, so that it can be sent again without harm; one whose
+    credentials were refused, only with others."""
+    if isinstance(failure, AccessRefused):
+        return failure.is_renewed
     return isinstance(failure, (SessionExpired, Redirected)) or (isinstance(failure, Unreachable) and failure.refused)
 
 
@@ -266,8 +259,8 @@ def _describe_redirect(url: str, location: str) -> str:
 def check_status(response: HttpResponse, label: str) -> None:
     """Raise what a status that is no success means."""
     status = response.status_code
-    if status in {401, 403}:
-        raise NeedsAuth(label, status, response.headers)
+    if status in REFUSALS:
+        raise refusal_of(label, status, response.headers)
     if status >= 400:
         raise WrongStatus(label, status, response.headers)
 

@@ -28,6 +28,8 @@ _IDLE_LIMIT = 30.0
 _MAX_HEAD = 64 * 1024
 # As much is parsed in one step: a chunk of the other end's may be a single byte.
 _PORTION = 16 * 1024
+# Headers of which all count that there are, and what stands between them.
+_JOINED = {"set-cookie": "\n", "www-authenticate": ", "}
 _NO_MORE = "the connection was closed before the answer came"
 _CLOSED = "the connection was closed by Pegboard"
 
@@ -234,13 +236,16 @@ class HttpConnection(asyncio.Protocol):
         self._headers = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header; of one that comes more than once, the first counts, but all cookies do."""
+        """One header; of one that comes more than once, the first counts, but all cookies and challenges do."""
         if self._in_body:
             # What comes behind the body has no say about it.
             return
         key, text = name.decode("latin-1").lower(), value.decode("utf-8", "replace").strip()
         before = self._headers.get(key)
-        self._headers[key] = text if before is None else f"{before}\n{text}" if key == "set-cookie" else before
+        if before is not None:
+            joined_by = _JOINED.get(key)
+            text = before if joined_by is None else f"{before}{joined_by}{text}"
+        self._headers[key] = text
 
     def on_headers_complete(self) -> None:
         """The answer's head is there."""
