@@ -15,6 +15,7 @@ from pegboard.log import logger
 from pegboard.oauth.live_token import GrantChange
 from pegboard.oauth.oauth import OAuth
 from pegboard.relay.relay import Relay
+from pegboard.servers.authorization import Authorization, Authorize
 from pegboard.servers.availability import Availability, availability_of
 from pegboard.servers.message import Params
 from pegboard.servers.orphan_reaper import OrphanReaper
@@ -45,7 +46,6 @@ class ConfiguredServers:
         self._gate = gate
         self._discovery = discovery
         self._relay = relay
-        self._oauth = oauth
         oauth.on_change(self._on_sign_in)
         self._on_change = on_change
         # What a server says or asks outside of any request is the relay's business.
@@ -55,7 +55,7 @@ class ConfiguredServers:
         self._reaper = OrphanReaper()
         self._tasks = TaskSet()
         # Who has the credentials of servers that one signs in to.
-        self.authorize: Authorize | None = None
+        self.authorize: Authorize | None = oauth.authorize
 
     async def open(self, specs: Mapping[str, ServerSpec]) -> None:
         """Take over the catalog; nothing is connected."""
@@ -145,8 +145,11 @@ class ConfiguredServers:
 
     def _add(self, spec: ServerSpec) -> None:
         self.removed.pop(spec.name, None)
-        self.by_name[spec.name] = Server(spec, reaper=self._reaper, listener=self, authorize=self._oauth.authorize)
+        self.by_name[spec.name] = Server(spec, reaper=self._reaper, listener=self, authorize=self._authorization_of)
         _report_problem(spec)
+
+    def _authorization_of(self, spec: ServerSpec, principal_id: str | None) -> Authorization | None:
+        return None if self.authorize is None else self.authorize(spec, principal_id)
 
     async def _remove(self, name: str) -> None:
         server = self.by_name.pop(name)
