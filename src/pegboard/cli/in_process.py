@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -79,6 +80,7 @@ class OpenBoardTransport:
         self._rest = Rest(self._board, ConfigFile(self._board, config), identity(config), "", lambda: 0)
         self._routes = self._rest.routes()
         self._problem: StorageError | None = None
+        self._is_over = False
 
     def __enter__(self) -> OpenBoardTransport:
         try:
@@ -88,6 +90,7 @@ class OpenBoardTransport:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._is_over = True
         if self._problem is None:
             self._thread.start(self._close()).result()
         self._thread.close()
@@ -100,7 +103,13 @@ class OpenBoardTransport:
         """The answer to one request."""
         if self._problem is not None:
             return failure("TOOL_EXECUTION_FAILED", str(self._problem), retryable=True)
-        return self._thread.start(_answer(self._routes, request)).result()
+        if self._is_over:
+            return failure("TOOL_EXECUTION_FAILED", "the command ends", retryable=False)
+        try:
+            return self._thread.start(_answer(self._routes, request)).result()
+        except CancelledError:
+            # Another thread of the command waited for it.
+            return failure("TOOL_EXECUTION_FAILED", "the command ends", retryable=False)
 
     def send_all(self, requests: Sequence[RestRequest], on_answer: Callable[[], None]) -> list[Answer]:
         """The answers to several requests, in their order."""
