@@ -238,7 +238,10 @@ def test_add_offers_to_sign_in(tmp_path: Path, protected: ProtectedToy) -> None:
         ({"url": "http://127.0.0.1:9/mcp", "oauth": False}, '"oauth": false'),
         ({"url": "http://127.0.0.1:9/mcp", "headers": {"Authorization": "Bearer x"}}, "credentials of its own"),
         (
-            {"url": "http://127.0.0.1:9/mcp", "oauth": {"flow": "client_credentials", "clientId": "a"}},
+            {
+                "url": "http://127.0.0.1:9/mcp",
+                "oauth": {"flow": "client_credentials", "clientId": "a", "clientSecret": "b"},
+            },
             "without a person",
         ),
     ],
