@@ -102,6 +102,10 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("PEGBOARD_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("PEGBOARD_CONFIG_DIR", str(tmp_path / "config"))
+    # No test writes into the keyring of whoever runs the tests.
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+    for name in ("PEGBOARD_SECRET_KEY", "PEGBOARD_SECRET_KEY_FILE"):
+        monkeypatch.delenv(name, raising=False)
     # No test asks the registry of the whole world: nobody listens there.
     monkeypatch.setenv("PEGBOARD_REGISTRY", "http://127.0.0.1:9")
     for name in list(os.environ):

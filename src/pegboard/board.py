@@ -26,6 +26,7 @@ from pegboard.listing.loaded import LoadedTools
 from pegboard.listing.view import EVERYTHING, Filter, ListKey, View
 from pegboard.log import logger, trace_scope
 from pegboard.metrics import Metrics
+from pegboard.oauth.oauth import OAuth
 from pegboard.relay.relay import Relay
 from pegboard.resolver import ToolResolver
 from pegboard.result import ToolErrorCode, ToolFailure, ToolResult, invalid
@@ -55,6 +56,7 @@ class Board:
         self.storage = storage or open_storage(self.settings.storage)
         self.metrics = Metrics()
         self.audit = Audit(self.storage, lambda: self.settings.audit, self.metrics, audit)
+        self.oauth = OAuth(self.storage, self.settings.storage, lambda: self.settings, self.metrics, self._note_sign_in)
         self.servers: dict[str, Server] = {}
         length = self.settings.max_name_length
         self.registry = ToolRegistry(max_name_length=length, on_change=self._tell, configured=self.servers.keys)
@@ -84,7 +86,7 @@ class Board:
         self.limits = Limits(self.metrics.record_refusal)
         self.relay = Relay(lambda: self.servers, self.discovery, self.library, self.limits, self.audit)
         self.configured = ConfiguredServers(
-            self.servers, self.registry, self.gate, self.discovery, self.relay, self.lists.invalidate
+            self.servers, self.registry, self.gate, self.discovery, self.relay, self.oauth, self.lists.invalidate
         )
         self.resolver = ToolResolver(
             self.registry, self.gate, self.configured, self.discovery, self.finder, lambda: self.settings
@@ -145,6 +147,7 @@ class Board:
         await self.relay.close()
         await self.discovery.close()
         await self.configured.close()
+        await self.oauth.close()
         await self.toolsets.close()
         await self.audit.close()
         await self.storage.close()
@@ -275,6 +278,9 @@ class Board:
 
     def _tell(self) -> None:
         self.lists.tell()
+
+    def _note_sign_in(self, kind: str, outcome: str, server: str, detail: str) -> None:
+        self.audit.note(kind, outcome=outcome, server=server, detail=detail)
 
 
 def _names_problem(names: object) -> str | None:

@@ -12,7 +12,10 @@ from pegboard.config import ServerSpec
 from pegboard.gate import Gate
 from pegboard.listing.view import Filter
 from pegboard.log import logger
+from pegboard.oauth.live_token import GrantChange
+from pegboard.oauth.oauth import OAuth
 from pegboard.relay.relay import Relay
+from pegboard.servers.authorization import Authorization, Authorize
 from pegboard.servers.availability import Availability, availability_of
 from pegboard.servers.message import Params
 from pegboard.servers.orphan_reaper import OrphanReaper
@@ -33,6 +36,7 @@ class ConfiguredServers:
         gate: Gate,
         discovery: Discovery,
         relay: Relay,
+        oauth: OAuth,
         on_change: Callable[[], None],
     ) -> None:
         self.by_name = by_name
@@ -42,6 +46,7 @@ class ConfiguredServers:
         self._gate = gate
         self._discovery = discovery
         self._relay = relay
+        oauth.on_change(self._on_sign_in)
         self._on_change = on_change
         # What a server says or asks outside of any request is the relay's business.
         self.on_notification, self.on_request = relay.forward_notification, relay.forward_request
@@ -49,6 +54,8 @@ class ConfiguredServers:
         self._shelved: dict[str, tuple[RegisteredTool, ...]] = {}
         self._reaper = OrphanReaper()
         self._tasks = TaskSet()
+        # Who has the credentials of servers that one signs in to.
+        self.authorize: Authorize | None = oauth.authorize
 
     async def open(self, specs: Mapping[str, ServerSpec]) -> None:
         """Take over the catalog; nothing is connected."""
@@ -126,10 +133,23 @@ class ConfiguredServers:
         """A server said that a resource changed."""
         self._relay.subscriptions.publish(server, key, params)
 
+    def _on_sign_in(self, name: str, principal: str, change: GrantChange) -> None:
+        """Somebody signed in to a server, or out: it is connected with other credentials, or waits for some."""
+        server = self.by_name.get(name)
+        if server is None:
+            return
+        if change in {"signed_in", "changed"}:
+            self._tasks.spawn(server.on_signed_in(principal))
+        elif change == "signed_out":
+            self._tasks.spawn(server.on_signed_out(principal))
+
     def _add(self, spec: ServerSpec) -> None:
         self.removed.pop(spec.name, None)
-        self.by_name[spec.name] = Server(spec, reaper=self._reaper, listener=self)
+        self.by_name[spec.name] = Server(spec, reaper=self._reaper, listener=self, authorize=self._authorization_of)
         _report_problem(spec)
+
+    def _authorization_of(self, spec: ServerSpec, principal_id: str | None) -> Authorization | None:
+        return None if self.authorize is None else self.authorize(spec, principal_id)
 
     async def _remove(self, name: str) -> None:
         server = self.by_name.pop(name)

@@ -23,6 +23,9 @@ class Metrics:
     rate_limited: Counter[str] = field(default_factory=Counter[str])
     # Requests that were not let in, by the reason.
     refused: Counter[str] = field(default_factory=Counter[str])
+    # Requests for new tokens of a sign-in to a server, by server and outcome; and grants by their state.
+    oauth_refreshes: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    oauth_grants: Counter[str] = field(default_factory=Counter[str])
 
     def record_call(self, server: str, outcome: str, seconds: float) -> None:
         """A call ended."""
@@ -81,6 +84,7 @@ class Metrics:
             f'pegboard_auth_refused_total{{reason="{reason}"}} {count}'
             for reason, count in sorted(self.refused.items())
         ]
+        lines += self._oauth_lines(shows)
         lines += ["# HELP pegboard_server_state The state of each server.", "# TYPE pegboard_server_state gauge"]
         lines += [
             f'pegboard_server_state{{server="{_label(server)}",state="{_label(state)}"}} 1' for server, state in states
@@ -95,6 +99,30 @@ class Metrics:
         ):
             lines += [f"# HELP {name} {text}", f"# TYPE {name} {kind}", f"{name} {value}"]
         return "\n".join(lines) + "\n"
+
+    def _oauth_lines(self, shows: Callable[[str], bool] | None) -> list[str]:
+        """Of sign-ins to servers; nothing where there were none."""
+        lines: list[str] = []
+        if self.oauth_refreshes:
+            lines += [
+                "# HELP pegboard_oauth_refresh_total Requests for new tokens of a sign-in, by server and outcome.",
+                "# TYPE pegboard_oauth_refresh_total counter",
+            ]
+        lines += [
+            f'pegboard_oauth_refresh_total{{server="{_label(server)}",outcome="{outcome}"}} {count}'
+            for (server, outcome), count in sorted(self.oauth_refreshes.items())
+            if shows is None or shows(server)
+        ]
+        if self.oauth_grants and shows is None:
+            lines += [
+                "# HELP pegboard_oauth_grants Sign-ins to servers that are kept, by state.",
+                "# TYPE pegboard_oauth_grants gauge",
+                *(
+                    f'pegboard_oauth_grants{{state="{_label(state)}"}} {count}'
+                    for state, count in sorted(self.oauth_grants.items())
+                ),
+            ]
+        return lines
 
 
 def _label(value: str) -> str:

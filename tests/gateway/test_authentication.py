@@ -27,7 +27,7 @@ from pegboard.clients import peer_user
 from pegboard.clients.peer_user import Peer
 from pegboard.gateway.authentication import is_open
 from pegboard.gateway.rest.table import route_table
-from pegboard.servers.http.client import NeedsAuth
+from pegboard.servers.http.refusal import NeedsAuth
 from pegboard.version import VERSION
 from servers.toy import Settings
 from servers.toy_http import http_toy

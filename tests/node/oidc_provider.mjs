@@ -39,6 +39,7 @@ const provider = new Provider(issuer, {
     clientCredentials: { enabled: true },
     registration: { enabled: true },
     revocation: { enabled: true },
+    deviceFlow: { enabled: true },
     resourceIndicators: {
       enabled: true,
       useGrantedResource: () => true,
@@ -49,10 +50,14 @@ const provider = new Provider(issuer, {
   },
 });
 
-// The user: signs in as alice, and grants whatever is asked for.
+// The user: signs in as alice, and grants whatever is asked for, unless a hint says that this one refuses.
 provider.use(async (ctx, next) => {
   if (!ctx.path.startsWith('/interaction/')) return next();
   const { prompt, params, session, grantId } = await provider.interactionDetails(ctx.req, ctx.res);
+  if (params.login_hint === 'refuses') {
+    const refusal = { error: 'access_denied', error_description: 'the user said <b>no</b>' };
+    return provider.interactionFinished(ctx.req, ctx.res, refusal);
+  }
   if (prompt.name === 'login') {
     return provider.interactionFinished(ctx.req, ctx.res, { login: { accountId: 'alice' } });
   }

@@ -38,7 +38,8 @@ class FakeServer:
         self.gate.set()
         self._busy = False
 
-    def key_for(self, session: str | None) -> str | None:
+    def key_for(self, session: str | None, principal_id: str) -> str | None:
+        del principal_id
         return session if self.per_session else None
 
     async def subscribe(self, key: str | None, uri: str, capabilities: Mapping[str, Any] | None = None) -> None:

@@ -14,7 +14,8 @@ from pegboard.config import ServerSpec
 from pegboard.result import ToolErrorCode, ToolFailure
 from pegboard.servers.errors import RpcError
 from pegboard.servers.http import call_response
-from pegboard.servers.http.client import NeedsAuth, SessionExpired, Unreachable, WrongStatus, is_unacted
+from pegboard.servers.http.client import SessionExpired, Unreachable, WrongStatus, is_unacted
+from pegboard.servers.http.refusal import NeedsAuth, RequestForbidden
 from pegboard.servers.jsonrpc import JsonRpcPeer
 from pegboard.servers.message import Params
 from pegboard.servers.transports import streamable_http
@@ -226,7 +227,8 @@ RPC_ERROR = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"not toda
         (400, RPC_ERROR, RpcError, None),
         (401, b"", NeedsAuth, False),
         (401, RPC_ERROR, NeedsAuth, False),
-        (403, b"<html>", NeedsAuth, False),
+        (403, b"<html>", RequestForbidden, False),
+        (403, RPC_ERROR, RequestForbidden, False),
         (404, b"", WrongStatus, False),
         (404, RPC_ERROR, RpcError, None),
         (429, b"slower", WrongStatus, True),

@@ -162,6 +162,7 @@ _RULES = (
     _Rule(_UNSET, _set_variable),
     _rule(r"is disabled$", lambda _, spec: f"pegboard enable {spec.name}"),
     _rule(r"command '([^']+)' was not found on PATH", _install_command),
+    _rule(r"wants a sign-in: |wants more rights .*: pegboard login", lambda _, spec: f"pegboard login {spec.name}"),
     _rule(r"wants a sign-in with OAuth", _sign_in),
     _rule(r"wants credentials|HTTP 401", _give_token),
     _rule(r"refused the credentials|HTTP 403", _check_rights),

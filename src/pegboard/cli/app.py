@@ -13,9 +13,11 @@ from pegboard.cli import (
     doctor,
     gateway_control,
     imports,
+    logins,
     look,
     registry,
     run,
+    secrets,
     service,
     tokens,
     trust,
@@ -45,6 +47,6 @@ def root(version: bool = typer.Option(False, "--version", help="Show the version
         raise typer.Exit
 
 
-_GROUPS = (run, gateway_control, trust, add, imports, registry, clients, change, look, tokens, whoami)
+_GROUPS = (run, gateway_control, trust, add, imports, registry, clients, change, look, logins, tokens, secrets, whoami)
 for group in (*_GROUPS, *load_parts("commands").values(), audit, service, doctor, completion):
     group.add_to(app)

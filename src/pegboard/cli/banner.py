@@ -51,7 +51,9 @@ def _show_servers(servers: Sequence[Mapping[str, Any]], location: Location) -> N
     if len(servers) > _MOST_SHOWN:
         say(f"… and {len(servers) - _MOST_SHOWN} more.")
     for row in servers:
-        if row["state"] in _TROUBLE and row["lastError"]:
+        if row.get("needsLogin"):
+            say(f"{row['name']}: sign in with: {command_for('login', str(row['name']))}")
+        elif row["state"] in _TROUBLE and row["lastError"]:
             note = short_place(one_line(str(row["lastError"])), location.path)
             say_wrapped(f"{row['name']}: {cut_line(note, _LONGEST_NOTE)}", indent="  ")
     if any(not row["seen"] and row["enabled"] and row["state"] not in _TROUBLE for row in servers):

@@ -25,9 +25,11 @@ from pegboard.cli.common import (
 )
 from pegboard.cli.program import with_program
 from pegboard.cli.show import count_tools, one_line, say, say_wrapped
+from pegboard.cli.wording import wants_sign_in
 
 if TYPE_CHECKING:
     from pegboard.board import Board
+    from pegboard.cli.discovery_check import SignInCheck
     from pegboard.cli.rest_client import Answer, RestClient
     from pegboard.config import Location, ServerSpec, Settings
     from pegboard.servers.server import Server
@@ -45,6 +47,15 @@ class DoctorFinding:
     level: str
     said: str
     advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A server that was asked: its row, what went wrong, and its entry."""
+
+    row: Mapping[str, Any]
+    error: str | None
+    spec: ServerSpec | None
 
 
 def add_to(app: typer.Typer) -> None:
@@ -128,7 +139,8 @@ def _look_at_servers(location: Location, settings: Settings) -> list[DoctorFindi
             found = DoctorFinding("gateway", "ok", f"runs at {running.url}/mcp")
             return [found, *_ask_gateway(RestClient(running), settings, progress)]
         said = "none runs with this config, so this check starts the servers itself"
-        return [DoctorFinding("gateway", "ok", said), *asyncio.run(_ask_servers(settings, progress))]
+        findings, asked = asyncio.run(_ask_servers(settings, progress))
+        return [DoctorFinding("gateway", "ok", said), *findings, *_report_all(asked)]
 
 
 def _ask_gateway(gateway: RestClient, settings: Settings, progress: _Progress) -> list[DoctorFinding]:
@@ -145,11 +157,11 @@ def _ask_gateway(gateway: RestClient, settings: Settings, progress: _Progress) -
         findings.append(DoctorFinding("storage", "error", str(problem)))
     elif health.get("status") == "ok":
         findings.append(DoctorFinding("storage", "ok", "that of the gateway works"))
+    asked: list[_Asked] = []
     for row in _rows(gateway):
         error: dict[str, Any] | None = answers.get(row["name"], {}).get("error")
-        spec = settings.servers.get(row["name"])
-        findings += _report(row, error["message"] if error else None, spec, is_gateways=True)
-    return findings
+        asked.append(_Asked(row, error["message"] if error else None, settings.servers.get(row["name"])))
+    return findings + _report_all(asked, is_gateways=True)
 
 
 def _data(answer: Answer) -> dict[str, Any]:
@@ -160,7 +172,7 @@ def _rows(gateway: RestClient) -> list[dict[str, Any]]:
     return _data(gateway.servers()).get("servers") or []
 
 
-async def _ask_servers(settings: Settings, progress: _Progress) -> list[DoctorFinding]:
+async def _ask_servers(settings: Settings, progress: _Progress) -> tuple[list[DoctorFinding], list[_Asked]]:
     from pegboard.board import Board
     from pegboard.gateway.rest.rows import server_row
     from pegboard.storage import StorageError
@@ -170,11 +182,10 @@ async def _ask_servers(settings: Settings, progress: _Progress) -> list[DoctorFi
             findings = [DoctorFinding("storage", "ok", board.storage.database.name)]
             servers = [server for _, server in sorted(board.servers.items())]
             errors = await asyncio.gather(*(_ask_server(board, server, progress) for server in servers))
-            for server, error in zip(servers, errors, strict=True):
-                findings += _report(server_row(board, server), error, server.spec)
-            return findings
+            each = zip(servers, errors, strict=True)
+            return findings, [_Asked(server_row(board, server), error, server.spec) for server, error in each]
     except StorageError as exc:
-        return [DoctorFinding("storage", "error", exc.problem, exc.advice)]
+        return [DoctorFinding("storage", "error", exc.problem, exc.advice)], []
 
 
 async def _ask_server(board: Board, server: Server, progress: _Progress) -> str | None:
@@ -186,12 +197,24 @@ async def _ask_server(board: Board, server: Server, progress: _Progress) -> str 
     return result.error.message if result.error is not None else None
 
 
-def _report(
-    row: Mapping[str, Any], error: str | None, spec: ServerSpec | None, *, is_gateways: bool = False
-) -> list[DoctorFinding]:
-    """The findings about one server: its row, and what went wrong when it was asked."""
+def _report_all(asked: Sequence[_Asked], *, is_gateways: bool = False) -> list[DoctorFinding]:
+    """The findings about all servers; those that want a sign-in are looked at all at once."""
+    from pegboard.cli.discovery_check import check_sign_ins
+
+    waiting = [each.spec for each in asked if each.spec is not None and each.error and wants_sign_in(each.error)]
+    checks = dict(zip((spec.name for spec in waiting), check_sign_ins(waiting), strict=True))
+    findings: list[DoctorFinding] = []
+    for each in asked:
+        check = checks.get(str(each.row["name"]))
+        findings += _report(each, is_gateways=is_gateways) if check is None else _report_sign_in(each, check)
+    return findings
+
+
+def _report(asked: _Asked, *, is_gateways: bool) -> list[DoctorFinding]:
+    """The findings about one server."""
     from pegboard.cli.advice import advise
 
+    row, error, spec = asked.row, asked.error, asked.spec
     name = str(row["name"])
     about = f"server {name}"
     if not row["enabled"]:
@@ -207,6 +230,24 @@ def _report(
     taken = dict.fromkeys(row.get("conflicts", ()), "a static tool has this name")
     findings += _report_left_out(about, taken, "rename it on the server")
     return findings + _report_left_out(about, row.get("rejected", {}), "the server's author has to fix it")
+
+
+def _report_sign_in(asked: _Asked, check: SignInCheck) -> list[DoctorFinding]:
+    """The findings about a server that waits for a sign-in: whether one would come to an end, and if not, which of its
+    steps fails and which rule that breaks."""
+    name = str(asked.row["name"])
+    about = f"server {name}"
+    if not check.problem:
+        return [DoctorFinding(about, "warning", f"wants a sign-in, at {check.issuer}", f"pegboard login {name}")]
+    taken = [
+        DoctorFinding(
+            about, "ok" if step.is_fine else "warning", f"{step.name}: {step.url}: {one_line(step.outcome, 300)}"
+        )
+        for step in check.steps
+    ]
+    rule = f" ({check.rule})" if check.rule else ""
+    said = f"wants a sign-in, which cannot work: {one_line(check.problem, 500)}{rule}"
+    return [*taken, DoctorFinding(about, "error", said, check.advice)]
 
 
 class _Progress:

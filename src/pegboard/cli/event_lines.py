@@ -16,6 +16,7 @@ from typing import Any
 from pegboard.cli.common import without_name
 from pegboard.cli.program import command_for
 from pegboard.cli.show import one_line, wrap_words
+from pegboard.cli.wording import wants_sign_in
 
 Event = Mapping[str, Any]
 
@@ -120,8 +121,14 @@ class EventLines:
     def _on_failure(self, event: Event) -> str | None:
         name = str(event.get("serverName") or event["server"])
         reason = without_name(str(event.get("errorMessage") or event["reason"]), name)
+        if wants_sign_in(reason):
+            return self._on_needs_login(name)
         reason = reason.removeprefix("could not be connected: ").removeprefix("cannot be reached: ")
         return self._state(name, self._colour("unreachable", _RED) + f": {self._fold(reason, name)}", ok=False)
+
+    def _on_needs_login(self, name: str) -> str | None:
+        command = command_for("login", name)
+        return self._state(name, self._colour("needs sign-in", _YELLOW) + f": {command}", ok=False)
 
     def _on_lost(self, event: Event) -> str | None:
         name = str(event["server"])

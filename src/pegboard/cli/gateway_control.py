@@ -207,6 +207,8 @@ def _show_status(row: Mapping[str, Any]) -> None:
         counts[word] = counts.get(word, 0) + count
     said = ", ".join(f"{count} {word}" for word, count in counts.items())
     say(f"  servers:  {said or 'none yet'}")
+    for name in row.get("needLogin", ()):
+        say(f"            {name}: sign in with: {command_for('login', name)}")
     say(f"  tools:    {row.get('tools', 0)}")
     if (access := row.get("access")) is not None:
         say(f"  access:   {_describe_access(access)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -17,8 +18,10 @@ from pegboard.access.principal import LOCAL
 from pegboard.board import Board
 from pegboard.cli.rest_client import Answer, RestRequest, failure
 from pegboard.clients.endpoint import PRINCIPAL_KEY
+from pegboard.config import identity
 from pegboard.gateway.config_watcher import ConfigFile
 from pegboard.gateway.rest.app import Rest
+from pegboard.library.loop_thread import LoopThread
 from pegboard.storage import StorageError
 
 if TYPE_CHECKING:
@@ -63,6 +66,59 @@ class InProcessTransport:
                 return answer
 
             return await asyncio.gather(*map(answer, requests))
+
+
+class OpenBoardTransport:
+    """The same on a board that stays open between answers, for what takes several: a temporary gateway of this process,
+    whose answers may be asked for by any thread."""
+
+    is_running = False
+
+    def __init__(self, settings: Settings, config: Path) -> None:
+        self._thread = LoopThread("pegboard-command")
+        self._board = Board(settings, audit="command")
+        self._rest = Rest(self._board, ConfigFile(self._board, config), identity(config), "", lambda: 0)
+        self._routes = self._rest.routes()
+        self._problem: StorageError | None = None
+        self._is_over = False
+
+    def __enter__(self) -> OpenBoardTransport:
+        try:
+            self._thread.start(self._board.__aenter__()).result()
+        except StorageError as exc:
+            self._problem = exc
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over = True
+        if self._problem is None:
+            self._thread.start(self._close()).result()
+        self._thread.close()
+
+    async def _close(self) -> None:
+        await self._rest.logins.close()
+        await self._board.__aexit__(None, None, None)
+
+    def send(self, request: RestRequest) -> Answer:
+        """The answer to one request."""
+        if self._problem is not None:
+            return failure("TOOL_EXECUTION_FAILED", str(self._problem), retryable=True)
+        if self._is_over:
+            return failure("TOOL_EXECUTION_FAILED", "the command ends", retryable=False)
+        try:
+            return self._thread.start(_answer(self._routes, request)).result()
+        except CancelledError:
+            # Another thread of the command waited for it.
+            return failure("TOOL_EXECUTION_FAILED", "the command ends", retryable=False)
+
+    def send_all(self, requests: Sequence[RestRequest], on_answer: Callable[[], None]) -> list[Answer]:
+        """The answers to several requests, in their order."""
+        return [self._answer_next(request, on_answer) for request in requests]
+
+    def _answer_next(self, request: RestRequest, on_answer: Callable[[], None]) -> Answer:
+        answer = self.send(request)
+        on_answer()
+        return answer
 
 
 async def _answer(routes: Sequence[Route], request: RestRequest) -> Answer:

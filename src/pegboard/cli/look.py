@@ -237,8 +237,9 @@ def _show_notes(notes: Mapping[str, str]) -> None:
 def _note(row: dict[str, Any]) -> str:
     """What there is to say of a server, on one line; all of it is in `--json` and in `doctor`."""
     left_out = len(row.get("rejected", ())) + len(row.get("conflicts", ()))
+    login = f"sign in with: {command_for('login', row['name'])}" if row.get("needsLogin") else ""
     notes = [
-        row["lastError"],
+        login or row["lastError"],
         *row.get("cut", ()),
         f"{left_out} left out: see {command_for('doctor')}" if left_out else "",
     ]

@@ -21,8 +21,9 @@ _NAME = "pegboard"
 # In texts of ours; `the pegboard section` is none.
 _COMMANDS = (
     *("add", "add-json", "audit", "call", "chats", "clients", "completion", "describe", "disable", "doctor", "enable"),
-    *("find", "import", "install", "logs", "memory", "refresh", "remove", "restart", "search", "serve", "servers"),
-    *("service", "status", "stdio", "tasks", "token", "tools", "trust", "uninstall", "whoami"),
+    *("find", "import", "install", "login", "logins", "logout", "logs", "memory", "refresh", "remove", "restart"),
+    *("search", "secrets", "serve", "servers", "service", "status", "stdio", "tasks", "token", "tools", "trust"),
+    *("uninstall", "whoami"),
 )
 # Commands of commands.
 _GROUPS = {
@@ -32,11 +33,12 @@ _GROUPS = {
         *("add", "delete", "export", "fulltext", "get", "import", "linked", "list", "rename", "search"),
         "update",
     ),
+    "secrets": ("key", "rotate"),
     "service": ("install", "remove", "run", "status"),
     "tasks": ("done", "graph", "list", "next", "sync"),
     "token": ("add", "change", "list", "remove", "rotate", "show"),
 }
-_WITHOUT_CONFIG = frozenset({"completion", "service remove", "trust"})
+_WITHOUT_CONFIG = frozenset({"completion", "secrets key", "service remove", "trust"})
 _WORDS = (*(f"{group} {inner}" for group, names in _GROUPS.items() for inner in names), *_COMMANDS)
 # The longest first: `add` is the beginning of `add-json`.
 _COMMAND = re.compile(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlencode
@@ -62,6 +63,24 @@ def connect(location: Location, *, alone: bool = False) -> RestClient:
     from pegboard.cli.in_process import InProcessTransport
 
     return RestClient(InProcessTransport(settings, location.path))
+
+
+@contextlib.contextmanager
+def stay_connected(location: Location) -> Generator[RestClient]:
+    """The same as `connect` for a command that has to be answered several times: where no gateway runs, this process is
+    one until the command ends."""
+    from pegboard.cli.common import load_settings, quiet_logs
+    from pegboard.cli.http_transport import find_running
+
+    if (running := find_running(location.path)) is not None:
+        yield RestClient(running)
+        return
+    settings = load_settings(location)
+    quiet_logs()
+    from pegboard.cli.in_process import OpenBoardTransport
+
+    with OpenBoardTransport(settings, location.path) as transport:
+        yield RestClient(transport)
 
 
 class RestClient:
@@ -138,6 +157,32 @@ class RestClient:
     def remove_token(self, name: str) -> Answer:
         """Remove a token."""
         return self._transport.send(RestRequest("DELETE", f"/api/tokens/{_segment(name)}"))
+
+    def begin_login(self, name: str, wish: Mapping[str, Any]) -> Answer:
+        """Begin to sign in to a server."""
+        return self._transport.send(RestRequest("POST", f"/api/servers/{_segment(name)}/login", wish))
+
+    def look_at_login(self, name: str, flow: str, wait: int) -> Answer:
+        """How a sign-in is, when it has ended or so many seconds have passed."""
+        return self.get(f"/api/servers/{_segment(name)}/login/{_segment(flow)}", wait=wait)
+
+    def finish_login(self, name: str, flow: str, callback: str) -> Answer:
+        """Finish a sign-in with the address that a browser was sent to."""
+        target = f"/api/servers/{_segment(name)}/login/{_segment(flow)}"
+        return self._transport.send(RestRequest("POST", target, {"callback": callback}))
+
+    def cancel_login(self, name: str, flow: str) -> Answer:
+        """Cancel a sign-in."""
+        return self._transport.send(RestRequest("DELETE", f"/api/servers/{_segment(name)}/login/{_segment(flow)}"))
+
+    def logout(self, name: str, *, everybody: bool) -> Answer:
+        """Sign out of a server."""
+        query = "?all=true" if everybody else ""
+        return self._transport.send(RestRequest("DELETE", f"/api/servers/{_segment(name)}/login{query}"))
+
+    def logins(self) -> Answer:
+        """Who is signed in where."""
+        return self.get("/api/logins")
 
     def get(self, path: str, /, **query: object) -> Answer:
         """The answer at an address of the gateway, with those parameters that have a value."""

@@ -17,7 +17,13 @@ _PHRASES = {
     "Your client names none, and there": "There",
     "give path, or set workspace in the config": "go to the project's folder, or give --path",
 }
+_WANTS_SIGN_IN = re.compile(r"\bwants a sign-in: pegboard login \w+")
 _DISABLED = re.compile(r"server (\w+) is disabled$")
+
+
+def wants_sign_in(message: str) -> bool:
+    """Whether a server is said to wait for somebody who signs in to it."""
+    return _WANTS_SIGN_IN.search(message) is not None
 
 
 def for_people(message: str) -> str:

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal, TypeVar
+from urllib.parse import urlsplit
 
 from pegboard.access.deny import denies
 from pegboard.access.settings import AuthSettings
 from pegboard.config.audit_settings import AuditSettings
+from pegboard.config.oauth_settings import OAuthSettings
 from pegboard.log import Redactor
 from pegboard.toolsets.installed import TOOLSETS
 
@@ -55,6 +57,8 @@ class ServerSpec:
     cwd: str | None = None
     url: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    # How it is signed in to; `None`: as is found out when it asks for it, `False`: never.
+    oauth: OAuthSettings | Literal[False] | None = None
     enabled: bool = True
     timeout: float = 300.0
     connect_timeout: float = 5.0
@@ -89,6 +93,18 @@ class ServerSpec:
     def is_usable(self) -> bool:
         """Whether it is to be used, and can be as far as its entry says."""
         return self.enabled and not self.problem
+
+    @property
+    def signs_in(self) -> bool:
+        """Whether a sign-in may give it credentials; those of its entry's own win."""
+        if self.url is None or self.oauth is False or any(name.lower() == "authorization" for name in self.headers):
+            return False
+        return "@" not in urlsplit(self.url).netloc
+
+    @property
+    def sign_in(self) -> OAuthSettings:
+        """How it is signed in to, as far as its entry says."""
+        return self.oauth or OAuthSettings()
 
     @property
     def fingerprint(self) -> str:

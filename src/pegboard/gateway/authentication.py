@@ -31,13 +31,15 @@ from pegboard.clients.locality import share_holder
 from pegboard.clients.request_context import STARTED_CALL
 from pegboard.gateway import guard
 from pegboard.gateway.body import ClientGone, TooLarge, has_body, read_body, replay
+from pegboard.gateway.oauth_callback import CALLBACK, LOOPBACK_CALLBACK
+from pegboard.gateway.oauth_client_document import CLIENT_DOCUMENT
 from pegboard.gateway.protected_resource import WELL_KNOWN, challenge
 from pegboard.gateway.rest.pages import page
 from pegboard.metrics import Metrics
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
 
 # What has to be there for whoever is not known yet.
-_OPEN = frozenset({"/health"})
+_OPEN = frozenset({"/health", CALLBACK, LOOPBACK_CALLBACK, CLIENT_DOCUMENT})
 _TOKENS = "/api/tokens"
 # Characters of a path that a record has.
 _LONGEST_PATH = 200

@@ -19,7 +19,7 @@ from pegboard.protocol.message import MAX_BODY
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
 
 # A page of another site may lead here by a link, to be looked at and nothing else.
-_PAGES = frozenset({"/", "/docs", "/oauth/callback"})
+_PAGES = frozenset({"/", "/docs", "/oauth/callback", "/callback"})
 # Of two values one reader takes the first and another the last: whoever sends two is refused.
 _SINGLE = frozenset({b"host", b"origin", b"content-type", b"content-length"})
 _SEC_FETCH = b"sec-fetch-"
@@ -31,9 +31,10 @@ _Headers = Mapping[bytes, bytes]
 class Guard:
     """Stands before every route."""
 
-    def __init__(self, app: ASGIApp, *, hosts: AllowedHosts) -> None:
+    def __init__(self, app: ASGIApp, *, hosts: AllowedHosts, pages: frozenset[str] = _PAGES) -> None:
         self._app = app
         self._hosts = hosts
+        self._pages = pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -54,7 +55,8 @@ class Guard:
             if name in headers and (name in _SINGLE or name.startswith(_SEC_FETCH)):
                 return refusal_response(400, f"the header {name.decode('latin-1')} was sent twice")
             headers[name] = value
-        return self._host_refusal(scope, headers) or _csrf_refusal(scope, headers) or _body_refusal(headers)
+        csrf = _csrf_refusal(scope, headers, self._pages)
+        return self._host_refusal(scope, headers) or csrf or _body_refusal(headers)
 
     def _host_refusal(self, scope: Scope, headers: _Headers) -> JSONResponse | None:
         """The answer to DNS rebinding: no name but our own, whatever address we listen on."""
@@ -69,7 +71,7 @@ class Guard:
         return refusal_response(421, f"{reason}; `serve --allow-host NAME` and pegboard.hosts allow other names")
 
 
-def _csrf_refusal(scope: Scope, headers: _Headers) -> JSONResponse | None:
+def _csrf_refusal(scope: Scope, headers: _Headers, pages: frozenset[str]) -> JSONResponse | None:
     """The answer to CSRF: what a browser sends for a page must be sent for a page of ours."""
     origin = headers.get(b"origin")
     if origin is not None and not _is_own_origin(origin, scope["scheme"], headers.get(b"host", b"")):
@@ -77,7 +79,7 @@ def _csrf_refusal(scope: Scope, headers: _Headers) -> JSONResponse | None:
     # A picture or a form on another site's page may send no Origin, but the browser still says where it comes from.
     # `none` is the user's own doing: an address typed in, a bookmark.
     site = headers.get(b"sec-fetch-site", b"none").lower()
-    if site not in {b"none", b"same-origin"} and not _is_visit(scope, headers):
+    if site not in {b"none", b"same-origin"} and not _is_visit(scope, headers, pages):
         return refusal_response(403, "requests from other sites' pages are refused (Sec-Fetch-Site)")
     return None
 
@@ -92,11 +94,11 @@ def _is_own_origin(origin: bytes, scheme: str, host: bytes) -> bool:
     return (theirs[0], theirs[1] or default) == (ours[0], ours[1] or default)
 
 
-def _is_visit(scope: Scope, headers: _Headers) -> bool:
+def _is_visit(scope: Scope, headers: _Headers, pages: frozenset[str]) -> bool:
     """Whether somebody follows a link to a page, which then stands in a window of its own."""
     return (
         scope["method"] == "GET"
-        and scope["path"] in _PAGES
+        and scope["path"] in pages
         and headers.get(b"sec-fetch-mode") == b"navigate"
         and headers.get(b"sec-fetch-dest") == b"document"
     )

@@ -36,6 +36,7 @@ from pegboard.gateway.authentication import LAST_WORDS, Authentication
 from pegboard.gateway.bounds import KEEP_ALIVE, BoundedProtocol, Connections, protocol_for
 from pegboard.gateway.bridge import bridgehead
 from pegboard.gateway.config_watcher import ConfigFile
+from pegboard.gateway.embedded_server import EmbeddedServer
 from pegboard.gateway.fastpath.http import HttpFastPath
 from pegboard.gateway.fastpath.pipe import PipeFastPath
 from pegboard.gateway.fastpath.rules import FastPath, is_open
@@ -44,7 +45,10 @@ from pegboard.gateway.garbage import short_collections
 from pegboard.gateway.guard import Guard, refusal_response
 from pegboard.gateway.hosts import AllowedHosts
 from pegboard.gateway.listen import local_address
+from pegboard.gateway.login_desk import LoginDesk
 from pegboard.gateway.mcp import McpHandlers
+from pegboard.gateway.oauth_callback import CALLBACK, LOOPBACK_CALLBACK, CallbackPage
+from pegboard.gateway.oauth_client_document import CLIENT_DOCUMENT, ClientDocument
 from pegboard.gateway.pipe_client import PipeClient
 from pegboard.gateway.protected_resource import WELL_KNOWN, ResourceMetadata
 from pegboard.gateway.rest.app import Rest
@@ -105,6 +109,8 @@ class HttpGateway:
             on_expired=lambda ids: self._manager.end_sessions_of(set(map(token_principal_id, ids)), idle_only=True),
             on_load=self._review_rules,
         )
+        self._callback = CallbackPage(board.oauth)
+        self._desk = LoginDesk(board, self._callback, self.identity)
         self._front = front = McpHandlers(board)
         self.server = GatewayServer(front, on_sessions=self._count)
         # Host, Origin and size are the guard's business: one rule for MCP and REST.
@@ -157,6 +163,7 @@ class HttpGateway:
             self._host,
             authenticator=self.authenticator,
             on_tokens=self.token_watch.load,
+            desk=self._desk,
         )
         mcp = _Mcp(self._manager)
         metadata = ResourceMetadata(self._auth_settings)
@@ -168,6 +175,9 @@ class HttpGateway:
                 Route(WELL_KNOWN, metadata.answer),
                 Route(f"{WELL_KNOWN}/mcp", metadata.answer),
                 Route(f"{WELL_KNOWN}/mcp/{{board}}", metadata.answer),
+                Route(CALLBACK, self._callback.answer),
+                Route(LOOPBACK_CALLBACK, self._callback.answer),
+                Route(CLIENT_DOCUMENT, ClientDocument(self._auth_settings).answer),
                 *rest.routes(),
             ],
             middleware=[
@@ -201,6 +211,7 @@ class HttpGateway:
                     task.cancel()
                 # They may have something left to write.
                 await asyncio.wait(watching, timeout=_LAST_WRITES)
+                await self._desk.close()
                 await self._reviews.close()
                 await self.authenticator.close()
 
@@ -256,14 +267,6 @@ class _Mcp:
         await self._app(scope, receive, send)
 
 
-class _Uvicorn(uvicorn.Server):
-    """uvicorn without its own signal handling, which would end us by the signal instead of by a clean exit."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
-
-
 async def serve(
     board: Board,
     config_path: Path,
@@ -285,7 +288,7 @@ async def serve(
 
     with _signals(stop, front.config.reload_soon):
         async with board, short_collections():
-            server = _Uvicorn(uvicorn_config(front))
+            server = EmbeddedServer(uvicorn_config(front))
             async with front.running():
                 serving = asyncio.get_running_loop().create_task(server.serve(sockets=[listener]))
                 url = local_address(host, listener.getsockname()[1])

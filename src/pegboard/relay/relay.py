@@ -35,8 +35,10 @@ from pegboard.relay.session_subscriptions import SessionSubscriptions, Subscript
 from pegboard.relay.subscriptions import Listener, Subscriptions
 from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.attribution import attribute, attribute_result
+from pegboard.servers.connection_key import is_per_user, session_in
 from pegboard.servers.errors import RpcError
 from pegboard.servers.http.client import is_unacted
+from pegboard.servers.http.refusal import AccessRefused
 from pegboard.servers.message import Message, Params
 from pegboard.servers.raw_call import RawCall
 from pegboard.servers.requester import Requester
@@ -94,19 +96,20 @@ class Relay:
         async def exchange(requester: Requester, on_progress: OnProgress | None, more: Mapping[str, Any]) -> Message:
             nonlocal begun
             call, begun = begun, None
-            result = await _resume_call(server, call, requester) if call is not None else None
+            result, refused = await _resume_call(server, call, requester) if call is not None else (None, None)
             if result is None:
                 result = await server.request(
                     method,
                     {**asked, **more},
                     requester=requester,
                     subject=subject,
-                    key=caller.client.session,
+                    session=caller.client.session,
                     on_progress=on_progress,
                     capabilities=caller.client.capabilities,
                     # Only a modern server has to be told with each request.
                     log_level=caller.effective_log_level if era == "modern" else caller.log_level,
                     input_schema=input_schema,
+                    is_repetition=isinstance(refused, AccessRefused),
                 )
             if era == "handshake" and wants_input(result):
                 # That era has no such result: there it is a word without a meaning.
@@ -174,6 +177,9 @@ class Relay:
                 if exc.code == RESOURCE_NOT_FOUND or (exc.code == INVALID_PARAMS and "uri" in data):
                     raise RpcError(_not_found(caller), exc.message, {**data, "uri": uri}) from None
                 raise
+        if is_per_user(server.spec) and "cacheScope" in result:
+            # What one has read with credentials of one's own is nobody else's.
+            result = {**result, "cacheScope": "private"}
         if own != uri:
             result = _rename_contents(result, own, uri)
         return await self.name_references(server.name, result, caller)
@@ -226,7 +232,7 @@ class Relay:
         if method == _ROOTS_CHANGED:
             for server in list(self._servers().values()):
                 # A server that several share could not ask for them, unless a call of this client is under way.
-                is_own = server.key_for(caller.client.session) is not None
+                is_own = server.spec.instance == "session" and caller.client.session is not None
                 if (
                     is_own
                     and caller.client.filter.admits_server(server.name)
@@ -259,11 +265,9 @@ class Relay:
 
     async def _tell(self, server: Server, caller: Caller, method: str, params: Params | None) -> None:
         try:
-            await server.notify(caller.client.session, method, params)
+            await server.notify(server.key_for(caller.client.session, caller.principal_id), method, params)
         except ToolFailure as exc:
-            logger().debug(
-                "client.notification.dropped", method=method, reason=server.spec.redactor.clean(str(exc), 200)
-            )
+            logger().debug("client.notification.dropped", method=method, reason=server.redactor.clean(str(exc), 200))
 
     async def subscribe(self, uri: object, caller: Caller, listener: Listener) -> Callable[[], None]:
         """Have a client told of changes of a resource; gives back what ends it."""
@@ -324,7 +328,7 @@ class Relay:
     ) -> None:
         """What a server says outside of any request may be about a client's call that is over, so that it goes to the
         session whose own server it is, or to the only client that this connection ever had; else to nobody."""
-        client = self.sessions.get(key if key is not None else only)
+        client = self.sessions.get(session_in(key) or only)
         if client is None or not client.filter.admits_server(server.name):
             logger().debug("server.said.unattributed", server=server.name, method=method)
             return
@@ -332,7 +336,7 @@ class Relay:
 
     async def forward_request(self, server: Server, key: str | None, method: str, params: Params) -> Message:
         """What a server asks outside of any request is put to the session whose own server it is, else to nobody."""
-        client = self.sessions.get(key)
+        client = self.sessions.get(session_in(key))
         if client is None or not client.filter.admits_server(server.name):
             raise RpcError(METHOD_NOT_FOUND, f"{method}: no client's request is under way that this could belong to")
         return await _between_requests(client).on_request(method, attribute(method, params, server.name), None)
@@ -359,7 +363,10 @@ class Relay:
 
     async def _era(self, server: Server, caller: Caller) -> str:
         hello = server.hello if server.is_connected else None
-        return (hello or await server.connect(caller.client.session, caller.client.capabilities)).era
+        if hello is None:
+            key = server.key_for(caller.client.session, caller.principal_id)
+            hello = await server.connect(key, caller.client.capabilities)
+        return hello.era
 
     def _server(self, name: str) -> Server:
         server = self._servers().get(name)
@@ -460,13 +467,15 @@ def _notify(client: Client, method: str, params: Params) -> None:
         client.channel.notify(method, params)
 
 
-async def _resume_call(server: Server, call: RawCall, requester: Requester) -> Message | None:
-    """The result of a call that is under way; `None` if its server turned it away without acting on it."""
+async def _resume_call(
+    server: Server, call: RawCall, requester: Requester
+) -> tuple[Message, None] | tuple[None, ToolFailure]:
+    """The result of a call that is under way; or why its server turned it away without acting on it."""
     try:
-        return await server.resume_call(call, requester)
+        return await server.resume_call(call, requester), None
     except ToolFailure as exc:
         if is_unacted(exc):
-            return None
+            return None, exc
         raise
 
 

@@ -39,7 +39,7 @@ class Subscriptions:
 
     async def add(self, server: Server, caller: Caller, uri: str, name: str, listener: Listener) -> Callable[[], None]:
         """Have `listener` told of a resource, which its client calls `name`; gives back what ends it."""
-        key = server.key_for(caller.client.session)
+        key = server.key_for(caller.client.session, caller.principal_id)
         place = (server.name, key, uri)
         token = object()
         async with self._locks[server.name]:
@@ -87,7 +87,7 @@ class Subscriptions:
                 logger().debug(
                     "server.unsubscribe.failed",
                     server=subscribed.server.name,
-                    reason=subscribed.server.spec.redactor.clean(str(exc), 200),
+                    reason=subscribed.server.redactor.clean(str(exc), 200),
                 )
 
 

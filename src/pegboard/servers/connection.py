@@ -27,7 +27,8 @@ from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.attribution import attribute
 from pegboard.servers.errors import AnswerTooLarge, RpcError
 from pegboard.servers.handshake import ServerHello
-from pegboard.servers.http.client import NeedsAuth, Unreachable, WrongStatus
+from pegboard.servers.http.client import Unreachable, WrongStatus
+from pegboard.servers.http.refusal import AccessRefused
 from pegboard.servers.jsonrpc import JsonRpcPeer
 from pegboard.servers.limit import Limit
 from pegboard.servers.listener import ServerListener
@@ -56,6 +57,7 @@ _PAGE_LIMIT = 30.0
 _LIST_LIMIT = 60.0
 _MAX_TALKATIVE = 20_000
 _LEVEL_PATIENCE = 1.0
+_UNUSED_PAUSE = 0.1
 _LIST_CHANGES = frozenset(f"notifications/{kind}/list_changed" for kind in ("tools", "prompts", "resources"))
 
 
@@ -79,6 +81,8 @@ class RequestOptions(TypedDict, total=False):
     capabilities: Mapping[str, Any] | None
     log_level: str | None
     input_schema: Mapping[str, Any] | None
+    # Whether it was sent once already, and refused because of its credentials.
+    is_repetition: bool
 
 
 class Connection:
@@ -89,7 +93,7 @@ class Connection:
     ) -> None:
         self.peer = peer
         self.hello = hello
-        # The shared one (`None`), or a client session's own.
+        # The shared one (`None`), or somebody's own.
         self.key = key
         self._server, self._listener = server, listener
         # How many requests are under way, and since when it is idle if there are none.
@@ -158,6 +162,7 @@ class Connection:
                     in_flight = await stack.enter_async_context(self._question_owners.admit(requester, subject))
             except TimeoutError:
                 raise busy from None
+            in_flight.is_repetition = options.get("is_repetition", False)
             try:
                 result = await self.request(method, params, timeout=timeout, in_flight=in_flight, **options)
             except RpcError:
@@ -174,6 +179,11 @@ class Connection:
         finally:
             self.active -= 1
             self.last_used = asyncio.get_running_loop().time()
+
+    async def wait_unused(self) -> None:
+        """Wait until nothing is under way on it."""
+        while self.active and self.is_open:
+            await asyncio.sleep(_UNUSED_PAUSE)
 
     async def request(
         self,
@@ -406,7 +416,7 @@ class Connection:
             opened = loop.time()
             try:
                 await self.request("subscriptions/listen", {"notifications": dict(wanted)}, timeout=None)
-            except (RpcError, NeedsAuth, WrongStatus) as exc:
+            except (RpcError, AccessRefused, WrongStatus) as exc:
                 if not (isinstance(exc, WrongStatus) and exc.error.retryable):
                     logger().info("server.listen.refused", server=self.peer.label, reason=self.peer.excerpt(exc))
                     return

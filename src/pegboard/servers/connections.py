@@ -1,4 +1,4 @@
-"""The connections of a server by key: the shared one (`None`), or each client session's own.
+"""The connections of a server by key: the shared one (`None`), or each client session's or principal's own.
 
 A connection is opened once, however many ask for it (single flight), and closed when nobody has used it for a while.
 """
@@ -12,9 +12,10 @@ from typing import Any
 from pegboard.log import logger
 from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.connection import Connection
+from pegboard.servers.connection_key import session_in
 from pegboard.servers.errors import RpcError
 
-# So many client sessions can have a connection of their own to one server.
+# So many client sessions, or principals, can have a connection of their own to one server.
 MOST_SESSIONS = 64
 
 
@@ -64,20 +65,39 @@ class ServerConnections(dict[str | None, Connection]):
             raise unavailable(f"server {self._server} was stopped")
         opening.result()
 
-    def check_room(self, key: str | None) -> None:
-        """Each session has a process of its own here, and whoever opens sessions must not fill the machine."""
-        if key is not None and len((self.keys() | self.opening.keys()) - {None}) >= MOST_SESSIONS:
-            raise unavailable(
-                f'server {self._server} has "instance": "session", and {MOST_SESSIONS} sessions use it already, which'
-                " is the limit; try again when one of them has ended"
-            )
+    async def settle(self, key: str | None) -> None:
+        """Wait until none is being opened for a key, whatever comes of it."""
+        if (opening := self.opening.get(key)) is not None:
+            await asyncio.wait({opening})
 
-    def leave(self, key: str) -> Connection | None:
-        """A client session has ended; the connection that it leaves."""
-        self._subscribed.pop(key, None)
-        if opening := self.opening.pop(key, None):
-            opening.cancel()
-        return self.get(key)
+    def make_room(self, key: str | None) -> Connection | None:
+        """Each session has a process of its own here, and whoever opens sessions must not fill the machine; of
+        principals, the one who has not used it for longest has to make room. Gives the connection that does."""
+        if key is None or len((self.keys() | self.opening.keys()) - {None}) < MOST_SESSIONS:
+            return None
+        if session_in(key) is None:
+            unused = [each for each in self.values() if each.key is not None and self._is_unused(each)]
+            if unused:
+                return min(unused, key=lambda each: each.last_used)
+            raise unavailable(
+                f"server {self._server} is used by {MOST_SESSIONS} people at once, which is the limit; try again later"
+            )
+        raise unavailable(
+            f'server {self._server} has "instance": "session", and {MOST_SESSIONS} sessions use it already, which'
+            " is the limit; try again when one of them has ended"
+        )
+
+    def _is_unused(self, connection: Connection) -> bool:
+        return not connection.active and not self.is_subscribed(connection.key)
+
+    def leave(self, is_left: Callable[[str | None], bool], *, forget: bool = True) -> list[Connection]:
+        """A client session has ended, or somebody has signed out; the connections that they leave. `forget`: and what
+        they had subscribed to."""
+        for key in [key for key in self._subscribed if forget and is_left(key)]:
+            del self._subscribed[key]
+        for key in [key for key in self.opening if is_left(key)]:
+            self.opening.pop(key).cancel()
+        return [connection for key, connection in self.items() if is_left(key)]
 
     async def close(self) -> None:
         """Close those that are open, and open none of the others."""
@@ -144,7 +164,7 @@ class ServerConnections(dict[str | None, Connection]):
         if self.get(connection.key) is not connection:
             return
         # Whoever subscribed to something wants to hear of it: that is a use.
-        is_used = connection.active or self.is_subscribed(connection.key)
+        is_used = not self._is_unused(connection)
         if is_used:
             connection.last_used = self._loop.time()
         if is_used or self._loop.time() < connection.last_used + self._idle_timeout():

@@ -31,6 +31,9 @@ EVERYTHING_ASKABLE: Mapping[str, Any] = {
     },
 }
 
+# How long other credentials are waited for where a server refuses those it was given.
+_RENEWAL_LIMIT = 40.0
+
 
 class Connector:
     """One connection in the making."""
@@ -43,6 +46,7 @@ class Connector:
         capabilities: Mapping[str, Any],
         log: ServerLog,
         make: Callable[[JsonRpcPeer, ServerHello], Connection],
+        sign: Callable[[Transport], None],
     ) -> None:
         self._spec = spec
         self._reaper = reaper
@@ -51,6 +55,9 @@ class Connector:
         self._capabilities = capabilities
         self._log = log
         self._make = make
+        # Gives a transport the credentials that it is to send.
+        self._sign = sign
+        self._on_renewal: Callable[[bool], None] = lambda _: None
         self._transport = self._make_transport(spec)
 
     async def connect(self, era: Era | None) -> Connection:
@@ -58,7 +65,9 @@ class Connector:
         spec, is_process = self._spec, self._transport.is_process
         limit = spec.start_timeout if is_process else spec.connect_timeout
         try:
-            async with Limit(limit):
+            async with Limit(limit) as running:
+                # The time that it takes to have other credentials is not the server's.
+                self._on_renewal = lambda begins: running.restart(_RENEWAL_LIMIT if begins else limit)
                 return await self._try_twice(era)
         except TimeoutError:
             setting = "startTimeout" if is_process else "connectTimeout"
@@ -80,14 +89,17 @@ class Connector:
     def _make_transport(self, spec: ServerSpec) -> Transport:
         transport = TRANSPORTS[spec.transport](spec, self._reaper)
         transport.keep_log(self._log)
+        self._sign(transport)
         return transport
 
     async def _try(self, spec: ServerSpec, era: Era | None) -> Connection:
-        peer = JsonRpcPeer(self._transport, label=spec.name, redactor=spec.redactor)
+        peer = JsonRpcPeer(self._transport, label=spec.name, redactor=self._log.redactor)
+        self._transport.on_renewal(self._on_renewal)
         try:
             await self._transport.start(peer)
             connection = self._make(peer, await negotiate(peer, era, self._capabilities))
             await connection.begin()
+            self._transport.on_renewal(lambda _: None)
         except BaseException:
             await asyncio.shield(self._tasks.spawn(peer.close()))
             raise

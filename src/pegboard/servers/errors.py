@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from pegboard import exactjson
 from pegboard.log import Redactor
 from pegboard.protocol.codes import INTERNAL_ERROR
 from pegboard.result import ToolErrorCode, ToolFailure
@@ -70,6 +71,17 @@ def rpc_error(error: Message) -> RpcError:
         message[:MAX_ERROR_TEXT] if isinstance(message, str) else "the server gave no message",
         error.get("data"),
     )
+
+
+def redact_error(error: RpcError, redactor: Redactor) -> None:
+    """Take everything secret out of a server's own error."""
+    error.message = redactor.clean(error.message)
+    error.args = (error.message,)
+    if error.data is not None:
+        text = exactjson.dump(error.data).decode()
+        cleaned = redactor.clean(text)
+        if cleaned != text:
+            error.data = exactjson.parse(cleaned.encode())
 
 
 def redact(failure: ToolFailure, redactor: Redactor) -> None:

@@ -61,11 +61,11 @@ class JsonRpcPeer:
         label: str,
         on_notification: OnNotification = ignore,
         on_request: OnRequest = refuse,
-        redactor: Redactor | None = None,
+        redactor: Callable[[], Redactor] = Redactor,
     ) -> None:
         self.transport = transport
         self.label = label
-        self._redactor = redactor or Redactor()
+        self._redactor = redactor
         # How the first thing begins that was no message, as long as there was none.
         self.unreadable: str | None = None
         self._has_received = False
@@ -87,7 +87,7 @@ class JsonRpcPeer:
 
     def excerpt(self, said: object) -> str:
         """What may be logged of what a server said: without its secrets, and not all of a long text."""
-        return self._redactor.clean(str(said), 200)
+        return self._redactor().clean(str(said), 200)
 
     async def request(
         self,
@@ -348,6 +348,11 @@ class JsonRpcPeer:
         """The principal that a request is made for; empty if it is none of a client's."""
         in_flight = self.in_flight(request_id)
         return "" if in_flight is None else in_flight.requester.principal_id
+
+    def is_repetition(self, request_id: int | None) -> bool:
+        """Whether a request was sent once already, and refused because of its credentials."""
+        in_flight = self.in_flight(request_id)
+        return in_flight is not None and in_flight.is_repetition
 
     def waits_for(self, request_id: int) -> bool:
         """Whether this request is still without an answer."""

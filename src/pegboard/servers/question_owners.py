@@ -56,6 +56,8 @@ class InFlight:
     left: bool = False
     # Whether it waits for an answer, and has had the time to ask whatever else it wanted to ask.
     settled: bool = False
+    # Whether it was sent once already, and refused because of its credentials.
+    is_repetition: bool = False
     # How often it began to settle: each question and each answer to one makes it begin anew.
     beginnings: int = 0
     # Gives the request its whole time limit again.

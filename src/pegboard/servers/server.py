@@ -4,32 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from functools import partial
 from operator import attrgetter
 from typing import Any, Unpack
 
 from pegboard.config import ServerSpec
-from pegboard.log import logger
+from pegboard.log import Redactor, logger
 from pegboard.protocol.eras import Era
 from pegboard.result import ToolFailure, error_of, invalid, unavailable
+from pegboard.servers.authorization import Authorization, Authorize
 from pegboard.servers.breaker import Breaker
 from pegboard.servers.connection import Connection, Listing, RequestOptions
+from pegboard.servers.connection_key import is_per_user, is_shared, key_of, principal_in, session_in
 from pegboard.servers.connections import ServerConnections
 from pegboard.servers.connector import EVERYTHING_ASKABLE, Connector
-from pegboard.servers.errors import LONGEST_REASON, ConnectionLost, RpcError, TimedOut, redact
+from pegboard.servers.errors import LONGEST_REASON, ConnectionLost, RpcError, TimedOut, redact, redact_error
 from pegboard.servers.handshake import ServerHello
-from pegboard.servers.http.client import NeedsAuth, SessionExpired, Unreachable
+from pegboard.servers.http.client import SessionExpired, Unreachable
+from pegboard.servers.http.refusal import AccessRefused, NeedsAuth, wants_sign_in
 from pegboard.servers.jsonrpc import JsonRpcPeer
+from pegboard.servers.limit import Limit
 from pegboard.servers.listener import ServerListener
 from pegboard.servers.message import Message, Params
 from pegboard.servers.orphan_reaper import OrphanReaper
 from pegboard.servers.raw_call import RawCall, RawRequest
 from pegboard.servers.requester import NoRequester, Requester
+from pegboard.servers.sent_credentials import SentCredentials
 from pegboard.servers.server_log import ServerLog
 from pegboard.servers.server_state import ServerState
 from pegboard.servers.supervisor import Supervisor
 from pegboard.servers.transports.by_name import TRANSPORTS
+from pegboard.servers.transports.transport import Transport
 from pegboard.task_set import TaskSet
 
 LONGEST_LOGGED = 700
@@ -37,21 +43,32 @@ LONGEST_LOGGED = 700
 _SAID = "; it said: "
 
 # What makes another server of it, if it changes.
-_address = attrgetter("transport", "command", "args", "env", "cwd", "url", "headers", "instance")
+_address = attrgetter("transport", "command", "args", "env", "cwd", "url", "headers", "instance", "oauth")
 
 
 class Server:
     """One configured server and all connections to it."""
 
     def __init__(
-        self, spec: ServerSpec, *, reaper: OrphanReaper, listener: ServerListener, era: Era | None = None
+        self,
+        spec: ServerSpec,
+        *,
+        reaper: OrphanReaper,
+        listener: ServerListener,
+        era: Era | None = None,
+        authorize: Authorize | None = None,
     ) -> None:
         self.spec = spec
+        # Whether one connection serves everybody.
+        self._is_shared = is_shared(spec)
+        # Who has the credentials of servers that one signs in to.
+        self._authorize = authorize
+        self._sent = SentCredentials()
         self.era: Era | None = era
         self.hello: ServerHello | None = None
         self.last_seen: float | None = None
         self.latency: float | None = None
-        self.log = ServerLog(lambda: self.spec.redactor)
+        self.log = ServerLog(lambda: self.redactor)
         self.last_error = _first_error(spec)
         # Why it could not be connected, as it was last logged.
         self._logged_reason: str | None = None
@@ -61,6 +78,8 @@ class Server:
         self.breaker = Breaker(self._loop.time)
         self._connections = ServerConnections(spec.name, lambda: self.spec.idle_timeout, self._close_idle)
         self._tasks = TaskSet()
+        # Connections that are used no more, but have work under way.
+        self._retired = TaskSet()
         self._supervisor = Supervisor(spec.name, self._tasks, self.breaker, self._connection_for, self._redact)
         self._closed = False
         self._state = ServerState.first(spec)
@@ -92,9 +111,14 @@ class Server:
             return self.breaker.remaining()
         return None
 
-    def key_for(self, session: str | None) -> str | None:
-        """Whose connection a request of this session takes: its own, or the shared one (`None`)."""
-        return session if self.spec.instance == "session" else None
+    @property
+    def redactor(self) -> Redactor:
+        """Whatever is said about this server goes through it first."""
+        return self._sent.added_to(self.spec.redactor)
+
+    def key_for(self, session: str | None, principal_id: str) -> str | None:
+        """Whose connection a request of this session and this principal takes; `None`: the shared one."""
+        return None if self._is_shared else key_of(self.spec, session, principal_id)
 
     def recall(self, last_seen: float | None, last_error: str | None) -> None:
         """Take over what earlier runs knew: when it was last there, and what went wrong since."""
@@ -110,11 +134,12 @@ class Server:
         *,
         requester: Requester | None = None,
         subject: str | None = None,
-        key: str | None = None,
+        session: str | None = None,
         **options: Unpack[RequestOptions],
     ) -> Message:
         """Send a request, connecting first if need be; an expired session is opened anew, once."""
-        key, requester, subject = self.key_for(key), requester or NoRequester(), subject or method
+        requester, subject = requester or NoRequester(), subject or method
+        key = self.key_for(session, requester.principal_id)
         level = options.get("log_level")
         for attempt in (1, 2):
             connection = await self._connection_for(key, options.get("capabilities"))
@@ -123,8 +148,9 @@ class Server:
             started = self._loop.time()
             try:
                 answer = await connection.request_for(requester, subject, method, params, self.spec.timeout, **options)
-            except RpcError:
+            except RpcError as exc:
                 self.breaker.record_answer()
+                self._clean_error(exc)
                 raise
             except ToolFailure as exc:
                 self._take_failure(exc, connection.peer, started)
@@ -142,9 +168,10 @@ class Server:
                 return answer
         raise AssertionError("unreachable")
 
-    def start_call(self, key: str | None, call: RawCall, asked: RawRequest, log_level: str | None) -> bool:
+    def start_call(self, session: str | None, call: RawCall, asked: RawRequest, log_level: str | None) -> bool:
         """Send a plain call, if a connection is open for it; false where it has to take the full path."""
-        connection = self._connections.get(key if self.spec.instance == "session" else None)
+        key = None if self._is_shared else key_of(self.spec, session, call.principal_id)
+        connection = self._connections.get(key)
         if connection is None or connection.peer.lost.done():
             return False
         if log_level is not None and connection.is_quieter_than(log_level):
@@ -166,15 +193,26 @@ class Server:
         return True
 
     async def resume_call(self, call: RawCall, requester: Requester) -> Message:
-        """Go on with a call that was begun as a plain one."""
+        """Go on with a call that was begun as a plain one; one whose credentials were refused may be sent again with
+        others, which its failure says."""
         try:
             return await call.resume_as(requester)
+        except RpcError as exc:
+            self._clean_error(exc)
+            raise
         except ToolFailure as exc:
             self._take_failure(exc, call.peer, call.began)
+            if isinstance(exc, AccessRefused):
+                await call.peer.transport.renew(exc)
             raise
 
+    def _clean_error(self, error: RpcError) -> None:
+        """A server may repeat in its error what it was sent."""
+        if self._sent:
+            redact_error(error, self.redactor)
+
     def _take_failure(self, failure: ToolFailure, peer: JsonRpcPeer, since: float) -> None:
-        redact(failure, self.spec.redactor)
+        redact(failure, self.redactor)
         # A server that hangs must not cost every caller the whole limit; one that shows that it works is none.
         is_hanging = isinstance(failure, TimedOut) and failure.silent and peer.is_silent
         if is_hanging and self.breaker.record_timeout("calls are not answered in time", since):
@@ -182,11 +220,11 @@ class Server:
 
     async def connect(self, key: str | None, capabilities: Mapping[str, Any] | None = None) -> ServerHello:
         """What the server says of itself, connecting first if need be."""
-        return (await self._connection_for(self.key_for(key), capabilities)).hello
+        return (await self._connection_for(key, capabilities)).hello
 
     async def notify(self, key: str | None, method: str, params: Params | None) -> None:
         """Tell the server something, if a connection is open; nothing is opened for it."""
-        if (connection := self._connections.get_open(self.key_for(key))) is not None:
+        if (connection := self._connections.get_open(key)) is not None:
             await connection.notify(method, params)
 
     async def list_kind(self, method: str, field: str) -> Listing | None:
@@ -201,12 +239,12 @@ class Server:
 
     async def subscribe(self, key: str | None, uri: str, capabilities: Mapping[str, Any] | None = None) -> None:
         """Hear of changes of a resource until `unsubscribe`, also after the server had to be connected again."""
-        connection = await self._connection_for(self.key_for(key), capabilities)
+        connection = await self._connection_for(key, capabilities)
         await self._connections.subscribe(connection, uri, self.spec.timeout)
 
     async def unsubscribe(self, key: str | None, uri: str) -> None:
         """Hear no more of it."""
-        await self._connections.unsubscribe(self.key_for(key), uri, self.spec.timeout)
+        await self._connections.unsubscribe(key, uri, self.spec.timeout)
 
     async def list_tools(self, *, for_call: bool = False) -> Listing:
         """Every tool the server offers now; `for_call`: a call waits for it, so a failure counts for the breaker."""
@@ -217,16 +255,52 @@ class Server:
         try:
             listing = await connection.list_all(method, field)
         except ToolFailure as exc:
-            redact(exc, self.spec.redactor)
+            redact(exc, self.redactor)
             self.last_error = exc.error.message
             raise
         self.last_seen, self.latency, self.last_error = time.time(), listing.latency, None
         return listing
 
-    async def leave_session(self, key: str) -> None:
+    async def leave_session(self, session: str) -> None:
         """A client session ended: its own connection goes with it."""
-        if connection := self._connections.leave(key):
+        for connection in self._connections.leave(lambda key: session_in(key) == session):
             await self._release(connection)
+
+    async def on_signed_in(self, principal_id: str = "") -> None:
+        """A principal signed in, or somebody for the gateway (empty): what was refused is tried at once, and with the
+        new credentials."""
+        for connection in [each for each in self._connections.values() if self._is_signed_by(each.key, principal_id)]:
+            self._connections.remove(connection)
+            self._retire(connection)
+        if not self._is_wanted():
+            return
+        if self._state is ServerState.NEEDS_AUTH:
+            self.last_error = None
+            self._become(ServerState.REGISTERED)
+        for key in self._connections.list_subscribed():
+            if self._is_signed_by(key, principal_id):
+                self._supervisor.reopen(key)
+        # One that is being opened may have been refused already.
+        await self._connections.settle(None)
+        try:
+            await self._connection_for(None, for_call=False, is_discovery=True)
+        except ToolFailure as exc:
+            logger().info("server.sign_in.unused", server=self.name, reason=self._redact(str(exc))[:LONGEST_LOGGED])
+            return
+        self._listener.on_list_changed(self)
+
+    async def on_signed_out(self, principal_id: str = "") -> None:
+        """The credentials of a principal, or of the gateway (empty), are gone, and so is what they opened."""
+        # Whoever's they were, lists may have been had with them.
+        gone = self._connections.leave(lambda key: key is None or self._is_signed_by(key, principal_id), forget=False)
+        for connection in gone:
+            self._connections.remove(connection)
+        if self._is_wanted():
+            self._note_need(wants_sign_in(self.name), None, ServerState.IDLE)
+        await asyncio.gather(*(connection.close() for connection in gone))
+
+    def _is_signed_by(self, key: str | None, principal_id: str) -> bool:
+        return principal_in(key) == principal_id if is_per_user(self.spec) else True
 
     async def replace_spec(self, spec: ServerSpec) -> None:
         """Take over a changed config; only a new address needs a new connection."""
@@ -234,7 +308,7 @@ class Server:
         if before[0] != after[0]:
             # Another address is another server, and nobody has seen that one.
             self.hello = self.last_seen = self.latency = None
-        self.spec = spec
+        self.spec, self._is_shared = spec, is_shared(spec)
         if before == after:
             return
         await self.restart()
@@ -292,7 +366,8 @@ class Server:
         if self.breaker.is_tripped and self._connections.opening:
             # Half open: one trial at a time, whoever's connection it is.
             raise unavailable(f"server {self.name} is unavailable ({self.breaker.reason}); it is being tried")
-        self._connections.check_room(key)
+        if (unused := self._connections.make_room(key)) is not None:
+            self._tasks.spawn(self._release(unused))
 
     async def _open(
         self, key: str | None, capabilities: Mapping[str, Any] | None, *, for_call: bool, is_discovery: bool
@@ -307,11 +382,12 @@ class Server:
                 self._become(ServerState.CONNECTED if self._connections else before)
             raise
         except Exception as exc:
-            raise self._could_not_open(exc, for_call=for_call, is_discovery=is_discovery) from None
+            raise self._could_not_open(exc, key, before, for_call=for_call, is_discovery=is_discovery) from None
         if not self._is_wanted():
             await connection.close()
             raise unavailable(f"server {self.name} was stopped")
         self._connections.put(connection, self._on_lost)
+        connection.peer.transport.on_needs_auth(partial(self._on_needs_auth, connection))
         self.hello, self.era = connection.hello, connection.hello.era
         self.last_seen, self.last_error, self._logged_reason = time.time(), None, None
         self.breaker.record_success()
@@ -323,20 +399,61 @@ class Server:
             self._listener.on_list_changed(self)
         await self._connections.brief(connection, self.spec.timeout)
 
-    def _connect(self, key: str | None, capabilities: Mapping[str, Any] | None) -> Coroutine[Any, Any, Connection]:
+    async def _connect(self, key: str | None, capabilities: Mapping[str, Any] | None) -> Connection:
         # A session's own process is told what its client can do; a shared one, what any client might.
-        announced = EVERYTHING_ASKABLE if key is None else capabilities or {}
+        announced = EVERYTHING_ASKABLE if session_in(key) is None else capabilities or {}
         make = partial(Connection, server=self, key=key, listener=self._listener)
-        return Connector(self.spec, self._reaper, self._tasks, announced, self.log, make).connect(self.era)
+        authorization = self._authorization_for(key)
+        if authorization is not None and not authorization.is_fresh:
+            # What this takes is not the server's time.
+            await authorization.prepare()
 
-    def _could_not_open(self, exc: Exception, *, for_call: bool, is_discovery: bool) -> ToolFailure:
+        def sign(transport: Transport) -> None:
+            if authorization is not None:
+                transport.sign_by(authorization, self._sent.note)
+
+        return await Connector(self.spec, self._reaper, self._tasks, announced, self.log, make, sign).connect(self.era)
+
+    def _authorization_for(self, key: str | None) -> Authorization | None:
+        if self._authorize is None or not self.spec.signs_in:
+            return None
+        return self._authorize(self.spec, principal_in(key))
+
+    def _on_needs_auth(self, connection: Connection, failure: NeedsAuth) -> None:
+        """A live connection is of no use any more before somebody has signed in; what was sent before goes on."""
+        if not self._connections.remove(connection):
+            return
+        self._retire(connection)
+        if self._is_wanted():
+            reason = self._reason(failure)
+            self.log.note(reason)
+            logger().warning("server.needs_sign_in", server=self.name, reason=reason[:LONGEST_LOGGED])
+            self._note_need(reason, connection.key, ServerState.IDLE)
+
+    def _note_need(self, reason: str, key: str | None, before: ServerState) -> None:
+        """Nobody is signed in, or the one whose connection it is; then the server is there for others."""
+        is_others = is_per_user(self.spec) and (bool(self._connections) or principal_in(key) is not None)
+        if is_others and self._connections:
+            self._become(ServerState.CONNECTED)
+        elif is_others and before in {ServerState.IDLE, ServerState.CONNECTED}:
+            self._become(ServerState.IDLE)
+        else:
+            self.last_error = reason
+            self._become(ServerState.NEEDS_AUTH)
+
+    def _reason(self, exc: Exception) -> str:
+        # Whoever shows it says whose it is.
+        return self._redact(str(exc) or type(exc).__name__).removeprefix(self.name).lstrip(": ")
+
+    def _could_not_open(
+        self, exc: Exception, key: str | None, before: ServerState, *, for_call: bool, is_discovery: bool
+    ) -> ToolFailure:
         if isinstance(exc, RpcError) and exc.refusal is not None:
             exc = exc.refusal
-        # Whoever shows it says whose it is.
-        reason = self._redact(str(exc) or type(exc).__name__).removeprefix(self.name).lstrip(": ")
+        reason = self._reason(exc)
         # A discovery tells of its failure itself; the same reason again is no news.
         is_news = not is_discovery and reason != self._logged_reason
-        self.last_error = self._logged_reason = reason
+        self._logged_reason = reason
         log = logger().warning if is_news else logger().debug
         self.log.note(f"could not be connected: {reason.partition(_SAID)[0]}")
         log("server.connect.failed", server=self.name, reason=reason[:LONGEST_LOGGED])
@@ -345,9 +462,11 @@ class Server:
             self.era = None
         if not self._is_wanted():
             return unavailable(f"server {self.name} was stopped")
-        if isinstance(exc, NeedsAuth):
-            self._become(ServerState.NEEDS_AUTH)
+        if isinstance(exc, AccessRefused):
+            self._note_need(reason, key, before)
+            redact(exc, self.redactor)
             return exc
+        self.last_error = reason
         error = error_of(unavailable(reason) if isinstance(exc, RpcError) else exc)
         if error.retry_after:
             self.breaker.hold_off(error.retry_after)
@@ -370,6 +489,20 @@ class Server:
         self.log.note("stopped: nobody used it")
         logger().info("server.idle", server=self.name)
         self._tasks.spawn(self._release(connection))
+
+    def _retire(self, connection: Connection) -> None:
+        """Close a connection that is used no more, once what is under way on it is over."""
+
+        async def close_unused() -> None:
+            try:
+                async with Limit(self.spec.timeout):
+                    await connection.wait_unused()
+            except TimeoutError:
+                pass
+            finally:
+                await connection.close()
+
+        self._retired.spawn(close_unused())
 
     async def _release(self, connection: Connection) -> None:
         """Close a connection on purpose; that is no loss."""
@@ -404,6 +537,7 @@ class Server:
     async def _drop_all(self) -> None:
         self._supervisor.stop()
         await self._connections.close()
+        await self._retired.close()
         await self._tasks.wait()
 
     def _is_wanted(self) -> bool:
@@ -416,7 +550,7 @@ class Server:
             self._listener.on_state_changed(self)
 
     def _redact(self, text: str) -> str:
-        return self.spec.redactor.clean(text, LONGEST_REASON)
+        return self.redactor.clean(text, LONGEST_REASON)
 
 
 def _first_error(spec: ServerSpec) -> str | None:

@@ -35,7 +35,7 @@ class ServerLog:
     """The newest lines of one server, without its secrets."""
 
     def __init__(self, redactor: Callable[[], Redactor], clock: Callable[[], float] = time.time) -> None:
-        self._redactor = redactor
+        self.redactor = redactor
         self._clock = clock
         self._lines: deque[LogLine] = deque()
         self._size = 0
@@ -55,7 +55,7 @@ class ServerLog:
         return newer[-most:] if most else []
 
     def _add(self, source: str, text: str) -> None:
-        kept = _by_lines(self._redactor()).clean(text, _LONGEST_LINE)
+        kept = _by_lines(self.redactor()).clean(text, _LONGEST_LINE)
         self.last_number += 1
         self._lines.append(LogLine(self.last_number, self._clock(), source, kept))
         self._size += len(kept)

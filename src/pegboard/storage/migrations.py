@@ -115,6 +115,51 @@ _OWN: dict[int, Migration] = {
         key  {bytes} NOT NULL
     ){strict};
     """),
+    # sign-ins to servers: registrations, grants, those under way, and who does what alone; what is secret is sealed
+    9: Migration("""
+    CREATE TABLE oauth_clients (
+        issuer       {text} NOT NULL,
+        redirect_uri {text} NOT NULL,
+        sealed       {bytes} NOT NULL,
+        PRIMARY KEY (issuer, redirect_uri)
+    ){strict};
+    CREATE TABLE oauth_grants (
+        server      {text} NOT NULL,
+        principal   {text} NOT NULL,
+        url         {text} NOT NULL,
+        issuer      {text} NOT NULL,
+        resource    {text},
+        scopes      {text} NOT NULL,
+        expires_at  {real},
+        state       {text} NOT NULL,
+        reason      {text} NOT NULL,
+        version     {integer} NOT NULL,
+        sealed      {bytes} NOT NULL,
+        created_at  {real} NOT NULL,
+        updated_at  {real} NOT NULL,
+        lease_by    {text} NOT NULL DEFAULT '',
+        lease_until {real} NOT NULL DEFAULT 0,
+        PRIMARY KEY (server, principal)
+    ){strict};
+    CREATE TABLE oauth_flows (
+        flow_id    {text} PRIMARY KEY,
+        state_hash {text} NOT NULL UNIQUE,
+        server     {text} NOT NULL,
+        principal  {text} NOT NULL,
+        sealed     {bytes} NOT NULL,
+        created_at {real} NOT NULL,
+        expires_at {real} NOT NULL,
+        outcome    {text} NOT NULL,
+        is_used    {integer} NOT NULL
+    ){strict};
+    CREATE TABLE oauth_locks (
+        name       {text} PRIMARY KEY,
+        holder     {text} NOT NULL,
+        held_until {real} NOT NULL
+    ){strict};
+    CREATE TABLE oauth_version (version {integer} NOT NULL){strict};
+    INSERT INTO oauth_version (version) VALUES (0);
+    """),
 }
 
 

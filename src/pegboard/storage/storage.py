@@ -10,6 +10,7 @@ from pegboard.storage.boards import BoardStore
 from pegboard.storage.catalog import CatalogStore
 from pegboard.storage.database import Database, StorageError
 from pegboard.storage.health import MonitoredDatabase
+from pegboard.storage.oauth import OAuthStore
 from pegboard.storage.sqlite import SqliteDatabase
 from pegboard.storage.tokens import TokenStore
 
@@ -22,6 +23,7 @@ class Storage:
         self.catalog = CatalogStore(self.database)
         self.boards = BoardStore(self.database)
         self.tokens = TokenStore(self.database)
+        self.oauth = OAuthStore(self.database)
 
     @property
     def problem(self) -> str | None:

@@ -17,7 +17,9 @@ from pegboard.clients.client import REST_CLIENT, identify
 from pegboard.clients.endpoint import endpoint_of
 from pegboard.gateway.config_watcher import ConfigFile
 from pegboard.gateway.listen import local_address
+from pegboard.gateway.login_desk import LoginDesk
 from pegboard.gateway.network_addresses import network_urls
+from pegboard.gateway.oauth_callback import CallbackPage
 from pegboard.gateway.rest import openapi
 from pegboard.gateway.rest.router import starlette_routes
 from pegboard.gateway.rest.table import route_table
@@ -41,6 +43,9 @@ class Rest:
     authenticator: Authenticator | None = None
     # Whom to tell of a change of tokens.
     on_tokens: Callable[[], Awaitable[None]] | None = None
+    # Where sign-ins begin.
+    desk: LoginDesk | None = None
+    logins: LoginDesk = field(init=False)
     tokens: TokenRegistry = field(init=False)
     mcp_registry: McpRegistry = field(init=False)
 
@@ -48,6 +53,8 @@ class Rest:
         store = self.board.storage.tokens
         tokens = TokenRegistry(store) if self.on_tokens is None else TokenRegistry(store, self.on_tokens)
         object.__setattr__(self, "tokens", tokens)
+        desk = self.desk or LoginDesk(self.board, CallbackPage(self.board.oauth), self.identity)
+        object.__setattr__(self, "logins", desk)
         object.__setattr__(self, "mcp_registry", McpRegistry(lambda: registry_address(self.board.settings)))
 
     @property

@@ -11,6 +11,7 @@ from pegboard.board import Board
 from pegboard.clients.caller import Caller
 from pegboard.listing.view import EVERYTHING, Filter
 from pegboard.servers.server import Server
+from pegboard.servers.server_state import ServerState
 from pegboard.tool import RegisteredTool
 
 # A server may have thousands of tools that cannot be registered.
@@ -46,6 +47,8 @@ def server_row(board: Board, server: Server, wanted: Filter = EVERYTHING) -> dic
         "staleSince": moment(stale),
         "nextTryInSeconds": None if next_try is None else round(next_try, 1),
     }
+    if needs_login(server):
+        row["needsLogin"] = True
     if known is not None and known.conflicts:
         row["conflicts"] = list(known.conflicts[:_MOST_LEFT_OUT])
     if known is not None and known.rejected:
@@ -53,6 +56,11 @@ def server_row(board: Board, server: Server, wanted: Filter = EVERYTHING) -> dic
     if cuts := board.discovery.cuts.get(server.name):
         row["cut"] = list(cuts.values())
     return row
+
+
+def needs_login(server: Server) -> bool:
+    """Whether a server waits for somebody who signs in to it."""
+    return server.state is ServerState.NEEDS_AUTH and server.spec.signs_in
 
 
 def _partial_row(board: Board, server: Server, access: Access) -> dict[str, Any]:

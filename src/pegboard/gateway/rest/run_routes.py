@@ -47,6 +47,7 @@ _STATUS = object_with(
     startedAt={"type": ["string", "null"], "format": "date-time"},
     sessions=_INTEGER,
     servers={"type": "object", "additionalProperties": _INTEGER, "description": "How many servers are in each state."},
+    needLogin={**list_of(TEXT), "description": "Servers that wait for somebody who signs in."},
     tools=_INTEGER,
     reach={"enum": ["machine", "network"], "description": "Whether other machines reach it."},
     open={"type": "boolean", "description": "Whether everybody is let in, without a token."},
@@ -61,7 +62,8 @@ _STATUS = object_with(
 
 async def _status(rest: Rest, request: Request) -> Any:
     problem, wanted = rest.config.problem, rest.caller(request).client.filter
-    seen = (server for name, server in rest.board.servers.items() if wanted.admits_server(name))
+    seen = [server for name, server in rest.board.servers.items() if wanted.admits_server(name)]
+    need_login = sorted(server.name for server in seen if rows.needs_login(server))
     states = Counter(server.state.value for server in seen)
     endpoint = endpoint_of(request.scope)
     # Where files are is for whoever can read them.
@@ -73,6 +75,7 @@ async def _status(rest: Rest, request: Request) -> Any:
         "startedAt": rows.moment(rest.started or None),
         "sessions": rest.sessions(),
         "servers": dict(sorted(states.items())),
+        **({"needLogin": need_login} if need_login else {}),
         "tools": sum(1 for tool in rest.board.registry.all() if wanted.access is None or wanted.access.admits(tool)),
         **(_describe_reach(rest, request) if own else {}),
         **({} if problem is None or not own else {"configProblem": problem}),

@@ -61,6 +61,7 @@ SERVER = {
         "protocolVersion": {"type": ["string", "null"]},
         "staleSince": {"type": ["string", "null"], "format": "date-time"},
         "nextTryInSeconds": {"type": ["number", "null"]},
+        "needsLogin": {"type": "boolean", "description": "Whether somebody has to sign in to it."},
         "conflicts": {"type": "array", "items": TEXT},
         "rejected": {"type": "object", "additionalProperties": TEXT},
         "cut": {"type": "array", "items": TEXT, "description": "Which of its lists are too long, and were cut."},

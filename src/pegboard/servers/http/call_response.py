@@ -30,7 +30,9 @@ class CallSender(Protocol):
 
     def remember(self, headers: Mapping[str, str]) -> None: ...
 
-    def refusal(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Exception: ...
+    def refusal(
+        self, status: int, body: bytes, headers: Mapping[str, str] | None = None, *, used: str | None = None
+    ) -> Exception: ...
 
     def resume(self, request_id: int, stream: SseParser) -> None: ...
 
@@ -41,6 +43,8 @@ class CallResponse:
     """The answer of one call: JSON, a stream of events, or a refusal."""
 
     exchange: Exchange
+    # What was sent as `Authorization` by a sign-in.
+    used: str | None = None
 
     def __init__(self, transport: CallSender, peer: JsonRpcPeer, label: str, request_id: int) -> None:
         self._wire = transport
@@ -107,7 +111,9 @@ class CallResponse:
             self._wire.is_redirected = True
             self._peer.fail(self._request_id, Redirected(self._label))
         elif self._status >= 300:
-            self._peer.fail(self._request_id, self._wire.refusal(self._status, b"".join(self._parts), self._headers))
+            body = b"".join(self._parts)
+            refusal = self._wire.refusal(self._status, body, self._headers, used=self.used)
+            self._peer.fail(self._request_id, refusal)
         elif self._stream is not None:
             self._resume_stream(self._stream, "the stream ended before the answer came")
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -16,26 +16,20 @@ from pegboard.config import ServerSpec
 from pegboard.result import ToolErrorCode, ToolFailure, unavailable
 from pegboard.servers.errors import unusable_answer
 from pegboard.servers.http.cookies import Cookies
+from pegboard.servers.http.happy_eyeballs import Admit
 from pegboard.servers.http.origin import Origin
 from pegboard.servers.http.pool import ConnectionFailed, ConnectionPool, Exchange, ResponseHandler
+from pegboard.servers.http.refusal import REFUSALS, AccessRefused, refusal_of
 from pegboard.servers.http.response import Response
 from pegboard.servers.line_splitter import gather
 from pegboard.servers.message import MAX_MESSAGE_BYTES
 
 _MAX_REDIRECTS = 3
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+# Those after which the same request is sent once more, whatever it is.
+SAME_METHOD = frozenset({307, 308})
 # However long a pause a server asks for, it is tried once an hour.
 _LONGEST_PAUSE = 3600.0
-
-
-class NeedsAuth(ToolFailure):
-    """The server wants credentials that it was not given."""
-
-    def __init__(self, label: str, status: int, headers: Mapping[str, str] | None = None) -> None:
-        said = "refused the credentials" if status == 403 else "wants credentials"
-        advice = ': set "headers" with an Authorization in its config'
-        if "resource_metadata" in (headers or {}).get("www-authenticate", ""):
-            said, advice = "wants a sign-in with OAuth", ""
-        super().__init__(ToolErrorCode.UNAVAILABLE, f"{label} {said} (HTTP {status}){advice}", retryable=False)
 
 
 class SessionExpired(ToolFailure):
@@ -61,7 +55,10 @@ class Unreachable(ToolFailure):
 
 
 def is_unacted(failure: ToolFailure) -> bool:
-    """Whether a request failed before the server could act on it, so that it can be sent again without harm."""
+    """Whether a request failed before the server could act on it, so that it can be sent again without harm; one whose
+    credentials were refused, only with others."""
+    if isinstance(failure, AccessRefused):
+        return failure.is_renewed
     return isinstance(failure, (SessionExpired, Redirected)) or (isinstance(failure, Unreachable) and failure.refused)
 
 
@@ -118,7 +115,7 @@ class HttpClient(Protocol):
 class DirectClient:
     """Our own: HTTP/1.1 on connections that are kept."""
 
-    def __init__(self, spec: ServerSpec) -> None:
+    def __init__(self, spec: ServerSpec, admit: Admit | None = None) -> None:
         assert spec.url is not None
         self.origin = Origin.of(spec.url)
         self._own_headers = dict(spec.headers)
@@ -128,6 +125,7 @@ class DirectClient:
             self.origin.port,
             tls=_tls if self.origin.scheme == "https" else None,
             connect_timeout=spec.connect_timeout,
+            admit=admit,
         )
         # Counts whatever changes the head of a request, for those who keep one.
         self.changes = 0
@@ -167,16 +165,20 @@ class DirectClient:
         await self._pool.close()
 
 
-def make_client(spec: ServerSpec) -> HttpClient:
-    """The client for a server; time limits are the caller's business, except for connecting."""
-    if _is_behind_proxy(Origin.of(spec.url or "")):
+def make_client(spec: ServerSpec, admit: Admit | None = None) -> HttpClient:
+    """The client for a server; time limits are the caller's business, except for connecting.
+
+    Behind a proxy nobody but the proxy sees the addresses that `admit` would be asked about.
+    """
+    if is_behind_proxy(Origin.of(spec.url or "")):
         from pegboard.servers.http.proxied import ProxiedClient
 
         return ProxiedClient(spec, _tls)
-    return DirectClient(spec)
+    return DirectClient(spec, admit)
 
 
-def _is_behind_proxy(origin: Origin) -> bool:
+def is_behind_proxy(origin: Origin) -> bool:
+    """Whether the environment names a proxy for this origin."""
     proxies = getproxies()
     if not (proxies.get(origin.scheme) or proxies.get("all")):
         return False
@@ -203,12 +205,13 @@ async def exchange(
     headers: Mapping[str, str],
     body: bytes | None = None,
     principal_id: str = "",
+    follow: Collection[int] = SAME_METHOD,
 ) -> AsyncGenerator[HttpResponse]:
     """One HTTP exchange, its body still to be read; redirects are followed only within the server's own origin."""
     for _ in range(_MAX_REDIRECTS + 1):
         try:
             async with client.stream(method, url, headers, body, principal_id) as response:
-                target = _redirect(response, url, label)
+                target = _redirect(response, url, label, follow)
                 if target is None:
                     yield response
                     return
@@ -218,12 +221,12 @@ async def exchange(
     raise unavailable(f"{label} redirects in a circle", retryable=False)
 
 
-def _redirect(response: HttpResponse, url: str, label: str) -> str | None:
-    if response.status_code not in {301, 302, 303, 307, 308}:
+def _redirect(response: HttpResponse, url: str, label: str, follow: Collection[int]) -> str | None:
+    if response.status_code not in REDIRECTS:
         return None
     target = within_origin(url, response.headers.get("location", ""))
     # Following further would carry the server's credentials to somebody else.
-    if target is None or response.status_code not in {307, 308}:
+    if target is None or response.status_code not in follow:
         raise unavailable(
             f"{label} redirects to {_describe_redirect(url, response.headers.get('location', ''))}: "
             "use that address if it is the right one",
@@ -256,8 +259,8 @@ def _describe_redirect(url: str, location: str) -> str:
 def check_status(response: HttpResponse, label: str) -> None:
     """Raise what a status that is no success means."""
     status = response.status_code
-    if status in {401, 403}:
-        raise NeedsAuth(label, status, response.headers)
+    if status in REFUSALS:
+        raise refusal_of(label, status, response.headers)
     if status >= 400:
         raise WrongStatus(label, status, response.headers)
 

@@ -8,14 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
 
 _NEXT_AFTER = 0.25
+# Whether an address may be connected to.
+Admit = Callable[[str], bool]
 
 
-async def connect(host: str, port: int) -> socket.socket:
-    """A connected socket; raises the `OSError` of the address that was tried first."""
+async def connect(host: str, port: int, admit: Admit | None = None) -> socket.socket:
+    """A connected socket; raises the `OSError` of the address that was tried first.
+
+    Only addresses that `admit` lets through are tried: it is asked about the very address that is connected to, so that
+    a name cannot mean another one by then (DNS rebinding).
+    """
     loop = asyncio.get_running_loop()
     left = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    if admit is not None:
+        left = [each for each in left if admit(str(each[4][0]))]
+        if not left:
+            raise OSError("none of its addresses may be connected to")
     tries: list[asyncio.Task[socket.socket]] = []
     try:
         while True:

@@ -16,7 +16,7 @@ import httptools
 from pegboard.servers.backlog import Backlog
 from pegboard.servers.fair_queue import FairQueue
 from pegboard.servers.http.decompress import CODINGS, Decompressor
-from pegboard.servers.http.happy_eyeballs import connect
+from pegboard.servers.http.happy_eyeballs import Admit, connect
 from pegboard.servers.limit import Limit
 from pegboard.task_set import TaskSet
 
@@ -28,6 +28,8 @@ _IDLE_LIMIT = 30.0
 _MAX_HEAD = 64 * 1024
 # As much is parsed in one step: a chunk of the other end's may be a single byte.
 _PORTION = 16 * 1024
+# Headers of which all count that there are, and what stands between them.
+_JOINED = {"set-cookie": "\n", "www-authenticate": ", "}
 _NO_MORE = "the connection was closed before the answer came"
 _CLOSED = "the connection was closed by Pegboard"
 
@@ -234,13 +236,16 @@ class HttpConnection(asyncio.Protocol):
         self._headers = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header; of one that comes more than once, the first counts, but all cookies do."""
+        """One header; of one that comes more than once, the first counts, but all cookies and challenges do."""
         if self._in_body:
             # What comes behind the body has no say about it.
             return
         key, text = name.decode("latin-1").lower(), value.decode("utf-8", "replace").strip()
         before = self._headers.get(key)
-        self._headers[key] = text if before is None else f"{before}\n{text}" if key == "set-cookie" else before
+        if before is not None:
+            joined_by = _JOINED.get(key)
+            text = before if joined_by is None else f"{before}{joined_by}{text}"
+        self._headers[key] = text
 
     def on_headers_complete(self) -> None:
         """The answer's head is there."""
@@ -366,11 +371,18 @@ class ConnectionPool:
     """The connections to one origin."""
 
     def __init__(
-        self, host: str, port: int, *, tls: Callable[[], ssl.SSLContext] | None, connect_timeout: float | None
+        self,
+        host: str,
+        port: int,
+        *,
+        tls: Callable[[], ssl.SSLContext] | None,
+        connect_timeout: float | None,
+        admit: Admit | None = None,
     ) -> None:
         self._host, self._port = host, port
         self._tls = tls
         self._connect_timeout = connect_timeout
+        self._admit = admit
         self._loop = asyncio.get_running_loop()
         self._connections: set[HttpConnection] = set()
         self._idle: list[HttpConnection] = []
@@ -453,7 +465,7 @@ class ConnectionPool:
             tls = self._tls() if self._tls is not None else None
             name = self._host if tls is not None else None
             async with Limit(self._connect_timeout):
-                sock = await connect(self._host, self._port)
+                sock = await connect(self._host, self._port, self._admit)
                 _, line = await self._loop.create_connection(
                     lambda: HttpConnection(self), sock=sock, ssl=tls, server_hostname=name
                 )

@@ -14,7 +14,6 @@ from pegboard.servers.http.client import (
     Unreachable,
     WrongStatus,
     check_status,
-    exchange,
     media_type,
     within_origin,
 )
@@ -48,7 +47,7 @@ class SseTransport(HttpTransport):
         if self._version is not None:
             sent["mcp-protocol-version"] = self._version
         target = await self._endpoint
-        async with exchange(self._client, self._label, "POST", target, sent, exactjson.dump(message)) as response:
+        async with self._exchange("POST", target, sent, exactjson.dump(message)) as response:
             check_status(response, self._label)
 
     @property
@@ -85,7 +84,7 @@ class SseTransport(HttpTransport):
     async def _read_stream(self, peer: JsonRpcPeer) -> None:
         headers = {"accept": "text/event-stream", "cache-control": "no-store"}
         stream = SseParser(MAX_MESSAGE_BYTES)
-        async with exchange(self._client, self._label, "GET", self._url, headers) as response:
+        async with self._exchange("GET", self._url, headers) as response:
             check_status(response, self._label)
             if media_type(response.headers) != "text/event-stream":
                 raise WrongStatus(self._label, 406)

@@ -24,23 +24,22 @@ from pegboard.servers.http.call_response import CallResponse, deliver_body
 from pegboard.servers.http.client import (
     DirectClient,
     HttpResponse,
-    NeedsAuth,
     SessionExpired,
     Unreachable,
     WrongStatus,
     check_status,
-    exchange,
     media_type,
     read_body,
     read_start,
 )
 from pegboard.servers.http.pool import ConnectionFailed
+from pegboard.servers.http.refusal import REFUSALS, refusal_of
 from pegboard.servers.jsonrpc import JsonRpcPeer
 from pegboard.servers.limit import Limit
 from pegboard.servers.message import MAX_ERROR_TEXT, MAX_MESSAGE_BYTES, Message
 from pegboard.servers.orphan_reaper import OrphanReaper
 from pegboard.servers.sse_parser import EventTooLarge, SseParser
-from pegboard.servers.transports.http_transport import HttpTransport
+from pegboard.servers.transports.http_transport import AUTHORIZATION, HttpTransport
 
 _SESSION = "mcp-session-id"
 _VERSION = "mcp-protocol-version"
@@ -84,8 +83,9 @@ class StreamableHttpTransport(HttpTransport):
         request_id = message.get("id") if "method" in message else None
         sent = {**_SENT, **self._session_headers(), **(headers or {})}
         assert self._peer is not None
-        whose, text = self._peer.principal_of(request_id), exactjson.dump(message)
-        async with exchange(self._client, self._label, "POST", self._url, sent, text, whose) as response:
+        whose, may_repeat = self._peer.principal_of(request_id), not self._peer.is_repetition(request_id)
+        text = exactjson.dump(message)
+        async with self._exchange("POST", self._url, sent, text, whose, may_repeat=may_repeat) as response:
             if response.status_code >= 400:
                 await self._raise_refusal(response, request_id)
                 return
@@ -99,8 +99,12 @@ class StreamableHttpTransport(HttpTransport):
 
     @property
     def is_ready(self) -> bool:
-        """Whether a request can be posted without more ado: no proxy, and no redirect to be followed."""
-        return self._direct is not None and not self.is_redirected
+        """Whether a request can be posted without more ado: no proxy, no redirect to be followed, no token to fetch."""
+        return (
+            self._direct is not None
+            and not self.is_redirected
+            and (self._authorization is None or self._authorization.is_fresh)
+        )
 
     def send_raw(self, request_id: int, text: bytes, name: str | None) -> None:
         """POST a request that is ready to go; `name` is the tool's, where the era wants it in a header."""
@@ -108,6 +112,8 @@ class StreamableHttpTransport(HttpTransport):
         assert self._peer is not None
         response = CallResponse(self, self._peer, self._label, request_id)
         self._responses[request_id] = response
+        if self._authorization is not None:
+            response.used = self._authorization.header
         try:
             response.exchange = self._direct.send(self._head(name), text, response)
         except ConnectionFailed as exc:
@@ -125,13 +131,17 @@ class StreamableHttpTransport(HttpTransport):
             self._direct.remember(headers)
 
     def _head(self, name: str | None) -> bytes:
-        """The head of a POST; it changes with the session alone, and is written once."""
+        """The head of a POST; it changes with the session and the credentials alone, and is written once."""
         assert self._direct is not None
-        made_of = (self._session, self._version, self._direct.changes, name is None)
+        authorization = self._authorization
+        version = None if authorization is None else authorization.version
+        made_of = (self._session, self._version, self._direct.changes, name is None, version)
         if self._kept_head is None or self._kept_head[0] != made_of:
             headers = {**_SENT, **self._session_headers()}
             if name is not None:
                 headers |= {_VERSION: LATEST_MODERN, "mcp-method": "tools/call"}
+            if authorization is not None and (used := self._sign(authorization)) is not None:
+                headers[AUTHORIZATION] = used
             self._kept_head = (made_of, self._direct.head("POST", self._url, headers))
         head = self._kept_head[1]
         return head if name is None else b"%bmcp-name: %b\r\n" % (head, header_name(name))
@@ -166,8 +176,7 @@ class StreamableHttpTransport(HttpTransport):
         await self._tasks.close()
         if self._session is not None:
             with contextlib.suppress(Exception):
-                ending = self._client.stream("DELETE", self._url, self._session_headers(), None)
-                async with Limit(2), ending as response:
+                async with Limit(2), self._exchange("DELETE", self._url, self._session_headers()) as response:
                     await read_body(response, self._label)
         await self._client.close()
 
@@ -184,15 +193,22 @@ class StreamableHttpTransport(HttpTransport):
         raise self.refusal(response.status_code, body, response.headers, is_request=request_id is not None)
 
     def refusal(
-        self, status: int, body: bytes, headers: Mapping[str, str] | None = None, *, is_request: bool = True
+        self,
+        status: int,
+        body: bytes,
+        headers: Mapping[str, str] | None = None,
+        *,
+        is_request: bool = True,
+        used: str | None = None,
     ) -> Exception:
         """A 4xx or 5xx: the server's own JSON-RPC error if there is one, with the pause that the status asks for; else
         what the status means."""
         if status == 404 and self._session is not None:
             return SessionExpired(self._label)
-        if status in {401, 403}:
-            return NeedsAuth(self._label, status, headers)
         error = _error_in(body)
+        if status in REFUSALS:
+            signs_in, words = self._authorization is not None, error.message if error is not None else ""
+            return refusal_of(self._label, status, headers, used, signs_in=signs_in, words=words)
         if error is None or not is_request:
             return WrongStatus(self._label, status, headers)
         refusal = WrongStatus(self._label, status, headers, error.message)
@@ -262,7 +278,7 @@ class StreamableHttpTransport(HttpTransport):
         headers = {"accept": "text/event-stream", **self._session_headers()}
         if stream.last_id is not None:
             headers[_LAST_EVENT] = stream.last_id
-        async with exchange(self._client, self._label, "GET", self._url, headers) as response:
+        async with self._exchange("GET", self._url, headers) as response:
             check_status(response, self._label)
             if media_type(response.headers) != "text/event-stream":
                 raise WrongStatus(self._label, 405)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from pegboard.config import ServerSpec
 from pegboard.protocol.eras import Era
 from pegboard.result import ToolFailure
+from pegboard.servers.authorization import Authorization
+from pegboard.servers.http.refusal import AccessRefused, NeedsAuth
 from pegboard.servers.message import Message
 from pegboard.servers.orphan_reaper import OrphanReaper
 from pegboard.servers.server_log import ServerLog
@@ -69,6 +71,23 @@ class Transport(Protocol):
 
     def on_negotiated(self, era: Era, version: str) -> None:
         """The handshake is over, with this outcome."""
+
+    def sign_by(self, authorization: Authorization, on_sent: Callable[[str], None]) -> None:
+        """Have every request carry what a sign-in gives; `on_sent` is told what that is. Only over HTTP."""
+        del authorization, on_sent
+
+    async def renew(self, refused: AccessRefused) -> bool:
+        """Whether a request whose credentials were refused is worth sending once more, with others."""
+        del refused
+        return False
+
+    def on_needs_auth(self, told: Callable[[NeedsAuth], None]) -> None:
+        """Who has to know that the server takes no requests any more before somebody has signed in."""
+        del told
+
+    def on_renewal(self, told: Callable[[bool], None]) -> None:
+        """Who has to know that other credentials are being fetched (true), and that this is over (false)."""
+        del told
 
     def keep_log(self, log: ServerLog) -> None:
         """Write down what the server says beside its messages, if it can say such."""

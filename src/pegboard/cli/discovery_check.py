@@ -1,0 +1,96 @@
+"""A walk through what a sign-in to a server needs, for `doctor`: each step, and of the one that fails the rule that it
+breaks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pegboard.config import ServerSpec
+    from pegboard.oauth.authorization_server import AuthorizationServer
+    from pegboard.oauth.discovery import DiscoveryStep
+    from pegboard.oauth.fetching import Fetcher
+    from pegboard.servers.authorization import Challenge
+
+# What a client says first: an answer of 401 says where a sign-in begins.
+_HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "pegboard-doctor", "version": "1"},
+    },
+}
+_ACCEPT = {"accept": "application/json, text/event-stream"}
+_PKCE_RULE = "MCP 2025-11-25: an authorization server must say that it offers PKCE with S256"
+
+
+@dataclass(frozen=True, slots=True)
+class SignInCheck:
+    """What was found: the steps as they were taken, and what is wrong in the end, with the rule that it breaks."""
+
+    steps: Sequence[DiscoveryStep]
+    issuer: str = ""
+    problem: str = ""
+    rule: str = ""
+    advice: str = ""
+
+
+def check_sign_ins(specs: Sequence[ServerSpec]) -> list[SignInCheck]:
+    """Walk through the discovery of servers, all at once."""
+    if not specs:
+        return []
+    return asyncio.run(_check_all(specs))
+
+
+async def _check_all(specs: Sequence[ServerSpec]) -> list[SignInCheck]:
+    return list(await asyncio.gather(*map(check_sign_in, specs)))
+
+
+async def check_sign_in(spec: ServerSpec) -> SignInCheck:
+    """Walk through the discovery of one server, as a sign-in would."""
+    from pegboard.oauth.discovery import DiscoveryFailed, discover
+    from pegboard.oauth.fetching import Fetcher, FetchFailed
+
+    steps: list[DiscoveryStep] = []
+    fetcher = Fetcher.of(spec)
+    try:
+        found = await discover(spec, await _ask(spec, fetcher), fetcher, steps.append)
+    except DiscoveryFailed as exc:
+        return SignInCheck(steps, problem=str(exc), rule=exc.rule, advice="the server's owner has to correct it")
+    except FetchFailed as exc:
+        return SignInCheck(steps, problem=str(exc), advice="try again later, or tell the server's owner")
+    server = found.authorization_server
+    problem, rule, advice = _find_obstacle(spec, server)
+    return SignInCheck(steps, server.issuer, problem, rule, advice)
+
+
+async def _ask(spec: ServerSpec, fetcher: Fetcher) -> Challenge | None:
+    """What the server says to somebody without credentials."""
+    from pegboard.oauth.fetching import FetchFailed
+    from pegboard.servers.authorization import Challenge
+
+    try:
+        answer = await fetcher.post_json(spec.url or "", _HELLO, _ACCEPT)
+    except FetchFailed:
+        return None
+    return Challenge.of(answer.status, answer.headers)
+
+
+def _find_obstacle(spec: ServerSpec, server: AuthorizationServer) -> tuple[str, str, str]:
+    """What stands in the way of a sign-in at an authorization server that was found: it, its rule, what to do."""
+    settings = spec.sign_in
+    if settings.flow == "browser" and "S256" not in (server.code_challenge_methods or ()):
+        return f"{server.issuer} does not offer PKCE with S256", _PKCE_RULE, "the server's owner has to switch it on"
+    if settings.flow == "device" and server.device_authorization_endpoint is None:
+        return f"{server.issuer} has no device codes", "RFC 8628, section 4", 'take "flow" out of its "oauth"'
+    is_known = settings.client_id is not None or settings.client_metadata_url is not None
+    if not is_known and server.registration_endpoint is None and not server.client_id_metadata_document_supported:
+        advice = f'register a client there, and put its id into "oauth": {{"clientId": …}} of {spec.name}'
+        return f"{server.issuer} registers no clients by itself", "MCP: pre-registration", advice
+    return "", "", ""

@@ -1,0 +1,76 @@
+"""Which client the gateway is at an authorization server: the one of the config, a document, or one that registers."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+
+from pegboard.config import ServerSpec
+from pegboard.oauth.authorization_server import AuthorizationServer
+from pegboard.oauth.fetching import Fetcher
+from pegboard.oauth.oauth_client import OAuthClient, configured_client, document_client
+from pegboard.oauth.registration import register
+from pegboard.oauth.vault import Vault
+from pegboard.result import invalid, unavailable
+from pegboard.storage import StorageError
+from pegboard.storage.oauth import OAuthStore
+
+# By what the registration of a client is kept that has no redirect.
+_DEVICE = "device"
+_DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+_LOOK_EVERY = 0.05
+
+
+async def choose_client(
+    vault: Vault,
+    spec: ServerSpec,
+    server: AuthorizationServer,
+    *,
+    redirect_uri: str,
+    scopes: tuple[str, ...],
+    is_device: bool,
+    document_url: str | None,
+    client_id: str | None = None,
+    client_secret: str | None = None,
+) -> OAuthClient:
+    """The client for a sign-in, in the order of the specification; it is registered once for everybody. `client_id` is
+    of whoever signs in, and stands above the config's."""
+    settings = spec.sign_in
+    if client_id is not None:
+        settings = replace(settings, client_id=client_id, client_secret=client_secret, private_key=None)
+    client = configured_client(settings, server, None if is_device else redirect_uri)
+    if client is None and not is_device:
+        client = document_client(settings.client_metadata_url or document_url, server, redirect_uri)
+    if client is not None:
+        return client
+    kept_by = _DEVICE if is_device else redirect_uri
+    async with hold_lock(vault.store, f"client {server.issuer} {kept_by}"):
+        known = await vault.load_client(server.issuer, kept_by)
+        if known is not None and not known.is_expired(time.time()):
+            return known
+        grant_types = (_DEVICE_GRANT if is_device else "authorization_code", "refresh_token")
+        client = await register(Fetcher.of(spec), server, redirect_uri, scopes=scopes, grant_types=grant_types)
+        if client.is_expired(time.time()):
+            raise invalid(f"{server.issuer} gave a client whose secret is over already")
+        client = replace(client, redirect_uri=kept_by)
+        await vault.save_client(client, kept_by)
+        return client
+
+
+@asynccontextmanager
+async def hold_lock(store: OAuthStore, name: str, seconds: float = 60.0) -> AsyncGenerator[None]:
+    """Be the only one who does something, over all processes; others wait for their turn."""
+    holder, give_up = secrets.token_hex(8), time.monotonic() + seconds
+    while not await store.take_lock(name, holder, seconds):
+        if time.monotonic() > give_up:
+            raise unavailable("another process signs in and does not finish; try again")
+        await asyncio.sleep(_LOOK_EVERY)
+    try:
+        yield
+    finally:
+        with suppress(StorageError):
+            await store.release_lock(name, holder)

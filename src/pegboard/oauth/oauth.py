@@ -1,0 +1,164 @@
+"""Sign-in to servers, as the board has it. Nothing is read, opened or asked before somebody needs it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pegboard.config import ServerSpec, Settings
+from pegboard.log import logger
+from pegboard.metrics import Metrics
+from pegboard.oauth.grants import Grants
+from pegboard.oauth.live_token import ChangeListener, GrantChange
+from pegboard.oauth.sign_in import SignIns
+from pegboard.oauth.sign_in_flow import DONE, Flow
+from pegboard.oauth.token_source import revoke_grant
+from pegboard.oauth.vault import Vault, sealer_opener
+from pegboard.servers.authorization import Authorization
+from pegboard.storage import Storage
+
+# Told what happened: the kind of a record, how it went, the server, and what to say about it.
+AuditNote = Callable[[str, str, str, str], None]
+_CLIENT_DOCUMENT = "/oauth/client.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    """Who is signed in where; nothing secret."""
+
+    server: str
+    # Empty: the gateway's own.
+    principal: str
+    issuer: str
+    resource: str | None
+    scopes: tuple[str, ...]
+    # When the token of now is over; one that can be renewed is.
+    expires_at: float | None
+    # "live", or why it can be used no longer; the reason is for people.
+    state: str
+    reason: str
+    created_at: float
+
+
+class OAuth:
+    """Every sign-in of a board."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        storage_setting: str,
+        settings: Callable[[], Settings],
+        metrics: Metrics,
+        note: AuditNote,
+    ) -> None:
+        self._settings = settings
+        self._metrics = metrics
+        self._note = note
+        self._vault = Vault(storage.oauth, sealer_opener(storage_setting))
+        self._grants = Grants(self._vault, self._tell, self._record_renewal, self._count)
+        self._sign_ins = SignIns(
+            self._vault, self._grants, lambda: self._settings().servers, self._record_sign_in, self._document_url
+        )
+        self._listeners: list[ChangeListener] = []
+
+    def on_change(self, listener: ChangeListener) -> None:
+        """Have somebody told of each sign-in that begins, changes or ends, here or in another process: the server, the
+        principal (empty: the gateway's own), and what happened."""
+        self._listeners.append(listener)
+
+    def authorize(self, spec: ServerSpec, principal_id: str | None) -> Authorization | None:
+        """The credentials of a server; see `servers/authorization.py`."""
+        return self._grants.authorization(spec, principal_id)
+
+    async def begin(
+        self,
+        spec: ServerSpec,
+        principal_id: str,
+        *,
+        redirect_uri: str,
+        scopes: Sequence[str] = (),
+        device: bool = False,
+        client_id: str | None = None,
+        client_secret: str | None = None,
+    ) -> Flow:
+        """Begin to sign in, or join whoever has begun."""
+        return await self._sign_ins.begin(
+            spec,
+            principal_id,
+            redirect_uri=redirect_uri,
+            scopes=scopes,
+            device=device,
+            client_id=client_id,
+            client_secret=client_secret,
+        )
+
+    async def finish(self, query: Mapping[str, str], *, principal_id: str | None) -> Flow:
+        """Take the answer of an authorization server; `principal_id` is whose request it came with, if one knows."""
+        return await self._sign_ins.finish(query, principal_id=principal_id)
+
+    async def watch(self, flow_id: str, timeout: float) -> Flow:
+        """How a sign-in stands, after so many seconds at most unless it has ended before."""
+        return await self._sign_ins.watch(flow_id, timeout)
+
+    async def cancel(self, flow_id: str) -> None:
+        """End a sign-in that nobody wants any more."""
+        await self._sign_ins.cancel(flow_id)
+
+    async def logout(self, server: str, principal: str) -> bool:
+        """Delete a grant, and give its tokens back; whether the authorization server took them."""
+        kept = await self._vault.load_grant(server, principal)
+        if kept is None:
+            return False
+        # First here: nobody renews meanwhile what is to be revoked.
+        await self._vault.store.delete_grant(server, principal)
+        await self._grants.look()
+        spec = self._settings().servers.get(server)
+        is_revoked = kept.grant is not None and await revoke_grant(spec, kept.grant)
+        self._note("signin.ended", "ok", server, "revoked" if is_revoked else "deleted here, not revoked there")
+        logger().info("oauth.signed_out", server=server, revoked=is_revoked)
+        return is_revoked
+
+    async def logins(self) -> list[Login]:
+        """Who is signed in where."""
+        return [
+            Login(
+                server=row.server,
+                principal=row.principal,
+                issuer=row.issuer,
+                resource=row.resource,
+                scopes=row.scopes,
+                expires_at=row.expires_at,
+                state=row.state,
+                reason=row.reason,
+                created_at=row.created_at,
+            )
+            for row in await self._grants.look()
+        ]
+
+    async def close(self) -> None:
+        """End everything; what was granted stays."""
+        await self._sign_ins.close()
+        await self._grants.close()
+
+    def _tell(self, server: str, principal: str, change: GrantChange) -> None:
+        for listener in self._listeners:
+            listener(server, principal, change)
+
+    def _record_renewal(self, server: str, outcome: str) -> None:
+        self._metrics.oauth_refreshes[server, outcome] += 1
+        if outcome == "ended":
+            self._note("signin.lost", "failed", server, "the authorization server takes the refresh token no longer")
+
+    def _record_sign_in(self, server: str, principal: str, outcome: str, reason: str) -> None:
+        is_done = outcome == DONE
+        detail = (f"for {principal}" if principal else "") if is_done else reason
+        self._note("signin.done" if is_done else "signin.failed", "ok" if is_done else "failed", server, detail)
+        logger().info("oauth.signed_in" if is_done else "oauth.sign_in.refused", server=server)
+
+    def _count(self, states: Counter[str]) -> None:
+        self._metrics.oauth_grants = states
+
+    def _document_url(self) -> str | None:
+        public = self._settings().auth.public_url
+        return f"{public}{_CLIENT_DOCUMENT}" if public.startswith("https://") else None

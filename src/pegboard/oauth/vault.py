@@ -1,0 +1,104 @@
+"""The vault: grants, registrations and sign-ins under way, sealed in the storage."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import msgspec
+
+from pegboard.config import ServerSpec, state_folder
+from pegboard.oauth.grant import Grant, KeptGrant, make_row
+from pegboard.oauth.oauth_client import OAuthClient
+from pegboard.oauth.sign_in_flow import FlowSecrets
+from pegboard.result import ToolFailure
+from pegboard.sealing import Sealer, Unsealable, open_sealer
+from pegboard.storage.oauth import FlowRow, GrantRow, OAuthStore, client_context
+
+SealerOpener = Callable[[], Awaitable[Sealer]]
+
+
+class Vault:
+    """Reads and keeps what is secret. The key is looked for when something is to be sealed or read for the first
+    time."""
+
+    def __init__(self, store: OAuthStore, opener: SealerOpener) -> None:
+        self.store = store
+        self._opener = opener
+        self._opening = asyncio.Lock()
+        self._sealer: Sealer | None = None
+
+    async def load_grant(self, server: str, principal: str) -> KeptGrant | None:
+        """The grant of a principal at a server."""
+        row = await self.store.load_grant(server, principal)
+        return None if row is None else await self.open_grant(row)
+
+    async def open_grant(self, row: GrantRow) -> KeptGrant:
+        """A grant out of its row. One that cannot be read is no failure: it may be later, when its key is back."""
+        try:
+            sealer = await self._open()
+            return KeptGrant(row, Grant.from_bytes(sealer.unseal(row.sealed, row.context)))
+        except ToolFailure as exc:
+            return KeptGrant(row, None, exc.error.message)
+        except ValueError:
+            return KeptGrant(row, None, "what is kept of it cannot be read")
+
+    async def save_grant(
+        self, spec: ServerSpec, principal: str, grant: Grant, replaced: KeptGrant | None = None
+    ) -> KeptGrant | None:
+        """Keep a grant in place of `replaced`, unless somebody changed that; else in place of whatever is there. As it
+        is kept; `None` if it is not."""
+        created_at = None if replaced is None else replaced.row.created_at
+        row = make_row(spec, principal, grant, created_at)
+        row = replace(row, sealed=(await self._open()).seal(grant.to_bytes(), row.context))
+        expected = None if replaced is None else replaced.version
+        if not await self.store.save_grant(row, expected_version=expected):
+            return None
+        if expected is not None:
+            return KeptGrant(replace(row, version=expected + 1), grant)
+        # Which version a new one has is for the store to say.
+        return await self.load_grant(spec.name, principal)
+
+    async def end_grant(self, kept: KeptGrant, state: str, reason: str) -> bool:
+        """Keep that a grant is over, unless somebody changed it meanwhile."""
+        row = replace(kept.row, state=state, reason=reason)
+        return await self.store.save_grant(row, expected_version=kept.version)
+
+    async def load_client(self, issuer: str, redirect_uri: str) -> OAuthClient | None:
+        """The registration at an issuer; `None` also if it cannot be read: there can be another one."""
+        sealed = await self.store.load_client(issuer, redirect_uri)
+        if sealed is None:
+            return None
+        try:
+            clear = (await self._open()).unseal(sealed, client_context(issuer, redirect_uri))
+            return OAuthClient.from_json(msgspec.json.decode(clear))
+        except (Unsealable, ValueError):
+            return None
+
+    async def save_client(self, client: OAuthClient, redirect_uri: str) -> None:
+        """Keep a registration."""
+        context = client_context(client.issuer, redirect_uri)
+        sealed = (await self._open()).seal(msgspec.json.encode(client.to_json()), context)
+        await self.store.save_client(client.issuer, redirect_uri, sealed)
+
+    async def save_flow(self, row: FlowRow, secrets: FlowSecrets) -> None:
+        """Keep a sign-in that was begun."""
+        sealed = (await self._open()).seal(secrets.to_bytes(), row.context)
+        await self.store.save_flow(replace(row, sealed=sealed))
+
+    async def open_flow(self, row: FlowRow) -> FlowSecrets:
+        """The secrets of a sign-in under way; `ToolFailure` if they cannot be read."""
+        return FlowSecrets.from_bytes((await self._open()).unseal(row.sealed, row.context))
+
+    async def _open(self) -> Sealer:
+        async with self._opening:
+            if self._sealer is None:
+                self._sealer = await self._opener()
+            return self._sealer
+
+
+def sealer_opener(storage_setting: str) -> SealerOpener:
+    """Finds the key for a storage."""
+    return lambda: open_sealer(storage_setting, os.environ, state_folder())

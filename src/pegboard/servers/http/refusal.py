@@ -1,0 +1,75 @@
+"""What a server's 401 or 403 means: it wants credentials, or others, or forbids this one request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pegboard.result import ToolErrorCode, ToolFailure
+from pegboard.servers.authorization import Challenge
+
+REFUSALS = frozenset({401, 403})
+_MOST_SCOPES = 20
+_LONGEST_SCOPE = 200
+
+
+class AccessRefused(ToolFailure):
+    """The server did not act on a request because of who asks."""
+
+    def __init__(self, message: str, challenge: Challenge, used: str | None = None) -> None:
+        super().__init__(ToolErrorCode.UNAVAILABLE, message, retryable=False)
+        self.challenge = challenge
+        # What was sent as `Authorization`.
+        self.used = used
+        # Whether there are other credentials by now: then the request is worth sending once more.
+        self.is_renewed = False
+
+
+class NeedsAuth(AccessRefused):
+    """The server wants credentials that it was not given."""
+
+    def __init__(self, label: str, challenge: Challenge, used: str | None = None, *, signs_in: bool = False) -> None:
+        said = f'wants credentials (HTTP {challenge.status}): set "headers" with an Authorization in its config'
+        if challenge.resource_metadata is not None:
+            said = f"wants a sign-in with OAuth (HTTP {challenge.status})"
+        super().__init__(wants_sign_in(label) if signs_in else f"{label} {said}", challenge, used)
+
+
+class NeedsScope(AccessRefused):
+    """The credentials are good, but not for this request; others of the server may go on."""
+
+    def __init__(self, label: str, challenge: Challenge, used: str | None = None, *, signs_in: bool = False) -> None:
+        named = ", ".join(scope[:_LONGEST_SCOPE] for scope in challenge.scopes[:_MOST_SCOPES])
+        scopes = f" (scopes: {named})" if named else ""
+        advice = f"pegboard login {label}" if signs_in else "the token in its config lacks them"
+        super().__init__(f"{label} wants more rights for this{scopes}: {advice}", challenge, used)
+
+
+class RequestForbidden(AccessRefused):
+    """The server refuses this request, and says nothing of credentials that would help."""
+
+    def __init__(self, label: str, challenge: Challenge, used: str | None = None, words: str = "") -> None:
+        said = f"{label} refused the request (HTTP {challenge.status}){f': {words}' if words else ''}"
+        super().__init__(said, challenge, used)
+
+
+def wants_sign_in(label: str) -> str:
+    """What is said of a server that nobody is signed in to."""
+    return f"{label} wants a sign-in: pegboard login {label}"
+
+
+def refusal_of(
+    label: str,
+    status: int,
+    headers: Mapping[str, str] | None,
+    used: str | None = None,
+    *,
+    signs_in: bool = False,
+    words: str = "",
+) -> AccessRefused:
+    """A 401 or 403 as what it means; `words` are the server's own."""
+    challenge = Challenge.of(status, headers or {})
+    if status == 401:
+        return NeedsAuth(label, challenge, used, signs_in=signs_in)
+    if challenge.wants_scopes:
+        return NeedsScope(label, challenge, used, signs_in=signs_in)
+    return RequestForbidden(label, challenge, used, words)

@@ -1,0 +1,1 @@
+"""Signing in to servers: by commands, by REST, by a browser."""
