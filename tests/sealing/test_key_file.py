@@ -14,39 +14,16 @@ from pegboard.config import state_folder
 from pegboard.sealing import Sealer, SealingError, Unsealable, open_sealer
 from pegboard.sealing.key_file import KeyFile
 from pegboard.sealing.secret_key import parse_keys
+from sealing.chest import BACKEND
 from storage.samples import at_once
 
 pytestmark = pytest.mark.anyio
 ROW = ("oauth_grants", "linear", "")
-# A backend as the package loads them: what it is given is kept in a folder. `hangs` waits as a locked keyring does.
-BACKEND = """
-import os, time
-from pathlib import Path
-from keyring.backend import KeyringBackend
-
-class Chest(KeyringBackend):
-    priority = 9
-    def _file(self, service, name):
-        return Path(os.environ["CHEST"], f"{service} {name}")
-    def get_password(self, service, name):
-        if os.environ.get("CHEST_MODE") == "hangs":
-            time.sleep(600)
-        file = self._file(service, name)
-        return file.read_text() if file.exists() and os.environ.get("CHEST_MODE") != "forgets" else None
-    def set_password(self, service, name, text):
-        if os.environ.get("CHEST_MODE") == "fails":
-            raise RuntimeError(text)
-        self._file(service, name).write_text(text)
-    def delete_password(self, service, name):
-        self._file(service, name).unlink()
-
-class PlaintextChest(Chest):
-    pass
-"""
 OPEN = """
 import asyncio, os, sys
 from pegboard.config import state_folder
-from pegboard.sealing import open_sealer, system_keyring
+from pegboard import system_keyring
+from pegboard.sealing import open_sealer
 
 system_keyring.LIMIT = float(os.environ.get("KEYRING_LIMIT", "20"))
 print("ready", flush=True)
@@ -248,7 +225,8 @@ def test_a_key_in_a_keyring_is_rotated_there(chest: Path) -> None:
     script = """
 import asyncio, sys, time
 from pegboard.config import state_folder
-from pegboard.sealing import Unsealable, open_sealer, system_keyring
+from pegboard import system_keyring
+from pegboard.sealing import Unsealable, open_sealer
 from pegboard.sealing.key_file import KeyFile
 system_keyring.LIMIT = 20
 def open_own():
