@@ -280,8 +280,9 @@ def test_without_the_package_the_problem_says_what_to_install(tmp_path: Path, mo
 
 def test_files_and_entries_of_the_keyring_are_shown_before_somebody_trusts_them() -> None:
     """They are no variables of the environment, and where they go is said."""
-    entry = {"url": "https://x.example/mcp", "headers": {"A": "${file:~/.ssh/id} ${keyring:bank/ada} ${B}"}}
-    assert names_in(entry["headers"]["A"]) == ["B"]
+    value = "${file:~/.ssh/id} ${keyring:bank/ada} ${B}"
+    entry = {"url": "https://x.example/mcp", "headers": {"A": value}}
+    assert names_in(value) == ["B"]
     assert [line for line in entry_effects(entry) if line.startswith("gets")] == [
         "gets B of your environment: it goes to x.example",
         "gets the file ~/.ssh/id: it goes to x.example",

@@ -19,6 +19,8 @@ class DotEnv:
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
+        # The file, if somebody asked for it; it need not be there.
+        self.files: set[Path] = set()
         self._found: dict[str, str] | None = None
         # Why it could not be read; it names no value.
         self.problem: str | None = None
@@ -32,6 +34,7 @@ class DotEnv:
     def _read(self) -> dict[str, str]:
         if self._path is None:
             return {}
+        self.files.add(self._path)
         try:
             return read_environment_file(self._path)
         except (FileNotFoundError, NotADirectoryError):

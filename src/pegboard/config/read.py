@@ -85,9 +85,11 @@ def parse_settings(
     remarks: list[str] = []
     settings = own_settings(own, environment, remarks) if own else Settings()
     dotenv = DotEnv(path.resolve().parent / ".env") if reads_files else DotEnv()
-    servers = _servers(root, ValueSources(environment, dotenv, is_found, reads_files), remarks)
+    sources = ValueSources(environment, dotenv, is_found, reads_files)
+    servers = _servers(root, sources, remarks)
     remarks += [f"{dotenv.problem}"] if dotenv.problem else []
-    return replace(settings, path=path, servers=servers, remarks=tuple(remarks))
+    files = frozenset(sources.files | dotenv.files)
+    return replace(settings, path=path, servers=servers, remarks=tuple(remarks), files=files)
 
 
 def decode(data: bytes, path: Path) -> str:
@@ -266,6 +268,7 @@ def _with_env_file(spec: ServerSpec, path: str, variables: Variables, folder: Pa
         return spec
     try:
         file = folder / _at_home(variables.fill_target(path))
+        variables.files.add(file)
         found = read_environment_file(file)
     except MissingVariable as exc:
         return replace(spec, problem=str(exc))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pegboard.config.dotenv import DotEnv
@@ -19,6 +19,8 @@ class ValueSources:
     # Nobody named the config file.
     is_found: bool
     reads_files: bool
+    # Which were read for some server.
+    files: set[Path] = field(default_factory=set[Path])
 
     def variables(self, folder: Path) -> Variables:
         """What fills in the variables of one server; `folder` is that of the config file."""
@@ -26,6 +28,7 @@ class ValueSources:
             self.environment,
             folder.parent if folder.name in {".vscode", ".cursor"} else folder,
             base=folder if self.reads_files else None,
+            files=self.files,
             dotenv=self.dotenv,
             is_found=self.is_found,
         )

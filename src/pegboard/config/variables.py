@@ -32,6 +32,8 @@ class Variables:
     used: set[str] = field(default_factory=set[str])
     # Where the paths of files begin; without it, neither files nor keyrings are read.
     base: Path | None = None
+    # Those that were.
+    files: set[Path] = field(default_factory=set[Path])
     dotenv: DotEnv = field(default_factory=DotEnv)
     # Nobody named the config: who can write beside it must not say what is run, or where to connect.
     is_found: bool = False
@@ -82,10 +84,25 @@ class Variables:
     def _read(self, kind: str, name: str) -> str | None:
         if self.base is None:
             return None
-        value = _file_text(self.base, name) if kind == "file" else _keyring_text(name)
+        value = self._file_text(self.base, name) if kind == "file" else _keyring_text(name)
         # A header is sent without the spaces around it, and an error may show it so.
         self.used |= {value, value.strip()}
         return value
+
+    def _file_text(self, base: Path, name: str) -> str:
+        """What a file says, without the line end that most editors add."""
+        try:
+            path = base / Path(name).expanduser()
+            self.files.add(path)
+            text = read_file(path, is_found=True, most=_MAX_FILE).decode()
+        except UnicodeDecodeError:
+            raise MissingVariable(f"${{file:{name}}} cannot be read: it is not UTF-8") from None
+        except (OSError, RuntimeError, ValueError) as exc:
+            raise MissingVariable(f"${{file:{name}}} cannot be read: {getattr(exc, 'strerror', None) or exc}") from None
+        text = text.removesuffix("\n").removesuffix("\r")
+        if not text:
+            raise MissingVariable(f"${{file:{name}}} cannot be read: it is empty")
+        return text
 
     def _hint(self, expression: str) -> str:
         name, kind = _name(expression), expression.partition(":")[0]
@@ -97,20 +114,6 @@ class Variables:
 
 
 _READ = frozenset({"file", "keyring"})
-
-
-def _file_text(base: Path, name: str) -> str:
-    """What a file says, without the line end that most editors add."""
-    try:
-        text = read_file(base / Path(name).expanduser(), is_found=True, most=_MAX_FILE).decode()
-    except UnicodeDecodeError:
-        raise MissingVariable(f"${{file:{name}}} cannot be read: it is not UTF-8") from None
-    except (OSError, RuntimeError, ValueError) as exc:
-        raise MissingVariable(f"${{file:{name}}} cannot be read: {getattr(exc, 'strerror', None) or exc}") from None
-    text = text.removesuffix("\n").removesuffix("\r")
-    if not text:
-        raise MissingVariable(f"${{file:{name}}} cannot be read: it is empty")
-    return text
 
 
 def _keyring_text(name: str) -> str:
