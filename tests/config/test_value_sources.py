@@ -52,6 +52,7 @@ def test_a_value_comes_from_a_file(tmp_path: Path, end: str) -> None:
     )
     assert spec["docs"].headers == {"Authorization": f"Bearer  {SECRET}"}
     assert spec["git"].env == {"T": f" {SECRET}"}
+    assert SECRET in spec["git"].secrets
     assert spec["docs"].redactor.clean(f"it said <{SECRET}>") == f"it said <{REDACTED}>"
 
 

@@ -136,19 +136,24 @@ async def test_with_the_file_gone_a_new_key_seals_and_the_old_secrets_say_why_th
     running = await open_own()
     sealed = running.seal(b"secret", ROW)
     (state_folder() / "secret.key").unlink()
+    assert running.unseal(running.seal(b"go on", ROW), ROW) == b"go on"
+    assert not (state_folder() / "secret.key").exists()
     later = await open_own()
     with pytest.raises(Unsealable, match="lost or was changed; sign in again"):
         later.unseal(sealed, ROW)
-    assert later.unseal(later.seal(b"new", ROW), ROW) == b"new"
+    new = later.seal(b"new", ROW)
+    assert later.unseal(new, ROW) == b"new"
+    assert [running.unseal(each, ROW) for each in (sealed, new)] == [b"secret", b"new"]
 
 
 @pytest.mark.scenario("secrets: The key can be changed while gateways run")
 async def test_a_running_sealer_notices_a_new_key_in_the_file() -> None:
     """What it seals next has the new key, and it opens what the old one and the new one sealed."""
-    running = await open_own()
+    running, sealing = await open_own(), await open_own()
     before = running.seal(b"before", ROW)
     file = KeyFile(state_folder() / "secret.key")
     new = file.rotate(())
+    assert sealing.seal(b"next", ROW)[:8] == new.id
     elsewhere = (await open_own()).seal(b"elsewhere", ROW)
     assert elsewhere[:8] == new.id
     assert running.unseal(elsewhere, ROW) == b"elsewhere"
