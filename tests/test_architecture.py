@@ -16,6 +16,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     (
         *("version", "result", "names", "exactjson", "docstrings", "log", "metrics", "pace"),
         *("telemetry", "terminal", "normalization", "faircache", "task_set", "lru_dict", "text", "host_names"),
+        "system_keyring",
     ),
     ("access",),
     ("config", "tool", "function_tool", "protocol"),

@@ -413,7 +413,7 @@ def test_what_is_left_out_is_named_with_its_reason() -> None:
     assert [str(each) for each in one({"mcpServers": {"t": raw}}).left_out] == [
         "url (it is for a url)",
         "autoApprove (approval stays with the client)",
-        "envFile (the file is not read: put its variables into env)",
+        "envFile (it would be given what is in that file: set it in the config yourself)",
         "oauth (sign in anew)",
         "odd (Pegboard does not know it)",
         "description (it only describes the server)",

@@ -282,7 +282,7 @@ def test_cwd_is_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writte
     "entry",
     [
         {"autoApprove": ["x"], "alwaysAllow": ["y"], "disabledTools": ["z"], "trust": True, "gallery": "https://x"},
-        {"envFile": "${workspaceFolder}/.env", "dev": {"watch": "**/*.ts"}, "timeoutMs": "soon", "oauth": {"a": [1]}},
+        {"dev": {"watch": "**/*.ts"}, "timeoutMs": "soon", "oauth": {"a": [1]}},
         {"tools": "*"},
         {"tools": {"search": True}},
     ],

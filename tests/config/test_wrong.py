@@ -372,9 +372,7 @@ def test_two_words_of_others_for_one_key_must_agree(tmp_path: Path) -> None:
     assert said.endswith('mcpServers.docs.httpUrl and "serverUrl" mean the same key: use "url"')
 
 
-@pytest.mark.parametrize(
-    "key", ["title", "tags", "alwaysAllow", "autoApprove", "description", "icon", "envFile", "dev"]
-)
+@pytest.mark.parametrize("key", ["title", "tags", "alwaysAllow", "autoApprove", "description", "icon", "dev"])
 def test_keys_of_other_clients_are_no_mistake(tmp_path: Path, key: str) -> None:
     """A snippet for another client pastes in, with all that only that client understands."""
     path = tmp_path / "pegboard.json"

@@ -54,6 +54,31 @@ async def test_treatment_changes_without_a_new_connection(tmp_path: Path) -> Non
         assert "timed out" in await client.text("one__sleep", {"seconds": 5})
 
 
+@pytest.mark.scenario("secrets: Values of the config come from files, .env and the keyring")
+async def test_a_changed_value_is_taken_over_and_concerns_its_server_alone(tmp_path: Path) -> None:
+    """Of a file, of `.env`, even if that was not there, and of an `envFile`; the others keep their processes."""
+    (tmp_path / "token").write_text("first\n")
+    (tmp_path / "own.env").write_text("OWN=first\n")
+    env = {"FILE": "${file:token}", "DOTENV": "${DOTENV:-first}"}
+    servers = {"one": toy({"env": env, "envFile": "own.env"}), "two": toy()}
+    async with open_gateway(tmp_path, servers) as gateway, http_client(gateway.mcp) as client:
+
+        async def until(**wanted: str) -> None:
+            async with asyncio.timeout(LIMIT):
+                while not wanted.items() <= json.loads(await client.text("one__environment")).items():
+                    await asyncio.sleep(0.05)
+
+        await until(FILE="first", DOTENV="first", OWN="first")
+        pid = await client.text("two__pid")
+        (tmp_path / "token").write_text("second value\n")
+        await until(FILE="second value", DOTENV="first", OWN="first")
+        (tmp_path / ".env").write_text("DOTENV=second value\n")
+        await until(FILE="second value", DOTENV="second value", OWN="first")
+        (tmp_path / "own.env").write_text("OWN=second value\n")
+        await until(FILE="second value", DOTENV="second value", OWN="second value")
+        assert await client.text("two__pid") == pid
+
+
 async def test_a_moved_server_is_a_new_one(tmp_path: Path) -> None:
     """Another command line means another server: its old list is not kept."""
     async with open_gateway(tmp_path, {"one": toy(tools=["old"])}) as gateway, http_client(gateway.mcp) as client:

@@ -163,6 +163,23 @@ async def test_a_server_gets_what_it_needs_and_no_one_elses_secrets(
         assert len(find_marked_processes([seen[MARKER]])) == 1
 
 
+@pytest.mark.scenario("secrets: Pegboard's own secrets reach no server")
+async def test_no_server_inherits_what_is_pegboards_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the key that seals, nor the address of the storage, a key of another server, or what `.env` beside the
+    config says; a server with an `envFile` has that, and nobody else does."""
+    names = ["PEGBOARD_SECRET_KEY", "PEGBOARD_SECRET_KEY_FILE", "PEGBOARD_INPUT_ID", "DATABASE_URL", "TWO_API_KEY"]
+    for name in (*names, "PGPASSWORD", "PYTHON_KEYRING_BACKEND"):
+        monkeypatch.setenv(name, "not-for-you")
+    (tmp_path / ".env").write_text("IN_DOTENV=not-for-you\n")
+    (tmp_path / "two.env").write_text("OWN=from-a-file\n")
+    async with open_board(tmp_path, {"one": toy(), "two": toy({"envFile": "two.env"})}) as board:
+        seen = [
+            (await board.call(f"{name}__environment", {})).unwrap()["content"][0]["text"] for name in ("one", "two")
+        ]
+    assert not any("not-for-you" in each for each in seen)
+    assert [json.loads(each).get("OWN") for each in seen] == [None, "from-a-file"]
+
+
 async def test_a_command_runs_in_its_folder(tmp_path: Path) -> None:
     """`cwd` is where the command runs; a folder that is not there is a clear error."""
     (tmp_path / "here").mkdir()

@@ -14,39 +14,16 @@ from pegboard.config import state_folder
 from pegboard.sealing import Sealer, SealingError, Unsealable, open_sealer
 from pegboard.sealing.key_file import KeyFile
 from pegboard.sealing.secret_key import parse_keys
+from sealing.chest import BACKEND
 from storage.samples import at_once
 
 pytestmark = pytest.mark.anyio
 ROW = ("oauth_grants", "linear", "")
-# A backend as the package loads them: what it is given is kept in a folder. `hangs` waits as a locked keyring does.
-BACKEND = """
-import os, time
-from pathlib import Path
-from keyring.backend import KeyringBackend
-
-class Chest(KeyringBackend):
-    priority = 9
-    def _file(self, service, name):
-        return Path(os.environ["CHEST"], f"{service} {name}")
-    def get_password(self, service, name):
-        if os.environ.get("CHEST_MODE") == "hangs":
-            time.sleep(600)
-        file = self._file(service, name)
-        return file.read_text() if file.exists() and os.environ.get("CHEST_MODE") != "forgets" else None
-    def set_password(self, service, name, text):
-        if os.environ.get("CHEST_MODE") == "fails":
-            raise RuntimeError(text)
-        self._file(service, name).write_text(text)
-    def delete_password(self, service, name):
-        self._file(service, name).unlink()
-
-class PlaintextChest(Chest):
-    pass
-"""
 OPEN = """
 import asyncio, os, sys
 from pegboard.config import state_folder
-from pegboard.sealing import open_sealer, system_keyring
+from pegboard import system_keyring
+from pegboard.sealing import open_sealer
 
 system_keyring.LIMIT = float(os.environ.get("KEYRING_LIMIT", "20"))
 print("ready", flush=True)
@@ -159,19 +136,24 @@ async def test_with_the_file_gone_a_new_key_seals_and_the_old_secrets_say_why_th
     running = await open_own()
     sealed = running.seal(b"secret", ROW)
     (state_folder() / "secret.key").unlink()
+    assert running.unseal(running.seal(b"go on", ROW), ROW) == b"go on"
+    assert not (state_folder() / "secret.key").exists()
     later = await open_own()
     with pytest.raises(Unsealable, match="lost or was changed; sign in again"):
         later.unseal(sealed, ROW)
-    assert later.unseal(later.seal(b"new", ROW), ROW) == b"new"
+    new = later.seal(b"new", ROW)
+    assert later.unseal(new, ROW) == b"new"
+    assert [running.unseal(each, ROW) for each in (sealed, new)] == [b"secret", b"new"]
 
 
 @pytest.mark.scenario("secrets: The key can be changed while gateways run")
 async def test_a_running_sealer_notices_a_new_key_in_the_file() -> None:
     """What it seals next has the new key, and it opens what the old one and the new one sealed."""
-    running = await open_own()
+    running, sealing = await open_own(), await open_own()
     before = running.seal(b"before", ROW)
     file = KeyFile(state_folder() / "secret.key")
     new = file.rotate(())
+    assert sealing.seal(b"next", ROW)[:8] == new.id
     elsewhere = (await open_own()).seal(b"elsewhere", ROW)
     assert elsewhere[:8] == new.id
     assert running.unseal(elsewhere, ROW) == b"elsewhere"
@@ -248,7 +230,8 @@ def test_a_key_in_a_keyring_is_rotated_there(chest: Path) -> None:
     script = """
 import asyncio, sys, time
 from pegboard.config import state_folder
-from pegboard.sealing import Unsealable, open_sealer, system_keyring
+from pegboard import system_keyring
+from pegboard.sealing import Unsealable, open_sealer
 from pegboard.sealing.key_file import KeyFile
 system_keyring.LIMIT = 20
 def open_own():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import time
 from dataclasses import replace
@@ -12,38 +11,11 @@ import pytest
 
 from harness import LIMIT
 from pegboard.storage import Storage
-from pegboard.storage.oauth import FlowRow, GrantRow
+from pegboard.storage.oauth import GrantRow
+from storage.oauth_samples import GRANT, flow
 from storage.samples import at_once
 
 pytestmark = pytest.mark.anyio
-
-GRANT = GrantRow(
-    server="linear",
-    principal="",
-    url="https://linear.example/mcp",
-    issuer="https://login.example",
-    resource="https://linear.example/mcp",
-    scopes=("read", "write"),
-    expires_at=1_800_000_000.25,
-    state="live",
-    sealed=b"\0sealed\xff",
-    created_at=1_700_000_000.5,
-    updated_at=1_700_000_001.5,
-)
-
-
-def flow(state: str, *, seconds: float = 600, server: str = "linear", principal: str = "") -> FlowRow:
-    """A sign-in that begins now."""
-    digest, now = hashlib.sha256(state.encode()).hexdigest(), time.time()
-    return FlowRow(
-        flow_id=f"flow-{state}",
-        state_hash=digest,
-        server=server,
-        principal=principal,
-        sealed=b"verifier",
-        created_at=now,
-        expires_at=now + seconds,
-    )
 
 
 async def saved(storage: Storage, row: GrantRow = GRANT) -> GrantRow:

@@ -42,15 +42,18 @@ _REASONS = {
     **dict.fromkeys(("description", "name", "title", "display_name", "icon", "icons", "id", "version", "tags"), _ABOUT),
     **dict.fromkeys(("gallery", "bundled", "source", "author", "homepage", "$schema", "repository"), _ABOUT),
     **dict.fromkeys(("dev", "sandbox", "sandboxEnabled", "remote", "required"), "Pegboard has nothing like it"),
-    **dict.fromkeys(("envFile", "env_file"), "the file is not read: put its variables into env"),
 }
 # A key of Pegboard's own that somebody else's text must not set: it would send away what is in the environment.
-_OWN_ONLY = {"apiKeyFromEnv": "it would send a key of your environment: set it in the config yourself"}
+_OWN_ONLY = {
+    "apiKeyFromEnv": "it would send a key of your environment: set it in the config yourself",
+    **dict.fromkeys(("envFile", "env_file"), "it would be given what is in that file: set it in the config yourself"),
+}
 _OPTION = "it is about that client"
 _UNKNOWN = "Pegboard does not know it"
 _FOREIGN_KEYS = (
     {name for names in _NAMES.values() for name in names}
     | _REASONS.keys()
+    | _OWN_ONLY.keys()
     | {"enabled", "disabled", "timeout", "connectionTimeout", "requestOptions", "env_vars", "env_keys", "tools"}
     | {"startup_timeout_sec", "startup_timeout_ms", "tool_timeout_sec", "bearer_token_env_var"}
     | {"bearer_token", "authorization_token", "env_http_headers"}

@@ -161,7 +161,7 @@ def choose(reading: ConfigReading, names: Sequence[str]) -> ConfigReading:
 def entry_problem(name: str, entry: Mapping[str, Any]) -> str | None:
     """Why the config could not be read with this entry, or `None`."""
     try:
-        settings = parse_settings(json.dumps({"mcpServers": {name: entry}}), _NOWHERE, {})
+        settings = parse_settings(json.dumps({"mcpServers": {name: entry}}), _NOWHERE, {}, reads_files=False)
     except ConfigError as exc:
         return str(exc).partition(": ")[2]
     spec = settings.servers[fold_server_name(name)]

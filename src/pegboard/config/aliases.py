@@ -11,6 +11,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "command": ("cmd",),
     "args": ("arguments",),
     "env": ("environment", "envs"),
+    "envFile": ("env_file",),
     "cwd": ("working_directory", "workingDirectory"),
     "url": ("serverUrl", "httpUrl", "uri"),
     "headers": ("http_headers", "httpHeaders"),

@@ -11,7 +11,7 @@ from pegboard import exactjson
 from pegboard.config.aliases import with_own_keys
 from pegboard.config.literal_secrets import mask_entry
 from pegboard.config.read import KEYS
-from pegboard.config.variables import names_in
+from pegboard.config.variables import sources_in
 from pegboard.exactjson import as_list, as_object
 from pegboard.terminal import visible_json
 
@@ -57,7 +57,9 @@ def _variable_uses(entry: Mapping[str, Any]) -> Iterator[str]:
     for name in dict.fromkeys(
         name for key in ("command", "args", "cwd", "url", "env", "headers", "oauth") for name in _names(entry.get(key))
     ):
-        yield f"gets {_word(name)} of your environment: it goes to {target}"
+        kind, _, inner = name.partition(":")
+        place = {"file": f"the file {_word(inner)}", "keyring": f"{_word(inner)} of your keyring"}.get(kind)
+        yield f"gets {place or f'{_word(name)} of your environment'}: it goes to {target}"
 
 
 def _steering_variables(entry: Mapping[str, Any]) -> Iterator[str]:
@@ -77,7 +79,7 @@ def _target(entry: Mapping[str, Any]) -> str:
 
 def _names(value: Any) -> Iterator[str]:
     if isinstance(value, str):
-        yield from names_in(value)
+        yield from sources_in(value)
     for each in as_list(value) or (as_object(value) or {}).values():
         yield from _names(each)
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 from pegboard.config import jsonc
 from pegboard.config.address import url_problem, with_bearer
 from pegboard.config.aliases import ALIASES, ALL_ALIASES
+from pegboard.config.dotenv import DotEnv, read_environment_file
 from pegboard.config.environment import apply_environment
 from pegboard.config.file import read_file
 from pegboard.config.foreign_shape import SECTIONS, foreign_shape, is_nested
@@ -22,6 +23,7 @@ from pegboard.config.own import own_settings, tool_patterns
 from pegboard.config.secrets import secrets_of
 from pegboard.config.settings import ConfigError, Instance, ServerSpec, Settings, Transport
 from pegboard.config.shape import ConfigNode
+from pegboard.config.value_sources import ValueSources
 from pegboard.config.variables import MissingVariable, Variables
 from pegboard.exactjson import as_object
 from pegboard.names import correct_spelling, fold_server_name
@@ -39,7 +41,8 @@ _TRANSPORTS: dict[str, Transport] = {
 }
 # All that an entry can say to Pegboard.
 KEYS = frozenset(
-    {"type", "command", "args", "env", "cwd", "url", "headers", "oauth", "apiKeyFromEnv", "enabled", "disabled"}
+    {"type", "command", "args", "env", "envFile", "cwd", "url", "headers", "oauth", "apiKeyFromEnv"}
+    | {"enabled", "disabled"}
     | {"timeout", "connectTimeout", "startTimeout", "idleTimeout", "ttl", "prefix", "instance", "tools", "keywords"}
 )
 _IMPORT = "To take its servers over, run: pegboard import"
@@ -56,7 +59,7 @@ def read_settings(path: Path | None, environment: Mapping[str, str], *, needs_tr
     # Asked of what was read: the file may change between any two looks at it.
     if needs_trust:
         check_trust(path, content, environment)
-    settings = parse_settings(decode(content, path), path, environment)
+    settings = parse_settings(decode(content, path), path, environment, is_found=needs_trust)
     return apply_environment(replace(settings, needs_trust=needs_trust), environment)
 
 
@@ -66,8 +69,13 @@ def check_trust(path: Path, content: bytes, environment: Mapping[str, str] = os.
         raise ConfigError(f"{path}: it {CHANGED}")
 
 
-def parse_settings(text: str, path: Path, environment: Mapping[str, str]) -> Settings:
-    """The settings a config text stands for, before the environment's own servers are added."""
+def parse_settings(
+    text: str, path: Path, environment: Mapping[str, str], *, is_found: bool = False, reads_files: bool = True
+) -> Settings:
+    """The settings a config text stands for, before the environment's own servers are added.
+
+    `is_found`: nobody named the file. Text of somebody else must not make us read files or the keyring.
+    """
     try:
         document = jsonc.parse(text)
     except jsonc.JsoncError as exc:
@@ -79,8 +87,12 @@ def parse_settings(text: str, path: Path, environment: Mapping[str, str]) -> Set
     own = root.get("pegboard")
     remarks: list[str] = []
     settings = own_settings(own, environment, remarks) if own else Settings()
-    servers = _servers(root, environment, remarks)
-    return replace(settings, path=path, servers=servers, remarks=tuple(remarks))
+    dotenv = DotEnv(path.resolve().parent / ".env") if reads_files else DotEnv()
+    sources = ValueSources(environment, dotenv, is_found, reads_files)
+    servers = _servers(root, sources, remarks)
+    remarks += [f"{dotenv.problem}"] if dotenv.problem else []
+    files = frozenset(sources.files | dotenv.files)
+    return replace(settings, path=path, servers=servers, remarks=tuple(remarks), files=files)
 
 
 def decode(data: bytes, path: Path) -> str:
@@ -100,12 +112,12 @@ def _read(path: Path) -> bytes:
         raise ConfigError(f"{path}: {exc.strerror or exc}") from None
 
 
-def _servers(root: ConfigNode, environment: Mapping[str, str], remarks: list[str]) -> dict[str, ServerSpec]:
+def _servers(root: ConfigNode, sources: ValueSources, remarks: list[str]) -> dict[str, ServerSpec]:
     servers: dict[str, ServerSpec] = {}
     for section in SECTIONS:
         node = root.get(section)
         for entry in node.children() if node else []:
-            spec = _server_or_mistake(entry, environment)
+            spec = _server_or_mistake(entry, sources)
             if spec.name in servers:
                 first = servers[spec.name].given_name
                 raise entry.wrong(f'and "{first}" are both "{spec.name}" in snake_case: rename one of them')
@@ -122,13 +134,13 @@ def _check_prefixes(root: ConfigNode, servers: Mapping[str, ServerSpec]) -> None
         raise root.wrong(f'has "prefix": false for {", ".join(bare)}: one server at most can go without a prefix')
 
 
-def _server_or_mistake(entry: ConfigNode, environment: Mapping[str, str]) -> ServerSpec:
+def _server_or_mistake(entry: ConfigNode, sources: ValueSources) -> ServerSpec:
     """One server; a mistake inside its entry is its own problem, and the others go on."""
     try:
         if is_nested(entry.key, entry.value):
             raise entry.wrong(f'has servers inside: take the outer "{entry.path[0]}" away. {_IMPORT} {entry.file}')
         _check_keys(entry)
-        return _server(entry, environment)
+        return _server(entry, sources)
     except ConfigError as exc:
         members = as_object(entry.value) or {}
         return ServerSpec(
@@ -149,14 +161,16 @@ def _check_keys(entry: ConfigNode) -> None:
             raise ConfigNode(entry.document, entry.file, (*entry.path, key), None).wrong(f'is not a key: use "{meant}"')
 
 
-def _server(entry: ConfigNode, environment: Mapping[str, str]) -> ServerSpec:
+def _server(entry: ConfigNode, sources: ValueSources) -> ServerSpec:
     folder = entry.file.resolve().parent
-    variables = Variables(environment, folder.parent if folder.name in {".vscode", ".cursor"} else folder)
+    variables = sources.variables(folder)
     spec = replace(_treatment(entry), **_address(entry))
     if spec.problem is None:
         spec = _fill_variables(spec, variables, folder)
+    if spec.problem is None and spec.command is not None and (node := _env_file(entry)):
+        spec = _with_env_file(spec, node.text(), variables, folder)
     if node := entry.get("apiKeyFromEnv"):
-        spec = _with_api_key(spec, wanted=node.flag(), environment=environment)
+        spec = _with_api_key(spec, wanted=node.flag(), environment=sources.environment)
     return replace(spec, secrets=secrets_of(spec, variables.used))
 
 
@@ -227,20 +241,20 @@ def _command(entry: ConfigNode, command: ConfigNode | None) -> dict[str, Any]:
 
 def _fill_variables(spec: ServerSpec, variables: Variables, folder: Path) -> ServerSpec:
     """The server with its variables filled in; one without a value is this server's problem."""
-    fill = variables.fill
+    fill, fill_target = variables.fill, variables.fill_target
     reached = replace(spec, command=None, args=(), cwd=None, url=None)
     try:
         if spec.url is not None:
-            url = fill(spec.url)
+            url = fill_target(spec.url)
             if problem := url_problem(url):
                 return replace(reached, problem=f'Invalid MCP server config for "{spec.name}": url {problem}')
             reached = replace(reached, url=url)
         if spec.command is not None:
-            command = _at_home(fill(spec.command))
+            command = _at_home(fill_target(spec.command))
             if not command.strip():
                 return replace(reached, problem=_missing(spec.name, "command"))
-            cwd = None if spec.cwd is None else str(folder / _at_home(fill(spec.cwd)))
-            reached = replace(reached, command=command, args=tuple(map(fill, spec.args)), cwd=cwd)
+            cwd = None if spec.cwd is None else str(folder / _at_home(fill_target(spec.cwd)))
+            reached = replace(reached, command=command, args=tuple(map(fill_target, spec.args)), cwd=cwd)
         if spec.oauth:
             oauth, problem = fill_oauth(spec.oauth, fill)
             if problem is not None:
@@ -250,6 +264,26 @@ def _fill_variables(spec: ServerSpec, variables: Variables, folder: Path) -> Ser
         return replace(reached, env=env, headers={name: fill(value) for name, value in spec.headers.items()})
     except MissingVariable as exc:
         return replace(reached, problem=str(exc))
+
+
+def _env_file(entry: ConfigNode) -> ConfigNode | None:
+    return entry.get("envFile") or _other_name(entry, "envFile")
+
+
+def _with_env_file(spec: ServerSpec, path: str, variables: Variables, folder: Path) -> ServerSpec:
+    """The server with the variables of a file below those of its `env`; all of them are secrets."""
+    if variables.base is None:
+        return spec
+    try:
+        file = folder / _at_home(variables.fill_target(path))
+        variables.files.add(file)
+        found = read_environment_file(file)
+    except MissingVariable as exc:
+        return replace(spec, problem=str(exc))
+    except (OSError, ValueError) as exc:
+        return replace(spec, problem=f"envFile {path} cannot be read: {getattr(exc, 'strerror', None) or exc}")
+    variables.used |= set(found.values())
+    return replace(spec, env={**found, **spec.env})
 
 
 def _at_home(path: str) -> str:

@@ -23,7 +23,7 @@ from pegboard.config.masking import is_secret_name
 from pegboard.config.oauth_spellings import OAUTH_SECRETS
 from pegboard.config.own import settings_keys
 from pegboard.config.read import KEYS
-from pegboard.config.variables import names_in
+from pegboard.config.variables import sources_in
 from pegboard.exactjson import as_list, as_object
 from pegboard.log import REDACTED
 from pegboard.names import fold_server_name
@@ -33,7 +33,7 @@ from pegboard.terminal import visible_json
 _FILLED = ("command", "args", "cwd", "url", "env", "headers", "oauth")
 _ADDRESSES = frozenset({"url"})
 # What decides about what runs, and where things are sent.
-_WHOLE = frozenset({"cwd", "storage", "workspace", "chats", "hosts"}) | _ADDRESSES
+_WHOLE = frozenset({"cwd", "envFile", "storage", "workspace", "chats", "hosts"}) | _ADDRESSES
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _WORD = re.compile(r"[A-Za-z0-9_@%+=:,./${}?&~*#-]+")
@@ -73,7 +73,7 @@ def review(text: str) -> list[Effect]:
     own = as_object(document.get("pegboard")) or {}
     effects += _members(("section", "pegboard"), "section pegboard", own, settings_keys())
     for variable, owners in _variables(document).items():
-        shown = f"${_name(variable)} of your environment goes to {', '.join(owners)}"
+        shown = f"{_source(variable)} goes to {', '.join(owners)}"
         effects.append(Effect(("variable", variable), "", "", shown, shown))
     return effects
 
@@ -164,7 +164,7 @@ def _entry(path: tuple[str, ...], owner: str, place: str, value: Any) -> Effect:
     """A variable that a server is given, a header that it is sent, or a setting of its sign-in."""
     *_, key, name = path
     is_sent = key == "headers" or (key == "oauth" and name in OAUTH_SECRETS)
-    hides = not names_in(_as_json(value)) if is_sent else key == "env" and _is_secret(name, value)
+    hides = not sources_in(_as_json(value)) if is_sent else key == "env" and _is_secret(name, value)
     shown = REDACTED if hides else _with_length(_word(value))
     return Effect(path, owner, place, _as_json(value), f"{place}={shown}")
 
@@ -191,11 +191,19 @@ def _variables(document: Mapping[str, Any]) -> dict[str, list[str]]:
         members = with_own_keys(as_object(entry) or {})
         texts = [text for key in _FILLED for text in _texts(members.get(key))]
         key = [f"{fold_server_name(name).upper()}_API_KEY"] if members.get("apiKeyFromEnv") is True else []
-        for variable in [*key, *(each for text in texts for each in names_in(text))]:
+        for variable in [*key, *(each for text in texts for each in sources_in(text))]:
             found.setdefault(variable, {})[f"server {_name(name)}"] = None
-    for variable in [each for text in _texts(document.get("pegboard")) for each in names_in(text)]:
+    for variable in [each for text in _texts(document.get("pegboard")) for each in sources_in(text)]:
         found.setdefault(variable, {})["section pegboard"] = None
     return {variable: list(owners) for variable, owners in found.items()}
+
+
+def _source(name: str) -> str:
+    """A variable, a file or an entry of the keyring, as people are told of it."""
+    kind, colon, inner = name.partition(":")
+    if colon and kind in {"file", "keyring"}:
+        return f"the file {_word(inner)}" if kind == "file" else f"{_word(inner)} of your keyring"
+    return f"${_name(name)} of your environment"
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -28,6 +28,7 @@ class SectionContext:
     def fill_variables(self, node: ConfigNode, text: str) -> str:
         """A text with the values of its variables."""
         try:
-            return Variables(self.environment, node.file.resolve().parent).fill(text)
+            folder = node.file.resolve().parent
+            return Variables(self.environment, folder, base=folder).fill(text)
         except MissingVariable as exc:
             raise node.wrong(str(exc)) from None

@@ -125,6 +125,8 @@ class Settings:
     path: Path | None = None
     # Its file was found by itself: a change of it has to be trusted first.
     needs_trust: bool = False
+    # Files that values of servers came from, or were looked for in.
+    files: frozenset[Path] = frozenset()
     servers: Mapping[str, ServerSpec] = field(default_factory=dict[str, ServerSpec])
     expose: Expose = "auto"
     pinned: tuple[str, ...] = ("memory_search", "memory_fulltext_search")

@@ -31,6 +31,7 @@ class ConfigFile:
         self._trust = trust_store().record(path) if self._needs_trust else None
         self._stamp = _stamp(path)
         self._trust_stamp = _stamp(self._trust)
+        self._value_stamps = self._stamp_values()
         self._is_missing = False
         # Why the file as it is now was not taken over, if it was not.
         self.problem: str | None = None
@@ -38,16 +39,27 @@ class ConfigFile:
         self._reloads = TaskSet()
 
     async def watch(self) -> None:
-        """Look at the file now and then, until cancelled; a look is one stat, or two."""
+        """Look at the file now and then, until cancelled; a look is a stat of it, and of each file that it needs."""
         while True:
             await asyncio.sleep(_LOOK_EVERY)
-            if _stamp(self.path) == self._stamp and _stamp(self._trust) == self._trust_stamp:
+            if not self._has_changed():
                 continue
             try:
                 await self.reload()
             except Exception as exc:
                 # Whatever it was, the next change of the file must still be seen.
                 logger().error("config.reload.failed", error=f"{type(exc).__name__}: {exc}")
+
+    def _has_changed(self) -> bool:
+        return (
+            _stamp(self.path) != self._stamp
+            or _stamp(self._trust) != self._trust_stamp
+            or self._stamp_values() != self._value_stamps
+        )
+
+    def _stamp_values(self) -> dict[Path, tuple[int, ...] | None]:
+        """Those of the files that values of servers come from."""
+        return {file: _stamp(file) for file in self._board.settings.files}
 
     def reload_soon(self) -> None:
         """Reload without waiting for it."""
@@ -68,6 +80,7 @@ class ConfigFile:
             was_there = self._stamp is not None or self._is_missing
             self._stamp = _stamp(self.path)
             self._trust_stamp = _stamp(self._trust)
+            self._value_stamps = self._stamp_values()
             self._is_missing = was_there and self._stamp is None
             if self._is_missing:
                 # Editors replace files: between the old one and the new one there is none.
@@ -75,7 +88,10 @@ class ConfigFile:
             path = self.path if self.path.exists() else None
             # A long file takes its time, in which others are served.
             settings = await asyncio.to_thread(read_settings, path, os.environ, needs_trust=self._needs_trust)
+            # Those that were known before keep the stamp from before they were read.
+            stamps = {file: _stamp(file) for file in settings.files} | self._value_stamps
             await self._board.apply(settings)
+            self._value_stamps = {file: stamps[file] for file in settings.files}
             self.problem = None
             logger().info("config.reloaded", serverCount=len(settings.servers))
 

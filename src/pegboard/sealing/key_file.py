@@ -13,9 +13,9 @@ from collections.abc import Collection, Hashable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from pegboard import system_keyring
 from pegboard.config.lock import alone_with
 from pegboard.log import logger
-from pegboard.sealing import system_keyring
 from pegboard.sealing.errors import SealingError
 from pegboard.sealing.secret_key import SecretKey, parse_keys
 

@@ -122,9 +122,11 @@ class Sealer:
         # Before the keys: what changes while they are read is noticed the next time.
         stamp = self._source.stamp()
         try:
-            self._keys = self._source.load()
+            # Where the file was taken away, none is made in place of the one that we have.
+            loaded = self._source.load() if self._source.is_there else ()
+            # Those that are known stay: what they sealed may be all that is left of them.
+            self._keys = tuple(dict.fromkeys((*loaded, *self._keys)))
         except SealingError as exc:
-            # Those that are known stay in force.
             logger().warning("secrets.key.unreadable", place=self._source.place, reason=exc.problem)
         self._stamp = stamp
 
