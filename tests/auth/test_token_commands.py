@@ -96,6 +96,8 @@ def test_what_a_token_may_use_is_kept(config: Path) -> None:
     [
         (("add", "there"), "there is a token 'there' already; `pegboard token change there` changes it"),
         (("add", "a b"), "a token's name has letters"),
+        (("add", "Local"), "a token cannot be called 'Local': rules and the audit mean this machine's own user by it"),
+        (("change", "there", "--name", "anonymous"), "mean whoever comes without a credential by it"),
         (("add", "x", "--rate", "fast"), "rate must be a rate"),
         (("add", "x", "--in-flight", "0"), "inFlight must be a whole number"),
         (("add", "x", "--toolset", "memroy"), "is not a toolset"),
@@ -117,6 +119,20 @@ def test_what_is_wrong_is_the_callers_mistake(config: Path, words: tuple[str, ..
     assert (done.returncode, done.stdout) == (2, "")
     assert message in without_config(done.stderr.replace("\n", " "))
     assert [row["name"] for row in listed(config)] == ["there"]
+
+
+def test_names_may_be_given_with_commas(config: Path) -> None:
+    """`--server a,b` is two servers, and so with the other options that take names."""
+    options = ("--server", "one,two", "--server", "three", "--tool", "one__a, two__b", "--deny", "x,y")
+    done = pegboard("token", "add", "ci", *options, "--board", "team,mine", "--namespace", "a,b", config=config)
+    assert done.returncode == 0, done.stderr
+    (row,) = listed(config)
+    assert row["rule"] == {
+        "servers": ["one", "two", "three"],
+        "tools": {"allow": ["one__a", "two__b"], "deny": ["x", "y"]},
+        "boards": ["team", "mine"],
+        "namespaces": ["a,b"],
+    }
 
 
 def test_a_token_is_changed_part_by_part(config: Path) -> None:
