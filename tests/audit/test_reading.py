@@ -20,6 +20,7 @@ from harness import LIMIT, http_client, open_gateway, serving, toy, write_config
 from pegboard.access.rule import Rule
 from pegboard.audit.record import KINDS
 from pegboard.cli.app import app
+from pegboard.cli.audit import RecordOrder, _show_line, _show_table  # pyright: ignore[reportPrivateUsage]
 
 pytestmark = pytest.mark.anyio
 
@@ -167,6 +168,38 @@ async def test_following_goes_on_with_what_comes(tmp_path: Path) -> None:
             follower.terminate()
             follower.wait(20)
             follower.stdout.close()
+
+
+def test_records_of_several_processes_come_in_the_order_of_time() -> None:
+    """One that is kept a moment later than a newer one of another process is shown before it, and none twice."""
+    order = RecordOrder()
+
+    def take(now: float, *names: str) -> list[str]:
+        return [record["id"] for record in order.take([{"id": name} for name in names], now)]
+
+    assert take(0.0, "03", "01") == ["01", "03"]
+    assert take(0.5, "06", "03") == []
+    assert take(1.0, "07", "06", "04") == ["04", "06"]
+    assert take(1.5) == ["07"]
+    assert take(20.0, "08") == []
+    assert [record["id"] for record in order.rest()] == ["08"]
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_how_a_call_went_is_never_cut(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    """On a narrow terminal the other columns give it room, in the table and in the lines of --follow."""
+    for name, value in {"COLUMNS": str(width), "FORCE_COLOR": "1", "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
+    outcome = "refused:insufficient_scope"
+    who = {"name": "somebody-with-a-rather-long-name"}
+    record = {"id": "1", "at": "2026-11-17T08:00:00Z", "kind": "call", "principal": who, "tool": f"one__{'x' * 60}"}
+    _show_table({"records": [{**record, "outcome": outcome, "ms": 12.0}]})
+    _show_line({**record, "outcome": outcome, "ms": 12.0}, as_json=False)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
+    assert [outcome in line for line in (lines[2], lines[-1])] == [True, True]
+    assert max(map(len, lines)) <= width
 
 
 async def run(*words: str, config: Path, code: int = 0) -> str:

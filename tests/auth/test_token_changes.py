@@ -161,11 +161,17 @@ async def test_a_time_to_expire_that_is_nearer_ends_streams_by_then(gateway: Gat
 
 
 async def test_a_change_is_recorded(http: httpx2.AsyncClient) -> None:
-    """Who made it, of which token, and of which parts; not what they say."""
-    await make(http)
-    await change(http, "ci", rule={"servers": ["one"]}, expires="30d")
-    (record,) = (await http.get("/api/calls", params={"kind": "token.changed"})).json()["data"]["records"]
-    assert (record["principal"]["name"], record["detail"]) == ("local", "ci: rule, expires")
+    """Who made it, of which token, and what is another way now; what stays is not in it."""
+    await make(http, rate="60/m", servers=["two"])
+    await change(http, "ci", rule={"servers": ["one"], "rate": None, "readOnly": True}, expires="2100-01-01")
+    await change(http, "ci", rule={"servers": ["one"]}, name="robot")
+    await change(http, "robot", expires="never", rule={"tools": {"deny": ["*__wipe"]}})
+    records = (await http.get("/api/calls", params={"kind": "token.changed"})).json()["data"]["records"]
+    assert [(record["principal"]["name"], record["detail"]) for record in reversed(records)] == [
+        ("local", 'ci: servers ["one"], readOnly true, rate cleared, expires 2100-01-01T00:00:00+00:00'),
+        ("local", "ci: name robot"),
+        ("local", 'robot: tools {"deny":["*__wipe"]}, expires never'),
+    ]
 
 
 async def test_what_a_token_is_given_is_counted(http: httpx2.AsyncClient) -> None:

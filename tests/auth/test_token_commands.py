@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from forking import warm_start
-from harness import LIMIT, serving, without_config, write_config
+from harness import LIMIT, serving, toy, without_config, write_config
 from screen import on_screen
 
 TOKEN = re.compile(r"pgb_[0-9a-z]{12}_[A-Za-z0-9_-]{43}")
@@ -96,6 +96,8 @@ def test_what_a_token_may_use_is_kept(config: Path) -> None:
     [
         (("add", "there"), "there is a token 'there' already; `pegboard token change there` changes it"),
         (("add", "a b"), "a token's name has letters"),
+        (("add", "Local"), "a token cannot be called 'Local': rules and the audit mean this machine's own user by it"),
+        (("change", "there", "--name", "anonymous"), "mean whoever comes without a credential by it"),
         (("add", "x", "--rate", "fast"), "rate must be a rate"),
         (("add", "x", "--in-flight", "0"), "inFlight must be a whole number"),
         (("add", "x", "--toolset", "memroy"), "is not a toolset"),
@@ -117,6 +119,20 @@ def test_what_is_wrong_is_the_callers_mistake(config: Path, words: tuple[str, ..
     assert (done.returncode, done.stdout) == (2, "")
     assert message in without_config(done.stderr.replace("\n", " "))
     assert [row["name"] for row in listed(config)] == ["there"]
+
+
+def test_names_may_be_given_with_commas(config: Path) -> None:
+    """`--server a,b` is two servers, and so with the other options that take names."""
+    options = ("--server", "one,two", "--server", "three", "--tool", "one__a, two__b", "--deny", "x,y")
+    done = pegboard("token", "add", "ci", *options, "--board", "team,mine", "--namespace", "a,b", config=config)
+    assert done.returncode == 0, done.stderr
+    (row,) = listed(config)
+    assert row["rule"] == {
+        "servers": ["one", "two", "three"],
+        "tools": {"allow": ["one__a", "two__b"], "deny": ["x", "y"]},
+        "boards": ["team", "mine"],
+        "namespaces": ["a,b"],
+    }
 
 
 def test_a_token_is_changed_part_by_part(config: Path) -> None:
@@ -197,6 +213,29 @@ def test_a_running_gateway_is_asked(config: Path) -> None:
         assert (done.returncode, done.stdout) == (0, "")
         assert status(url, other) == 401
         assert [row["name"] for row in listed(config)] == ["laptop"]
+
+
+@pytest.mark.scenario("access: No rule locks the owner out")
+def test_no_rule_locks_the_owner_out(tmp_path: Path) -> None:
+    """Commands that look after the gateway work whatever the rule for `local` hides; others are told which rule it
+    is."""
+    rules = [{"who": ["token:x"]}, {"who": ["local"], "servers": ["one"]}]
+    servers = {name: toy(name=name, tools=["x"]) for name in ("one", "two")}
+    config = write_config(tmp_path / "pegboard.json", servers, auth={"rules": rules}, toolsets=[])
+    with serving(config) as (_, url):
+        gateway = url.removesuffix("/mcp")
+        refused = httpx2.get(f"{gateway}/api/tokens")
+        assert refused.status_code == 403
+        message = refused.json()["error"]["message"]
+        assert f'rule 2 of auth.rules in {config}, which is for "local", does not say "admin": true' in message
+        assert "rule 2 of auth.rules" in httpx2.get(f"{gateway}/api/clients").json()["error"]["message"]
+        for words in (("token", "add", "ci"), ("token", "list"), ("disable", "two"), ("remove", "two"), ("audit",)):
+            done = pegboard(*words, config=config)
+            assert done.returncode == 0, (words, done.stderr)
+        found = pegboard("doctor", "--json", config=config)
+        assert found.returncode == 0, found.stdout
+        # What a rule hides from its clients it hides from the command that calls tools.
+        assert "two" not in pegboard("tools", config=config).stdout
 
 
 def test_a_token_that_was_made_without_a_gateway_is_good_when_one_starts(config: Path) -> None:

@@ -191,6 +191,22 @@ def test_an_address_at_which_nobody_listens_yet_is_written_and_said(home: Path, 
     assert (home / ".codex" / "config.toml").exists()
 
 
+def test_where_everybody_needs_a_token_a_command_is_written(home: Path, config: Path) -> None:
+    """It needs none; an address that was asked for is written with what is still to be done, and does not "answer"."""
+    write_config(config, {"one": toy()}, auth={"required": True})
+    with serving(config):
+        said = ok(config, "install", "cursor", "--yes")
+        assert "a command, which needs no token" in " ".join(said.split())
+        assert "Checked: Pegboard answers." in said
+        assert '"stdio"' in cursor(home).read_text()
+        done = pegboard(config, "install", "codex", "--http", "--yes")
+        assert done.returncode == 4
+        assert "Pegboard answers" not in done.stdout
+        assert "Pegboard does not let this client in: it wants a token" in done.stderr
+        assert "→ make a token: pegboard token add NAME" in without_config(done.stderr)
+        assert "or install with --stdio, which needs none" in " ".join(done.stdout.split())
+
+
 def test_an_entry_of_somebody_else_is_refused_with_the_diff(home: Path, config: Path, gateway: str) -> None:
     """`--force` overwrites it, and uninstall gives it back."""
     content = '{"mcpServers": {"pegboard": {"command": "other"}}}'

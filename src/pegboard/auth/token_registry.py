@@ -25,6 +25,10 @@ NEVER = "never"
 _NOT_OF_TOKENS = ("who", "scopes")
 
 
+# What rules and the audit call somebody else.
+_RESERVED = {"local": "this machine's own user", "anonymous": "whoever comes without a credential"}
+
+
 async def _nothing() -> None:
     """Where nobody else has to know."""
 
@@ -139,6 +143,8 @@ def _read_token(row: Row) -> StaticToken:
 def _check_name(name: str) -> None:
     if not is_token_name(name):
         raise invalid(f"{NAME_HINT}: found {name[:80]!r}")
+    if name.lower() in _RESERVED:
+        raise invalid(f"a token cannot be called {name!r}: rules and the audit mean {_RESERVED[name.lower()]} by it")
 
 
 def _merge(rule: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -16,7 +16,11 @@ from pegboard.terminal import plain_data
 
 _MOST_AT_ONCE = 1000
 # Seconds between two looks, and how far back each goes: what several processes record is kept a moment later.
-_LOOK_EVERY, _LOOK_BACK = 1.0, 5.0
+_LOOK_EVERY, _LOOK_BACK = 0.5, 5.0
+# Where a name has less room than this, how long it took is left out.
+_LEAST_NAME = 8
+# A record as REST gives it; ids are in the order of time.
+Record = Mapping[str, Any]
 _Since = Annotated[str | None, typer.Option(help="From then on: 30m, 2h or 7d ago, a day, or a day and a time (UTC).")]
 _Until = Annotated[str | None, typer.Option(help="Before then, in the same words.")]
 _Who = Annotated[str | None, typer.Option(help="Only of this principal: a token's name, local, anonymous, or an id.")]
@@ -110,23 +114,48 @@ def _read(client: RestClient, limit: int, filters: Mapping[str, Any]) -> Answer:
 def _follow_records(client: RestClient, first: Answer, filters: Mapping[str, Any], *, as_json: bool) -> None:
     if first.get("error") is not None:
         finish(first, as_json=as_json, show=_show_table)
-    records: list[Mapping[str, Any]] = first["data"]["records"]
-    seen: dict[str, float] = {}
+    records: list[Record] = first["data"]["records"]
+    order = RecordOrder()
     try:
         while True:
-            now = time.time()
-            for record in reversed(records):
-                if record["id"] not in seen:
-                    _show_line(record, as_json=as_json)
-            seen |= dict.fromkeys((record["id"] for record in records), now)
-            seen = {name: at for name, at in seen.items() if now - at < 2 * _LOOK_BACK}
+            for record in order.take(records, time.monotonic()):
+                _show_line(record, as_json=as_json)
             time.sleep(_LOOK_EVERY)
             back = f"{int(_LOOK_BACK)}s"
             answer = _read(client, 100_000, {**filters, "since": back})
             # A gateway that is away for a moment comes back.
             records = answer["data"]["records"] if answer.get("error") is None else []
     except KeyboardInterrupt:
+        for record in order.rest():
+            _show_line(record, as_json=as_json)
         raise typer.Exit from None
+
+
+class RecordOrder:
+    """Puts records in the order of time, each once. What one process recorded may be kept a moment after what another
+    one recorded later, so that a new one waits for the next look."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, Record] = {}
+        # When each was seen first.
+        self._seen: dict[str, float] = {}
+        self._has_begun = False
+
+    def take(self, records: Iterable[Record], now: float) -> list[Record]:
+        """Those that are to be shown now: what has waited, and what came before that."""
+        settled = set(self._waiting)
+        new = {record["id"]: record for record in records if record["id"] not in self._seen}
+        self._waiting |= new
+        self._seen |= dict.fromkeys(new, now)
+        self._seen = {name: at for name, at in self._seen.items() if now - at < 2 * _LOOK_BACK}
+        # What there was before is in order.
+        last = max(settled if self._has_begun else self._waiting, default="")
+        self._has_begun = True
+        return [self._waiting.pop(name) for name in sorted(self._waiting) if name <= last]
+
+    def rest(self) -> list[Record]:
+        """Those that still wait."""
+        return [self._waiting.pop(name) for name in sorted(self._waiting)]
 
 
 def _show_line(record: Mapping[str, Any], *, as_json: bool) -> None:
@@ -136,12 +165,17 @@ def _show_line(record: Mapping[str, Any], *, as_json: bool) -> None:
         print(json.dumps(record, ensure_ascii=True), flush=True)
         return
     time_, who, what, outcome, took = _cells(plain_data(record))
-    line = f"{time_}  {who:<12}  {what:<30}  {outcome:<12}  {took}".rstrip()
-    if is_on_terminal():
-        from rich.console import Console
+    if not is_on_terminal():
+        say(f"{time_}  {who:<12}  {what:<30}  {outcome:<12}  {took}".rstrip(), flush=True)
+        return
+    from rich.console import Console
 
-        line = cut_line(line, Console().width)
-    say(line, flush=True)
+    # How it went is read even where there is no room for all.
+    beginning, ending = f"{time_}  {cut_line(who, 12):<12}  ", f"  {outcome:<12}  {took}".rstrip()
+    if (room := Console().width - len(beginning) - len(ending)) < _LEAST_NAME:
+        ending = f"  {outcome}"
+        room = max(Console().width - len(beginning) - len(ending), 1)
+    say(f"{beginning}{cut_line(what, room):<{min(room, 30)}}{ending}", flush=True)
 
 
 def _show_table(data: Any) -> None:
@@ -149,7 +183,8 @@ def _show_table(data: Any) -> None:
     if not records:
         say("Nothing was recorded that fits.")
         return
-    table = TerminalTable("time (UTC)", "who", "what", "outcome", "took", folded=(), droppable=("took",))
+    columns = ("time (UTC)", "who", "what", "outcome", "took")
+    table = TerminalTable(*columns, droppable=("took",), whole=("outcome",))
     for record in reversed(records):
         when, who, what, outcome, took = _cells(record)
         table.add(when, who, what, colour_state(outcome), took)

@@ -7,7 +7,7 @@ variables of whoever types the command. REST does the same with those of the gat
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
@@ -136,10 +136,14 @@ def look_at_clients(location: Location) -> list[ClientFinding]:
 def context_of(location: Location) -> InstallContext:
     """This machine, for a config and the gateway that serves it."""
     from pegboard.cli.http_transport import find_running
+    from pegboard.cli.rest_client import RestClient
     from pegboard.client_configs.context import this_context
 
     running = find_running(location.path)
-    return this_context(location.path, None if running is None else running.url)
+    if running is None:
+        return this_context(location.path, None)
+    access: Mapping[str, Any] = (RestClient(running).status().get("data") or {}).get("access") or {}
+    return this_context(location.path, running.url, needs_token=access.get("local") is False)
 
 
 def _entry_kind(*, http: bool, stdio: bool) -> EntryKind | None:
@@ -476,6 +480,12 @@ def _show_check(kind: str, check: CheckOutcome) -> None:
         listed = f" It lists {count_tools(check.tools)}" if check.tools else ""
         more = f", and {check.more} more {'is' if check.more == 1 else 'are'} found when needed" if check.more else ""
         say_wrapped(f"Checked: Pegboard answers.{f'{listed}{more}.' if listed else ''}")
+        return
+    if check.needs_token:
+        say(f"Pegboard does not let this client in: {check.problem}", error=True)
+        say(f"  → {with_program('make a token: pegboard token add NAME')}", error=True)
+        say("  → send it with every request: add the header Authorization: Bearer TOKEN to the entry", error=True)
+        say("  → or install it with --stdio, which needs none", error=True)
         return
     say(f"Pegboard does not answer there yet: {check.problem}", error=True)
     advice = "start the gateway: pegboard serve" if kind == "http" else "see what is wrong: pegboard doctor"

@@ -149,12 +149,19 @@ class TerminalTable:
     """What a table shows. A cell is text, never markup; only what explains itself at length is folded."""
 
     def __init__(
-        self, *columns: str, folded: Collection[str] = (), least: int = 0, droppable: Sequence[str] = ()
+        self,
+        *columns: str,
+        folded: Collection[str] = (),
+        least: int = 0,
+        droppable: Sequence[str] = (),
+        whole: Collection[str] = (),
     ) -> None:
         self._columns = columns
         # Which columns are left out first where there is no room for all.
         self._droppable = droppable
         self._folded = {*_FOLDED, *folded}
+        # Which columns are never cut: the others give them room.
+        self._whole = whole
         # How wide the first column is at least, however narrow the terminal.
         self._least = least
         self._rows: list[tuple[str | Text, ...]] = []
@@ -207,9 +214,13 @@ class TerminalTable:
         first, others = max(self._least, min(widths[0], room * 3 // 5)), widths[1:]
         if not others:
             return widths
-        others[-1] = max(min(others[-1], room - first - sum(others[:-1])), self._least_last(others[-1], room))
-        while first + sum(others) > room and max(others) > _LEAST_WIDTH:
-            others[others.index(max(others))] -= 1
+        if self._columns[-1] not in self._whole:
+            others[-1] = max(min(others[-1], room - first - sum(others[:-1])), self._least_last(others[-1], room))
+        cut = [at for at, column in enumerate(self._columns[1:]) if column not in self._whole]
+        while first + sum(others) > room and max((others[at] for at in cut), default=0) > _LEAST_WIDTH:
+            others[max(cut, key=lambda at: others[at])] -= 1
+        if self._whole:
+            first = max(min(first, room - sum(others)), 1)
         return [first, *others]
 
     def _least_last(self, width: int, room: int) -> int:

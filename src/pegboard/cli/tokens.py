@@ -59,6 +59,8 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
     "admin": ("admin",),
 }
 _CLEARED = (*_PARTS, "expires")
+# Options whose values may be several names with commas. A namespace may have a comma in it.
+_NAMES = frozenset({"server", "tool", "deny", "toolset", "board"})
 
 
 def add_to(app: typer.Typer) -> None:
@@ -204,8 +206,16 @@ def _rule_members(given: Mapping[str, Any], cleared: Sequence[str] = ()) -> dict
             continue
         *outer, name = place
         inside = members.setdefault(outer[0], {}) if outer else members
-        inside[name] = given.get(part)
+        value = given.get(part)
+        inside[name] = _split(value) if part in _NAMES else value
     return members
+
+
+def _split(values: Sequence[str] | None) -> list[str] | None:
+    """Names that somebody wrote one after another with commas; none of these can have a comma in it."""
+    if values is None:
+        return None
+    return [name for value in values for each in value.split(",") if (name := each.strip())] or list(values)
 
 
 def _show_secret(data: Mapping[str, Any], location: Location) -> None:

@@ -33,6 +33,8 @@ class CheckOutcome:
 
     tools: int | None = None
     problem: str | None = None
+    # Whether Pegboard is there, and wants a token that the entry does not have.
+    needs_token: bool = False
     # How many tools there are, if that is known: what is not listed is found when it is needed.
     total: int | None = None
 
@@ -42,10 +44,16 @@ class CheckOutcome:
         return max((self.total or 0) - (self.tools or 0), 0)
 
 
+class _TokenMissingError(OSError):
+    """Pegboard lets nobody in without a token."""
+
+
 def check_target(target: EntryTarget) -> CheckOutcome:
     """Ask for the tools, after a handshake. It never raises: what goes wrong is in the outcome."""
     try:
         listed = _ask_address(target.url) if target.url is not None else _ask_command(target)
+    except _TokenMissingError as exc:
+        return CheckOutcome(problem=str(exc), needs_token=True)
     except _FAULTS as exc:
         reason = getattr(exc, "strerror", None) or str(exc) or type(exc).__name__
         return CheckOutcome(problem=str(reason))
@@ -87,6 +95,8 @@ def _post(
 ) -> http.client.HTTPResponse:
     connection.request("POST", path, json.dumps(message), dict(headers))
     response = connection.getresponse()
+    if response.status == http.client.UNAUTHORIZED:
+        raise _TokenMissingError("it wants a token, and the entry has none (HTTP status 401)")
     if response.status >= http.client.BAD_REQUEST:
         raise OSError(f"it answers with HTTP status {response.status}")
     return response

@@ -60,6 +60,8 @@ class InstallContext:
     is_default_config: bool = True
     # Of each of Pegboard's own servers, why it does not work, or `None`; those that are missing were never asked.
     own_problems: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
+    # Whether the gateway wants a token of everybody who comes over HTTP, the user of this machine included.
+    needs_token: bool = False
 
     @property
     def ports(self) -> set[int]:
@@ -87,7 +89,9 @@ class InstallContext:
             return {}
 
 
-def this_context(config: Path, gateway: str | None, project: Path | None = None) -> InstallContext:
+def this_context(
+    config: Path, gateway: str | None, project: Path | None = None, *, needs_token: bool = False
+) -> InstallContext:
     """This machine, for whoever asks."""
     return InstallContext(
         this_place(project),
@@ -97,6 +101,7 @@ def this_context(config: Path, gateway: str | None, project: Path | None = None)
         pegboard_program(),
         {name: value for name in _CARRIED if (value := os.environ.get(name))},
         _is_same(config, user_config()),
+        needs_token=needs_token,
     )
 
 
@@ -106,19 +111,34 @@ def choose_target(client: ClientProgram, context: InstallContext, options: Insta
     takes_http = client.style.takes_http
     if options.kind == "http" and not takes_http:
         raise InstallUsageError(f"{client.name} starts a command: it takes no address (--http)")
-    if options.kind == "http" and context.gateway is None:
-        return context.address(
-            board
-        ), "an address (HTTP), as you asked; no gateway runs now, so start one: pegboard serve"
     if options.kind == "http":
-        return context.address(board), "an address (HTTP), as you asked"
-    if options.kind is None and takes_http and context.gateway is not None:
+        return context.address(board), f"an address (HTTP), as you asked{_open_point(context)}"
+    if options.kind is None and takes_http and context.gateway is not None and not context.needs_token:
         return context.address(board), f"an address (HTTP), because a gateway runs at {context.gateway}"
+    return context.command(board), f"a command, {_why_command(client, context, options)}"
+
+
+def _open_point(context: InstallContext) -> str:
+    """What is still to be done where an address was asked for."""
+    if context.gateway is None:
+        return "; no gateway runs now, so start one: pegboard serve"
+    if context.needs_token:
+        made = "make a token with pegboard token add NAME, or install with --stdio, which needs none"
+        return f"; {_WANTS_ONE}, so the entry needs a header Authorization: {made}"
+    return ""
+
+
+def _why_command(client: ClientProgram, context: InstallContext, options: InstallOptions) -> str:
     if options.kind == "stdio":
-        return context.command(board), "a command, as you asked"
-    if not takes_http:
-        return context.command(board), f"a command, because {client.name} takes nothing else"
-    return context.command(board), "a command, because no gateway runs now: the client starts Pegboard when it needs it"
+        return "as you asked"
+    if not client.style.takes_http:
+        return f"because {client.name} takes nothing else"
+    if context.gateway is not None:
+        return f"which needs no token, because {_WANTS_ONE}"
+    return "because no gateway runs now: the client starts Pegboard when it needs it"
+
+
+_WANTS_ONE = "the gateway wants a token of everybody who comes over HTTP (auth.required)"
 
 
 def pegboard_program() -> tuple[str, ...]:

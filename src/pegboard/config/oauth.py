@@ -51,13 +51,16 @@ def read_oauth(entry: ConfigNode) -> OAuthSettings | Literal[False] | None:
     return settings
 
 
-def fill_oauth(settings: OAuthSettings, fill: Callable[[str], str]) -> tuple[OAuthSettings, str | None]:
+def fill_oauth(
+    settings: OAuthSettings, fill: Callable[[str], str], fill_target: Callable[[str], str]
+) -> tuple[OAuthSettings, str | None]:
     """The settings with their variables filled in, and what is wrong with them then."""
     changes: dict[str, Any] = {}
+    targets = set(map(_snake, _ADDRESSES))
     for each in fields(settings):
         value = getattr(settings, each.name)
         if isinstance(value, str):
-            changes[each.name] = fill(value)
+            changes[each.name] = (fill_target if each.name in targets else fill)(value)
         elif isinstance(value, tuple):
             changes[each.name] = tuple(map(fill, cast("tuple[str, ...]", value)))
     params = {name: fill(value) for name, value in settings.params.items()}

@@ -256,7 +256,7 @@ def _fill_variables(spec: ServerSpec, variables: Variables, folder: Path) -> Ser
             cwd = None if spec.cwd is None else str(folder / _at_home(fill_target(spec.cwd)))
             reached = replace(reached, command=command, args=tuple(map(fill_target, spec.args)), cwd=cwd)
         if spec.oauth:
-            oauth, problem = fill_oauth(spec.oauth, fill)
+            oauth, problem = fill_oauth(spec.oauth, fill, fill_target)
             if problem is not None:
                 return replace(reached, problem=f'Invalid MCP server config for "{spec.name}": {problem}')
             reached = replace(reached, oauth=oauth)

@@ -129,7 +129,9 @@ def _context(rest: Rest, request: Request, body: Mapping[str, Any]) -> InstallCo
         raise invalid("project: the scope `project` needs the folder")
     if project is not None and not Path(project).is_absolute():
         raise invalid("project: it must be an absolute path")
-    context = this_context(rest.config.path, rest.address(request), Path(project) if project else None)
+    needs_token = rest.authenticator is not None and rest.authenticator.requirement is True
+    folder = Path(project) if project else None
+    context = this_context(rest.config.path, rest.address(request), folder, needs_token=needs_token)
     return replace(context, own_problems=server_problems(server_rows(rest.board)))
 
 

@@ -63,9 +63,9 @@ class _Fork:
         if isinstance(route, ApiRoute):
             try:
                 if route.owner_only:
-                    require_owner(request)
+                    require_owner(request, self._rest.board.settings)
                 if route.admin_only:
-                    require_admin(request)
+                    require_admin(request, self._rest.board.settings)
             except Forbidden as exc:
                 refused = AuthRefused(403, str(exc), principal=request.scope[PRINCIPAL_KEY])
                 note_refusal(self._rest.board.audit, refused, request.scope)

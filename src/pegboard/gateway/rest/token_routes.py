@@ -4,11 +4,13 @@ is made."""
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from pegboard import exactjson
 from pegboard.access.rule import Rule
 from pegboard.access.rule_json import RULE_KEYS, write_rule
 from pegboard.access.rule_words import describe_rule
@@ -147,8 +149,9 @@ async def _change(rest: Rest, request: Request) -> Any:
     if rule is None and body.get("rule") is not None:
         raise invalid("rule must be an object")
     expires = (_expires(body) or NEVER) if "expires" in body else None
+    before = await rest.tokens.find(name)
     token = await rest.tokens.change(name, new_name=new_name, rule=rule, expires=expires)
-    _note(rest, request, "token.changed", f"{name}: {', '.join(body)}")
+    _note(rest, request, "token.changed", f"{name}: {', '.join(_describe_changes(before, token)) or 'nothing'}")
     return await _full_row(rest, token)
 
 
@@ -170,6 +173,18 @@ async def _remove(rest: Rest, request: Request) -> Any:
 
 def _note(rest: Rest, request: Request, kind: str, name: str) -> None:
     rest.board.audit.note(kind, endpoint_of(request.scope).principal, detail=name)
+
+
+def _describe_changes(before: StaticToken, after: StaticToken) -> Iterator[str]:
+    """What is another way now, for the record: a rule has no secrets."""
+    if before.name != after.name:
+        yield f"name {after.name}"
+    old, new = write_rule(before.rule), write_rule(after.rule)
+    for key in RULE_KEYS:
+        if old.get(key) != new.get(key):
+            yield f"{key} {exactjson.dump(new[key]).decode()}" if key in new else f"{key} cleared"
+    if before.expires_at != after.expires_at:
+        yield f"expires {moment(after.expires_at) or 'never'}"
 
 
 def _answer(row: dict[str, Any], text: str, status: int) -> Response:
