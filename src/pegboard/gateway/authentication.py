@@ -99,8 +99,9 @@ class Authentication:
 
     async def _let_in(self, scope: Scope, receive: Receive) -> tuple[Principal, Receive]:
         """Who sends a request, and what receives its body, which is whole by then."""
-        if STARTED_CALL in scope:
-            # A call that the fast path has begun was let in as this one already.
+        is_let_in = STARTED_CALL in scope
+        if is_let_in:
+            # The fast path has begun a call of this one.
             principal: Principal = scope[PRINCIPAL_KEY]
         else:
             principal = await self._authenticator.authenticate(scope)

@@ -140,35 +140,43 @@ class BoundedProtocol(HttpToolsProtocol):
         self._read_size = size = len(data)
         self._later_size += size
         self._received += size
-        self._feed(data)
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as exc:
+            self._read_without_upgrade(memoryview(data)[exc.args[0] :])
+        except httptools.HttpParserError:
+            self._refuse_nonsense()
         # A single header, or a trailer, is told of only once it is complete.
         if self._later_size > MAX_HEAD and (self._in_head or self._later_size > _MAX_MESSAGE):
             self._refuse(_HEAD_TOO_LARGE if self._in_head else _TOO_LARGE)
 
-    def _feed(self, data: bytes) -> None:
-        """What uvicorn does, except for requests to upgrade the connection."""
-        self._unset_keepalive_if_required()
-        rest: bytes | memoryview = data
+    def _read_without_upgrade(self, rest: memoryview) -> None:
+        """Go on with a request that asks for an upgrade as if it did not (RFC 9110, section 7.8). The parser takes what
+        comes behind its head for another protocol's, and uvicorn takes it for the next request; it is the body."""
         try:
+            self._read_head_again()
             while rest:
                 try:
                     self.parser.feed_data(rest)
                     return
                 except httptools.HttpParserUpgrade as exc:
-                    rest = memoryview(rest)[exc.args[0] :]
-                    self._read_without_upgrade()
+                    rest = rest[exc.args[0] :]
+                    self._read_head_again()
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
-            self.logger.warning(_NO_HTTP)
-            self.send_400_response(_NO_HTTP)
+            self._refuse_nonsense()
 
-    def _read_without_upgrade(self) -> None:
-        """Read a head that asks for an upgrade as if it did not (RFC 9110, section 7.8). The parser takes what comes
-        behind such a head for another protocol's, and uvicorn takes it for the next request; it is the body."""
+    def _read_head_again(self) -> None:
+        """Read the head that is there once more, without its wish for another protocol."""
         parser, headers = cast("Any", self.parser), self.headers
         lines = [b"%b %b HTTP/%b" % (parser.get_method(), self.url, parser.get_http_version().encode())]
         lines += [b"%b: %b" % header for header in headers if header[0] != b"upgrade"]
         self.parser = httptools.HttpRequestParser(self)
         self.parser.feed_data(b"\r\n".join([*lines, b"", b""]))
+
+    def _refuse_nonsense(self) -> None:
+        self.logger.warning(_NO_HTTP)
+        self.send_400_response(_NO_HTTP)
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -186,9 +194,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """A head is there."""
+        """A head is there. One that asks for another protocol is read once more."""
         self.end_head()
-        if not self.asks_for_upgrade:
+        if not cast("Any", self.parser).should_upgrade():
             super().on_headers_complete()
 
     def on_chunk_header(self) -> None:
@@ -201,13 +209,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """A request is there."""
         self.end_body()
-        if not self.asks_for_upgrade:
+        if not cast("Any", self.parser).should_upgrade():
             super().on_message_complete()
-
-    @property
-    def asks_for_upgrade(self) -> bool:
-        """Whether a head asks for another protocol: it is read once more, without that."""
-        return cast("Any", self.parser).should_upgrade()
 
     def end_head(self) -> None:
         """From here on a body is read; a head that is too large ends the request."""

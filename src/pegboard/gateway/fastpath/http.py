@@ -6,6 +6,8 @@ once: whether the request may come in, and whose it is. Only what differs is loo
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 from functools import cached_property
 from weakref import ref
@@ -127,8 +129,12 @@ class HttpFastPath:
         """Whether what was found out is still so."""
         if not (verdict.session is None or _is_open(verdict.session())):
             return False
-        verdict.principal.was_used = True
-        return self._authenticator.is_current(verdict.principal, verdict.generation)
+        if verdict.generation != self._authenticator.generation:
+            return False
+        principal = verdict.principal
+        principal.was_used = True
+        # As `Authenticator.is_current` has it.
+        return principal.valid_until == math.inf or time.time() < min(principal.valid_until, principal.recheck_at)
 
     def begin(self, scope: Scope, verdict: HeaderVerdict, body: bytes) -> tuple[Request, Begun] | Decline:
         """Begin with a request."""

@@ -66,9 +66,7 @@ class FastPathProtocol(BoundedProtocol):
         """A request's head is there: it is buffered if it may be plain and nothing is before it."""
         self.end_head()
         parser = cast("Any", self.parser)
-        if self.asks_for_upgrade:
-            return
-        if parser.get_method() != b"POST" or not self.url.startswith(b"/mcp"):
+        if parser.get_method() != b"POST" or not self.url.startswith(b"/mcp") or parser.should_upgrade():
             super().on_headers_complete()
             return
         verdict = self._judge(parser)
