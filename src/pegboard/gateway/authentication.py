@@ -27,6 +27,7 @@ from pegboard.auth.refused import AuthRefused, invalid_token
 from pegboard.clients.endpoint import PRINCIPAL_KEY
 from pegboard.clients.locality import share_holder
 from pegboard.clients.request_context import STARTED_CALL
+from pegboard.gateway.connect_links import CONNECT
 from pegboard.gateway.oauth_callback import CALLBACK, LOOPBACK_CALLBACK
 from pegboard.gateway.oauth_client_document import CLIENT_DOCUMENT
 from pegboard.gateway.protected_resource import WELL_KNOWN, challenge
@@ -39,7 +40,7 @@ _OPEN = frozenset({"/health", CALLBACK, LOOPBACK_CALLBACK, CLIENT_DOCUMENT})
 _TOKENS = "/api/tokens"
 # Characters of a path that a record has.
 _LONGEST_PATH = 200
-_OPEN_BELOW = (WELL_KNOWN,)
+_OPEN_BELOW = (WELL_KNOWN, CONNECT)
 _REVOKED = "the bearer token is not valid any more"
 
 
