@@ -10,7 +10,7 @@ from dataclasses import replace
 import msgspec
 
 from pegboard.config import ServerSpec, state_folder
-from pegboard.oauth.grant import Grant, KeptGrant, make_row
+from pegboard.oauth.grant import KeptGrant, OAuthGrant, make_row
 from pegboard.oauth.oauth_client import OAuthClient
 from pegboard.oauth.sign_in_flow import FlowSecrets
 from pegboard.result import ToolFailure
@@ -39,14 +39,14 @@ class Vault:
         """A grant out of its row. One that cannot be read is no failure: it may be later, when its key is back."""
         try:
             sealer = await self._open()
-            return KeptGrant(row, Grant.from_bytes(sealer.unseal(row.sealed, row.context)))
+            return KeptGrant(row, OAuthGrant.from_bytes(sealer.unseal(row.sealed, row.context)))
         except ToolFailure as exc:
             return KeptGrant(row, None, exc.error.message)
         except ValueError:
             return KeptGrant(row, None, "what is kept of it cannot be read")
 
     async def save_grant(
-        self, spec: ServerSpec, principal: str, grant: Grant, replaced: KeptGrant | None = None
+        self, spec: ServerSpec, principal: str, grant: OAuthGrant, replaced: KeptGrant | None = None
     ) -> KeptGrant | None:
         """Keep a grant in place of `replaced`, unless somebody changed that; else in place of whatever is there. As it
         is kept; `None` if it is not."""
