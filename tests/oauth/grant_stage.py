@@ -45,7 +45,9 @@ class TokenProxy:
     change: Callable[[dict[str, Any]], dict[str, Any]] = field(default=lambda members: members)
     asked: int = 0
     errors: list[str] = field(default_factory=list)
+    # Where questions wait, and whether they are thrown away afterwards.
     hold: threading.Event | None = None
+    drops: bool = False
     waiting: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -69,6 +71,9 @@ class _ProxyHandler(BaseHTTPRequestHandler):
         if proxy.hold is not None:
             proxy.waiting.set()
             proxy.hold.wait(LIMIT)
+            if proxy.drops:
+                self.close_connection = True
+                return
         status, content = _forward(proxy.target, body, self.headers["content-type"], self.headers["authorization"])
         if instead is None:
             self.close_connection = True

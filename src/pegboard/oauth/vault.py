@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 
 import msgspec
@@ -17,6 +17,8 @@ from pegboard.result import ToolFailure
 from pegboard.sealing import Sealer, Unsealable, open_sealer
 from pegboard.storage.oauth import FlowRow, GrantRow, OAuthStore, client_context
 
+# For which scopes a client was registered.
+_SCOPES = "registered_scopes"
 SealerOpener = Callable[[], Awaitable[Sealer]]
 
 
@@ -66,21 +68,24 @@ class Vault:
         row = replace(kept.row, state=state, reason=reason)
         return await self.store.save_grant(row, expected_version=kept.version)
 
-    async def load_client(self, issuer: str, redirect_uri: str) -> OAuthClient | None:
-        """The registration at an issuer; `None` also if it cannot be read: there can be another one."""
+    async def load_client(self, issuer: str, redirect_uri: str) -> tuple[OAuthClient, tuple[str, ...]] | None:
+        """The registration at an issuer, and for which scopes; `None` also if it cannot be read: there can be
+        another one."""
         sealed = await self.store.load_client(issuer, redirect_uri)
         if sealed is None:
             return None
         try:
             clear = (await self._open()).unseal(sealed, client_context(issuer, redirect_uri))
-            return OAuthClient.from_json(msgspec.json.decode(clear))
+            members = msgspec.json.decode(clear)
+            return OAuthClient.from_json(members), tuple(members.get(_SCOPES, ()))
         except (Unsealable, ValueError):
             return None
 
-    async def save_client(self, client: OAuthClient, redirect_uri: str) -> None:
-        """Keep a registration."""
+    async def save_client(self, client: OAuthClient, redirect_uri: str, scopes: Collection[str]) -> None:
+        """Keep a registration for these scopes."""
         context = client_context(client.issuer, redirect_uri)
-        sealed = (await self._open()).seal(msgspec.json.encode(client.to_json()), context)
+        members = {**client.to_json(), _SCOPES: list(scopes)}
+        sealed = (await self._open()).seal(msgspec.json.encode(members), context)
         await self.store.save_client(client.issuer, redirect_uri, sealed)
 
     async def save_flow(self, row: FlowRow, secrets: FlowSecrets) -> None:
