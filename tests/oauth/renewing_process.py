@@ -1,28 +1,34 @@
-"""A gateway's sign-ins in a process of its own. Arguments: the storage, the server's address, and the seconds of a lease.
+"""The sign-ins of a gateway, in a process of its own. Arguments: the storage, the server, and the seconds of a lease.
 
 It is told what to do by lines: `look` takes over what others did, `call` has the token ready, as a call does. Each is
-answered by a line: a digest of the token, or why there is none.
+answered by a line: its process, a digest of the token, or why there is none.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import sys
 
-from oauth.grant_stage import Desk, make_spec, open_desk
+from pegboard.config import ServerSpec, Settings
+from pegboard.metrics import Metrics
 from pegboard.oauth import renewal
+from pegboard.oauth.live_token import LiveToken
+from pegboard.oauth.oauth import OAuth
 from pegboard.result import ToolFailure
+from pegboard.storage import open_storage
 
 
-async def do(desk: Desk, command: str) -> str:
-    token = desk.token()
+async def do(oauth: OAuth, spec: ServerSpec, command: str) -> str:
+    token = oauth.authorize(spec, None)
+    assert isinstance(token, LiveToken)
     try:
         if command == "look":
-            await desk.oauth.logins()
+            await oauth.logins()
             # What was never read is read now, and nothing is renewed.
-            await token._load()  # pyright: ignore[reportAttributeAccessIssue]
-            return "ready"
+            await token._load()
+            return str(os.getpid())
         await token.prepare()
     except ToolFailure as exc:
         return f"failed: {exc}"
@@ -32,9 +38,14 @@ async def do(desk: Desk, command: str) -> str:
 
 async def main(place: str, url: str, lease: str) -> None:
     renewal.LEASE = float(lease)
-    async with open_desk(place, make_spec(url)) as desk:
-        while line := await asyncio.to_thread(sys.stdin.readline):
-            print(await do(desk, line.strip()), flush=True)
+    spec = ServerSpec(name="notes", given_name="notes", transport="http", url=url)
+    storage = open_storage(place)
+    await storage.open()
+    oauth = OAuth(storage, place, lambda: Settings(servers={"notes": spec}), Metrics(), lambda *_: None)
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        print(await do(oauth, spec, line.strip()), flush=True)
+    await oauth.close()
+    await storage.close()
 
 
 if __name__ == "__main__":
