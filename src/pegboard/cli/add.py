@@ -37,6 +37,14 @@ from pegboard.cli.registry import (
 )
 from pegboard.cli.rest_client import Answer, connect
 from pegboard.cli.show import count_tools, one_line, say, say_wrapped
+from pegboard.cli.sign_in_options import (
+    SIGN_IN_OPTIONS,
+    CallbackPortOption,
+    ClientIdOption,
+    ClientSecretOption,
+    ScopeOption,
+    oauth_member,
+)
 from pegboard.cli.typed_target import is_program, missing_scheme, split_command
 
 if TYPE_CHECKING:
@@ -45,7 +53,7 @@ if TYPE_CHECKING:
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*[:=]\s*(.*)", re.DOTALL)
 _TRANSPORTS = {"stdio": "stdio", "http": "http", "streamable-http": "http", "sse": "sse"}
-_WITH_VALUE = frozenset({"--env", "-e", "--header", "-H", "--transport", "-t", "--config", "-c"})
+_WITH_VALUE = frozenset({"--env", "-e", "--header", "-H", "--transport", "-t", "--config", "-c"}) | SIGN_IN_OPTIONS
 # With `--from` there is no command behind them.
 _FROM_WITH_VALUE = frozenset({"--from", "--version", "--as", "--use", "--input"})
 # Programs that start servers, and nothing that many would call a server.
@@ -164,6 +172,10 @@ def add(
         str | None, typer.Option("--transport", "-t", metavar="stdio|http|sse", help="How the server is spoken to.")
     ] = None,
     sse: Annotated[bool, typer.Option("--sse", help="The same as --transport sse.")] = False,
+    client_id: ClientIdOption = None,
+    client_secret: ClientSecretOption = None,
+    callback_port: CallbackPortOption = None,
+    scope: ScopeOption = None,
     source: FromOption = None,
     version: VersionOption = None,
     called: CalledOption = None,
@@ -185,13 +197,14 @@ def add(
       pegboard add github --env GITHUB_TOKEN -- npx -y @example/github-server
       pegboard add --from io.github.someone/weather
     """
+    oauth = oauth_member(client_id, client_secret, callback_port, scope)
     wish = registry_wish(source, version, called, use, values or [], yes=yes, force=force)
     if wish is None:
         if not name.strip() or not target:
             stop(_missing(name.strip(), target or []), WRONG_CALL)
-        entry = _entry(target, _variables(env), _headers(header), _transport(transport, sse=sse))
+        entry = _entry(target, _variables(env), _headers(header), _transport(transport, sse=sse), oauth)
     else:
-        if target or header or sse or transport:
+        if target or header or sse or transport or oauth:
             stop("--from stands for the URL or the command: leave those out", WRONG_CALL)
         chosen = choose_server(config_to_change(config), wish.with_name(name).with_values(env or []))
         name, entry = chosen.name, chosen.entry
@@ -307,7 +320,8 @@ def _say_secrets(name: str, entry: Mapping[str, Any], path: Path) -> None:
 
     for place in literal_secrets(entry):
         kind, _, key = place.partition(" ")
-        variable = key if kind == "env" else f"{re.sub(r'[^A-Z0-9]', '_', name.upper())}_TOKEN"
+        what = "SECRET" if kind == "oauth" else "TOKEN"
+        variable = key if kind == "env" else f"{re.sub(r'[^A-Z0-9]', '_', name.upper())}_{what}"
         value = str(entry["headers"][key]) if kind == "header" else ""
         scheme = "Bearer " if value.lower().startswith("bearer ") else ""
         form = {"env": f"-e {key}", "header": f"-H '{key}: {scheme}${{{variable}}}'"}.get(kind, f"${{{variable}}}")
@@ -418,19 +432,21 @@ def _transport(given: str | None, *, sse: bool) -> str | None:
     return "sse" if sse else kind
 
 
-def _entry(target: list[str], env: dict[str, str], headers: dict[str, str], kind: str | None) -> dict[str, object]:
+def _entry(
+    target: list[str], env: dict[str, str], headers: dict[str, str], kind: str | None, oauth: dict[str, Any]
+) -> dict[str, object]:
     if target[0].startswith(("http://", "https://")) and kind != "stdio":
         if len(target) > 1 or env:
             stop("a URL stands alone: arguments and --env are for commands", WRONG_CALL)
         entry: dict[str, object] = {"type": kind or "http", "url": target[0]}
-        return entry | ({"headers": headers} if headers else {})
+        return entry | ({"headers": headers} if headers else {}) | ({"oauth": oauth} if oauth else {})
     if _SCHEME.match(target[0]):
         wrong = "a server's address begins with http:// or https://"
         stop(f"{target[0]}: {'--transport stdio is for a command' if kind == 'stdio' else wrong}", WRONG_CALL)
     if kind != "stdio" and (address := missing_scheme(target)):
         stop(f"this is no command: did you mean {_display({'url': address})}?", WRONG_CALL)
-    if headers or kind in {"http", "sse"}:
-        stop("--header, --sse and --transport http are for a URL", WRONG_CALL)
+    if headers or oauth or kind in {"http", "sse"}:
+        stop("--header, --sse, --transport http and the options of a sign-in are for a URL", WRONG_CALL)
     try:
         words = split_command(target)
     except ValueError:

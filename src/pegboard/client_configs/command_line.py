@@ -28,7 +28,8 @@ _WITH_ENV = frozenset({"-e", "--env"})
 _WITH_HEADER = frozenset({"-H", "--header"})
 _WITH_TRANSPORT = frozenset({"-t", "--transport", "--type"})
 # Options that say where a client keeps it, or how it treats it; each has a value.
-_IGNORED = frozenset({"-s", "--scope", "--config", "-c", "--client-id", "--callback-port", "--description"})
+_IGNORED = frozenset({"-s", "--scope", "--config", "-c", "--description"})
+_SIGN_IN = {"--client-id": "clientId", "--callback-port": "callbackPort"}
 _TIMES = frozenset({"--timeout"})
 # Python's `shlex` takes quadratic time for a long word.
 _MOST_CHARACTERS = 32_768
@@ -106,7 +107,8 @@ def _parse_add(words: list[str]) -> dict[str, Any]:
         kind = {"type": options.transport} if options.transport else {}
         headers = {"headers": options.headers} if options.headers else {}
         env = {"env": options.env} if options.env else {}
-        return {"name": name[0], **kind, "url": target[0], **headers, **env, **times, **options.others}
+        oauth = {"oauth": options.oauth} if options.oauth else {}
+        return {"name": name[0], **kind, "url": target[0], **headers, **env, **oauth, **times, **options.others}
     headers = {"headers": options.headers} if options.headers else {}
     return {"name": name[0], **_command(target, options.env), **headers, **times, **options.others}
 
@@ -121,6 +123,7 @@ class _Options:
     transport: str = ""
     url: str = ""
     timeout: int = 0
+    oauth: dict[str, str | int] = field(default_factory=dict[str, str | int])
     # What says something to that client alone.
     others: dict[str, str | bool] = field(default_factory=dict[str, str | bool])
 
@@ -141,7 +144,7 @@ class _Options:
 
     def take(self, name: str, value: str | None, rest: Iterator[str]) -> None:
         """One option; one that is not known has no value."""
-        if name not in _WITH_ENV | _WITH_HEADER | _WITH_TRANSPORT | _IGNORED | _TIMES | {"--url"}:
+        if name not in _WITH_ENV | _WITH_HEADER | _WITH_TRANSPORT | _IGNORED | _TIMES | _SIGN_IN.keys() | {"--url"}:
             self.others[name] = True
             return
         text = next(rest, "") if value is None else value
@@ -152,6 +155,8 @@ class _Options:
             self.headers[found[1]] = found[2]
         elif name in _WITH_TRANSPORT:
             self.transport = text
+        elif name in _SIGN_IN:
+            self.oauth[_SIGN_IN[name]] = int(text) if re.fullmatch("[0-9]{1,5}", text) and "port" in name else text
         elif name == "--url":
             self.url = text
         elif name in _TIMES and re.fullmatch("[0-9]{1,9}", text):

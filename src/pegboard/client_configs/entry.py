@@ -12,6 +12,7 @@ from pegboard.client_configs.command_line import split_words
 from pegboard.client_configs.foreign_variables import VariableTranslator
 from pegboard.client_configs.reading import LeftOut, UnreadableText
 from pegboard.config.aliases import ALIASES
+from pegboard.config.oauth_spellings import ENTRY_KEYS, OAUTH_ENTRY_KEYS, OAUTH_KEYS, own_oauth
 from pegboard.config.read import KEYS
 from pegboard.exactjson import as_list, as_object
 from pegboard.names import correct_spelling
@@ -37,7 +38,7 @@ _SIGN_IN = "sign in anew"
 _REASONS = {
     **dict.fromkeys(("autoApprove", "alwaysAllow", "trust", "autoApproveTools", "approvalMode"), _APPROVAL),
     **dict.fromkeys(("default_tools_approval_mode", "autoAllow", "auto_approve"), _APPROVAL),
-    **dict.fromkeys(("oauth", "auth", "authProviderType", "oauth_resource", "scopes"), _SIGN_IN),
+    **dict.fromkeys(("oauth", "auth", "authProviderType", *ENTRY_KEYS), _SIGN_IN),
     **dict.fromkeys(("description", "name", "title", "display_name", "icon", "icons", "id", "version", "tags"), _ABOUT),
     **dict.fromkeys(("gallery", "bundled", "source", "author", "homepage", "$schema", "repository"), _ABOUT),
     **dict.fromkeys(("dev", "sandbox", "sandboxEnabled", "remote", "required"), "Pegboard has nothing like it"),
@@ -54,7 +55,7 @@ _FOREIGN_KEYS = (
     | {"startup_timeout_sec", "startup_timeout_ms", "tool_timeout_sec", "bearer_token_env_var"}
     | {"bearer_token", "authorization_token", "env_http_headers"}
 )
-_ORDER = ("type", "command", "args", "env", "cwd", "url", "headers", "enabled")
+_ORDER = ("type", "command", "args", "env", "cwd", "url", "headers", "oauth", "enabled")
 _ENDLESS = 1e12
 # An operating system gives a program hardly more.
 _MOST_MEMBERS, _MOST_CHARACTERS = 1000, 2**17
@@ -101,6 +102,7 @@ class _EntryTranslator:
         kind = self._kind()
         self._check_spelling()
         self._take_address(kind)
+        self._take_sign_in()
         self._take_switches()
         self._take_times()
         self._take_tools()
@@ -238,6 +240,37 @@ class _EntryTranslator:
             headers["Authorization"] = f"Bearer ${{{token}}}" if key.endswith("env_var") else f"Bearer {token}"
             has_token = True
         return headers
+
+    def _take_sign_in(self) -> None:
+        """The `oauth` section, in whatever words; one of a command has nothing to sign in to."""
+        if "url" not in self.entry:
+            for key in sorted(OAUTH_ENTRY_KEYS):
+                self._leave_out(key, "it is for a url")
+            return
+        oauth = own_oauth(self.raw)
+        if oauth is None:
+            return
+        for key in OAUTH_ENTRY_KEYS:
+            self._pop(key)
+        if oauth is False:
+            self.entry["oauth"] = False
+            return
+        for key, value in list(oauth.items()):
+            if key not in OAUTH_KEYS or not _is_json(value):
+                del oauth[key]
+                self._drop(f"oauth.{key}", _UNKNOWN)
+        if oauth:
+            self.entry["oauth"] = self._translate_texts(oauth)
+
+    def _translate_texts(self, value: Any) -> Any:
+        """A value, the variables of its texts as Pegboard writes them."""
+        if isinstance(value, str):
+            return self._text(value)
+        if (items := as_list(value)) is not None:
+            return [self._translate_texts(item) for item in items]
+        if (members := as_object(value)) is not None:
+            return {key: self._translate_texts(each) for key, each in members.items()}
+        return value
 
     def _take_switches(self) -> None:
         enabled, disabled = self._pop("enabled"), self._pop("disabled")

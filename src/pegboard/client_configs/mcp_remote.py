@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+from pegboard.client_configs.mcp_remote_options import McpRemoteOptions
+from pegboard.exactjson import as_list, as_object
 
 _RUNNERS = frozenset({"npx", "bunx", "pnpx", "pnpm", "npm", "yarn", "bun", "deno"})
 _RUNNER_WORDS = frozenset({"-y", "--yes", "-q", "--quiet", "dlx", "exec", "x", "--"})
 _PACKAGE = re.compile(r"mcp-remote(?:@[\w.^~-]+)?")
-_TRANSPORTS = {"sse-only": "sse", "http-only": "http", "sse-first": "", "http-first": ""}
-# Options that change nothing about where the server is.
-_QUIET_FLAGS = frozenset({"--allow-http", "--debug", "--silent"})
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
@@ -22,21 +22,22 @@ def open_mcp_remote(entry: Mapping[str, Any]) -> dict[str, Any] | None:
     if words is None:
         return None
     url = next((word for word in words if re.match(r"https?://", word)), None)
-    options = _options(word for word in words if word != url)
+    options = McpRemoteOptions.read(word for at, word in enumerate(words) if at != words.index(url)) if url else None
     if url is None or options is None:
         return None
-    kind, headers, ignored = options
     env: Mapping[str, str] = entry.get("env", {})
-    used = {name for value in headers.values() for name in _VARIABLE.findall(value)}
+    used = {name for value in _texts([options.headers, options.oauth]) for name in _VARIABLE.findall(value)}
     if env.keys() - used:
         # A proxy, a folder for its sign-in: it is more than an address.
         return None
-    found: dict[str, Any] = {"type": kind} if kind else {}
+    found: dict[str, Any] = {"type": options.transport} if options.transport else {}
     found["url"] = url
-    if headers:
-        found["headers"] = {name: _fill(value, env) for name, value in headers.items()}
-    if ignored:
-        found["tools"] = {"deny": ignored}
+    if options.headers:
+        found["headers"] = _fill_all(options.headers, env)
+    if options.oauth:
+        found["oauth"] = _fill_all(options.oauth, env)
+    if options.ignored_tools:
+        found["tools"] = {"deny": options.ignored_tools}
     others = {key: value for key, value in entry.items() if key not in {"command", "args", "env", "cwd", "type"}}
     if "startTimeout" in others:
         others["connectTimeout"] = others.pop("startTimeout")
@@ -58,24 +59,17 @@ def _words_behind(command: list[str]) -> list[str] | None:
     return words[1:] if words and _PACKAGE.fullmatch(words[0]) else None
 
 
-def _options(words: Iterable[str]) -> tuple[str, dict[str, str], list[str]] | None:
-    """The transport, the headers and the tools to leave out; `None` if there is anything else."""
-    kind, headers, ignored = "", dict[str, str](), list[str]()
-    rest = iter(words)
-    for word in rest:
-        if word in _QUIET_FLAGS:
-            continue
-        value = next(rest, "")
-        name, colon, text = value.partition(":")
-        if word == "--header" and colon:
-            headers[name.strip()] = text.strip()
-        elif word == "--transport" and value in _TRANSPORTS:
-            kind = _TRANSPORTS[value]
-        elif word == "--ignore-tool" and value:
-            ignored.append(value)
-        else:
-            return None
-    return kind, headers, ignored
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for each in as_list(value) or (as_object(value) or {}).values():
+        yield from _texts(each)
+
+
+def _fill_all(value: Any, env: Mapping[str, str]) -> Any:
+    if (members := as_object(value)) is not None:
+        return {name: _fill_all(each, env) for name, each in members.items()}
+    return _fill(value, env) if isinstance(value, str) else value
 
 
 def _fill(value: str, env: Mapping[str, str]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pegboard.config.oauth_spellings import OAUTH_ENTRY_KEYS, own_oauth
+
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "command": ("cmd",),
     "args": ("arguments",),
@@ -23,4 +25,8 @@ def with_own_keys(members: Mapping[str, Any]) -> dict[str, Any]:
         source = next((alias for alias in aliases if members.get(alias) is not None), None)
         if source is not None and members.get(key) is None:
             own[key] = own.pop(source)
+    oauth = own_oauth(members)
+    if oauth is not None:
+        own = {key: value for key, value in own.items() if key not in OAUTH_ENTRY_KEYS}
+        own["oauth"] = oauth
     return own

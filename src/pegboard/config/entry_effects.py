@@ -55,7 +55,7 @@ def _variable_uses(entry: Mapping[str, Any]) -> Iterator[str]:
     """Which variables of the user's environment leave it, and where to."""
     target = _target(entry)
     for name in dict.fromkeys(
-        name for key in ("command", "args", "cwd", "url", "env", "headers") for name in _names(entry.get(key))
+        name for key in ("command", "args", "cwd", "url", "env", "headers", "oauth") for name in _names(entry.get(key))
     ):
         yield f"gets {_word(name)} of your environment: it goes to {target}"
 

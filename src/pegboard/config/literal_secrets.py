@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pegboard.config.masking import PLAIN_HEADERS, mask_header, mask_url, mask_variable, mask_words
+from pegboard.config.masking import PLAIN_HEADERS, mask_header, mask_sign_in, mask_url, mask_variable, mask_words
+from pegboard.config.oauth_spellings import OAUTH_SECRETS, own_oauth, own_oauth_key
 from pegboard.config.secrets import is_credential, secrets_of
 from pegboard.config.settings import ServerSpec
 from pegboard.exactjson import as_list, as_object
@@ -17,13 +18,15 @@ _SCHEMES = frozenset({"", "bearer", "basic", "token"})
 
 
 def literal_secrets(entry: Mapping[str, Any]) -> list[str]:
-    """Where an entry has secrets as they are, each as `env NAME`, `header NAME`, `args` or `url`."""
+    """Where an entry has secrets as they are, each as `env NAME`, `header NAME`, `oauth KEY`, `args` or
+    `url`."""
     env, headers = (_texts(entry.get(key)) for key in ("env", "headers"))
     found = [f"env {name}" for name, value in env.items() if _is_secret(name, value)]
     found += [
         f"header {name}" for name, value in headers.items() if name.lower() not in PLAIN_HEADERS and _has_literal(value)
     ]
     args, url = (_without_variables(entry.get(key)) for key in ("args", "url"))
+    found += [f"oauth {key}" for key, value in _oauth_secrets(entry).items() if _has_literal(value)]
     found += ["args"] if secrets_of(_spec({"args": args}), ()) else []
     return [*found, "url"] if secrets_of(_spec({"url": url}), ()) else found
 
@@ -41,6 +44,9 @@ def mask_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
             shown[key] = {
                 name: mask(name, value) if isinstance(value, str) else value for name, value in members.items()
             }
+    for outer in ("oauth", "auth"):
+        if members := as_object(entry.get(outer)):
+            shown[outer] = {key: mask_sign_in(own_oauth_key(key), value) for key, value in members.items()}
     if isinstance(url := entry.get("url"), str):
         shown["url"] = mask_url(url)
     args = as_list(entry.get("args"))
@@ -48,6 +54,11 @@ def mask_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
         command = entry.get("command")
         shown["args"] = mask_words(command if isinstance(command, str) else "", args)
     return shown
+
+
+def _oauth_secrets(entry: Mapping[str, Any]) -> dict[str, str]:
+    members = own_oauth(entry) or {}
+    return {key: value for key, value in _texts(members).items() if key in OAUTH_SECRETS}
 
 
 def _is_secret(name: str, value: str) -> bool:

@@ -9,8 +9,11 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from pegboard.config.oauth_spellings import OAUTH_SECRETS
 from pegboard.config.secrets import hide_in_address
+from pegboard.exactjson import as_object
 from pegboard.log import REDACTED
 
 _VARIABLE = re.compile(r"(\$?\$\{[^{}]*\})")
@@ -83,6 +86,15 @@ def mask_header(name: str, value: str) -> str:
     if name.lower() in PLAIN_HEADERS:
         return value
     return _mask_literals(value, lambda part: part if part.strip().lower() in _SCHEMES else REDACTED)
+
+
+def mask_sign_in(key: str, value: Any) -> Any:
+    """The value of a key of the `oauth` section: of a secret, what is not a variable is hidden."""
+    if key == "params" and (params := as_object(value)) is not None:
+        return {name: mask_variable(name, each) if isinstance(each, str) else each for name, each in params.items()}
+    if key not in OAUTH_SECRETS or not isinstance(value, str):
+        return value
+    return _mask_literals(value, lambda _: REDACTED)
 
 
 def mask_url(url: str) -> str:

@@ -16,6 +16,8 @@ from pegboard.config.environment import apply_environment
 from pegboard.config.file import read_file
 from pegboard.config.foreign_shape import SECTIONS, foreign_shape, is_nested
 from pegboard.config.locate import CHANGED, trust_store
+from pegboard.config.oauth import fill_oauth, read_oauth
+from pegboard.config.oauth_spellings import OAUTH_ENTRY_KEYS
 from pegboard.config.own import own_settings, tool_patterns
 from pegboard.config.secrets import secrets_of
 from pegboard.config.settings import ConfigError, Instance, ServerSpec, Settings, Transport
@@ -37,7 +39,7 @@ _TRANSPORTS: dict[str, Transport] = {
 }
 # All that an entry can say to Pegboard.
 KEYS = frozenset(
-    {"type", "command", "args", "env", "cwd", "url", "headers", "apiKeyFromEnv", "enabled", "disabled"}
+    {"type", "command", "args", "env", "cwd", "url", "headers", "oauth", "apiKeyFromEnv", "enabled", "disabled"}
     | {"timeout", "connectTimeout", "startTimeout", "idleTimeout", "ttl", "prefix", "instance", "tools", "keywords"}
 )
 _IMPORT = "To take its servers over, run: pegboard import"
@@ -142,7 +144,7 @@ def _check_keys(entry: ConfigNode) -> None:
     """Other clients have keys of their own, which mean nothing here; one that is almost ours is a mistake."""
     members = entry.members()
     for key in members:
-        meant = None if key in KEYS or key in ALL_ALIASES else correct_spelling(key, KEYS)
+        meant = None if key in KEYS | ALL_ALIASES | OAUTH_ENTRY_KEYS else correct_spelling(key, KEYS)
         if meant is not None and meant not in members:
             raise ConfigNode(entry.document, entry.file, (*entry.path, key), None).wrong(f'is not a key: use "{meant}"')
 
@@ -197,7 +199,7 @@ def _address(entry: ConfigNode) -> dict[str, Any]:
         raise url.wrong(problem)
     if headers := entry.get("headers") or _other_name(entry, "headers"):
         found["headers"] = headers.scalars()
-    return found
+    return found | {"oauth": read_oauth(entry)}
 
 
 def _other_name(entry: ConfigNode, key: str) -> ConfigNode | None:
@@ -239,6 +241,11 @@ def _fill_variables(spec: ServerSpec, variables: Variables, folder: Path) -> Ser
                 return replace(reached, problem=_missing(spec.name, "command"))
             cwd = None if spec.cwd is None else str(folder / _at_home(fill(spec.cwd)))
             reached = replace(reached, command=command, args=tuple(map(fill, spec.args)), cwd=cwd)
+        if spec.oauth:
+            oauth, problem = fill_oauth(spec.oauth, fill)
+            if problem is not None:
+                return replace(reached, problem=f'Invalid MCP server config for "{spec.name}": {problem}')
+            reached = replace(reached, oauth=oauth)
         env = {name: fill(value) for name, value in spec.env.items()}
         return replace(reached, env=env, headers={name: fill(value) for name, value in spec.headers.items()})
     except MissingVariable as exc:

@@ -1,7 +1,8 @@
 """What a config file would do, in lines for whoever decides whether to trust it.
 
 Everything stands there as in the file, with no variable filled in: what is left out, or hidden, could be a command.
-Hidden are only values of `headers`, which nothing runs, and those of `env` that can be nothing but a secret.
+Hidden are only values of `headers` and secrets of `oauth`, which nothing runs, and those of `env` that can be nothing
+but a secret.
 Whatever the file says has one line, written as JSON where it is more than a plain word, so that nothing in it looks
 like a line of ours. What runs is never cut; what means nothing to us is.
 """
@@ -19,6 +20,7 @@ from pegboard.config import jsonc
 from pegboard.config.aliases import with_own_keys
 from pegboard.config.foreign_shape import SECTIONS
 from pegboard.config.masking import is_secret_name
+from pegboard.config.oauth_spellings import OAUTH_SECRETS
 from pegboard.config.own import settings_keys
 from pegboard.config.read import KEYS
 from pegboard.config.variables import names_in
@@ -28,7 +30,7 @@ from pegboard.names import fold_server_name
 from pegboard.terminal import visible_json
 
 # Where variables are filled in.
-_FILLED = ("command", "args", "cwd", "url", "env", "headers")
+_FILLED = ("command", "args", "cwd", "url", "env", "headers", "oauth")
 _ADDRESSES = frozenset({"url"})
 # What decides about what runs, and where things are sent.
 _WHOLE = frozenset({"cwd", "storage", "workspace", "chats", "hosts"}) | _ADDRESSES
@@ -141,7 +143,7 @@ def _server(name: str, entry: Any) -> Iterator[Effect]:
 def _members(path: tuple[str, ...], owner: str, members: Mapping[str, Any], known: Collection[str]) -> Iterator[Effect]:
     unknown: dict[str, Any] = {}
     for key, value in members.items():
-        inner = as_object(value) if key in {"env", "headers"} else None
+        inner = as_object(value) if key in {"env", "headers", "oauth"} else None
         if key not in known:
             unknown[key] = value
         elif inner is not None:
@@ -159,9 +161,10 @@ def _members(path: tuple[str, ...], owner: str, members: Mapping[str, Any], know
 
 
 def _entry(path: tuple[str, ...], owner: str, place: str, value: Any) -> Effect:
-    """A variable that a server is given, or a header that it is sent."""
+    """A variable that a server is given, a header that it is sent, or a setting of its sign-in."""
     *_, key, name = path
-    hides = not names_in(_as_json(value)) if key == "headers" else _is_secret(name, value)
+    is_sent = key == "headers" or (key == "oauth" and name in OAUTH_SECRETS)
+    hides = not names_in(_as_json(value)) if is_sent else key == "env" and _is_secret(name, value)
     shown = REDACTED if hides else _with_length(_word(value))
     return Effect(path, owner, place, _as_json(value), f"{place}={shown}")
 

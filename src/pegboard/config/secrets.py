@@ -57,6 +57,9 @@ def secrets_of(spec: ServerSpec, used: Collection[str]) -> frozenset[str]:
         if is_credential(name):
             found[True].add(value)
         _visit_text(value, take)
+    if spec.oauth:
+        found[True] |= {*spec.oauth.secrets}
+        found[True] |= {value for name, value in spec.oauth.params.items() if is_credential(name)}
     _visit_args(spec.args, take)
     _visit_url(spec.url or "", take)
     found[True] |= {_SCHEME.sub("", value) for value in found[True]}

@@ -17,7 +17,7 @@ from pegboard.config import ServerSpec
 from pegboard.config.address import url_problem
 from pegboard.host_names import host_name, is_loopback_name
 from pegboard.result import ToolErrorCode, ToolFailure
-from pegboard.servers.http.client import REDIRECTS, exchange, is_behind_proxy, make_client, read_start
+from pegboard.servers.http.client import REDIRECTS, SAME_METHOD, exchange, is_behind_proxy, make_client, read_start
 from pegboard.servers.http.origin import Origin
 from pegboard.servers.http.zones import Zone, resolve_zones, zone_of
 
@@ -123,7 +123,7 @@ class Fetcher:
         if parts.scheme == "https" or self._allow_http:
             return None
         is_here = is_loopback_name(host_name(parts.hostname or "")) and is_loopback_name(host_name(self._origin.host))
-        return None if is_here else "must begin with https:// (oauth.allowHttp in the config permits others)"
+        return None if is_here else "must begin with https://"
 
     async def _fetch(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> JsonAnswer:
         if problem := self.address_problem(url):
@@ -147,9 +147,9 @@ class Fetcher:
             await _check_name(origin, border)
         spec = ServerSpec(name="fetch", given_name="fetch", transport="http", url=url, connect_timeout=TIME_LIMIT)
         client = make_client(spec, border.admits if border is not None else None)
-        follow = {"follow": REDIRECTS} if method == "GET" else {}
+        follow = REDIRECTS if method == "GET" else SAME_METHOD
         try:
-            async with exchange(client, origin.authority, method, url, headers, body, **follow) as response:
+            async with exchange(client, origin.authority, method, url, headers, body, follow=follow) as response:
                 content = await read_start(response, MAX_BYTES)
                 status, received = response.status_code, response.headers
         except ToolFailure as exc:
@@ -211,8 +211,8 @@ async def _check_name(origin: Origin, border: _Border) -> None:
 
 def _refusal(origin: Origin, zone: Zone) -> FetchFailed:
     return FetchFailed(
-        f"{origin.authority} has an address {_WHERE.get(zone, 'elsewhere')}, where this server must not lead: if that "
-        "is right, name it in the config as oauth.issuer or oauth.authServerMetadataUrl"
+        f"{origin.authority} has an address {_WHERE.get(zone, 'elsewhere')}, where nobody outside may lead: if it is "
+        "the right one, the config has to name it"
     )
 
 

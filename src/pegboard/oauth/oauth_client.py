@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
-from urllib.parse import urlsplit
 
+from pegboard.config.oauth import client_id_problem
 from pegboard.config.oauth_settings import OAuthSettings
 from pegboard.oauth.authorization_server import AuthorizationServer
 
@@ -82,21 +82,9 @@ def idp_client(settings: OAuthSettings, idp: AuthorizationServer) -> OAuthClient
 
 def document_client(document_url: str | None, server: AuthorizationServer, redirect_uri: str) -> OAuthClient | None:
     """The client whose id is the address of its metadata document, where the server takes such (CIMD)."""
-    if not document_url or not server.client_id_metadata_document_supported or document_problem(document_url):
+    if not document_url or not server.client_id_metadata_document_supported or client_id_problem(document_url):
         return None
     return OAuthClient(client_id=document_url, issuer=server.issuer, source="document", redirect_uri=redirect_uri)
-
-
-def document_problem(url: str) -> str | None:
-    """Why an address cannot be a client's id, or `None`."""
-    parts = urlsplit(url)
-    if parts.scheme != "https" or not parts.hostname:
-        return "must begin with https://"
-    if not parts.path.strip("/") or any(segment in {".", ".."} for segment in parts.path.split("/")):
-        return "must have a path"
-    if parts.fragment or parts.username is not None:
-        return "must have no fragment, name or password"
-    return None
 
 
 def _auth_method(secret: str | None, private_key: str | None, server: AuthorizationServer) -> AuthMethod:

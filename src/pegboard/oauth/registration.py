@@ -76,12 +76,11 @@ def _choose_method(server: AuthorizationServer) -> AuthMethod:
     offered = server.token_endpoint_auth_methods
     if offered is None:
         return "none"
-    found = next((each for each in _METHODS if each in offered), None)
-    if found is None:
-        raise RegistrationRefused(
-            f"{server.issuer} takes clients only by {', '.join(offered)[:200] or 'no method'}: {_REGISTER_BY_HAND}"
-        )
-    return found
+    for method in _METHODS:
+        if method in set(offered):
+            return method
+    words = ", ".join(offered)[:200] or "no method"
+    raise RegistrationRefused(f"{server.issuer} takes clients only by {words}: {_REGISTER_BY_HAND}")
 
 
 def _read_client(

@@ -27,7 +27,7 @@ from pegboard.servers.message import MAX_MESSAGE_BYTES
 _MAX_REDIRECTS = 3
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 # Those after which the same request is sent once more, whatever it is.
-_SAME_METHOD = frozenset({307, 308})
+SAME_METHOD = frozenset({307, 308})
 # However long a pause a server asks for, it is tried once an hour.
 _LONGEST_PAUSE = 3600.0
 
@@ -205,7 +205,7 @@ async def exchange(
     headers: Mapping[str, str],
     body: bytes | None = None,
     principal_id: str = "",
-    follow: Collection[int] = _SAME_METHOD,
+    follow: Collection[int] = SAME_METHOD,
 ) -> AsyncGenerator[HttpResponse]:
     """One HTTP exchange, its body still to be read; redirects are followed only within the server's own origin."""
     for _ in range(_MAX_REDIRECTS + 1):
