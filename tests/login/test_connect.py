@@ -51,7 +51,7 @@ def offer_in(refused: RpcError) -> dict[str, Any]:
     return offer
 
 
-@pytest.mark.scenario("sign-in: A client with URL elicitation is given the address")
+@pytest.mark.scenario("login: A client with URL elicitation is given the address")
 @pytest.mark.both_paths
 async def test_a_handshake_client_is_given_the_address(gateway: Gateway) -> None:
     """In 2025-11-25 the call is error -32042; when the sign-in is done the client is told, and its call works."""
@@ -108,7 +108,7 @@ async def test_other_clients_are_told_the_command(gateway: Gateway, version: str
     assert "pegboard login guarded" in str(result["content"])
 
 
-@pytest.mark.scenario("sign-in: A link leads on nobody but whom it was given to")
+@pytest.mark.scenario("login: A link leads on nobody but whom it was given to")
 async def test_a_link_is_for_whoever_was_given_it(tmp_path: Path, protected: ProtectedToy) -> None:
     """A link of a token's client asks for that token: without it, or with another one, nobody is led on, the machine's
     own user neither. An answer that comes with another browser is not taken, and can be pasted."""
