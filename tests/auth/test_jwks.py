@@ -11,10 +11,10 @@ import pytest
 
 from auth.issuer import JWKS, METADATA, OPENID, Issuer, algorithm_of, public_jwk
 from pegboard.access.settings import IssuerSettings
-from pegboard.auth import document
-from pegboard.auth.document import document_problem
 from pegboard.auth.jwks import AWAY_PAUSE, UNKNOWN_PAUSE, IssuerKeys
 from pegboard.auth.refused import AuthRefused
+from pegboard.oauth import fetching
+from pegboard.oauth.fetching import Fetcher
 
 pytestmark = pytest.mark.anyio
 
@@ -83,7 +83,7 @@ async def test_metadata_of_another_issuer_is_not_used(issuer: Issuer, named: str
 )
 def test_where_documents_are_fetched_from(issuer_url: str, url: str, is_fetched: bool) -> None:
     """Without TLS only an issuer on this machine leads to this machine."""
-    assert (document_problem(url, issuer_url) is None) is is_fetched
+    assert (Fetcher(issuer_url).address_problem(url) is None) is is_fetched
 
 
 @pytest.mark.parametrize("answer", [b"[]", b"{", b'{"keys":{}}', b'{"keys":[]}' + b" " * 256 * 1024, b"<html>"])
@@ -109,7 +109,7 @@ async def test_a_redirect_leads_nowhere_else(issuer: Issuer) -> None:
 
 async def test_a_slow_issuer_is_not_waited_for_without_end(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole of a document has one time limit."""
-    monkeypatch.setattr(document, "TIME_LIMIT", 0.05)
+    monkeypatch.setattr(fetching, "TIME_LIMIT", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         keys = keys_of(issuer, jwks_url=f"http://127.0.0.1:{silent.getsockname()[1]}/keys")
         assert (await refusal(keys)).status == 503

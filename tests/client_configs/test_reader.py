@@ -412,9 +412,9 @@ def test_what_is_left_out_is_named_with_its_reason() -> None:
     }
     assert [str(each) for each in one({"mcpServers": {"t": raw}}).left_out] == [
         "url (it is for a url)",
+        "oauth (it is for a url)",
         "autoApprove (approval stays with the client)",
         "envFile (it would be given what is in that file: set it in the config yourself)",
-        "oauth (sign in anew)",
         "odd (Pegboard does not know it)",
         "description (it only describes the server)",
     ]
@@ -511,6 +511,40 @@ def test_the_local_scope_of_claude_code_is_read_with_its_folder(tmp_path: Path) 
             {"url": "https://d.example", "headers": {"Authorization": "Bearer tulip"}},
         ),
         (
+            {
+                "command": "npx",
+                "args": [
+                    *(
+                        "mcp-remote",
+                        "https://d.example",
+                        "9696",
+                        "--resource",
+                        "https://d.example/",
+                        "--auth-timeout",
+                        "9",
+                    ),
+                    *("--static-oauth-client-info", '{"client_id": "me", "client_secret": "${SECRET}"}'),
+                    *("--static-oauth-client-metadata", '{"scope": "a b"}', "--authorize-param", "audience=x"),
+                ],
+                "env": {"SECRET": "tulip"},
+            },
+            {
+                "url": "https://d.example",
+                "oauth": {
+                    "resource": "https://d.example/",
+                    "clientId": "me",
+                    "clientSecret": "tulip",
+                    "scopes": "a b",
+                    "params": {"audience": "x"},
+                    "redirectUri": "http://localhost:9696/oauth/callback",
+                },
+            },
+        ),
+        (
+            {"command": "npx", "args": ["mcp-remote", "https://d.example", "9696", "--disable-resource-parameter"]},
+            {"url": "https://d.example", "oauth": {"resource": False}},
+        ),
+        (
             {"command": "cmd", "args": ["/c", "npx", "mcp-remote", "https://d.example", "--transport", "sse-only"]},
             {"type": "sse", "url": "https://d.example"},
         ),
@@ -537,8 +571,8 @@ def test_mcp_remote_becomes_its_address(raw: dict[str, Any], meant: dict[str, An
 @pytest.mark.parametrize(
     "raw",
     [
-        {"command": "npx", "args": ["mcp-remote", "https://d.example", "9696"]},
-        {"command": "npx", "args": ["mcp-remote", "https://d.example", "--static-oauth-client-info", "{}"]},
+        {"command": "npx", "args": ["mcp-remote", "https://d.example", "--use-id-token"]},
+        {"command": "npx", "args": ["mcp-remote", "https://d.example", "--static-oauth-client-info", "@client.json"]},
         {"command": "npx", "args": ["mcp-remote", "https://d.example"], "env": {"HTTPS_PROXY": "http://p.example"}},
         {"command": "npx", "args": ["-y", "other", "mcp-remote", "https://d.example"]},
         {"command": "npx", "args": ["mcp-remote"]},

@@ -53,7 +53,7 @@ def config(tmp_path: Path, protected: ProtectedToy) -> Path:
     return write_config(tmp_path / "pegboard.json", {"guarded": {"url": protected.url}})
 
 
-@pytest.mark.scenario("sign-in: A pasted address finishes a sign-in")
+@pytest.mark.scenario("login: A pasted address finishes a sign-in")
 def test_a_pasted_address_signs_in(config: Path) -> None:
     """Without a gateway: the address is printed, what the browser ended at is pasted, and the server's tools can be
     used; `logins` says so, and `logout` has the tokens revoked."""
@@ -86,7 +86,7 @@ def test_a_long_address_can_be_pasted_and_corrected(config: Path) -> None:
     assert code == 0, text
 
 
-@pytest.mark.scenario("sign-in: A browser finishes a sign-in")
+@pytest.mark.scenario("login: A browser finishes a sign-in")
 def test_the_browser_is_opened_and_comes_back(config: Path, tmp_path: Path) -> None:
     """What `BROWSER` names is given the address; the command hears of its answer without a gateway."""
     seen = tmp_path / "seen"
@@ -111,7 +111,7 @@ def test_over_ssh_the_port_is_to_be_forwarded(config: Path) -> None:
         assert f"ssh -L {port}:127.0.0.1:{port} 192.0.2.7" in screen.text
 
 
-@pytest.mark.scenario("sign-in: Without a terminal a sign-in never waits")
+@pytest.mark.scenario("login: Without a terminal a sign-in never waits")
 def test_a_script_is_told_what_finishes(config: Path) -> None:
     """Without a terminal: the address and the command that finishes, at once, with exit code 1; that command works in
     another process. With --json: the sign-in as it is, with exit code 0."""
@@ -130,7 +130,7 @@ def test_a_script_is_told_what_finishes(config: Path) -> None:
     assert "begin anew" in again.stderr
 
 
-@pytest.mark.scenario("sign-in: A device code signs in")
+@pytest.mark.scenario("login: A device code signs in")
 def test_a_device_code_signs_in(config: Path) -> None:
     """The code and where to type it in are shown, with or without a terminal; then it is waited for."""
     words = command(config, "login", "guarded", "--device")
@@ -177,7 +177,7 @@ def test_ctrl_c_cancels_quietly(config: Path) -> None:
     assert late.returncode != 0
 
 
-@pytest.mark.scenario("sign-in: Several sign-ins at once are one")
+@pytest.mark.scenario("login: Several sign-ins at once are one")
 def test_several_logins_are_one(config: Path) -> None:
     """Commands that begin together show one address; the answer ends all of them."""
     with on_screen(command(config, "login", "guarded")) as one, on_screen(command(config, "login", "guarded")) as two:
@@ -188,7 +188,7 @@ def test_several_logins_are_one(config: Path) -> None:
         assert [each.finish()[0] for each in (one, two)] == [0, 0]
 
 
-@pytest.mark.scenario("sign-in: A gateway takes the answer on its own port")
+@pytest.mark.scenario("login: A gateway takes the answer on its own port")
 def test_a_gateway_that_runs_takes_the_answer(config: Path) -> None:
     """The redirect is the gateway's own port; before, `servers` and `status` name the command, and after, they do
     not."""

@@ -43,7 +43,7 @@ async def follow(address: str) -> str:
     return await anyio.to_thread.run_sync(agree, address)
 
 
-@pytest.mark.scenario("sign-in: REST begins, waits for, finishes and ends a sign-in")
+@pytest.mark.scenario("login: REST begins, waits for, finishes and ends a sign-in")
 async def test_a_sign_in_from_its_begin_to_its_end(gateway: Gateway, http: httpx2.AsyncClient) -> None:
     """Begin gives the address, whose redirect is the gateway's; looking waits for the end; after it the server's tools
     can be called, the login is listed, and signing out revokes."""
@@ -67,7 +67,7 @@ async def test_a_sign_in_from_its_begin_to_its_end(gateway: Gateway, http: httpx
     assert "pegboard login guarded" in refused.json()["error"]["message"]
 
 
-@pytest.mark.scenario("sign-in: An answer is good once, and for the sign-in that it belongs to")
+@pytest.mark.scenario("login: An answer is good once, and for the sign-in that it belongs to")
 async def test_an_answer_is_good_once(http: httpx2.AsyncClient) -> None:
     """An answer that came already, one with a forged state, and one of a sign-in that was cancelled are refused, on the
     page and by REST; a HEAD, a body or a parameter that stands twice uses nothing up."""
@@ -136,7 +136,7 @@ async def test_a_flood_of_answers_is_slowed(http: httpx2.AsyncClient) -> None:
     assert statuses[-1] == 429
 
 
-@pytest.mark.scenario("sign-in: Only admins sign the gateway in")
+@pytest.mark.scenario("login: Only admins sign the gateway in")
 async def test_the_gateways_own_sign_in_is_for_admins(gateway: Gateway, http: httpx2.AsyncClient) -> None:
     """A token without --admin can neither begin, look at, finish, cancel nor end it, and sees none; one with it can;
     a server that its rule hides is not there."""
@@ -200,7 +200,7 @@ async def test_the_callback_port_is_open_while_somebody_waits(tmp_path: Path, pr
                     await anyio.sleep(0.05)
 
 
-@pytest.mark.scenario("sign-in: The gateway describes itself as a client")
+@pytest.mark.scenario("login: The gateway describes itself as a client")
 async def test_the_client_document(tmp_path: Path) -> None:
     """Everybody can fetch it where the gateway has a public https address; else there is none."""
     async with open_gateway(tmp_path, {}, auth={"publicUrl": "https://gateway.example"}) as gateway:

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from pegboard.access.settings import IssuerSettings
-from pegboard.auth.document import JsonDocument, fetch_document, find_keys_address
+from pegboard.auth.document import fetch_document, find_keys_address
 from pegboard.auth.refused import AuthRefused
 from pegboard.exactjson import as_list, as_object
 from pegboard.log import logger
+from pegboard.oauth.fetching import JsonAnswer
 from pegboard.result import ToolFailure, invalid
 from pegboard.task_set import TaskSet
 
@@ -152,11 +153,11 @@ class IssuerKeys:
         finally:
             self._fetching = None
 
-    async def _read(self) -> JsonDocument:
+    async def _read(self) -> JsonAnswer:
         issuer = self.settings.issuer
         if not self._address:
             self._address = await find_keys_address(issuer)
-        return await fetch_document(self._address, issuer)
+        return await fetch_document(self._address, issuer, is_configured=self._address == self.settings.jwks_url)
 
 
 def _read_keys(members: Mapping[str, Any]) -> list[IssuerKey]:

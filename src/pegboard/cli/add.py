@@ -24,6 +24,7 @@ from pegboard.cli.common import (
     text_of_input,
 )
 from pegboard.cli.config_change import ask_servers, config_to_change, edit_config, own_ports, say_advice
+from pegboard.cli.logins import offer_sign_in
 from pegboard.cli.program import command_for, command_line, find_program
 from pegboard.cli.registry import (
     CalledOption,
@@ -35,7 +36,7 @@ from pegboard.cli.registry import (
     choose_server,
     registry_wish,
 )
-from pegboard.cli.rest_client import Answer, connect, stay_connected
+from pegboard.cli.rest_client import Answer, connect
 from pegboard.cli.show import count_tools, one_line, say, say_wrapped
 from pegboard.cli.sign_in_options import (
     SIGN_IN_OPTIONS,
@@ -342,7 +343,7 @@ def _say_known(name: str, path: Path, before: Mapping[str, Any] | None, entry: M
 def _finish(answer: Answer, name: str, path: Path, *, is_new: bool, as_json: bool) -> None:
     error = answer.get("error")
     if error is not None and wants_sign_in(error["message"]):
-        _offer_sign_in(name, path, is_new=is_new, as_json=as_json)
+        offer_sign_in(name, path, is_new=is_new, as_json=as_json)
         return
     if as_json:
         print(json_text({**answer, "data": {**(answer.get("data") or {}), "server": name, "path": str(path)}}))
@@ -356,23 +357,6 @@ def _finish(answer: Answer, name: str, path: Path, *, is_new: bool, as_json: boo
         say(f"  To take it out:  {command_for('remove', name)}", error=True)
     if error is not None:
         raise typer.Exit(UNREACHED)
-
-
-def _offer_sign_in(name: str, path: Path, *, is_new: bool, as_json: bool) -> None:
-    """The server is there, and waits for somebody who signs in: now, if they are at a terminal and say so."""
-    from pegboard.cli.logins import sign_in_now
-    from pegboard.cli.sign_in import is_at_terminal
-    from pegboard.config import Location
-
-    if as_json:
-        print(json_text({"success": True, "data": {"needsLogin": True, "server": name, "path": str(path)}}))
-        return
-    say(f"{name} was added to {path}. It wants a sign-in." if is_new else f"{name} wants a sign-in.")
-    if is_at_terminal() and typer.confirm("Sign in now?", default=True, err=True):
-        with stay_connected(Location(path, exists=True)) as gateway:
-            sign_in_now(gateway, name)
-    else:
-        say(f"  Sign in with: {command_for('login', name)}")
 
 
 def _tools(answer: Answer) -> str:

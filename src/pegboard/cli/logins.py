@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from pegboard.cli.common import FAILED, UNREACHED, WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop
+from pegboard.cli.common import (
+    FAILED,
+    UNREACHED,
+    WRONG_CALL,
+    ConfigOption,
+    JsonOption,
+    find_config,
+    finish,
+    json_text,
+    stop,
+)
 from pegboard.cli.program import command_for, with_program
 from pegboard.cli.rest_client import Answer, RestClient, connect, stay_connected
 from pegboard.cli.show import TerminalTable, colour_state, count_tools, day_and_time, say, say_wrapped
@@ -95,14 +106,31 @@ def logins(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     finish(connect(find_config(config)).logins(), as_json=as_json, show=_show_logins)
 
 
-def sign_in_now(gateway: RestClient, server: str, *, opens: bool = True) -> None:
+def _sign_in_now(gateway: RestClient, server: str) -> None:
     """Sign in to a server at this terminal, and ask it for its tools; the end with what went wrong."""
     answer = gateway.begin_login(server, {})
     if "error" in answer:
         finish(answer, as_json=False, show=lambda _: None)
     if answer["data"]["state"] == "waiting":
-        answer = _go_on(gateway, answer["data"], opens=opens)
+        answer = _go_on(gateway, answer["data"], opens=True)
     _report(gateway, answer)
+
+
+def offer_sign_in(server: str, path: Path, *, is_new: bool, as_json: bool) -> None:
+    """A server that was added is there, and waits for somebody who signs in: now, if they are at a terminal and say
+    so."""
+    from pegboard.cli.sign_in import is_at_terminal
+    from pegboard.config import Location
+
+    if as_json:
+        print(json_text({"success": True, "data": {"needsLogin": True, "server": server, "path": str(path)}}))
+        return
+    say(f"{server} was added to {path}. It wants a sign-in." if is_new else f"{server} wants a sign-in.")
+    if is_at_terminal() and typer.confirm("Sign in now?", default=True, err=True):
+        with stay_connected(Location(path, exists=True)) as gateway:
+            _sign_in_now(gateway, server)
+    else:
+        say(f"  Sign in with: {command_for('login', server)}")
 
 
 def _read_wish(*, device: bool, scopes: list[str] | None, client_id: str | None, reads_secret: bool) -> dict[str, Any]:

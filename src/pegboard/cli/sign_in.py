@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pegboard.cli.program import command_for
 from pegboard.cli.rest_client import Answer, RestClient
 from pegboard.cli.show import day_and_time, say, say_wrapped
-from pegboard.cli.typed_lines import typed_lines
+from pegboard.cli.typed_lines import hear_lines
 from pegboard.cli.web_browser import forward_command, is_remote_shell, open_address
 from pegboard.cli.wording import for_people
 from pegboard.host_names import is_loopback_name
@@ -66,7 +66,7 @@ class SignInDialog:
         threading.Thread(target=self._watch, name="sign-in", daemon=True).start()
         if "userCode" in self._row or not is_at_terminal():
             return self._wait_for_end()
-        with typed_lines(self._events.put):
+        with hear_lines(self._events.put):
             return self._wait_for_end()
 
     def cancel(self) -> None:

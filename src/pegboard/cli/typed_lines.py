@@ -15,7 +15,7 @@ _LONGEST = 64 * 1024
 
 
 @contextlib.contextmanager
-def typed_lines(on_line: Callable[[str], None]) -> Generator[None]:
+def hear_lines(on_line: Callable[[str], None]) -> Generator[None]:
     """Have each line told, from a thread of its own, for as long as the block runs."""
     with _whole_lines():
         # The descriptor itself is read: a buffered stream that a thread waits at cannot be closed at the end.

@@ -246,7 +246,11 @@ class _EntryTranslator:
 
     def _take_sign_in(self) -> None:
         """The `oauth` section, in whatever words; one of a command has nothing to sign in to."""
-        oauth = own_oauth(self.raw) if "url" in self.entry else None
+        if "url" not in self.entry:
+            for key in sorted(OAUTH_ENTRY_KEYS):
+                self._leave_out(key, "it is for a url")
+            return
+        oauth = own_oauth(self.raw)
         if oauth is None:
             return
         for key in OAUTH_ENTRY_KEYS:

@@ -31,6 +31,7 @@ from pegboard.clients.locality import share_holder
 from pegboard.clients.request_context import STARTED_CALL
 from pegboard.gateway import guard
 from pegboard.gateway.body import ClientGone, TooLarge, has_body, read_body, replay
+from pegboard.gateway.connect_links import CONNECT
 from pegboard.gateway.oauth_callback import CALLBACK, LOOPBACK_CALLBACK
 from pegboard.gateway.oauth_client_document import CLIENT_DOCUMENT
 from pegboard.gateway.protected_resource import WELL_KNOWN, challenge
@@ -43,7 +44,7 @@ _OPEN = frozenset({"/health", CALLBACK, LOOPBACK_CALLBACK, CLIENT_DOCUMENT})
 _TOKENS = "/api/tokens"
 # Characters of a path that a record has.
 _LONGEST_PATH = 200
-_OPEN_BELOW = (WELL_KNOWN,)
+_OPEN_BELOW = (WELL_KNOWN, CONNECT)
 _REVOKED = "the bearer token is not valid any more"
 _NO_BODY = "a request for this address may have no body"
 # How long the answer to a call may take that says why the call ends.

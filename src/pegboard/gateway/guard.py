@@ -20,6 +20,7 @@ from pegboard.result import ToolError, ToolErrorCode, ToolResult
 
 # A page of another site may lead here by a link, to be looked at and nothing else.
 _PAGES = frozenset({"/", "/docs", "/oauth/callback", "/callback"})
+_PAGES_BELOW = ("/connect/",)
 # Of two values one reader takes the first and another the last: whoever sends two is refused.
 _SINGLE = frozenset({b"host", b"origin", b"content-type", b"content-length"})
 _SEC_FETCH = b"sec-fetch-"
@@ -98,7 +99,7 @@ def _is_visit(scope: Scope, headers: _Headers, pages: frozenset[str]) -> bool:
     """Whether somebody follows a link to a page, which then stands in a window of its own."""
     return (
         scope["method"] == "GET"
-        and scope["path"] in pages
+        and (scope["path"] in pages or scope["path"].startswith(_PAGES_BELOW))
         and headers.get(b"sec-fetch-mode") == b"navigate"
         and headers.get(b"sec-fetch-dest") == b"document"
     )

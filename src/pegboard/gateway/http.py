@@ -36,6 +36,8 @@ from pegboard.gateway.authentication import LAST_WORDS, Authentication
 from pegboard.gateway.bounds import KEEP_ALIVE, BoundedProtocol, Connections, protocol_for
 from pegboard.gateway.bridge import bridgehead
 from pegboard.gateway.config_watcher import ConfigFile
+from pegboard.gateway.connect_links import CONNECT
+from pegboard.gateway.connect_page import ConnectPage
 from pegboard.gateway.embedded_server import EmbeddedServer
 from pegboard.gateway.fastpath.http import HttpFastPath
 from pegboard.gateway.fastpath.pipe import PipeFastPath
@@ -56,6 +58,7 @@ from pegboard.gateway.rest.pages import page
 from pegboard.gateway.rest.responses import error_response
 from pegboard.gateway.rule_review import RuleReview
 from pegboard.gateway.shutdown import Shutdown, stopping_response
+from pegboard.gateway.sign_in_offers import SignInOffers
 from pegboard.gateway.step_up import StepUp
 from pegboard.host_names import is_loopback_name
 from pegboard.log import logger
@@ -109,9 +112,9 @@ class HttpGateway:
             on_expired=lambda ids: self._manager.end_sessions_of(set(map(token_principal_id, ids)), idle_only=True),
             on_load=self._review_rules,
         )
-        self._callback = CallbackPage(board.oauth)
+        self._callback = CallbackPage(board)
         self._desk = LoginDesk(board, self._callback, self.identity)
-        self._front = front = McpHandlers(board)
+        self._front = front = McpHandlers(board, SignInOffers(board, self._desk.links))
         self.server = GatewayServer(front, on_sessions=self._count)
         # Host, Origin and size are the guard's business: one rule for MCP and REST.
         self._manager = HttpSessions(self.server, version_of=self.server.versions.get)
@@ -149,6 +152,11 @@ class HttpGateway:
         """Look in the background for what rules name that there is not."""
         self._reviews.spawn(self._review.run())
 
+    def _learn_address(self, scope: Scope) -> None:
+        """Where clients find the gateway's own pages is known when the first of them has come."""
+        if not self._desk.links.address and (server := scope.get("server")) is not None:
+            self._desk.links.address = local_address(self._host, server[1])
+
     def _count(self, sessions: int) -> None:
         self._sessions = sessions
 
@@ -165,7 +173,8 @@ class HttpGateway:
             on_tokens=self.token_watch.load,
             desk=self._desk,
         )
-        mcp = _Mcp(self._manager)
+        mcp = _Mcp(self._manager, self._learn_address)
+        connect = ConnectPage(self.board, self._desk.links, self._desk, self.authenticator)
         metadata = ResourceMetadata(self._auth_settings)
         return Starlette(
             routes=[
@@ -177,6 +186,7 @@ class HttpGateway:
                 Route(f"{WELL_KNOWN}/mcp/{{board}}", metadata.answer),
                 Route(CALLBACK, self._callback.answer),
                 Route(LOOPBACK_CALLBACK, self._callback.answer),
+                Route(f"{CONNECT}/{{key}}", connect.answer, methods=["GET", "POST"]),
                 Route(CLIENT_DOCUMENT, ClientDocument(self._auth_settings).answer),
                 *rest.routes(),
             ],
@@ -228,6 +238,7 @@ class HttpGateway:
 
     def announcement(self, url: str) -> RunningGateway:
         """What the run file says of this gateway."""
+        self._desk.links.address = url
         config = str(self._config_path.resolve())
         return RunningGateway(os.getpid(), url, self.bridge, self.token, config, self.started)
 
@@ -252,10 +263,12 @@ class HttpGateway:
 class _Mcp:
     """The SDK's session manager as an ASGI app of any method."""
 
-    def __init__(self, manager: HttpSessions) -> None:
+    def __init__(self, manager: HttpSessions, on_request: Callable[[Scope], None]) -> None:
         self._app = ExactBody(manager.asgi_app)
+        self._on_request = on_request
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._on_request(scope)
         board = scope["path_params"].get("board")
         if board is not None and not is_board_name(board):
             reason = f"a board's name has letters, digits, '_', '-' and '.', 64 at most: found {board[:80]!r}"

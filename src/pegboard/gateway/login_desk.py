@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from pegboard.config import ServerSpec
+from pegboard.gateway.connect_links import ConnectLinks
 from pegboard.gateway.listen import PortInUseError
 from pegboard.gateway.oauth_callback import CALLBACK, LOOPBACK_CALLBACK, CallbackPage
 from pegboard.host_names import is_loopback_name
@@ -51,6 +52,8 @@ class LoginDesk:
         self._board = board
         self._page = page
         self._identity = identity
+        # Addresses that clients show to their users.
+        self.links = ConnectLinks()
         self._waiting = TaskSet()
         self._ports: dict[int, _OpenPort] = {}
         # How many wait for each sign-in here, and those that others began, who take their answers.

@@ -18,6 +18,7 @@ from pegboard.board import Board
 from pegboard.catalog.starting import STARTING_KEY, starting_text
 from pegboard.clients.caller import Caller
 from pegboard.clients.client import Client
+from pegboard.gateway.sign_in_offers import SignInOffers
 from pegboard.listing.view import Filter
 from pegboard.log import logger
 from pegboard.names import nearest
@@ -59,9 +60,11 @@ _BOARDLESS_WAYS = {
 class McpHandlers:
     """The board behind the protocol."""
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: Board, offers: SignInOffers | None = None) -> None:
         self._board = board
         self._relay = board.relay
+        # Where there is a page at which users sign in to servers.
+        self._offers = offers
 
     async def list(self, client: Client, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """The client's view of one kind, narrowed by the filters of this request."""
@@ -119,11 +122,14 @@ class McpHandlers:
         if not isinstance(params.get("arguments"), (dict, type(None))):
             raise RpcError(INVALID_PARAMS, "the arguments of a tool must be an object")
         try:
+            if self._offers is not None:
+                params = await self._offers.resume(params, caller)
             return await self._board.calls.call(params["name"], params, caller)
         except UnknownTool as exc:
             raise RpcError(INVALID_PARAMS, str(exc)) from None
         except ToolFailure as exc:
-            return error_result(exc.error)
+            offer = None if self._offers is None else self._offers.answer(exc, caller)
+            return error_result(exc.error) if offer is None else offer
         finally:
             if caller.started_call is not None and not caller.started_call.is_resumed:
                 # Its tool is gone, or not for this client any more.

@@ -6,6 +6,7 @@ state that this gateway made, which is good once.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import html
 from collections.abc import Mapping
@@ -15,28 +16,36 @@ from typing import TYPE_CHECKING
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from pegboard.access.principal import LOCAL
 from pegboard.auth.flood import BearerFlood
 from pegboard.auth.refused import AuthRefused
-from pegboard.clients.locality import share_holder
+from pegboard.clients.locality import is_remote, share_holder
+from pegboard.clients.peer_user import peer_of
 from pegboard.gateway.rest.pages import page
 from pegboard.result import ToolFailure
 
 if TYPE_CHECKING:
-    from pegboard.oauth.oauth import OAuth
+    from pegboard.board import Board
 
 CALLBACK = "/oauth/callback"
 # What Claude Code and others use, and so what clients are registered with that were made for them.
 LOOPBACK_CALLBACK = "/callback"
 _PARAMETERS = frozenset({"code", "state", "iss", "error", "error_description", "error_uri"})
 _LONGEST_QUERY = 16 * 1024
+# As long as a sign-in may take.
+_MARK_LIFE = 600
+_WHOSE = (
+    "This browser has not shown whose sign-in this is, so the answer was not taken. Go back to where you began it, and "
+    "paste the address of this page there."
+)
 _AGAIN = "Begin again with: pegboard login SERVER"
 
 
 class CallbackPage:
     """Takes answers of authorization servers from browsers."""
 
-    def __init__(self, oauth: OAuth) -> None:
-        self._oauth = oauth
+    def __init__(self, board: Board) -> None:
+        self._board = board
         self._flood = BearerFlood()
 
     async def answer(self, request: Request) -> Response:
@@ -48,7 +57,8 @@ class CallbackPage:
         try:
             query = read_query(request)
             await self._flood.wait_turn(address)
-            flow = await self._oauth.finish(query, principal_id=None)
+            await self._check_browser(request, query["state"])
+            flow = await self._board.oauth.finish(query, principal_id=None)
         except AuthRefused as exc:
             return _show_refusal(exc)
         except ToolFailure as exc:
@@ -59,6 +69,40 @@ class CallbackPage:
         return show_page(
             400, f"Not signed in to {flow.server}", reason, f"Begin again with: pegboard login {flow.server}"
         )
+
+    async def _check_browser(self, request: Request, state: str) -> None:
+        """Refuse the answer of somebody's own sign-in that comes with a browser of nobody knows whom: they may have
+        been led to sign in for somebody else. It is not used up, and can be pasted by whom it is for."""
+        row = await self._board.storage.oauth.load_flow(_digest(state))
+        if row is None or not row.principal:
+            return
+        is_known = await _is_own(request) if row.principal == LOCAL.id else _cookie_name(state) in request.cookies
+        if not is_known and _secure_name(state) not in request.cookies:
+            raise AuthRefused(403, _WHOSE)
+
+
+async def _is_own(request: Request) -> bool:
+    """Whether a browser is of the user that the gateway runs as."""
+    return not is_remote(request.scope) and await asyncio.to_thread(peer_of(request.scope).look_up)
+
+
+def mark_browser(response: Response, state: str, *, is_secure: bool) -> None:
+    """Let a browser be known again that was shown to be of whom a sign-in is for. It is no secret: nobody else can put
+    it there."""
+    name = _secure_name(state) if is_secure else _cookie_name(state)
+    response.set_cookie(name, "1", max_age=_MARK_LIFE, secure=is_secure, httponly=True, samesite="lax")
+
+
+def _cookie_name(state: str) -> str:
+    return f"pegboard-{_digest(state)[:24]}"
+
+
+def _secure_name(state: str) -> str:
+    return f"__Host-{_cookie_name(state)}"
+
+
+def _digest(state: str) -> str:
+    return sha256(state.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def read_query(request: Request) -> Mapping[str, str]:
@@ -85,7 +129,7 @@ def _show_refusal(refused: AuthRefused) -> Response:
         )
         response.headers["retry-after"] = str(max(round(refused.retry_after or 1), 1))
         return response
-    return show_page(400, "Not signed in", refused.reason, _AGAIN)
+    return show_page(refused.status, "Not signed in", refused.reason, "" if refused.status == 403 else _AGAIN)
 
 
 def show_page(status: int, title: str, *paragraphs: str) -> Response:

@@ -26,11 +26,12 @@ class ClientRequest:
 
     fields: dict[str, str] = field(repr=False)
     headers: dict[str, str] = field(repr=False)
+    client_secret: str | None = field(default=None, repr=False)
 
     @property
     def redactor(self) -> Redactor:
         """Takes what is secret about the request out of a text."""
-        return Redactor.of(self.fields[key] for key in _SECRET if key in self.fields)
+        return Redactor.of([*(self.fields.get(key, "") for key in _SECRET), self.client_secret or ""])
 
 
 async def authenticate(
@@ -42,7 +43,8 @@ async def authenticate(
     if client.auth_method == "client_secret_basic" and client.client_secret is not None:
         # Without `client_id` in the form: two ways at once are refused by strict servers.
         pair = f"{quote_plus(client.client_id)}:{quote_plus(client.client_secret)}"
-        return ClientRequest(fields, {"authorization": "Basic " + base64.b64encode(pair.encode()).decode()})
+        basic = {"authorization": "Basic " + base64.b64encode(pair.encode()).decode()}
+        return ClientRequest(fields, basic, client.client_secret)
     own = {"client_id": client.client_id}
     if client.auth_method == "client_secret_post" and client.client_secret is not None:
         own["client_secret"] = client.client_secret

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from pegboard.config import ServerSpec
 from pegboard.oauth.authorization_server import AuthorizationServer
+from pegboard.oauth.device import DEVICE_GRANT
 from pegboard.oauth.fetching import Fetcher
 from pegboard.oauth.oauth_client import OAuthClient, configured_client, document_client
 from pegboard.oauth.registration import register
@@ -21,7 +22,6 @@ from pegboard.storage.oauth import OAuthStore
 
 # By what the registration of a client is kept that has no redirect.
 _DEVICE = "device"
-_DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _LOOK_EVERY = 0.05
 
 
@@ -49,15 +49,17 @@ async def choose_client(
         return client
     kept_by = _DEVICE if is_device else redirect_uri
     async with hold_lock(vault.store, f"client {server.issuer} {kept_by}"):
-        known = await vault.load_client(server.issuer, kept_by)
-        if known is not None and not known.is_expired(time.time()):
+        known, known_scopes = await vault.load_client(server.issuer, kept_by) or (None, ())
+        # Many authorization servers let a client ask for no more than what it was registered for.
+        if known is not None and not known.is_expired(time.time()) and set(scopes) <= set(known_scopes):
             return known
-        grant_types = (_DEVICE_GRANT if is_device else "authorization_code", "refresh_token")
+        scopes = tuple(dict.fromkeys([*known_scopes, *scopes]))
+        grant_types = (DEVICE_GRANT if is_device else "authorization_code", "refresh_token")
         client = await register(Fetcher.of(spec), server, redirect_uri, scopes=scopes, grant_types=grant_types)
         if client.is_expired(time.time()):
             raise invalid(f"{server.issuer} gave a client whose secret is over already")
         client = replace(client, redirect_uri=kept_by)
-        await vault.save_client(client, kept_by)
+        await vault.save_client(client, kept_by, scopes)
         return client
 
 

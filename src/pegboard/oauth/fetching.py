@@ -123,7 +123,7 @@ class Fetcher:
         if parts.scheme == "https" or self._allow_http:
             return None
         is_here = is_loopback_name(host_name(parts.hostname or "")) and is_loopback_name(host_name(self._origin.host))
-        return None if is_here else "must begin with https:// (oauth.allowHttp in the config permits others)"
+        return None if is_here else "must begin with https://"
 
     async def _fetch(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> JsonAnswer:
         if problem := self.address_problem(url):
@@ -211,8 +211,8 @@ async def _check_name(origin: Origin, border: _Border) -> None:
 
 def _refusal(origin: Origin, zone: Zone) -> FetchFailed:
     return FetchFailed(
-        f"{origin.authority} has an address {_WHERE.get(zone, 'elsewhere')}, where this server must not lead: if that "
-        "is right, name it in the config as oauth.issuer or oauth.authServerMetadataUrl"
+        f"{origin.authority} has an address {_WHERE.get(zone, 'elsewhere')}, where nobody outside may lead: if it is "
+        "the right one, the config has to name it"
     )
 
 

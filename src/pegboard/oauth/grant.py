@@ -21,7 +21,7 @@ LIVE = "live"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
+class OAuthGrant:
     """What is sealed of a grant. The metadata of its authorization server are kept: they may be away when it is to be
     renewed."""
 
@@ -50,7 +50,7 @@ class Grant:
         flow: str,
         client: OAuthClient,
         authorization_server: AuthorizationServer,
-    ) -> Grant:
+    ) -> OAuthGrant:
         """The grant that begins with these tokens, which were asked for at that time."""
         return cls(
             access_token=answer.access_token,
@@ -64,7 +64,7 @@ class Grant:
             authorization_server=authorization_server,
         )
 
-    def renew(self, answer: TokenAnswer, asked_at: float) -> Grant:
+    def renew(self, answer: TokenAnswer, asked_at: float) -> OAuthGrant:
         """The same with new tokens. A refresh token that is not replaced stays in force."""
         return replace(
             self,
@@ -113,7 +113,7 @@ class Grant:
         )
 
     @classmethod
-    def from_bytes(cls, written: bytes) -> Grant:
+    def from_bytes(cls, written: bytes) -> OAuthGrant:
         """What `to_bytes` wrote; `ValueError` if it is something else."""
         try:
             members = cast("Mapping[str, Any]", msgspec.json.decode(written))
@@ -138,7 +138,7 @@ class KeptGrant:
     """A grant with its row; without it, where it cannot be read: `problem` says why."""
 
     row: GrantRow
-    grant: Grant | None
+    grant: OAuthGrant | None
     problem: str = ""
 
     @property
@@ -168,7 +168,7 @@ class KeptGrant:
         return grant.flow == settings.flow if is_machine else grant.flow not in MACHINE_FLOWS
 
 
-def make_row(spec: ServerSpec, principal: str, grant: Grant, created_at: float | None = None) -> GrantRow:
+def make_row(spec: ServerSpec, principal: str, grant: OAuthGrant, created_at: float | None = None) -> GrantRow:
     """The row of a grant, which is not sealed yet; one that is renewed was made when it was."""
     now = time.time()
     return GrantRow(

@@ -16,7 +16,7 @@ from pegboard.config import ServerSpec
 from pegboard.config.oauth_settings import MACHINE_FLOWS
 from pegboard.log import logger
 from pegboard.oauth.back_off import BackOff
-from pegboard.oauth.grant import Grant, KeptGrant
+from pegboard.oauth.grant import KeptGrant, OAuthGrant
 from pegboard.oauth.renewal import Postponed, Renewal, RenewalWish
 from pegboard.oauth.vault import Vault
 from pegboard.result import ToolErrorCode, ToolFailure, unavailable
@@ -135,13 +135,13 @@ class LiveToken:
         if self._wanted_scopes:
             return SignInNeed("scope", self._wanted_scopes)
         if _needs_client(self._trouble):
-            return SignInNeed("client", self._known_scopes())
+            return SignInNeed("client", self._list_scopes())
         kept = self.kept
         if self._is_refused or (kept is not None and kept.fits(self.spec) and not kept.is_live):
-            return SignInNeed(_REASONS.get("" if kept is None else kept.row.state, "revoked"), self._known_scopes())
+            return SignInNeed(_REASONS.get("" if kept is None else kept.row.state, "revoked"), self._list_scopes())
         if self._header is not None or self.challenge is None:
             return None
-        return SignInNeed("never" if kept is None or kept.grant is not None else "revoked", self._known_scopes())
+        return SignInNeed("never" if kept is None or kept.grant is not None else "revoked", self._list_scopes())
 
     def adopt(self, kept: KeptGrant | None, age: float | None = None) -> None:
         """Use a grant from now on; `age`: its tokens were given so many seconds ago at most."""
@@ -189,7 +189,7 @@ class LiveToken:
             self._work.cancel()
 
     @property
-    def _grant(self) -> Grant | None:
+    def _grant(self) -> OAuthGrant | None:
         """The grant, if it can be used."""
         kept = self.kept
         return kept.grant if kept is not None and kept.is_live and kept.fits(self.spec) else None
@@ -203,7 +203,7 @@ class LiveToken:
         """Whether a token may be had later without a person."""
         return not self.is_loaded or self._is_machine or self._grant is not None
 
-    def _known_scopes(self) -> tuple[str, ...]:
+    def _list_scopes(self) -> tuple[str, ...]:
         grant = None if self.kept is None else self.kept.grant
         asked = () if self.challenge is None else self.challenge.scopes
         return tuple(dict.fromkeys([*(() if grant is None else grant.requested), *asked]))
@@ -229,7 +229,7 @@ class LiveToken:
             return None
         return await self._run(grant.access_token)
 
-    def _may_replace(self, grant: Grant) -> bool:
+    def _may_replace(self, grant: OAuthGrant) -> bool:
         longest = min(_LONGEST_AGE, (grant.lifetime or _LONGEST_AGE) / 4)
         age = self._loop.time() - self._given_at
         if age < min(self._least_age, longest):
@@ -369,7 +369,7 @@ class LiveToken:
         self._is_fresh = False
 
 
-def _remaining(grant: Grant, lifetime: float, age: float | None) -> float:
+def _remaining(grant: OAuthGrant, lifetime: float, age: float | None) -> float:
     """Seconds that a token is good for."""
     if age is None:
         return min(grant.remaining(time.time()) or 0.0, lifetime)

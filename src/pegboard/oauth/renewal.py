@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pegboard.config import ServerSpec
 from pegboard.config.oauth_settings import MACHINE_FLOWS
 from pegboard.log import logger
-from pegboard.oauth.grant import Grant, KeptGrant
+from pegboard.oauth.grant import KeptGrant, OAuthGrant
 from pegboard.oauth.token_answer import ClientRefused, GrantRefused
 from pegboard.oauth.token_source import obtain_grant, renew_grant, revoke_grant
 from pegboard.oauth.vault import Vault
@@ -101,7 +101,7 @@ class Renewal:
         self._record = record
         self._holder = secrets.token_hex(8)
         # Tokens that the storage did not take, with the row that they are to replace: nobody else has them.
-        self._unkept: dict[tuple[str, str], tuple[ServerSpec, KeptGrant, Grant]] = {}
+        self._unkept: dict[tuple[str, str], tuple[ServerSpec, KeptGrant, OAuthGrant]] = {}
         self._tasks = TaskSet()
 
     async def close(self) -> None:
@@ -174,7 +174,7 @@ class Renewal:
         self._record(wish.spec.name, "ok")
         return await self._save(wish, kept, grant)
 
-    async def _save(self, wish: RenewalWish, kept: KeptGrant | None, grant: Grant) -> KeptGrant | None:
+    async def _save(self, wish: RenewalWish, kept: KeptGrant | None, grant: OAuthGrant) -> KeptGrant | None:
         try:
             saved = await self._vault.save_grant(wish.spec, wish.principal, grant, kept)
         except ToolFailure as exc:
@@ -211,13 +211,13 @@ class Renewal:
         needs_client = outcome == "client"
         return Postponed(failure.error.message, retry_after=failure.error.retry_after, needs_client=needs_client)
 
-    async def _forget_client(self, grant: Grant) -> None:
+    async def _forget_client(self, grant: OAuthGrant) -> None:
         """The next sign-in registers anew. The grant stays: it may have been a slip of the authorization server."""
         client = grant.client
         if client.source == "registered" and client.redirect_uri is not None:
             await self._vault.store.delete_client(client.issuer, client.redirect_uri)
 
-    async def _give_back(self, wish: RenewalWish, kept: KeptGrant | None, grant: Grant) -> None:
+    async def _give_back(self, wish: RenewalWish, kept: KeptGrant | None, grant: OAuthGrant) -> None:
         """Somebody signed in or out meanwhile: nobody will use these tokens."""
         now = await self._vault.store.load_grant(*wish.key)
         if kept is None or now is None or now.created_at != kept.row.created_at:
@@ -242,7 +242,7 @@ class Renewal:
                 continue
 
 
-async def _ask(wish: RenewalWish, kept: KeptGrant | None) -> Grant:
+async def _ask(wish: RenewalWish, kept: KeptGrant | None) -> OAuthGrant:
     if kept is not None and kept.grant is not None and kept.fits(wish.spec):
         return await renew_grant(wish.spec, kept.grant, wish.challenge)
     if wish.is_machine:

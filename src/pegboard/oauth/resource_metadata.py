@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pegboard.oauth.authorization_server import read_words
-from pegboard.result import ToolFailure
 from pegboard.servers.http.origin import Origin
 
 _WELL_KNOWN = "/.well-known/oauth-protected-resource"
@@ -43,9 +42,7 @@ def resource_metadata_addresses(server_url: str, said: str | None) -> list[str]:
 
 def covers(resource: str, server_url: str) -> bool:
     """Whether a token for this resource is one for the server: of the same origin, and its path or one above."""
-    try:
-        home = Origin.of(server_url)
-    except ToolFailure:
+    if not Origin.of(server_url).holds(resource):
         return False
     path, inner = (urlsplit(each).path.rstrip("/") + "/" for each in (resource, server_url))
-    return home.holds(resource) and inner.startswith(path)
+    return inner.startswith(path)

@@ -23,7 +23,7 @@ from pegboard.oauth.client_choice import choose_client, hold_lock
 from pegboard.oauth.device import DevicePending, authorize_device, poll_device
 from pegboard.oauth.discovery import discover
 from pegboard.oauth.fetching import Fetcher, FetchFailed
-from pegboard.oauth.grant import Grant
+from pegboard.oauth.grant import OAuthGrant
 from pegboard.oauth.grants import Grants
 from pegboard.oauth.oauth_client import OAuthClient
 from pegboard.oauth.scopes import choose_scopes
@@ -318,7 +318,7 @@ class SignIns:
     async def _save(
         self, spec: ServerSpec, row: FlowRow, kept: FlowSecrets, answer: TokenAnswer, asked_at: float
     ) -> None:
-        grant = Grant.of(
+        grant = OAuthGrant.of(
             answer,
             asked_at,
             resource=kept.resource,

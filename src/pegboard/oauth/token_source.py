@@ -10,7 +10,7 @@ from pegboard.config import ServerSpec
 from pegboard.oauth.authorization_server import AuthorizationServer, metadata_addresses
 from pegboard.oauth.discovery import discover
 from pegboard.oauth.fetching import Fetcher
-from pegboard.oauth.grant import Grant
+from pegboard.oauth.grant import OAuthGrant
 from pegboard.oauth.oauth_client import OAuthClient, configured_client, idp_client
 from pegboard.oauth.revocation import revoke
 from pegboard.oauth.scopes import choose_scopes
@@ -20,7 +20,7 @@ from pegboard.result import ToolFailure, invalid
 from pegboard.servers.authorization import Challenge
 
 
-async def renew_grant(spec: ServerSpec, grant: Grant, challenge: Challenge | None) -> Grant:
+async def renew_grant(spec: ServerSpec, grant: OAuthGrant, challenge: Challenge | None) -> OAuthGrant:
     """The grant with new tokens, by the metadata that are kept. Raises as `read_token_answer` does."""
     if grant.refresh_token is None:
         return await _obtain_again(spec, grant, challenge)
@@ -32,7 +32,7 @@ async def renew_grant(spec: ServerSpec, grant: Grant, challenge: Challenge | Non
     return replace(grant.renew(answer, asked_at), client=client)
 
 
-async def obtain_grant(spec: ServerSpec, challenge: Challenge | None) -> Grant:
+async def obtain_grant(spec: ServerSpec, challenge: Challenge | None) -> OAuthGrant:
     """The first grant of a machine."""
     settings, fetcher = spec.sign_in, Fetcher.of(spec)
     discovery = await discover(spec, challenge, fetcher)
@@ -50,7 +50,7 @@ async def obtain_grant(spec: ServerSpec, challenge: Challenge | None) -> Grant:
     return await _obtain(spec, server, client, discovery.resource, scopes or ())
 
 
-async def revoke_grant(spec: ServerSpec | None, grant: Grant) -> bool:
+async def revoke_grant(spec: ServerSpec | None, grant: OAuthGrant) -> bool:
     """Give back the tokens of a grant; whether the authorization server took them. It is asked even if its server is no
     longer in the config."""
     fetcher = Fetcher.of(spec) if spec is not None else Fetcher(grant.authorization_server.token_endpoint)
@@ -61,7 +61,7 @@ async def revoke_grant(spec: ServerSpec | None, grant: Grant) -> bool:
         return False
 
 
-async def _obtain_again(spec: ServerSpec, grant: Grant, challenge: Challenge | None) -> Grant:
+async def _obtain_again(spec: ServerSpec, grant: OAuthGrant, challenge: Challenge | None) -> OAuthGrant:
     client = configured_client(spec.sign_in, grant.authorization_server, None) or grant.client
     more = challenge.scopes if challenge is not None and challenge.wants_scopes else ()
     scopes = tuple(dict.fromkeys([*grant.requested, *more]))
@@ -70,10 +70,10 @@ async def _obtain_again(spec: ServerSpec, grant: Grant, challenge: Challenge | N
 
 async def _obtain(
     spec: ServerSpec, server: AuthorizationServer, client: OAuthClient, resource: str | None, scopes: tuple[str, ...]
-) -> Grant:
+) -> OAuthGrant:
     asked_at = time.time()
     answer = await _ask(spec, server, client, resource, scopes or None)
-    return Grant.of(
+    return OAuthGrant.of(
         # It gets by without one, and has to be able to ask for other scopes.
         replace(answer, refresh_token=None),
         asked_at,

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 
 import msgspec
 
 from pegboard.config import ServerSpec, state_folder
-from pegboard.oauth.grant import Grant, KeptGrant, make_row
+from pegboard.oauth.grant import KeptGrant, OAuthGrant, make_row
 from pegboard.oauth.oauth_client import OAuthClient
 from pegboard.oauth.sign_in_flow import FlowSecrets
 from pegboard.result import ToolFailure
 from pegboard.sealing import Sealer, Unsealable, open_sealer
 from pegboard.storage.oauth import FlowRow, GrantRow, OAuthStore, client_context
 
+# For which scopes a client was registered.
+_SCOPES = "registered_scopes"
 SealerOpener = Callable[[], Awaitable[Sealer]]
 
 
@@ -39,14 +41,14 @@ class Vault:
         """A grant out of its row. One that cannot be read is no failure: it may be later, when its key is back."""
         try:
             sealer = await self._open()
-            return KeptGrant(row, Grant.from_bytes(sealer.unseal(row.sealed, row.context)))
+            return KeptGrant(row, OAuthGrant.from_bytes(sealer.unseal(row.sealed, row.context)))
         except ToolFailure as exc:
             return KeptGrant(row, None, exc.error.message)
         except ValueError:
             return KeptGrant(row, None, "what is kept of it cannot be read")
 
     async def save_grant(
-        self, spec: ServerSpec, principal: str, grant: Grant, replaced: KeptGrant | None = None
+        self, spec: ServerSpec, principal: str, grant: OAuthGrant, replaced: KeptGrant | None = None
     ) -> KeptGrant | None:
         """Keep a grant in place of `replaced`, unless somebody changed that; else in place of whatever is there. As it
         is kept; `None` if it is not."""
@@ -66,21 +68,24 @@ class Vault:
         row = replace(kept.row, state=state, reason=reason)
         return await self.store.save_grant(row, expected_version=kept.version)
 
-    async def load_client(self, issuer: str, redirect_uri: str) -> OAuthClient | None:
-        """The registration at an issuer; `None` also if it cannot be read: there can be another one."""
+    async def load_client(self, issuer: str, redirect_uri: str) -> tuple[OAuthClient, tuple[str, ...]] | None:
+        """The registration at an issuer, and for which scopes; `None` also if it cannot be read: there can be
+        another one."""
         sealed = await self.store.load_client(issuer, redirect_uri)
         if sealed is None:
             return None
         try:
             clear = (await self._open()).unseal(sealed, client_context(issuer, redirect_uri))
-            return OAuthClient.from_json(msgspec.json.decode(clear))
+            members = msgspec.json.decode(clear)
+            return OAuthClient.from_json(members), tuple(members.get(_SCOPES, ()))
         except (Unsealable, ValueError):
             return None
 
-    async def save_client(self, client: OAuthClient, redirect_uri: str) -> None:
-        """Keep a registration."""
+    async def save_client(self, client: OAuthClient, redirect_uri: str, scopes: Collection[str]) -> None:
+        """Keep a registration for these scopes."""
         context = client_context(client.issuer, redirect_uri)
-        sealed = (await self._open()).seal(msgspec.json.encode(client.to_json()), context)
+        members = {**client.to_json(), _SCOPES: list(scopes)}
+        sealed = (await self._open()).seal(msgspec.json.encode(members), context)
         await self.store.save_client(client.issuer, redirect_uri, sealed)
 
     async def save_flow(self, row: FlowRow, secrets: FlowSecrets) -> None:

@@ -53,7 +53,7 @@ class Rest:
         store = self.board.storage.tokens
         tokens = TokenRegistry(store) if self.on_tokens is None else TokenRegistry(store, self.on_tokens)
         object.__setattr__(self, "tokens", tokens)
-        desk = self.desk or LoginDesk(self.board, CallbackPage(self.board.oauth), self.identity)
+        desk = self.desk or LoginDesk(self.board, CallbackPage(self.board), self.identity)
         object.__setattr__(self, "logins", desk)
         object.__setattr__(self, "mcp_registry", McpRegistry(lambda: registry_address(self.board.settings)))
 

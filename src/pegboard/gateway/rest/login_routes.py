@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 
+from pegboard.access.principal import LOCAL
 from pegboard.clients.endpoint import endpoint_of
 from pegboard.config import ServerSpec
 from pegboard.config.oauth_settings import MACHINE_FLOWS
 from pegboard.exactjson import as_list
+from pegboard.gateway.connect_links import CONNECT
 from pegboard.gateway.login_desk import SignInWish, redirect_of
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.operations import (
@@ -51,6 +53,11 @@ _SIGN_IN: Schema = {
         "state": {"enum": ["waiting", "done", "failed"]},
         "reason": {**TEXT, "description": "Why it failed."},
         "url": {**TEXT, "description": "Where a person signs in, in a browser."},
+        "connect": {
+            **TEXT,
+            "description": "A page that leads there after it has asked for your token: whoever signs in "
+            "for themselves and not by a pasted address goes there instead.",
+        },
         "redirect": {**TEXT, "description": "Where the browser is sent then."},
         "userCode": {**TEXT, "description": "With a device code: what to type in."},
         "verificationUri": {**TEXT, "description": "With a device code: where."},
@@ -91,7 +98,17 @@ async def _begin(rest: Rest, request: Request) -> Any:
     if "callback" in body:
         return _flow_row(await _finish_pasted(rest, body["callback"], spec, holder))
     check_sign_in(spec)
-    return _flow_row(await rest.logins.begin(spec, holder, _read_wish(body), rest.address(request)))
+    address = rest.address(request)
+    flow = await rest.logins.begin(spec, holder, _read_wish(body), address)
+    return {**_flow_row(flow), **_connect(rest, spec.name, holder, address)}
+
+
+def _connect(rest: Rest, server: str, holder: str, address: str | None) -> dict[str, str]:
+    """Where the browser of somebody who comes with a token shows that it is theirs."""
+    base = rest.board.settings.auth.public_url or address
+    if holder in {_GATEWAY, LOCAL.id} or base is None:
+        return {}
+    return {"connect": f"{base}{CONNECT}/{rest.logins.links.make(server, holder, holder, None).key}"}
 
 
 async def _look(rest: Rest, request: Request) -> Any:

@@ -36,9 +36,11 @@ class Zone(IntEnum):
 
     def may_lead_to(self, other: Zone) -> bool:
         """Whether somebody in this zone may send us to another: its own, or one further outside."""
-        if other is Zone.LINK_LOCAL or other is Zone.NOWHERE:
-            return self is other is Zone.LINK_LOCAL
-        return other <= self
+        if Zone.NOWHERE in {self, other}:
+            return False
+        # A machine's own wire is no closer to the machine than its other networks.
+        reach = Zone.PRIVATE if self is Zone.LINK_LOCAL else self
+        return self is other or (other is not Zone.LINK_LOCAL and other <= reach)
 
 
 def zone_of(address: str) -> Zone:

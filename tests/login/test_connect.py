@@ -1,0 +1,148 @@
+"""A client that can show an address to its user is given one when a call needs a sign-in; it leads on only whoever made
+the call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+import httpx2
+import pytest
+
+from harness import LIMIT, MODERN, Gateway, http_client, open_gateway
+from login.person import agree
+from login.protected import ProtectedToy
+from pegboard.servers.errors import RpcError
+
+pytestmark = pytest.mark.anyio
+URL_MODE = {"elicitation": {"url": {}}}
+
+
+@pytest.fixture(params=["gateway", "user"])
+async def gateway(request: pytest.FixtureRequest, tmp_path: Path, protected: ProtectedToy) -> AsyncGenerator[Gateway]:
+    """One whose grant is for all, and one where each signs in for themselves."""
+    entry = {"url": protected.url, "oauth": {"per": request.param}}
+    async with open_gateway(tmp_path, {"guarded": entry}) as running:
+        yield running
+
+
+async def open_link(address: str, **more: Any) -> httpx2.Response:
+    async with httpx2.AsyncClient(timeout=LIMIT) as http:
+        return await http.get(address, headers={"accept": "text/html"}, **more)
+
+
+async def sign_in(address: str) -> None:
+    """What a person does who opens a link, and agrees."""
+    opened = await open_link(address)
+    assert opened.status_code == 303, opened.text
+    async with httpx2.AsyncClient(timeout=LIMIT) as http:
+        page = await http.get(await anyio.to_thread.run_sync(agree, opened.headers["location"]))
+    assert page.status_code == 200, page.text
+
+
+def offer_in(refused: RpcError) -> dict[str, Any]:
+    assert refused.code == -32042
+    (offer,) = refused.data["elicitations"]
+    assert offer["mode"] == "url"
+    assert "guarded" in offer["message"]
+    return offer
+
+
+@pytest.mark.scenario("login: A client with URL elicitation is given the address")
+@pytest.mark.both_paths
+async def test_a_handshake_client_is_given_the_address(gateway: Gateway) -> None:
+    """In 2025-11-25 the call is error -32042; when the sign-in is done the client is told, and its call works."""
+    async with http_client(gateway.mcp, "2025-11-25", capabilities=URL_MODE) as client:
+        with pytest.raises(RpcError) as refused:
+            await client.call("guarded__echo", {"text": "hello"})
+        offer = offer_in(refused.value)
+        assert offer["url"].startswith(f"{gateway.url}/connect/")
+        with pytest.raises(RpcError) as again:
+            await client.call("guarded__echo", {"text": "hello"})
+        assert offer_in(again.value) == offer
+        await sign_in(offer["url"])
+        (told,) = await client.until_heard("notifications/elicitation/complete")
+        assert told["elicitationId"] == offer["elicitationId"]
+        assert "hello" in await client.text("guarded__echo", {"text": "hello"})
+    assert (await open_link(offer["url"])).status_code == 404
+
+
+@pytest.mark.both_paths
+async def test_a_modern_client_is_asked(gateway: Gateway) -> None:
+    """In 2026-07-28 the call is `input_required`; whoever accepts has it go on when the sign-in is done."""
+    done: list[asyncio.Task[None]] = []
+
+    def accept(params: Any) -> dict[str, str]:
+        assert (params["mode"], "elicitationId" in params) == ("url", False)
+        done.append(asyncio.create_task(sign_in(params["url"])))
+        return {"action": "accept"}
+
+    answers = {"elicitation/create": accept}
+    async with http_client(gateway.mcp, MODERN, capabilities=URL_MODE, answers=answers) as client:
+        result = await client.call_through("guarded__echo", {"text": "hello"})
+        assert "hello" in str(result["content"])
+        assert len(client.rounds) == 1
+        await asyncio.gather(*done)
+
+
+async def test_whoever_declines_is_told_the_command(gateway: Gateway) -> None:
+    """A modern client whose user says no gets the failure."""
+    answers = {"elicitation/create": lambda _: {"action": "decline"}}
+    async with http_client(gateway.mcp, MODERN, capabilities=URL_MODE, answers=answers) as client:
+        result = await client.call_through("guarded__echo", {"text": "hello"})
+    assert result["isError"] is True
+    assert "pegboard login guarded" in str(result["content"])
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", MODERN])
+@pytest.mark.parametrize("capabilities", [{}, {"elicitation": {}}, {"elicitation": {"form": {}}}])
+async def test_other_clients_are_told_the_command(gateway: Gateway, version: str, capabilities: dict[str, Any]) -> None:
+    """A client that cannot show an address gets `TOOL_UNAVAILABLE` with the command."""
+    async with http_client(gateway.mcp, version, capabilities=capabilities) as client:
+        result = await client.call("guarded__echo", {"text": "hello"})
+    assert result["isError"] is True
+    assert "TOOL_UNAVAILABLE" in str(result["content"])
+    assert "pegboard login guarded" in str(result["content"])
+
+
+@pytest.mark.scenario("login: A link leads on nobody but whom it was given to")
+async def test_a_link_is_for_whoever_was_given_it(tmp_path: Path, protected: ProtectedToy) -> None:
+    """A link of a token's client asks for that token: without it, or with another one, nobody is led on, the machine's
+    own user neither. An answer that comes with another browser is not taken, and can be pasted."""
+    entry = {"url": protected.url, "oauth": {"per": "user"}}
+    async with open_gateway(tmp_path, {"guarded": entry}) as gateway:
+        alice, bob = await gateway.token("alice"), await gateway.token("bob")
+        async with http_client(gateway.mcp, capabilities=URL_MODE, headers=alice) as client:
+            with pytest.raises(RpcError) as refused:
+                await client.call("guarded__echo", {"text": "hello"})
+            url = offer_in(refused.value)["url"]
+            page = await open_link(url)
+            assert (page.status_code, "location" in page.headers, "Token" in page.text) == (200, False, True)
+            async with httpx2.AsyncClient(timeout=LIMIT) as browser:
+                assert (await browser.post(url, headers=bob)).status_code == 403
+                assert (await browser.post(url, headers={"authorization": "Bearer pgb_x"})).status_code == 401
+                assert (await browser.post(f"{url}x", headers=alice)).status_code == 404
+                shown = await browser.post(url, headers=alice)
+                address = await anyio.to_thread.run_sync(agree, shown.json()["data"]["url"])
+                stranger = await open_link(address)
+                assert (stranger.status_code, "paste" in stranger.text) == (403, True)
+                assert (await browser.get(address)).status_code == 200
+            assert "hello" in await client.text("guarded__echo", {"text": "hello"})
+        async with http_client(gateway.mcp, capabilities=URL_MODE, headers=bob) as client:
+            with pytest.raises(RpcError):
+                await client.call("guarded__echo", {"text": "hello"})
+
+
+async def test_only_admins_are_offered_the_gateways_sign_in(tmp_path: Path, protected: ProtectedToy) -> None:
+    """A client that may not sign the gateway in is told that somebody has to."""
+    async with open_gateway(tmp_path, {"guarded": {"url": protected.url}}) as gateway:
+        weak, boss = await gateway.token("weak"), await gateway.token("boss", admin=True)
+        async with http_client(gateway.mcp, capabilities=URL_MODE, headers=weak) as client:
+            assert (await client.call("guarded__echo", {"text": "hello"}))["isError"] is True
+        async with http_client(gateway.mcp, capabilities=URL_MODE, headers=boss) as client:
+            with pytest.raises(RpcError) as refused:
+                await client.call("guarded__echo", {"text": "hello"})
+            offer_in(refused.value)
