@@ -26,6 +26,7 @@ from oauth.grant_stage import (
     usable,
     wait_for,
 )
+from oauth.test_provider import agree
 from pegboard.oauth.authorization_response import AuthorizationRefused, read_query
 from pegboard.oauth.fetching import Fetcher
 from pegboard.oauth.token_answer import GrantRefused
@@ -90,6 +91,7 @@ async def test_a_sign_in_gives_a_token_for_the_server(desk: Desk, issuer: str) -
     assert [note[:3] for note in desk.notes] == [("signin.done", "ok", "notes")]
 
 
+@pytest.mark.scenario("grants: Several sign-ins at once are one")
 async def test_several_at_once_are_one(place: str, server: HttpToy) -> None:
     """Four sign-ins in two gateways with different ports: one address, one registration, and all hear of its end."""
     async with AsyncExitStack() as stack:
@@ -137,6 +139,7 @@ async def test_another_redirect_registers_anew(desk: Desk) -> None:
     assert usable(await desk.kept()).client.client_id != first.client_id
 
 
+@pytest.mark.scenario("grants: The answer of a sign-in is good once, and for whoever began it")
 async def test_an_answer_is_good_once(desk: Desk) -> None:
     """The second one is refused, and changes nothing; of two at once one is taken."""
     query = await browse(await begin_url(desk))
@@ -172,6 +175,7 @@ async def test_an_answer_that_comes_too_late_is_refused(desk: Desk) -> None:
     assert (ended.state, ended.reason) == ("failed", "nobody answered in time")
 
 
+@pytest.mark.scenario("grants: The answer of a sign-in is good once, and for whoever began it")
 async def test_nobody_finishes_for_somebody_else(desk: Desk) -> None:
     """What alice began bob cannot finish, and it stays good for alice."""
     query = await browse(await begin_url(desk, "mine", "jwt:alice"))
@@ -181,6 +185,7 @@ async def test_nobody_finishes_for_somebody_else(desk: Desk) -> None:
     assert (done.state, done.principal) == ("done", "jwt:alice")
 
 
+@pytest.mark.scenario("grants: Everybody has their own grant")
 async def test_everybody_has_their_own(desk: Desk) -> None:
     """Two people, two grants; who has none gets none, and lists are asked for with the first."""
     await sign_in(desk, "mine", "jwt:alice")
@@ -242,6 +247,34 @@ def test_what_is_pasted_is_read(way: str) -> None:
     assert read_query(text) == query
 
 
+async def test_a_code_is_typed_in_on_another_machine(tmp_path: Path, server: HttpToy) -> None:
+    """The gateway asks in the background until somebody has agreed; whoever asks again gets the same code."""
+    spec = make_spec(server.url, client_id="native", scopes=("mcp",))
+    async with open_desk(f"sqlite:{tmp_path / 'pegboard.db'}", spec) as desk:
+        flow = await desk.oauth.begin(spec, "", redirect_uri=REDIRECT, device=True)
+        assert (flow.url, flow.state) == (None, "waiting")
+        assert flow.user_code
+        again = await desk.oauth.begin(spec, "", redirect_uri=REDIRECT, device=True)
+        assert (again.id, again.user_code) == (flow.id, flow.user_code)
+        await agree(flow.verification_uri_complete or "")
+        done = await desk.oauth.watch(flow.id, LIMIT)
+        assert (done.state, done.reason) == ("done", "")
+        assert usable(await desk.kept()).flow == "device"
+        assert desk.changes == [("notes", "", "signed_in")]
+
+
+async def test_a_code_that_was_cancelled_is_asked_for_no_longer(tmp_path: Path, server: HttpToy) -> None:
+    """Nobody is signed in by a code that nobody wants any more."""
+    spec = make_spec(server.url, client_id="native", scopes=("mcp",), flow="device")
+    async with open_desk(f"sqlite:{tmp_path / 'pegboard.db'}", spec) as desk:
+        flow = await desk.oauth.begin(spec, "", redirect_uri=REDIRECT)
+        await desk.oauth.cancel(flow.id)
+        await agree(flow.verification_uri_complete or "")
+        await wait_for(lambda: not desk.oauth._sign_ins._tasks)
+        assert await desk.oauth.logins() == []
+
+
+@pytest.mark.scenario("grants: Signing out revokes, and deletes in any case")
 async def test_signing_out_revokes(desk: Desk) -> None:
     """The authorization server takes the refresh token no longer, and nothing is left here."""
     await sign_in(desk)
@@ -263,6 +296,7 @@ async def test_signing_out_revokes(desk: Desk) -> None:
     assert not await desk.oauth.logout("notes", "")
 
 
+@pytest.mark.scenario("grants: Signing out revokes, and deletes in any case")
 async def test_signing_out_works_while_the_authorization_server_is_away(desk: Desk) -> None:
     """The grant is deleted here, and that it was not revoked there is said."""
     await sign_in(desk)
@@ -273,6 +307,7 @@ async def test_signing_out_works_while_the_authorization_server_is_away(desk: De
     assert desk.notes[-1] == ("signin.ended", "ok", "notes", "deleted here, not revoked there")
 
 
+@pytest.mark.scenario("grants: Another authorization server is registered with anew")
 async def test_another_authorization_server_is_registered_with(tmp_path: Path, issuer: str) -> None:
     """A server that moves to another one is signed in to there, with a client of its own."""
     with open_provider() as second, protected_toy(issuer) as before, protected_toy(second) as after:
@@ -288,6 +323,7 @@ async def test_another_authorization_server_is_registered_with(tmp_path: Path, i
             assert grant.client.client_id != first.client.client_id
 
 
+@pytest.mark.scenario("grants: Another authorization server is registered with anew")
 async def test_a_client_of_the_config_belongs_to_its_authorization_server(tmp_path: Path, issuer: str) -> None:
     """If the server names another one, that is an error: the client is not known there."""
     with open_provider() as second, protected_toy(issuer) as before, protected_toy(second) as after:
