@@ -71,7 +71,9 @@ def check_config(block: Block, name: str) -> None:
     """Pegboard's reader finds nothing wrong and nothing unknown."""
     settings = parse_settings(block.text, Path(f"{name}:{block.line}"), Environment())
     assert settings.remarks == ()
-    assert [spec.problem for spec in settings.servers.values() if spec.problem] == []
+    # What a file or a keyring of the reader's has, this machine cannot know.
+    problems = [spec.problem for spec in settings.servers.values() if spec.problem]
+    assert [problem for problem in problems if not problem.startswith(("${file:", "${keyring:"))] == []
 
 
 class Environment(dict[str, str]):
