@@ -20,7 +20,7 @@ CLIENT = OAuthClient(client_id="me", issuer=ISSUER, source="configured")
 
 
 def server_with(**changes: Any) -> AuthorizationServer:
-    given = {
+    given: dict[str, Any] = {
         "authorization_endpoint": f"{ISSUER}/authorize?tenant=1&state=theirs",
         "code_challenge_methods": ("plain", "S256"),
     }
