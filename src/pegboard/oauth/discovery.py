@@ -175,7 +175,7 @@ class _DiscoveryWalk:
             raise worst
         if self._said_trouble is not None:
             raise self._said_trouble
-        server = self._check_endpoints(AuthorizationServer.at_origin(origin))
+        server = self._require_endpoints(AuthorizationServer.at_origin(origin))
         self._tell("endpoints", origin, "used", "MCP 2025-03-26: without metadata the endpoints are at the origin")
         return server
 
@@ -197,8 +197,17 @@ class _DiscoveryWalk:
             # Nobody says what it offers: it is asked as it must be.
             code_challenge_methods=("S256",),
         )
+        server = self._require_endpoints(server)
         self._tell("endpoints", token_endpoint, "used", "the config names them")
-        return self._check_endpoints(server)
+        return server
+
+    def _require_endpoints(self, server: AuthorizationServer) -> AuthorizationServer:
+        """The server, if there are no others to try. Raises `DiscoveryFailed`."""
+        try:
+            return self._check_endpoints(server)
+        except _Unfit as exc:
+            self._tell("endpoints", server.issuer, str(exc), exc.rule, is_fine=False)
+            raise DiscoveryFailed(f"{server.issuer} cannot be used: {exc}", exc.rule, server.issuer) from None
 
     async def _try_metadata(
         self, url: str, issuer: str | None, failures: list[ToolFailure], *, is_legacy: bool = False
