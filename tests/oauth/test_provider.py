@@ -47,7 +47,7 @@ class Parts:
     script: ScriptedServer
     issuer: str
 
-    def spec(self, **settings: object) -> ServerSpec:
+    def spec(self, **settings: Any) -> ServerSpec:
         return self.script.spec(**settings)
 
 
@@ -62,7 +62,7 @@ def parts() -> Generator[Parts]:
         yield Parts(script, issuer)
 
 
-async def found_by(parts: Parts, **settings: object) -> tuple[Fetcher, OAuthDiscovery]:
+async def found_by(parts: Parts, **settings: Any) -> tuple[Fetcher, OAuthDiscovery]:
     spec = parts.spec(**settings)
     fetcher = Fetcher.of(spec)
     return fetcher, await discover(spec, None, fetcher)
