@@ -7,6 +7,7 @@ import time
 import pytest
 
 from pegboard.servers.authorization import Challenge, read_challenges
+from pegboard.servers.http.repeated_headers import join_header
 
 METADATA = "https://example.com/.well-known/oauth-protected-resource"
 
@@ -49,3 +50,10 @@ def test_hostile_header_is_read_in_no_time(part: str) -> None:
     started = time.process_time()
     read_challenges(part * 1_000_000)
     assert time.process_time() - started < 1
+
+
+def test_challenges_of_several_headers_all_count() -> None:
+    """A server may send one header for each scheme; of other headers the first counts."""
+    joined = join_header("www-authenticate", join_header("www-authenticate", None, 'Basic realm="a"'), "Bearer scope=b")
+    assert Challenge.of(401, {"www-authenticate": joined}) == Challenge(401, True, None, "b")
+    assert join_header("content-type", "a", "b") == "a"

@@ -104,7 +104,9 @@ class Authorization(Protocol):
         ...
 
 
-# The authorization of a server for a principal's id (`None`: the gateway's own); `None` where the server has none.
+# The authorization of a server for a principal's id; `None` where the server has none. An empty id means the gateway's
+# own grant and no other's. No id (`None`) is what the one connection of a server with `per: gateway` asks with; with
+# `per: user` it is asked for lists alone, never for a call: then it may be the grant of any principal that has one.
 Authorize = Callable[[ServerSpec, str | None], Authorization | None]
 
 
