@@ -18,7 +18,8 @@ from pegboard.auth.token import digest_of
 from pegboard.storage import open_storage
 
 DAY = 86400.0
-ISSUER = {"issuer": "https://issuer.example"}
+# Nobody listens there, which is found out at once.
+ISSUER = {"issuer": "http://127.0.0.1:9"}
 
 
 def findings(config: Path) -> dict[str, list[tuple[str, str, str]]]:
