@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 
+from auth.issuer import Issuer
 from forking import warm_start
 from harness import LIMIT, serving, toy, write_config
 from pegboard.auth.token import digest_of
 from pegboard.storage import open_storage
 
 DAY = 86400.0
-ISSUER = {"issuer": "https://issuer.example"}
+# Nobody listens there, which is found out at once.
+ISSUER = {"issuer": "http://127.0.0.1:9"}
 
 
 def findings(config: Path) -> dict[str, list[tuple[str, str, str]]]:
@@ -77,6 +79,26 @@ def test_an_issuer_that_no_rule_is_for_is_named(tmp_path: Path, rules: list[Any]
     config = write_config(tmp_path / "pegboard.json", {}, auth={"issuers": [ISSUER], "rules": rules})
     said = [words for _, words, _ in findings(config).get("access", [])]
     assert any("nobody gets in" in words for words in said) is is_said
+
+
+def test_an_issuer_is_asked_for_its_keys(tmp_path: Path, issuer: Issuer) -> None:
+    """Its metadata and keys can be had, or the reason is said; and so is what is missing for the audience."""
+    config = tmp_path / "pegboard.json"
+    rules = [{"who": ["*"]}]
+
+    def look(**settings: Any) -> list[tuple[str, str, str]]:
+        public = {"publicUrl": settings.pop("publicUrl")} if "publicUrl" in settings else {}
+        named = {"issuer": issuer.url, **settings}
+        write_config(config, {}, auth={"issuers": [named], "rules": rules, **public})
+        return findings(config)[f"issuer {named['issuer']}"]
+
+    ((level, said, _),) = look(audience="here")
+    assert (level, said.startswith("its metadata and "), said.endswith("fetched")) == ("ok", True, True)
+    assert [level for level, *_ in look(publicUrl="https://gateway.example")] == ["ok"]
+    _, (level, said, advice) = look()
+    assert (level, "none is set" in said, "auth.publicUrl" in advice) == ("warning", True, True)
+    ((level, said, advice),) = look(issuer=f"{issuer.url}/other", audience="here")
+    assert (level, "nobody gets in with its tokens" in said, "jwksUrl" in advice) == ("warning", True, True)
 
 
 def test_rules_that_name_what_there_is_not_are_named(tmp_path: Path) -> None:

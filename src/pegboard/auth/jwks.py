@@ -153,6 +153,10 @@ class IssuerKeys:
         finally:
             self._fetching = None
 
+    async def count(self) -> int:
+        """How many keys the issuer has now that verify something; a `ToolFailure` says why they cannot be had."""
+        return len(_read_keys((await self._read()).members))
+
     async def _read(self) -> JsonAnswer:
         issuer = self.settings.issuer
         if not self._address:

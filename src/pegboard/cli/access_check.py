@@ -3,6 +3,7 @@ rule is for, rules that name what there is not."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from pegboard.cli.rest_client import connect
 from pegboard.cli.show import ago
 
 if TYPE_CHECKING:
-    from pegboard.access.settings import AuthSettings
+    from pegboard.access.settings import AuthSettings, IssuerSettings
     from pegboard.config import Location, Settings
 
 # What it is about, how bad it is, what is so, and what to do.
@@ -34,6 +35,7 @@ def look_at_access(location: Location, settings: Settings) -> list[AccessFinding
     return [
         *_look_at_gateway(status, settings.auth, tokens),
         *_look_at_issuers(settings.auth),
+        *asyncio.run(_ask_issuers(settings.auth)),
         *_look_at_rules(gateway.get("/api/rules").get("data") or {"rules": ()}),
         *(found for token in tokens for found in _look_at_token(token, now)),
     ]
@@ -59,6 +61,36 @@ def _look_at_issuers(auth: AuthSettings) -> Iterator[AccessFinding]:
     if auth.issuers and all(name == "local" or name.startswith("token:") for name in names):
         said = "auth.issuers has an issuer, but no rule of auth.rules is for its users: nobody gets in"
         yield _ABOUT, "warning", said, 'add a rule, for example {"who": ["*"], "servers": ["github"]}'
+
+
+async def _ask_issuers(auth: AuthSettings) -> list[AccessFinding]:
+    """Whether each issuer's keys can be had, and for whom its tokens have to be."""
+    found = await asyncio.gather(*map(_ask_issuer, auth.issuers))
+    if auth.public_url:
+        return found
+    said = "its tokens must be for the address at which clients reach this gateway, and none is set"
+    advice = 'set auth.publicUrl to that address, or "audience" of the issuer to what its tokens have as aud'
+    return found + [(_name(each), "warning", said, advice) for each in auth.issuers if not each.audience]
+
+
+async def _ask_issuer(issuer: IssuerSettings) -> AccessFinding:
+    from pegboard.auth.jwks import IssuerKeys
+    from pegboard.result import ToolFailure
+
+    try:
+        count = await IssuerKeys(issuer).count()
+    except ToolFailure as exc:
+        advice = "write issuer exactly as its tokens have it (iss), and see that this machine reaches it"
+        more = "; without metadata, set jwksUrl" if not issuer.jwks_url else ""
+        return _name(issuer), "warning", f"nobody gets in with its tokens: {exc}", f"{advice}{more}"
+    if not count:
+        said = "nobody gets in with its tokens: it has no key that verifies signatures"
+        return _name(issuer), "warning", said, "see whether jwksUrl, or jwks_uri of its metadata, is the right address"
+    return _name(issuer), "ok", f"its metadata and {count} key{'' if count == 1 else 's'} were fetched", ""
+
+
+def _name(issuer: IssuerSettings) -> str:
+    return f"issuer {issuer.issuer}"
 
 
 def _look_at_rules(data: Mapping[str, Any]) -> Iterator[AccessFinding]:

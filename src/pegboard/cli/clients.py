@@ -142,7 +142,8 @@ def context_of(location: Location) -> InstallContext:
     running = find_running(location.path)
     if running is None:
         return this_context(location.path, None)
-    access: Mapping[str, Any] = (RestClient(running).status().get("data") or {}).get("access") or {}
+    status: Mapping[str, Any] = RestClient(running).status().get("data") or {}
+    access: Mapping[str, Any] = status.get("access") or {}
     return this_context(location.path, running.url, needs_token=access.get("local") is False)
 
 
