@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Generator
 from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import urljoin
 
 import httpx2
@@ -46,7 +47,7 @@ class Parts:
     script: ScriptedServer
     issuer: str
 
-    def spec(self, **settings: object) -> ServerSpec:
+    def spec(self, **settings: Any) -> ServerSpec:
         return self.script.spec(**settings)
 
 
@@ -61,7 +62,7 @@ def parts() -> Generator[Parts]:
         yield Parts(script, issuer)
 
 
-async def found_by(parts: Parts, **settings: object) -> tuple[Fetcher, OAuthDiscovery]:
+async def found_by(parts: Parts, **settings: Any) -> tuple[Fetcher, OAuthDiscovery]:
     spec = parts.spec(**settings)
     fetcher = Fetcher.of(spec)
     return fetcher, await discover(spec, None, fetcher)
@@ -191,7 +192,7 @@ async def test_a_person_agrees_on_another_device(parts: Parts) -> None:
     client = configured_client(OAuthSettings(client_id="native"), server)
     assert client is not None
     begun = await authorize_device(fetcher, server, client, scopes=["mcp"], resource=found.resource)
-    asking = {"device_code": begun.device_code, "interval": begun.interval, "resource": found.resource}
+    asking: dict[str, Any] = {"device_code": begun.device_code, "interval": begun.interval, "resource": found.resource}
     assert await poll_device(fetcher, server, client, **asking) == DevicePending(begun.interval)
     await agree(begun.verification_uri_complete or "")
     answer = await poll_device(fetcher, server, client, **asking)

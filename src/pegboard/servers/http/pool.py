@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import select
-import socket
 import ssl
 import sys
 import zlib
@@ -16,7 +15,7 @@ import httptools
 from pegboard.servers.backlog import Backlog
 from pegboard.servers.fair_queue import FairQueue
 from pegboard.servers.http.decompress import CODINGS, Decompressor
-from pegboard.servers.http.happy_eyeballs import Admit, connect
+from pegboard.servers.http.happy_eyeballs import Admit, connect, describe_failure
 from pegboard.servers.http.repeated_headers import join_header
 from pegboard.servers.limit import Limit
 from pegboard.task_set import TaskSet
@@ -466,7 +465,7 @@ class ConnectionPool:
                 )
         except Exception as exc:
             # Of whatever kind it is, somebody waits to hear of it.
-            self._fail_next(_tell(exc))
+            self._fail_next(describe_failure(exc))
             return
         if line.is_usable:
             self._connections.add(line)
@@ -486,15 +485,6 @@ class ConnectionPool:
             line.close()
         if self._idle:
             self._sweep = self._loop.call_later(_IDLE_LIMIT, self._close_idle)
-
-
-def _tell(exc: Exception) -> str:
-    """Why there is no connection, for people."""
-    if isinstance(exc, TimeoutError):
-        return "no connection in time"
-    if isinstance(exc, socket.gaierror):
-        return f"the name of its host cannot be resolved ({exc.strerror})"
-    return str(exc) or repr(exc)
 
 
 def keep_alive_seconds(headers: dict[str, str]) -> float:
