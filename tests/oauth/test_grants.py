@@ -391,6 +391,17 @@ async def test_what_others_do_is_noticed(desk: Desk, place: str) -> None:
         assert desk.changes[-1] == ("notes", "", "signed_in")
 
 
+async def test_the_clock_of_another_machine_does_not_matter(desk: Desk, place: str) -> None:
+    """A token that another process had a moment ago is a new one, though it is over by our clock."""
+    token = desk.token()
+    await token.prepare()
+    async with open_desk(place, desk.specs["notes"]) as other:
+        access = f"{usable(await other.kept()).access_token}.other"
+        await other.change(access_token=access, expires_at=time.time() - 1000, lifetime=600.0)
+        await wait_for(lambda: token.header == f"Bearer {access}")
+    assert token.is_fresh
+
+
 @pytest.mark.scenario("grants: Tokens that cannot be kept are not lost")
 async def test_tokens_that_cannot_be_kept_are_not_lost(local: Desk, proxy: TokenProxy, tmp_path: Path) -> None:
     """Where the storage does not take them they are used at once, and kept as soon as it does."""
@@ -452,9 +463,8 @@ async def test_nothing_secret_is_shown(local: Desk, proxy: TokenProxy, capsys: p
     await token.prepare()
     await let_expire(local)
     await local.oauth.logins()
-    proxy.answers = [
-        (400, {"content-type": "application/json"}, json.dumps({"error": "x", "a": grant.refresh_token}).encode())
-    ]
+    said = json.dumps({"error": "x", "error_description": f"no {grant.refresh_token}"}).encode()
+    proxy.answers = [(400, {"content-type": "application/json"}, said)]
     with pytest.raises(ToolFailure) as failed:
         await token.prepare()
     shown = [repr(each) for each in (token, grant, await local.kept(), local.oauth, await local.oauth.logins())]

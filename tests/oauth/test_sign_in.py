@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import anyio
 import pytest
@@ -29,6 +30,7 @@ from oauth.grant_stage import (
 from oauth.test_provider import agree
 from pegboard.oauth.authorization_response import AuthorizationRefused, read_query
 from pegboard.oauth.fetching import Fetcher
+from pegboard.oauth.sign_in import Flow
 from pegboard.oauth.token_answer import GrantRefused
 from pegboard.oauth.token_request import refresh
 from pegboard.result import Forbidden, ToolFailure
@@ -63,6 +65,17 @@ async def desk(tmp_path: Path, server: HttpToy) -> AsyncGenerator[Desk]:
     specs = make_spec(server.url), make_spec(server.url, "mine", per="user")
     async with open_desk(f"sqlite:{tmp_path / 'pegboard.db'}", *specs) as desk:
         yield desk
+
+
+def move(server: HttpToy, other: HttpToy) -> None:
+    """A server names the authorization server of another one from now on."""
+    handler = other.server.RequestHandlerClass
+    server.server.RequestHandlerClass = handler
+    setattr(handler, "toy", server)  # noqa: B010  the library has a wider type
+
+
+def client_in(flow: Flow) -> str:
+    return parse_qs(urlsplit(flow.url or "").query)["client_id"][0]
 
 
 async def begin_url(desk: Desk, name: str = "notes", principal: str = "", redirect: str = REDIRECT) -> str:
@@ -137,6 +150,22 @@ async def test_another_redirect_registers_anew(desk: Desk) -> None:
     assert usable(await desk.kept()).client == first
     await sign_in(desk, redirect="http://127.0.0.1:7499/other/callback")
     assert usable(await desk.kept()).client.client_id != first.client_id
+
+
+async def test_a_registration_that_nobody_can_use_is_given_up(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An authorization server that has forgotten a client tells the browser alone: later on, another is registered."""
+    first = await desk.oauth.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
+    await desk.oauth.cancel(first.id)
+    again = await desk.oauth.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
+    assert client_in(again) == client_in(first)
+    await desk.oauth.cancel(again.id)
+    monkeypatch.setattr("pegboard.oauth.client_choice._TRIAL", 0.0)
+    third = await desk.oauth.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
+    assert client_in(third) != client_in(first)
+    assert (await desk.oauth.finish(await browse(third.url or ""), principal_id=None)).state == "done"
+    # One that somebody signed in with stays.
+    fourth = await desk.oauth.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
+    assert client_in(fourth) == client_in(third)
 
 
 @pytest.mark.scenario("grants: The answer of a sign-in is good once, and for whoever began it")
@@ -315,11 +344,10 @@ async def test_another_authorization_server_is_registered_with(tmp_path: Path, i
             await sign_in(desk)
             first = usable(await desk.kept())
             # The same server, as far as anybody can tell.
-            before.server.RequestHandlerClass, moved = after.server.RequestHandlerClass, before.url
-            after.server.RequestHandlerClass.toy = before  # pyright: ignore[reportAttributeAccessIssue]
+            move(before, after)
             await sign_in(desk)
             grant = usable(await desk.kept())
-            assert (grant.issuer, grant.resource) == (second, moved)
+            assert (grant.issuer, grant.resource) == (second, before.url)
             assert grant.client.client_id != first.client.client_id
 
 
@@ -330,8 +358,7 @@ async def test_a_client_of_the_config_belongs_to_its_authorization_server(tmp_pa
         spec = make_spec(before.url, client_id="native")
         async with open_desk(f"sqlite:{tmp_path / 'pegboard.db'}", spec) as desk:
             await sign_in(desk, redirect="http://127.0.0.1:1/callback")
-            before.server.RequestHandlerClass = after.server.RequestHandlerClass
-            after.server.RequestHandlerClass.toy = before  # pyright: ignore[reportAttributeAccessIssue]
+            move(before, after)
             with pytest.raises(ToolFailure, match=r"another authorization server now.*oauth\.issuer"):
                 await begin_url(desk, redirect="http://127.0.0.1:1/callback")
 
