@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import urllib.request
 from collections.abc import Generator
 from pathlib import Path
@@ -13,6 +14,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from auth.provider import open_provider
 from browser import browser
+from forking import warm_start
 from harness import serving, write_config
 from login.protected import open_protected
 
@@ -30,9 +32,9 @@ def chromium() -> Generator[Browser]:
         started.close()
 
 
-def ask(url: str, method: str = "GET") -> Any:
+def ask(url: str, method: str = "GET", **headers: str) -> Any:
     body = b"{}" if method == "POST" else None
-    request = urllib.request.Request(url, body, {"content-type": "application/json"}, method=method)
+    request = urllib.request.Request(url, body, {"content-type": "application/json", **headers}, method=method)
     with urllib.request.urlopen(request, timeout=30) as answer:
         return json.load(answer)["data"]
 
@@ -56,4 +58,27 @@ def test_a_browser_signs_in(chromium: Browser, tmp_path: Path) -> None:
             assert ask(f"{login}/{begun['flow']}?wait=30")["state"] == "done"
             page.reload(timeout=LIMIT)
             assert page.inner_text("h1") == "Not signed in"
+            page.close()
+
+
+def test_a_link_asks_for_the_token_of_whom_it_is_for(chromium: Browser, tmp_path: Path) -> None:
+    """The page of a connect link takes the token that it is for, says of another one that it is wrong, and leads the
+    same browser to the end, under its own content security policy."""
+    with open_provider() as issuer, open_protected(issuer) as protected:
+        entry = {"url": protected.url, "oauth": {"per": "user"}}
+        config = write_config(tmp_path / "pegboard.json", {"guarded": entry})
+        with serving(config) as (_, mcp):
+            words = [*warm_start(), "token", "add", "alice", "--config", str(config)]
+            token = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+            login = mcp.replace("/mcp", "/api/servers/guarded/login")
+            begun = ask(login, "POST", authorization=f"Bearer {token}")
+            page = chromium.new_page()
+            page.goto(begun["connect"], timeout=LIMIT)
+            page.fill("#token", "pgb_wrong")
+            page.click("#go")
+            page.get_by_text("That did not work").wait_for(timeout=LIMIT)
+            page.fill("#token", token)
+            page.press("#token", "Enter")
+            page.wait_for_url("**/oauth/callback?*", timeout=LIMIT)
+            assert page.inner_text("h1") == "Signed in to guarded"
             page.close()

@@ -123,10 +123,13 @@ def test_a_401_with_and_without_oauth(tmp_path: Path) -> None:
     with refusing(WWW_Authenticate='Bearer resource_metadata="https://x/.well-known"') as signs_in, refusing() as plain:
         config = write_config(tmp_path / "p.json", {"oauth": {"url": signs_in}, "token": {"url": plain}})
         found = doctor(config)
-    assert found["server oauth"]["said"] == "wants a sign-in with OAuth (HTTP 401)"
-    assert found["server oauth"]["advice"].startswith("the server wants OAuth.")
+    assert found["server oauth"]["said"].startswith(
+        "wants a sign-in, which cannot work: the resource metadata at https://x"
+    )
+    assert found["server oauth"]["advice"].startswith("try again later")
     assert "wants credentials (HTTP 401)" in found["server token"]["said"]
     assert "export TOKEN_TOKEN in the shell" in found["server token"]["advice"]
+    assert "pegboard login token" in found["server token"]["advice"]
 
 
 def test_a_gateway_that_runs_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -171,6 +171,7 @@ _SERVER, _TOOL = _completer(_servers), _completer(_tools)
 # completes needs to know.
 _COMPLETERS: dict[str, Completer] = {
     **dict.fromkeys(("remove name", "enable name", "disable name", "refresh names"), _SERVER),
+    **dict.fromkeys(("login server", "logout server"), _SERVER),
     **dict.fromkeys(("logs name", "restart name", "tools server"), _SERVER),
     **dict.fromkeys(("describe tool", "call tool"), _TOOL),
     "call arguments": _completer(_keys),

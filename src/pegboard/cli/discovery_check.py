@@ -36,6 +36,8 @@ class SignInCheck:
 
     steps: Sequence[DiscoveryStep]
     issuer: str = ""
+    # Whether the server says nothing of a sign-in: it may take tokens alone.
+    is_silent: bool = False
     problem: str = ""
     rule: str = ""
     advice: str = ""
@@ -66,8 +68,10 @@ async def check_sign_in(spec: ServerSpec) -> SignInCheck:
     except FetchFailed as exc:
         return SignInCheck(steps, problem=str(exc), advice="try again later, or tell the server's owner")
     server = found.authorization_server
+    if found.is_fallback and steps and steps[-1].name == "endpoints" and spec.sign_in.token_endpoint is None:
+        return SignInCheck(steps, server.issuer, is_silent=True)
     problem, rule, advice = _find_obstacle(spec, server)
-    return SignInCheck(steps, server.issuer, problem, rule, advice)
+    return SignInCheck(steps, server.issuer, problem=problem, rule=rule, advice=advice)
 
 
 async def _ask(spec: ServerSpec, fetcher: Fetcher) -> Challenge | None:

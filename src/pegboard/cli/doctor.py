@@ -235,8 +235,16 @@ def _report(asked: _Asked, *, is_gateways: bool) -> list[DoctorFinding]:
 def _report_sign_in(asked: _Asked, check: SignInCheck) -> list[DoctorFinding]:
     """The findings about a server that waits for a sign-in: whether one would come to an end, and if not, which of its
     steps fails and which rule that breaks."""
+    from pegboard.cli.advice import advise
+
     name = str(asked.row["name"])
     about = f"server {name}"
+    if check.is_silent:
+        said = "wants credentials (HTTP 401), and says nothing of a sign-in"
+        advice = advise(said, asked.spec) if asked.spec else ""
+        return [
+            DoctorFinding(about, "error", said, f"{advice}. Older servers can be signed in to: pegboard login {name}")
+        ]
     if not check.problem:
         return [DoctorFinding(about, "warning", f"wants a sign-in, at {check.issuer}", f"pegboard login {name}")]
     taken = [

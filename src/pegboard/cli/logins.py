@@ -131,6 +131,7 @@ def offer_sign_in(server: str, path: Path, *, is_new: bool, as_json: bool) -> No
             _sign_in_now(gateway, server)
     else:
         say(f"  Sign in with: {command_for('login', server)}")
+        say(f"  If it takes tokens instead, put one into its headers: {command_for('doctor')} says how.")
 
 
 def _read_wish(*, device: bool, scopes: list[str] | None, client_id: str | None, reads_secret: bool) -> dict[str, Any]:

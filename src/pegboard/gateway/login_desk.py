@@ -62,7 +62,7 @@ class LoginDesk:
 
     async def begin(self, spec: ServerSpec, principal_id: str, wish: SignInWish, own_address: str | None) -> Flow:
         """Begin a sign-in, or join the one that is under way. `own_address` is the gateway's, if one listens."""
-        if wish.device:
+        if wish.device or spec.sign_in.flow == "device":
             return await self._ask(spec, principal_id, wish, own_address or f"http://127.0.0.1:{_USUAL_PORT}{CALLBACK}")
         redirect, port = self._open_redirect(spec, own_address)
         try:

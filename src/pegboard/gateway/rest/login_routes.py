@@ -99,7 +99,13 @@ async def _begin(rest: Rest, request: Request) -> Any:
         return _flow_row(await _finish_pasted(rest, body["callback"], spec, holder))
     check_sign_in(spec)
     address = rest.address(request)
-    flow = await rest.logins.begin(spec, holder, _read_wish(body), address)
+    # It asks the server, so it counts as a call does.
+    slot = rest.board.limits.admit(endpoint_of(request.scope).principal, spec.name)
+    try:
+        flow = await rest.logins.begin(spec, holder, _read_wish(body), address)
+    finally:
+        if slot is not None:
+            slot.release()
     return {**_flow_row(flow), **_connect(rest, spec.name, holder, address)}
 
 
