@@ -19,7 +19,7 @@ from pegboard.clients.caller import Caller
 from pegboard.clients.channel import OnProgress
 from pegboard.clients.client import Client
 from pegboard.clients.sessions import ClientSessions
-from pegboard.exactjson import as_list, as_object
+from pegboard.exactjson import as_object
 from pegboard.listing.view import Filter
 from pegboard.log import logger
 from pegboard.names import nearest, parse
@@ -29,7 +29,7 @@ from pegboard.protocol.eras import forward_params
 from pegboard.protocol.methods import TASK_METHODS, notification_problem, request_problem
 from pegboard.relay.input_requests import fulfil, retry_after_url_elicitation, wants_input
 from pegboard.relay.parked import ROUND_KEYS, ParkedCalls
-from pegboard.relay.resource_links import Links
+from pegboard.relay.resource_links import Links, rename_contents
 from pegboard.relay.routes import Routes
 from pegboard.relay.session_subscriptions import SessionSubscriptions, Subscription
 from pegboard.relay.subscriptions import Listener, Subscriptions
@@ -181,7 +181,7 @@ class Relay:
             # What one has read with credentials of one's own is nobody else's.
             result = {**result, "cacheScope": "private"}
         if own != uri:
-            result = _rename_contents(result, own, uri)
+            result = rename_contents(result, own, uri)
         return await self.name_references(server.name, result, caller)
 
     async def complete(self, params: Params, caller: Caller) -> Message:
@@ -485,14 +485,6 @@ def _not_found(caller: Caller) -> int:
 
 def _unknown_resource(uri: object, caller: Caller) -> RpcError:
     return RpcError(_not_found(caller), f"Resource not found: {uri}", {"uri": uri})
-
-
-def _rename_contents(result: Message, own: str, name: object) -> Message:
-    contents = as_list(result.get("contents"))
-    if contents is None:
-        return result
-    renamed = [{**item, "uri": name} if (as_object(item) or {}).get("uri") == own else item for item in contents]
-    return {**result, "contents": renamed}
 
 
 def _merge(first: Any, second: Any) -> Any:

@@ -70,3 +70,12 @@ class Links:
             # A name that leads to this server, whoever else has the resource.
             return alias_of(self._server, uri)
         return (yield from self._library.name_link(self._server, uri, self._scope, self._exists))
+
+
+def rename_contents(result: Message, own: str, name: object) -> Message:
+    """What was read of a resource, under the name that its reader asked for."""
+    contents = as_list(result.get("contents"))
+    if contents is None:
+        return result
+    renamed = [{**item, "uri": name} if (as_object(item) or {}).get("uri") == own else item for item in contents]
+    return {**result, "contents": renamed}
