@@ -7,16 +7,17 @@ variables of whoever types the command. REST does the same with those of the gat
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
+from pegboard.cli.client_check import show_check, wants_token
 from pegboard.cli.common import FAILED, UNREACHED, WRONG_CALL, ConfigOption, JsonOption, find_config, json_text, stop
 from pegboard.cli.own_servers import count_all_tools, with_own_problems
 from pegboard.cli.program import command_for, with_program
-from pegboard.cli.show import TerminalTable, count_tools, say, say_wrapped
+from pegboard.cli.show import TerminalTable, say, say_wrapped
 
 if TYPE_CHECKING:
     from pegboard.client_configs.check import CheckOutcome
@@ -136,15 +137,11 @@ def look_at_clients(location: Location) -> list[ClientFinding]:
 def context_of(location: Location) -> InstallContext:
     """This machine, for a config and the gateway that serves it."""
     from pegboard.cli.http_transport import find_running
-    from pegboard.cli.rest_client import RestClient
     from pegboard.client_configs.context import this_context
 
     running = find_running(location.path)
-    if running is None:
-        return this_context(location.path, None)
-    status: Mapping[str, Any] = RestClient(running).status().get("data") or {}
-    access: Mapping[str, Any] = status.get("access") or {}
-    return this_context(location.path, running.url, needs_token=access.get("local") is False)
+    needs_token = running is not None and wants_token(running)
+    return this_context(location.path, running.url if running else None, needs_token=needs_token)
 
 
 def _entry_kind(*, http: bool, stdio: bool) -> EntryKind | None:
@@ -457,7 +454,7 @@ def _show_written(written: Sequence[InstallPlan], checks: dict[str, CheckOutcome
         say(f"{plan.client.name}: Pegboard is in {_short(plan.file.path, context) if plan.file else ''} now.")
         say(f"  Next: {plan.client.after_install}.")
     for kind, check in checks.items():
-        _show_check(kind, check)
+        show_check(kind, check)
     _show_need(written)
     say(f"Undo: {command_for('uninstall', *(plan.client.id for plan in written))}")
 
@@ -473,24 +470,6 @@ def _show_need(written: Sequence[InstallPlan]) -> None:
     say_wrapped(f"{names} {'needs' if len(bound) == 1 else 'need'} the gateway from now on.")
     say(f"  Keep it running: {command_for('service', 'install')}")
     say(f"  Or do without: {command_for('install', *(client.id for client in bound), '--stdio')}")
-
-
-def _show_check(kind: str, check: CheckOutcome) -> None:
-    if check.problem is None:
-        # Servers that were never asked are asked now: a first list may be empty.
-        listed = f" It lists {count_tools(check.tools)}" if check.tools else ""
-        more = f", and {check.more} more {'is' if check.more == 1 else 'are'} found when needed" if check.more else ""
-        say_wrapped(f"Checked: Pegboard answers.{f'{listed}{more}.' if listed else ''}")
-        return
-    if check.needs_token:
-        say(f"Pegboard does not let this client in: {check.problem}", error=True)
-        say(f"  → {with_program('make a token: pegboard token add NAME')}", error=True)
-        say("  → send it with every request: add the header Authorization: Bearer TOKEN to the entry", error=True)
-        say("  → or install it with --stdio, which needs none", error=True)
-        return
-    say(f"Pegboard does not answer there yet: {check.problem}", error=True)
-    advice = "start the gateway: pegboard serve" if kind == "http" else "see what is wrong: pegboard doctor"
-    say(f"  → {with_program(advice)}", error=True)
 
 
 def _show_removed(plan: UninstallPlan, context: InstallContext) -> None:
