@@ -67,7 +67,7 @@ class Grants:
         token = self._live.get((spec.name, principal))
         return None if token is None or token.spec.url != spec.url else token.challenge
 
-    def find_missing_scopes(self, spec: ServerSpec, principal: str) -> tuple[str, ...]:
+    def missing_scopes(self, spec: ServerSpec, principal: str) -> tuple[str, ...]:
         """What a server wants beyond what was granted."""
         token = self._live.get((spec.name, principal))
         need = None if token is None else token.needs_sign_in()

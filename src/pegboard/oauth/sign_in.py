@@ -169,7 +169,7 @@ class SignIns:
             challenge_scope=None if challenge is None else challenge.scope,
             resource_scopes=discovery.resource_scopes,
             server=server,
-            earlier=[*earlier, *self._grants.find_missing_scopes(spec, principal)],
+            earlier=[*earlier, *self._grants.missing_scopes(spec, principal)],
             wanted=terms.scopes,
         )
         client = await choose_client(
