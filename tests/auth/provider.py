@@ -16,9 +16,10 @@ SECRET = "a-secret-of-the-tests"
 
 
 @contextlib.contextmanager
-def open_provider(lifetime: int = 600) -> Generator[str]:
-    """The issuer's address; its access tokens last so many seconds."""
-    command = [str(node()), str(HERE / "oidc_provider.mjs"), str(lifetime)]
+def open_provider(lifetime: int = 600, *, path: str = "", jwk: str = "", documents: str = "") -> Generator[str]:
+    """The issuer's address; its access tokens last so many seconds. `jwk` is the public key of the client `signer`,
+    `documents` where the client metadata documents of https://gateway.example are."""
+    command = [str(node()), str(HERE / "oidc_provider.mjs"), str(lifetime), path, jwk, documents]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout is not None
     try:

@@ -1,14 +1,16 @@
 // An authorization server for tests: oidc-provider with everything on that MCP clients use, and a user who agrees to all.
-// Its first line on stdout is its issuer. Arguments: how many seconds access tokens last.
+// Its first line on stdout is its issuer. Arguments: how many seconds access tokens last, the path of its issuer, the
+// JWK of a client that signs (`signer`), and where the metadata documents of https://gateway.example really are.
 import { createServer } from 'node:http';
 import { generateKeyPairSync } from 'node:crypto';
 import Provider from 'oidc-provider';
 
 const lifetime = Number(process.argv[2] ?? 600);
+const [path, jwk, documents] = [process.argv[3] ?? '', JSON.parse(process.argv[4] || 'null'), process.argv[5] ?? ''];
 const SCOPES = 'mcp x.write';
 const server = createServer();
 await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-const issuer = `http://127.0.0.1:${server.address().port}`;
+const issuer = `http://127.0.0.1:${server.address().port}${path}`;
 const key = (kid) => ({
   ...generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'RS256',
 });
@@ -21,8 +23,9 @@ const provider = new Provider(issuer, {
     // One that is registered already may ask for any scope.
     {
       client_id: 'native', token_endpoint_auth_method: 'none', application_type: 'native', redirect_uris: ['http://127.0.0.1:1/callback'],
-      response_types: ['code'], grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'], grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
     },
+    ...(jwk ? [{ client_id: 'signer', token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [jwk] }, ...shared }] : []),
   ],
   scopes: ['openid', 'offline_access', ...SCOPES.split(' ')],
   clientDefaults: { token_endpoint_auth_method: 'client_secret_post' },
@@ -33,13 +36,15 @@ const provider = new Provider(issuer, {
   ttl: { AccessToken: lifetime, ClientCredentials: lifetime, RefreshToken: 3600, Session: 3600, Grant: 3600, IdToken: 600, Interaction: 600 },
   cookies: { keys: ['of the tests'] },
   pkce: { required: () => true },
-  interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
+  interactions: { url: (_, interaction) => `${path}/interaction/${interaction.uid}` },
+  fetch: (url, { dispatcher, ...rest }) => fetch(String(url).replace('https://gateway.example', documents), rest),
   features: {
     devInteractions: { enabled: false },
     clientCredentials: { enabled: true },
     registration: { enabled: true },
     revocation: { enabled: true },
     deviceFlow: { enabled: true },
+    clientIdMetadataDocument: { enabled: true, ack: 'draft-02' },
     resourceIndicators: {
       enabled: true,
       useGrantedResource: () => true,
@@ -71,5 +76,10 @@ provider.use(async (ctx, next) => {
   return provider.interactionFinished(ctx.req, ctx.res, { consent }, { mergeWithLastSubmission: true });
 });
 
-server.on('request', provider.callback());
+const answer = provider.callback();
+server.on('request', (request, response) => {
+  request.originalUrl = request.url;
+  if (path && request.url.startsWith(`${path}/`)) request.url = request.url.slice(path.length);
+  answer(request, response);
+});
 console.log(issuer);

@@ -20,7 +20,7 @@ CLIENT = OAuthClient(client_id="me", issuer=ISSUER, source="configured")
 
 
 def server_with(**changes: Any) -> AuthorizationServer:
-    given = {
+    given: dict[str, Any] = {
         "authorization_endpoint": f"{ISSUER}/authorize?tenant=1&state=theirs",
         "code_challenge_methods": ("plain", "S256"),
     }
@@ -188,7 +188,7 @@ def test_an_answer_without_a_code_is_refused() -> None:
 def test_which_scopes_are_asked_for(given: dict[str, Any], scopes: tuple[str, ...]) -> None:
     """Those of the challenge, else those of the resource metadata, else none; with a scope for refresh tokens where
     the server lists it, and never that alone."""
-    options = {"configured": None, "challenge_scope": None, "resource_scopes": None, **given}
+    options: dict[str, Any] = {"configured": None, "challenge_scope": None, "resource_scopes": None, **given}
     assert choose_scopes(**options, server=server_with(scopes_supported=("zz",))) == scopes
     offering = server_with(scopes_supported=("zz", "offline_access"))
     assert choose_scopes(**options, server=offering) == ((*scopes, "offline_access") if scopes else ())

@@ -210,6 +210,11 @@ async def test_endpoints_must_be_safe_addresses(script: ScriptedServer, key: str
     assert (await failure(script)).rule == ENDPOINT_RULE
 
 
+async def test_endpoints_of_the_config_must_be_safe_addresses(script: ScriptedServer) -> None:
+    """As those that are found."""
+    assert (await failure(script, token_endpoint="http://as.example/t")).rule == ENDPOINT_RULE
+
+
 async def test_an_endpoint_that_is_not_needed_may_be_missing(script: ScriptedServer) -> None:
     """One that may not be asked counts as missing."""
     script.protect()

@@ -81,6 +81,7 @@ async def local(tmp_path: Path, server: HttpToy, proxy: TokenProxy) -> AsyncGene
         yield desk
 
 
+@pytest.mark.scenario("grants: A grant is renewed once for all who wait")
 async def test_all_who_wait_for_a_token_wait_for_one_request(desk: Desk, proxy: TokenProxy) -> None:
     """Sixty-four calls find their token expired: the authorization server is asked once."""
     await let_expire(desk)
@@ -94,6 +95,7 @@ async def test_all_who_wait_for_a_token_wait_for_one_request(desk: Desk, proxy: 
     assert desk.metrics.oauth_refreshes == {("notes", "ok"): 1}
 
 
+@pytest.mark.scenario("grants: A grant is renewed once for all who wait")
 async def test_all_who_were_refused_wait_for_one_request(local: Desk, proxy: TokenProxy) -> None:
     """Sixty-four calls are refused with the same token: one renewal, and each is worth sending again."""
     token = local.token()
@@ -120,6 +122,7 @@ async def test_a_server_that_refuses_every_token_is_not_given_one_after_another(
     assert need.reason == "revoked"
 
 
+@pytest.mark.scenario("grants: A token is renewed ahead while it is used")
 async def test_a_token_is_renewed_ahead_while_it_is_used(local: Desk, proxy: TokenProxy) -> None:
     """A token of two seconds that is in use is never over, and each renewal is one request."""
     proxy.change = lambda members: {**members, "expires_in": 2}
@@ -172,6 +175,7 @@ TROUBLE = {
 
 
 @pytest.mark.parametrize("kind", TROUBLE)
+@pytest.mark.scenario("grants: Trouble of an authorization server keeps the grant")
 async def test_trouble_keeps_the_grant(local: Desk, proxy: TokenProxy, kind: str) -> None:
     """Whatever is no end of the grant keeps it: the call is told so, and later ones work."""
     await let_expire(local)
@@ -193,6 +197,7 @@ async def test_trouble_keeps_the_grant(local: Desk, proxy: TokenProxy, kind: str
     assert proxy.errors == []
 
 
+@pytest.mark.scenario("grants: Trouble of an authorization server keeps the grant")
 async def test_trouble_while_a_token_is_good_is_no_concern_of_calls(local: Desk, proxy: TokenProxy) -> None:
     """A renewal ahead that fails is tried again later; meanwhile the token of before is used."""
     grant = usable(await local.kept())
@@ -206,6 +211,7 @@ async def test_trouble_while_a_token_is_good_is_no_concern_of_calls(local: Desk,
     assert proxy.errors == []
 
 
+@pytest.mark.scenario("grants: Trouble of an authorization server keeps the grant")
 async def test_the_pause_that_is_asked_for_is_made(local: Desk, proxy: TokenProxy) -> None:
     """Retry-After counts where it is longer than our own pause."""
     await let_expire(local)
@@ -216,6 +222,7 @@ async def test_the_pause_that_is_asked_for_is_made(local: Desk, proxy: TokenProx
     assert 90 < failed.value.error.retry_after <= 100
 
 
+@pytest.mark.scenario("grants: A grant that was ended needs a sign-in, and says why")
 async def test_a_grant_that_was_ended_needs_a_sign_in(desk: Desk, proxy: TokenProxy) -> None:
     """invalid_grant ends it, with a reason for people, and nobody is asked again."""
     await let_expire(desk)
@@ -239,6 +246,7 @@ async def test_a_grant_that_was_ended_needs_a_sign_in(desk: Desk, proxy: TokenPr
     assert desk.changes[-1] == ("notes", "", "ended")
 
 
+@pytest.mark.scenario("grants: A grant that was ended needs a sign-in, and says why")
 async def test_an_answer_that_was_lost_ends_in_a_sign_in(local: Desk, proxy: TokenProxy) -> None:
     """The authorization server has rotated the token, and nobody has the new one: no loop, but a reason."""
     await let_expire(local)
@@ -257,20 +265,23 @@ async def test_an_answer_that_was_lost_ends_in_a_sign_in(local: Desk, proxy: Tok
     assert proxy.asked == 2
 
 
-async def test_a_restart_uses_what_is_kept(place: str, issuer: str, proxy: TokenProxy) -> None:
-    """With an expired token there is one request, by the metadata that are kept, though the server is away."""
-    with protected_toy(issuer) as server:
-        spec = make_spec(server.url)
-        async with open_desk(place, spec) as before:
-            await sign_in(before)
-            await send_through(before, proxy)
-            await let_expire(before)
-    async with open_desk(place, spec) as after:
-        token = after.token()
-        await token.prepare()
-        assert token.header == usable(await after.kept()).header
-        assert (proxy.asked, proxy.errors) == (1, [])
-        assert after.changes == []
+@pytest.mark.scenario("grants: A restart uses the refresh token that is kept")
+async def test_a_restart_uses_what_is_kept(place: str) -> None:
+    """With an expired token there is one request, by the metadata that are kept: the authorization server is under a
+    path, and the server that names it is away."""
+    with open_provider(path="/tenant/one") as issuer, token_proxy(f"{issuer}/token") as proxy:
+        with protected_toy(issuer) as server:
+            spec = make_spec(server.url)
+            async with open_desk(place, spec) as before:
+                await sign_in(before)
+                await send_through(before, proxy)
+                await let_expire(before)
+        async with open_desk(place, spec) as after:
+            token = after.token()
+            await token.prepare()
+            assert token.header == usable(await after.kept()).header
+            assert (proxy.asked, proxy.errors) == (1, [])
+            assert after.changes == []
 
 
 async def test_a_good_token_is_used_after_a_restart_without_asking(local: Desk, tmp_path: Path) -> None:
@@ -288,6 +299,7 @@ async def test_a_good_token_is_used_after_a_restart_without_asking(local: Desk, 
     [{"issuer": "https://other.example"}, {"resource": "https://other.example"}, {"client_id": "another"}],
     ids=lambda other: next(iter(other)),
 )
+@pytest.mark.scenario("grants: A token goes to the server that it was given for alone")
 async def test_a_grant_of_another_config_is_not_used(local: Desk, tmp_path: Path, other: dict[str, str]) -> None:
     """Another issuer, resource or client than the grant was given for: its token goes nowhere."""
     spec = make_spec(local.specs["notes"].url or "", **other)
@@ -296,6 +308,7 @@ async def test_a_grant_of_another_config_is_not_used(local: Desk, tmp_path: Path
         assert after.token().header is None
 
 
+@pytest.mark.scenario("grants: A token goes to the server that it was given for alone")
 async def test_a_token_goes_to_no_other_address(local: Desk) -> None:
     """A server that moved has to be signed in to anew, also while the gateway runs."""
     token = local.token()
@@ -339,6 +352,7 @@ async def test_a_client_that_is_refused_keeps_its_grant(local: Desk, proxy: Toke
     assert token.needs_sign_in() is None
 
 
+@pytest.mark.scenario("grants: Step-up asks for all scopes together, and once")
 async def test_step_up_is_offered_once(local: Desk) -> None:
     """A 403 that wants more asks for all of it together; what was asked for in vain is not asked for again."""
     token = local.token()
@@ -361,6 +375,7 @@ async def test_step_up_is_offered_once(local: Desk) -> None:
     assert token.needs_sign_in() is None
 
 
+@pytest.mark.scenario("grants: What other processes do to a grant is noticed")
 async def test_what_others_do_is_noticed(desk: Desk, place: str) -> None:
     """A sign-out and a sign-in in another process are in force here within moments."""
     token = desk.token()
@@ -376,9 +391,19 @@ async def test_what_others_do_is_noticed(desk: Desk, place: str) -> None:
         assert desk.changes[-1] == ("notes", "", "signed_in")
 
 
-async def test_tokens_that_the_storage_does_not_take_are_not_lost(
-    local: Desk, proxy: TokenProxy, tmp_path: Path
-) -> None:
+async def test_the_clock_of_another_machine_does_not_matter(desk: Desk, place: str) -> None:
+    """A token that another process had a moment ago is a new one, though it is over by our clock."""
+    token = desk.token()
+    await token.prepare()
+    async with open_desk(place, desk.specs["notes"]) as other:
+        access = f"{usable(await other.kept()).access_token}.other"
+        await other.change(access_token=access, expires_at=time.time() - 1000, lifetime=600.0)
+        await wait_for(lambda: token.header == f"Bearer {access}")
+    assert token.is_fresh
+
+
+@pytest.mark.scenario("grants: Tokens that cannot be kept are not lost")
+async def test_tokens_that_cannot_be_kept_are_not_lost(local: Desk, proxy: TokenProxy, tmp_path: Path) -> None:
     """Where the storage does not take them they are used at once, and kept as soon as it does."""
     await let_expire(local)
     await local.oauth.logins()
@@ -398,6 +423,7 @@ async def test_tokens_that_the_storage_does_not_take_are_not_lost(
     assert (proxy.asked, proxy.errors) == (1, [])
 
 
+@pytest.mark.scenario("grants: A process that is killed while it renews keeps nobody waiting")
 async def test_a_lease_of_one_who_died_is_waited_for(desk: Desk, proxy: TokenProxy) -> None:
     """While somebody else renews nobody asks; once their time is over, one does."""
     await let_expire(desk)
@@ -437,9 +463,8 @@ async def test_nothing_secret_is_shown(local: Desk, proxy: TokenProxy, capsys: p
     await token.prepare()
     await let_expire(local)
     await local.oauth.logins()
-    proxy.answers = [
-        (400, {"content-type": "application/json"}, json.dumps({"error": "x", "a": grant.refresh_token}).encode())
-    ]
+    said = json.dumps({"error": "x", "error_description": f"no {grant.refresh_token}"}).encode()
+    proxy.answers = [(400, {"content-type": "application/json"}, said)]
     with pytest.raises(ToolFailure) as failed:
         await token.prepare()
     shown = [repr(each) for each in (token, grant, await local.kept(), local.oauth, await local.oauth.logins())]

@@ -100,6 +100,7 @@ async def start_renewers(desk: Desk, place: str, count: int, lease: float = 30.0
             await process.wait()
 
 
+@pytest.mark.scenario("grants: Processes that share a storage renew a grant once")
 async def test_eight_processes_at_expiry_ask_once(desk: Desk, place: str, proxy: TokenProxy) -> None:
     """As many requests as rounds, none of them refused, and everybody has the same token."""
     async with start_renewers(desk, place, PROCESSES) as renewers:
@@ -112,6 +113,7 @@ async def test_eight_processes_at_expiry_ask_once(desk: Desk, place: str, proxy:
 
 
 @pytest.mark.parametrize("reaches", [False, True], ids=["before it was answered", "after it was answered"])
+@pytest.mark.scenario("grants: A process that is killed while it renews keeps nobody waiting")
 async def test_a_process_that_is_killed_keeps_nobody_waiting(
     desk: Desk, place: str, proxy: TokenProxy, reaches: bool
 ) -> None:

@@ -42,7 +42,8 @@ def server_of(script: ScriptedServer, **changes: Any) -> AuthorizationServer:
 
 
 def client_of(script: ScriptedServer, **changes: Any) -> OAuthClient:
-    return OAuthClient(**{"client_id": "me", "issuer": script.url, "source": "configured"} | changes)
+    given: dict[str, Any] = {"client_id": "me", "issuer": script.url, "source": "configured"}
+    return OAuthClient(**given | changes)
 
 
 async def ask(script: ScriptedServer, answer: Said, **client: Any) -> TokenAnswer:

@@ -29,7 +29,7 @@ class FakeServer:
     def __init__(self, name: str = "toy", *, per_session: bool = False) -> None:
         self.name = name
         self.per_session = per_session
-        self.spec = ServerSpec(name=name, given_name=name)
+        self.redactor = ServerSpec(name=name, given_name=name).redactor
         self.log: list[tuple[str, str | None, str]] = []
         self.subscribed: set[tuple[str | None, str]] = set()
         self.told: list[Mapping[str, Any] | None] = []

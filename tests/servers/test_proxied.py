@@ -20,6 +20,9 @@ from pegboard.servers.jsonrpc import JsonRpcPeer
 from pegboard.servers.transports.streamable_http import StreamableHttpTransport
 from servers.certificates import Authority
 from servers.listening import Asked, in_turn, listening, ok
+from servers.protected import Door, Grant
+from servers.toy import Settings
+from servers.toy_http import Manners, http_toy
 
 pytestmark = pytest.mark.anyio
 
@@ -205,3 +208,20 @@ async def test_what_goes_wrong_behind_a_proxy_is_told_in_our_words(monkeypatch: 
         with pytest.raises(Unreachable) as caught:
             await link.request("x", {}, timeout=20)
         assert is_unacted(caught.value)
+
+
+async def test_token_of_a_sign_in_goes_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind a proxy requests carry the token, too, and a refused one is renewed and the request repeated."""
+    door = Door()
+    grant = Grant(door.current, "expired")
+    with http_toy(Settings(era="handshake"), Manners(door=door)) as toy:
+        async with proxying() as proxy:
+            monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.port}")
+            async with linked(toy.url) as link:
+                link.transport.sign_by(grant, lambda _: None)
+                door.issue()
+                info = {"name": "a", "version": "1"}
+                params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
+                assert await link.request("initialize", params, timeout=10)
+            assert proxy.lines
+    assert (door.refused["initialize"], door.admitted["initialize"], grant.fetched) == (1, 1, 1)

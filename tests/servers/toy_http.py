@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -35,6 +35,8 @@ class Manners:
     # Drop the connection after the first event of a call.
     cut_after_first: bool = False
     hang: bool = False
+    # Who looks at each request first, with its body, and may answer it.
+    door: Callable[[Handler, bytes], bool] | None = None
     # Close a call's stream this often before the answer, to be taken up again by its last event id.
     polls: int = 0
 
@@ -85,6 +87,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         toy, manners = self.toy, self.toy.manners
+        if self.is_answered_at_door(body):
+            return
         toy.headers.append({key.lower(): value for key, value in self.headers.items()})
         if manners.hang:
             time.sleep(30)
@@ -100,6 +104,10 @@ class Handler(BaseHTTPRequestHandler):
             self.old_message(json.loads(body))
         else:
             self.message(json.loads(body))
+
+    def is_answered_at_door(self, body: bytes = b"") -> bool:
+        door = self.toy.manners.door
+        return door is not None and door(self, body)
 
     def message(self, message: Message) -> None:
         toy = self.toy
@@ -192,6 +200,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         toy = self.toy
+        if self.is_answered_at_door():
+            return
         if self.path.startswith("/sse"):
             self.old_stream()
         elif (last := self.headers.get("last-event-id")) in toy.parked:
@@ -243,6 +253,8 @@ class Handler(BaseHTTPRequestHandler):
         threading.Thread(target=work, daemon=True).start()
 
     def do_DELETE(self) -> None:
+        if self.is_answered_at_door():
+            return
         self.toy.sessions.discard(self.headers.get("mcp-session-id") or "")
         self.plain(200, b"")
 

@@ -49,7 +49,7 @@ class OAuthSettings:
     idp_token_endpoint: str | None = None
     per: OAuthPer = "gateway"
     # Further parameters of the authorization request.
-    params: Mapping[str, str] = field(default_factory=dict[str, str])
+    params: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     allow_http: bool = False
 
     @property

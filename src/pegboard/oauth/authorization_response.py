@@ -25,7 +25,8 @@ class AuthorizationRefused(ToolFailure):
 
 def read_query(pasted: str) -> dict[str, str]:
     """The parameters of an address, or of what stands behind its question mark. Raises `AuthorizationRefused`."""
-    text = pasted.strip()
+    # A terminal breaks lines, a mail puts brackets around, a shell wants quotes; an address has none of these.
+    text = "".join(pasted.split()).strip("\"'`<>")
     query = (text.partition("?")[2] if "?" in text else text).partition("#")[0]
     if len(query) > _MOST_CHARACTERS:
         raise AuthorizationRefused("this is too long to be the address that the browser was sent to")

@@ -15,7 +15,7 @@ from pegboard.oauth.device import DEVICE_GRANT
 from pegboard.oauth.fetching import Fetcher
 from pegboard.oauth.oauth_client import OAuthClient, configured_client, document_client
 from pegboard.oauth.registration import register
-from pegboard.oauth.vault import Vault
+from pegboard.oauth.vault import KeptClient, Vault
 from pegboard.result import invalid, unavailable
 from pegboard.storage import StorageError
 from pegboard.storage.oauth import OAuthStore
@@ -23,6 +23,8 @@ from pegboard.storage.oauth import OAuthStore
 # By what the registration of a client is kept that has no redirect.
 _DEVICE = "device"
 _LOOK_EVERY = 0.05
+# Seconds after which a registration that nobody could sign in with is given up.
+_TRIAL = 60.0
 
 
 async def choose_client(
@@ -49,18 +51,26 @@ async def choose_client(
         return client
     kept_by = _DEVICE if is_device else redirect_uri
     async with hold_lock(vault.store, f"client {server.issuer} {kept_by}"):
-        known, known_scopes = await vault.load_client(server.issuer, kept_by) or (None, ())
-        # Many authorization servers let a client ask for no more than what it was registered for.
-        if known is not None and not known.is_expired(time.time()) and set(scopes) <= set(known_scopes):
-            return known
-        scopes = tuple(dict.fromkeys([*known_scopes, *scopes]))
+        known, now = await vault.load_client(server.issuer, kept_by), time.time()
+        if known is not None and _is_of_use(known, scopes, now):
+            await vault.save_client(replace(known, tried_at=known.tried_at or now))
+            return known.client
+        scopes = tuple(dict.fromkeys([*(() if known is None else known.scopes), *scopes]))
         grant_types = (DEVICE_GRANT if is_device else "authorization_code", "refresh_token")
         client = await register(Fetcher.of(spec), server, redirect_uri, scopes=scopes, grant_types=grant_types)
-        if client.is_expired(time.time()):
+        if client.is_expired(now):
             raise invalid(f"{server.issuer} gave a client whose secret is over already")
         client = replace(client, redirect_uri=kept_by)
-        await vault.save_client(client, kept_by, scopes)
+        await vault.save_client(KeptClient(client, scopes, now))
         return client
+
+
+def _is_of_use(known: KeptClient, scopes: tuple[str, ...], now: float) -> bool:
+    if known.client.is_expired(now) or (known.tried_at and now - known.tried_at > _TRIAL):
+        # Where an authorization server has forgotten a client, the browser shows that, and we never hear of it.
+        return False
+    # Many authorization servers let a client ask for no more than what it was registered for.
+    return set(scopes) <= set(known.scopes)
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from pegboard.config import ServerSpec
 from pegboard.config.oauth_settings import OAuthSettings
 from pegboard.oauth.authorization_server import AuthorizationServer, metadata_addresses
 from pegboard.oauth.fetching import Fetcher, FetchFailed
-from pegboard.oauth.resource_metadata import ResourceMetadata, covers, resource_metadata_addresses
+from pegboard.oauth.resource_metadata import ServerResource, covers, resource_metadata_addresses
 from pegboard.result import ToolErrorCode, ToolFailure
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ async def discover(
     spec: ServerSpec, challenge: Challenge | None, fetcher: Fetcher, on_step: OnStep | None = None
 ) -> OAuthDiscovery:
     """Find the authorization server of a server. Raises `DiscoveryFailed`, or `FetchFailed` if nobody can say now."""
-    walk = _Walk(spec.url or "", spec.sign_in, fetcher, on_step)
+    walk = _DiscoveryWalk(spec.url or "", spec.sign_in, fetcher, on_step)
     found = await walk.find_resource(challenge.resource_metadata if challenge is not None else None)
     server = await walk.find_server(found)
     setting = spec.sign_in.resource
@@ -83,7 +83,7 @@ async def discover(
 
 async def discover_issuer(issuer: str, fetcher: Fetcher, on_step: OnStep | None = None) -> AuthorizationServer:
     """The authorization server of an issuer that is known, such as an identity provider. Raises as `discover` does."""
-    return await _Walk(issuer, OAuthSettings(), fetcher, on_step).find_by_issuer(issuer)
+    return await _DiscoveryWalk(issuer, OAuthSettings(), fetcher, on_step).find_by_issuer(issuer)
 
 
 class _Unfit(Exception):  # noqa: N818  it says what a document is
@@ -95,7 +95,7 @@ class _Unfit(Exception):  # noqa: N818  it says what a document is
         self.is_away = is_away
 
 
-class _Walk:
+class _DiscoveryWalk:
     """One discovery, step by step."""
 
     def __init__(self, server_url: str, settings: OAuthSettings, fetcher: Fetcher, on_step: OnStep | None) -> None:
@@ -106,7 +106,7 @@ class _Walk:
         # What went wrong at the address that the server itself named.
         self._said_trouble: DiscoveryFailed | None = None
 
-    async def find_resource(self, said: str | None) -> ResourceMetadata | None:
+    async def find_resource(self, said: str | None) -> ServerResource | None:
         """The server's resource metadata; `None` if it has none."""
         away: FetchFailed | None = None
         for url in resource_metadata_addresses(self._server_url, said):
@@ -129,11 +129,11 @@ class _Walk:
             raise away
         return None
 
-    async def find_server(self, found: ResourceMetadata | None) -> AuthorizationServer:
+    async def find_server(self, found: ServerResource | None) -> AuthorizationServer:
         """The authorization server: as the config has it, else as the metadata do, else the server itself."""
         settings = self._settings
         if settings.token_endpoint is not None:
-            return self._configured(settings.token_endpoint)
+            return self._use_endpoints(settings.token_endpoint)
         if settings.auth_server_metadata_url is not None:
             return await self._find_at(settings.auth_server_metadata_url)
         if settings.issuer is not None:
@@ -175,7 +175,7 @@ class _Walk:
             raise worst
         if self._said_trouble is not None:
             raise self._said_trouble
-        server = self._checked(AuthorizationServer.at_origin(origin))
+        server = self._require_endpoints(AuthorizationServer.at_origin(origin))
         self._tell("endpoints", origin, "used", "MCP 2025-03-26: without metadata the endpoints are at the origin")
         return server
 
@@ -187,7 +187,7 @@ class _Walk:
             raise _worst(failures)
         return server
 
-    def _configured(self, token_endpoint: str) -> AuthorizationServer:
+    def _use_endpoints(self, token_endpoint: str) -> AuthorizationServer:
         """By the endpoints that the config names."""
         parts = urlsplit(token_endpoint)
         server = AuthorizationServer(
@@ -197,8 +197,17 @@ class _Walk:
             # Nobody says what it offers: it is asked as it must be.
             code_challenge_methods=("S256",),
         )
+        server = self._require_endpoints(server)
         self._tell("endpoints", token_endpoint, "used", "the config names them")
-        return self._checked(server)
+        return server
+
+    def _require_endpoints(self, server: AuthorizationServer) -> AuthorizationServer:
+        """The server, if there are no others to try. Raises `DiscoveryFailed`."""
+        try:
+            return self._check_endpoints(server)
+        except _Unfit as exc:
+            self._tell("endpoints", server.issuer, str(exc), exc.rule, is_fine=False)
+            raise DiscoveryFailed(f"{server.issuer} cannot be used: {exc}", exc.rule, server.issuer) from None
 
     async def _try_metadata(
         self, url: str, issuer: str | None, failures: list[ToolFailure], *, is_legacy: bool = False
@@ -206,7 +215,7 @@ class _Walk:
         name: StepName = "authorization server metadata"
         try:
             members = await self._read(url, FIND_SERVER_RULE)
-            server = self._checked(_read_server(members, issuer, is_legacy=is_legacy))
+            server = self._check_endpoints(_read_server(members, issuer, is_legacy=is_legacy))
         except _Unfit as exc:
             self._tell(name, url, str(exc), exc.rule, is_fine=False)
             failures.append(self._failure(name, url, exc))
@@ -226,15 +235,15 @@ class _Walk:
             raise _Unfit(answer.problem, rule)
         return answer.members
 
-    def _read_resource(self, members: Mapping[str, Any]) -> ResourceMetadata:
-        found = ResourceMetadata.of(members)
+    def _read_resource(self, members: Mapping[str, Any]) -> ServerResource:
+        found = ServerResource.of(members)
         if found is None:
             raise _Unfit("it names no resource", FIND_RESOURCE_RULE)
         if not covers(found.resource, self._server_url) and found.resource != self._settings.resource:
             raise _Unfit(f"it is about another resource, {found.resource[:200]!r}", RESOURCE_RULE)
         return found
 
-    def _checked(self, server: AuthorizationServer) -> AuthorizationServer:
+    def _check_endpoints(self, server: AuthorizationServer) -> AuthorizationServer:
         """The server without those endpoints that may not be asked; there is none without the first two."""
         problem_of = self._fetcher.address_problem
         for endpoint in filter(None, (server.token_endpoint, server.authorization_endpoint)):

@@ -65,7 +65,7 @@ class _Border:
         self._has_admitted = False
 
     @property
-    def refused(self) -> Zone | None:
+    def refusal(self) -> Zone | None:
         """What was kept out, if nothing was let in."""
         return None if self._has_admitted else self._refused
 
@@ -153,8 +153,8 @@ class Fetcher:
                 content = await read_start(response, MAX_BYTES)
                 status, received = response.status_code, response.headers
         except ToolFailure as exc:
-            if border is not None and border.refused is not None:
-                raise _refusal(origin, border.refused) from None
+            if border is not None and border.refusal is not None:
+                raise _refusal(origin, border.refusal) from None
             raise FetchFailed(exc.error.message, is_away=exc.error.retryable) from None
         finally:
             await client.close()

@@ -11,6 +11,7 @@ import msgspec
 
 from pegboard.config import ServerSpec
 from pegboard.config.oauth_settings import MACHINE_FLOWS
+from pegboard.log import Redactor
 from pegboard.oauth.authorization_server import AuthorizationServer
 from pegboard.oauth.oauth_client import OAuthClient
 from pegboard.oauth.scopes import split_scope
@@ -73,6 +74,11 @@ class OAuthGrant:
             scopes=self.scopes if answer.scope is None else split_scope(answer.scope),
             **_life(answer, asked_at),
         )
+
+    @property
+    def redactor(self) -> Redactor:
+        """Takes its secrets out of what others say about it."""
+        return Redactor.of(filter(None, (self.access_token, self.refresh_token, self.client.client_secret)))
 
     @property
     def issuer(self) -> str:

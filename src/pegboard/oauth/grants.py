@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Callable
 
@@ -42,6 +43,9 @@ class Grants:
         self._count = count
         self._live: LruDict[tuple[str, str], LiveToken] = LruDict(_MOST_TOKENS)
         self._version: int | None = None
+        # When it was last known what is kept.
+        self._known_at = time.monotonic()
+        self._is_closed = False
         self._looking = asyncio.Lock()
         self._watching: asyncio.Task[None] | None = None
         self._is_away = False
@@ -63,7 +67,7 @@ class Grants:
         token = self._live.get((spec.name, principal))
         return None if token is None or token.spec.url != spec.url else token.challenge
 
-    def wanted_scopes(self, spec: ServerSpec, principal: str) -> tuple[str, ...]:
+    def missing_scopes(self, spec: ServerSpec, principal: str) -> tuple[str, ...]:
         """What a server wants beyond what was granted."""
         token = self._live.get((spec.name, principal))
         need = None if token is None else token.needs_sign_in()
@@ -72,14 +76,16 @@ class Grants:
     async def look(self) -> list[GrantRow]:
         """Take over what was changed, here or elsewhere; every grant there is."""
         async with self._looking:
+            began, age = time.monotonic(), time.monotonic() - self._known_at
             # Before the rows: what changes meanwhile is looked at the next time.
             version = await self._vault.store.grants_version()
             rows = await self._vault.store.list_grants()
-            self._version = version
+            self._version, self._known_at = version, began
+            age += time.monotonic() - began
         self._count(Counter(row.state for row in rows))
         by_key = {(row.server, row.principal): row for row in rows}
         for key, token in list(self._live.items()):
-            await token.follow(by_key.get(key))
+            await token.follow(by_key.get(key), age)
         return rows
 
     async def take_over(self, spec: ServerSpec, principal: str) -> None:
@@ -92,6 +98,7 @@ class Grants:
 
     async def close(self) -> None:
         """End everything; renewals that are under way come to their end."""
+        self._is_closed = True
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.wait([self._watching])
@@ -119,14 +126,17 @@ class Grants:
         change, token.change = token.change, None
         if change is not None:
             self._on_change(token.spec.name, token.principal, change)
-        if self._watching is None and token.is_followed:
+        if self._watching is None and token.is_followed and not self._is_closed:
             self._watching = asyncio.get_running_loop().create_task(self._watch())
 
     async def _watch(self) -> None:
         while True:
             try:
+                asked_at = time.monotonic()
                 if await self._vault.store.grants_version() != self._version:
                     await self.look()
+                else:
+                    self._known_at = asked_at
                 self._is_away = False
             except ToolFailure as exc:
                 if not self._is_away:

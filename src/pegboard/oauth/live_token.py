@@ -169,8 +169,8 @@ class LiveToken:
         if self.is_loaded:
             self.adopt(self.kept)
 
-    async def follow(self, row: GrantRow | None) -> None:
-        """Take over what somebody did to the grant."""
+    async def follow(self, row: GrantRow | None, age: float) -> None:
+        """Take over what somebody did to the grant within so many seconds."""
         if not self.is_loaded or (row is None and self.kept is None):
             return
         if row is not None and self.kept is not None and row.version == self.kept.version:
@@ -179,14 +179,17 @@ class LiveToken:
             # It is looked at again when that has ended.
             self._is_stale = True
             return
-        self.adopt(None if row is None else await self._vault.open_grant(row))
+        kept = None if row is None else await self._vault.open_grant(row)
+        # The clock of whoever had it renewed may differ from ours.
+        self.adopt(kept, age if _is_just_given(kept, self.kept, age) else None)
 
     async def close(self, patience: float) -> None:
         """Let a renewal end that is under way: what it gets would be lost."""
-        self._clear_timers()
         if self._work is not None:
             await asyncio.wait([self._work], timeout=patience)
+        if self._work is not None:
             self._work.cancel()
+        self._clear_timers()
 
     @property
     def _grant(self) -> OAuthGrant | None:
@@ -375,6 +378,13 @@ def _remaining(grant: OAuthGrant, lifetime: float, age: float | None) -> float:
         return min(grant.remaining(time.time()) or 0.0, lifetime)
     # It was given just now, whatever the clock says; the least is for one that took as long as it lasts.
     return max(lifetime - age, min(lifetime, 1.0))
+
+
+def _is_just_given(kept: KeptGrant | None, before: KeptGrant | None, age: float) -> bool:
+    new, old = (None if each is None else each.grant for each in (kept, before))
+    if new is None or old is None or new.access_token == old.access_token:
+        return False
+    return new.lifetime is not None and age < new.lifetime / 2
 
 
 def _version(kept: KeptGrant | None) -> int | None:

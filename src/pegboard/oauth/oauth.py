@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pegboard.config import ServerSpec, Settings
 from pegboard.log import logger
 from pegboard.metrics import Metrics
+from pegboard.oauth.grant import KeptGrant
 from pegboard.oauth.grants import Grants
 from pegboard.oauth.live_token import ChangeListener, GrantChange
 from pegboard.oauth.sign_in import SignIns
@@ -107,17 +108,23 @@ class OAuth:
 
     async def logout(self, server: str, principal: str) -> bool:
         """Delete a grant, and give its tokens back; whether the authorization server took them."""
-        kept = await self._vault.load_grant(server, principal)
+        kept = await self._take_out(server, principal)
         if kept is None:
             return False
-        # First here: nobody renews meanwhile what is to be revoked.
-        await self._vault.store.delete_grant(server, principal)
         await self._grants.look()
         spec = self._settings().servers.get(server)
         is_revoked = kept.grant is not None and await revoke_grant(spec, kept.grant)
         self._note("signin.ended", "ok", server, "revoked" if is_revoked else "deleted here, not revoked there")
         logger().info("oauth.signed_out", server=server, revoked=is_revoked)
         return is_revoked
+
+    async def _take_out(self, server: str, principal: str) -> KeptGrant | None:
+        """Delete a grant first: from then on nobody renews what is to be revoked."""
+        while (kept := await self._vault.load_grant(server, principal)) is not None:
+            # Tokens that were renewed since it was read are the ones to revoke.
+            if await self._vault.store.delete_grant(server, principal, kept.version):
+                return kept
+        return None
 
     async def logins(self) -> list[Login]:
         """Who is signed in where."""

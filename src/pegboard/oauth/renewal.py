@@ -208,8 +208,11 @@ class Renewal:
         await self._release(wish, kept)
         if outcome == "client" and kept is not None and kept.grant is not None:
             await self._forget_client(kept.grant)
-        needs_client = outcome == "client"
-        return Postponed(failure.error.message, retry_after=failure.error.retry_after, needs_client=needs_client)
+        message, retry_after = failure.error.message, failure.error.retry_after
+        if kept is not None and kept.grant is not None:
+            # An error may repeat what was sent.
+            message = kept.grant.redactor.clean(message)
+        return Postponed(message, retry_after=retry_after, needs_client=outcome == "client")
 
     async def _forget_client(self, grant: OAuthGrant) -> None:
         """The next sign-in registers anew. The grant stays: it may have been a slip of the authorization server."""

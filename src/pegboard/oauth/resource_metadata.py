@@ -14,7 +14,7 @@ _WELL_KNOWN = "/.well-known/oauth-protected-resource"
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceMetadata:
+class ServerResource:
     """The part of the metadata that a sign-in needs."""
 
     resource: str
@@ -22,7 +22,7 @@ class ResourceMetadata:
     scopes: tuple[str, ...] | None
 
     @classmethod
-    def of(cls, members: Mapping[str, Any]) -> ResourceMetadata | None:
+    def of(cls, members: Mapping[str, Any]) -> ServerResource | None:
         """The metadata of a document; `None` if it is something else."""
         resource = members.get("resource")
         if not isinstance(resource, str) or not resource:

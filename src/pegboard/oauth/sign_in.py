@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from pegboard.config import ServerSpec
-from pegboard.log import logger
+from pegboard.log import REDACTED, logger
 from pegboard.oauth.authorization_request import build_authorization_request
 from pegboard.oauth.authorization_response import AuthorizationRefused, read_code
 from pegboard.oauth.authorization_server import AuthorizationServer
@@ -28,7 +28,7 @@ from pegboard.oauth.grants import Grants
 from pegboard.oauth.oauth_client import OAuthClient
 from pegboard.oauth.scopes import choose_scopes
 from pegboard.oauth.sign_in_flow import DONE, FAILED, Flow, FlowSecrets, describe_flow
-from pegboard.oauth.token_answer import ClientRefused, TokenAnswer
+from pegboard.oauth.token_answer import ClientRefused, TokenAnswer, TokenRefused
 from pegboard.oauth.token_request import exchange_code
 from pegboard.oauth.vault import Vault
 from pegboard.result import Forbidden, ToolErrorCode, ToolFailure, invalid, unavailable
@@ -169,7 +169,7 @@ class SignIns:
             challenge_scope=None if challenge is None else challenge.scope,
             resource_scopes=discovery.resource_scopes,
             server=server,
-            earlier=[*earlier, *self._grants.wanted_scopes(spec, principal)],
+            earlier=[*earlier, *self._grants.missing_scopes(spec, principal)],
             wanted=terms.scopes,
         )
         client = await choose_client(
@@ -302,11 +302,12 @@ class SignIns:
                 redirect_uri=kept.redirect_uri,
                 resource=kept.resource,
             )
-        except ClientRefused:
-            if kept.client.source == "registered":
+        except TokenRefused as exc:
+            if isinstance(exc, ClientRefused) and kept.client.source == "registered":
                 # The next sign-in registers anew.
                 await self._vault.store.delete_client(kept.client.issuer, kept.redirect_uri)
-            raise
+            # An error may repeat what was sent.
+            raise unavailable(kept.redactor.clean(exc.error.message.replace(code, REDACTED)), retryable=False) from None
         await self._save(spec, row, kept, answer, asked_at)
 
     def _spec_of(self, row: FlowRow, kept: FlowSecrets) -> ServerSpec:
@@ -328,6 +329,8 @@ class SignIns:
             authorization_server=kept.authorization_server,
         )
         await self._vault.save_grant(spec, row.principal, grant)
+        if kept.client.source == "registered" and kept.client.redirect_uri is not None:
+            await self._vault.note_success(kept.client)
 
     async def _end(self, row: FlowRow, work: Awaitable[None]) -> Flow:
         """Do what is left of a sign-in, and keep how it ended, whatever happens."""

@@ -8,6 +8,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
+from pegboard.log import Redactor
 from pegboard.oauth.authorization_server import AuthorizationServer
 from pegboard.oauth.oauth_client import OAuthClient
 from pegboard.storage.oauth import FlowRow
@@ -58,6 +59,11 @@ class FlowSecrets:
     verification_uri_complete: str | None = field(default=None, repr=False)
 
     @property
+    def redactor(self) -> Redactor:
+        """Takes its secrets out of what others say about it."""
+        return Redactor.of(filter(None, (self.state, self.verifier, self.device_code, self.client.client_secret)))
+
+    @property
     def is_device(self) -> bool:
         """Whether a person types a code in on another machine."""
         return self.device_code is not None
@@ -92,8 +98,8 @@ def describe_flow(row: FlowRow, secrets: FlowSecrets | None, now: float) -> Flow
     reason = ""
     if row.outcome:
         state, reason = ("done", "") if row.outcome == DONE else ("failed", row.outcome.removeprefix(FAILED))
-    elif not row.is_used and row.expires_at <= now:
-        state, reason = "failed", "nobody answered in time"
+    elif row.expires_at <= now:
+        state, reason = "failed", "it was interrupted" if row.is_used else "nobody answered in time"
     return Flow(
         id=row.flow_id,
         server=row.server,

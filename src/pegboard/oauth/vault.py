@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Collection
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -18,8 +18,19 @@ from pegboard.sealing import Sealer, Unsealable, open_sealer
 from pegboard.storage.oauth import FlowRow, GrantRow, OAuthStore, client_context
 
 # For which scopes a client was registered.
-_SCOPES = "registered_scopes"
+_SCOPES, _TRIED_AT = "registered_scopes", "tried_at"
 SealerOpener = Callable[[], Awaitable[Sealer]]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptClient:
+    """A registration, by its issuer and redirect."""
+
+    client: OAuthClient
+    # For which scopes it was registered.
+    scopes: tuple[str, ...]
+    # Since when somebody tries to sign in with it and nobody has; 0 if somebody has.
+    tried_at: float = 0.0
 
 
 class Vault:
@@ -68,25 +79,32 @@ class Vault:
         row = replace(kept.row, state=state, reason=reason)
         return await self.store.save_grant(row, expected_version=kept.version)
 
-    async def load_client(self, issuer: str, redirect_uri: str) -> tuple[OAuthClient, tuple[str, ...]] | None:
-        """The registration at an issuer, and for which scopes; `None` also if it cannot be read: there can be
-        another one."""
+    async def load_client(self, issuer: str, redirect_uri: str) -> KeptClient | None:
+        """The registration at an issuer; `None` also if it cannot be read: there can be another one."""
         sealed = await self.store.load_client(issuer, redirect_uri)
         if sealed is None:
             return None
         try:
             clear = (await self._open()).unseal(sealed, client_context(issuer, redirect_uri))
             members = msgspec.json.decode(clear)
-            return OAuthClient.from_json(members), tuple(members.get(_SCOPES, ()))
+            scopes, tried_at = members.get(_SCOPES, ()), members.get(_TRIED_AT, 0.0)
+            return KeptClient(OAuthClient.from_json(members), tuple(scopes), tried_at)
         except (Unsealable, ValueError):
             return None
 
-    async def save_client(self, client: OAuthClient, redirect_uri: str, scopes: Collection[str]) -> None:
-        """Keep a registration for these scopes."""
-        context = client_context(client.issuer, redirect_uri)
-        members = {**client.to_json(), _SCOPES: list(scopes)}
+    async def save_client(self, kept: KeptClient) -> None:
+        """Keep a registration."""
+        client = kept.client
+        context = client_context(client.issuer, client.redirect_uri or "")
+        members = {**client.to_json(), _SCOPES: list(kept.scopes), _TRIED_AT: kept.tried_at}
         sealed = (await self._open()).seal(msgspec.json.encode(members), context)
-        await self.store.save_client(client.issuer, redirect_uri, sealed)
+        await self.store.save_client(client.issuer, client.redirect_uri or "", sealed)
+
+    async def note_success(self, client: OAuthClient) -> None:
+        """Somebody signed in with a registration: it is known there."""
+        kept = await self.load_client(client.issuer, client.redirect_uri or "")
+        if kept is not None and kept.client.client_id == client.client_id and kept.tried_at:
+            await self.save_client(replace(kept, tried_at=0.0))
 
     async def save_flow(self, row: FlowRow, secrets: FlowSecrets) -> None:
         """Keep a sign-in that was begun."""

@@ -36,3 +36,8 @@ def principal_in(key: str | None) -> str | None:
         return None
     _, mark, principal_id = f" {key}".partition(_USER)
     return principal_id if mark else None
+
+
+def belongs_to(spec: ServerSpec, key: str | None, principal_id: str) -> bool:
+    """Whether a connection uses the credentials of this principal, or of the gateway (empty)."""
+    return principal_in(key) == principal_id if is_per_user(spec) else True

@@ -14,6 +14,8 @@ from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.connection import Connection
 from pegboard.servers.connection_key import session_in
 from pegboard.servers.errors import RpcError
+from pegboard.servers.limit import Limit
+from pegboard.task_set import TaskSet
 
 # So many client sessions, or principals, can have a connection of their own to one server.
 MOST_SESSIONS = 64
@@ -28,6 +30,8 @@ class ServerConnections(dict[str | None, Connection]):
         self._idle_timeout = idle_timeout
         self._on_idle = on_idle
         self._loop = asyncio.get_running_loop()
+        # Those that are used no more, until what is under way on them is over.
+        self._retired = TaskSet()
         self.opening: dict[str | None, asyncio.Task[None]] = {}
         self.level: str | None = None
         # What each connection is to be subscribed to, in the order it was asked for.
@@ -49,6 +53,15 @@ class ServerConnections(dict[str | None, Connection]):
         if self.get(connection.key) is not connection:
             return False
         del self[connection.key]
+        return True
+
+    def retire(self, connection: Connection, patience: float) -> bool:
+        """A connection is to be used no more, and closed once what is under way on it is over; whether it was in use
+        until now."""
+        if not self.remove(connection):
+            return False
+
+        self._retired.spawn(_close_unused(connection, patience))
         return True
 
     def start(self, key: str | None, opening: Coroutine[Any, Any, None]) -> None:
@@ -91,7 +104,7 @@ class ServerConnections(dict[str | None, Connection]):
         return not connection.active and not self.is_subscribed(connection.key)
 
     def leave(self, is_left: Callable[[str | None], bool], *, forget: bool = True) -> list[Connection]:
-        """A client session has ended, or somebody has signed out; the connections that they leave. `forget`: and what
+        """A client session has ended, or somebody has signed out; the connections that they leave. `forget`: also what
         they had subscribed to."""
         for key in [key for key in self._subscribed if forget and is_left(key)]:
             del self._subscribed[key]
@@ -106,7 +119,7 @@ class ServerConnections(dict[str | None, Connection]):
             task.cancel()
         self.clear()
         await asyncio.gather(*opening, return_exceptions=True)
-        await asyncio.gather(*(connection.close() for connection in connections))
+        await asyncio.gather(self._retired.close(), *(connection.close() for connection in connections))
 
     async def want_level(self, level: str, timeout: float) -> None:
         """Have the server log from this level on, on every connection."""
@@ -171,3 +184,13 @@ class ServerConnections(dict[str | None, Connection]):
             self._watch_idle(connection)
         else:
             self._on_idle(connection)
+
+
+async def _close_unused(connection: Connection, patience: float) -> None:
+    try:
+        async with Limit(patience):
+            await connection.wait_unused()
+    except TimeoutError:
+        pass
+    finally:
+        await connection.close()

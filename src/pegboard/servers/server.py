@@ -13,29 +13,27 @@ from pegboard.config import ServerSpec
 from pegboard.log import Redactor, logger
 from pegboard.protocol.eras import Era
 from pegboard.result import ToolFailure, error_of, invalid, unavailable
-from pegboard.servers.authorization import Authorization, Authorize
+from pegboard.servers.authorization import Authorize
 from pegboard.servers.breaker import Breaker
 from pegboard.servers.connection import Connection, Listing, RequestOptions
-from pegboard.servers.connection_key import is_per_user, is_shared, key_of, principal_in, session_in
+from pegboard.servers.connection_key import belongs_to, is_per_user, is_shared, key_of, principal_in, session_in
 from pegboard.servers.connections import ServerConnections
 from pegboard.servers.connector import EVERYTHING_ASKABLE, Connector
-from pegboard.servers.errors import LONGEST_REASON, ConnectionLost, RpcError, TimedOut, redact, redact_error
+from pegboard.servers.credentials import ServerCredentials
+from pegboard.servers.errors import LONGEST_REASON, ConnectionLost, RpcError, TimedOut, redact
 from pegboard.servers.handshake import ServerHello
 from pegboard.servers.http.client import SessionExpired, Unreachable
 from pegboard.servers.http.refusal import AccessRefused, NeedsAuth, wants_sign_in
 from pegboard.servers.jsonrpc import JsonRpcPeer
-from pegboard.servers.limit import Limit
 from pegboard.servers.listener import ServerListener
 from pegboard.servers.message import Message, Params
 from pegboard.servers.orphan_reaper import OrphanReaper
 from pegboard.servers.raw_call import RawCall, RawRequest
 from pegboard.servers.requester import NoRequester, Requester
-from pegboard.servers.sent_credentials import SentCredentials
 from pegboard.servers.server_log import ServerLog
-from pegboard.servers.server_state import ServerState
+from pegboard.servers.server_state import ServerState, first_error
 from pegboard.servers.supervisor import Supervisor
 from pegboard.servers.transports.by_name import TRANSPORTS
-from pegboard.servers.transports.transport import Transport
 from pegboard.task_set import TaskSet
 
 LONGEST_LOGGED = 700
@@ -61,15 +59,13 @@ class Server:
         self.spec = spec
         # Whether one connection serves everybody.
         self._is_shared = is_shared(spec)
-        # Who has the credentials of servers that one signs in to.
-        self._authorize = authorize
-        self._sent = SentCredentials()
+        self._credentials = ServerCredentials(authorize)
         self.era: Era | None = era
         self.hello: ServerHello | None = None
         self.last_seen: float | None = None
         self.latency: float | None = None
         self.log = ServerLog(lambda: self.redactor)
-        self.last_error = _first_error(spec)
+        self.last_error = first_error(spec)
         # Why it could not be connected, as it was last logged.
         self._logged_reason: str | None = None
         self._reaper = reaper
@@ -78,8 +74,6 @@ class Server:
         self.breaker = Breaker(self._loop.time)
         self._connections = ServerConnections(spec.name, lambda: self.spec.idle_timeout, self._close_idle)
         self._tasks = TaskSet()
-        # Connections that are used no more, but have work under way.
-        self._retired = TaskSet()
         self._supervisor = Supervisor(spec.name, self._tasks, self.breaker, self._connection_for, self._redact)
         self._closed = False
         self._state = ServerState.first(spec)
@@ -114,7 +108,7 @@ class Server:
     @property
     def redactor(self) -> Redactor:
         """Whatever is said about this server goes through it first."""
-        return self._sent.added_to(self.spec.redactor)
+        return self._credentials.add_to(self.spec.redactor)
 
     def key_for(self, session: str | None, principal_id: str) -> str | None:
         """Whose connection a request of this session and this principal takes; `None`: the shared one."""
@@ -150,7 +144,7 @@ class Server:
                 answer = await connection.request_for(requester, subject, method, params, self.spec.timeout, **options)
             except RpcError as exc:
                 self.breaker.record_answer()
-                self._clean_error(exc)
+                self._credentials.clean_error(exc)
                 raise
             except ToolFailure as exc:
                 self._take_failure(exc, connection.peer, started)
@@ -193,23 +187,17 @@ class Server:
         return True
 
     async def resume_call(self, call: RawCall, requester: Requester) -> Message:
-        """Go on with a call that was begun as a plain one; one whose credentials were refused may be sent again with
-        others, which its failure says."""
+        """Go on with a call that was begun as a plain one; a refusal says whether there are other credentials now."""
         try:
             return await call.resume_as(requester)
         except RpcError as exc:
-            self._clean_error(exc)
+            self._credentials.clean_error(exc)
             raise
         except ToolFailure as exc:
             self._take_failure(exc, call.peer, call.began)
             if isinstance(exc, AccessRefused):
                 await call.peer.transport.renew(exc)
             raise
-
-    def _clean_error(self, error: RpcError) -> None:
-        """A server may repeat in its error what it was sent."""
-        if self._sent:
-            redact_error(error, self.redactor)
 
     def _take_failure(self, failure: ToolFailure, peer: JsonRpcPeer, since: float) -> None:
         redact(failure, self.redactor)
@@ -267,40 +255,29 @@ class Server:
             await self._release(connection)
 
     async def on_signed_in(self, principal_id: str = "") -> None:
-        """A principal signed in, or somebody for the gateway (empty): what was refused is tried at once, and with the
-        new credentials."""
-        for connection in [each for each in self._connections.values() if self._is_signed_by(each.key, principal_id)]:
-            self._connections.remove(connection)
-            self._retire(connection)
-        if not self._is_wanted():
-            return
-        if self._state is ServerState.NEEDS_AUTH:
-            self.last_error = None
-            self._become(ServerState.REGISTERED)
-        for key in self._connections.list_subscribed():
-            if self._is_signed_by(key, principal_id):
-                self._supervisor.reopen(key)
+        """A principal signed in, or somebody for the gateway (empty): it is connected with the new credentials at once,
+        and discovered; what is under way goes on."""
+        for connection in [each for key, each in self._connections.items() if belongs_to(self.spec, key, principal_id)]:
+            self._connections.retire(connection, self.spec.timeout)
         # One that is being opened may have been refused already.
         await self._connections.settle(None)
-        try:
-            await self._connection_for(None, for_call=False, is_discovery=True)
-        except ToolFailure as exc:
-            logger().info("server.sign_in.unused", server=self.name, reason=self._redact(str(exc))[:LONGEST_LOGGED])
-            return
-        self._listener.on_list_changed(self)
+        if self._is_wanted():
+            subscribed = self._connections.list_subscribed()
+            for key in {None, *(key for key in subscribed if belongs_to(self.spec, key, principal_id))}:
+                self._supervisor.reopen(key)
+            self._listener.on_list_changed(self)
 
     async def on_signed_out(self, principal_id: str = "") -> None:
         """The credentials of a principal, or of the gateway (empty), are gone, and so is what they opened."""
         # Whoever's they were, lists may have been had with them.
-        gone = self._connections.leave(lambda key: key is None or self._is_signed_by(key, principal_id), forget=False)
+        gone = self._connections.leave(
+            lambda key: key is None or belongs_to(self.spec, key, principal_id), forget=False
+        )
         for connection in gone:
             self._connections.remove(connection)
         if self._is_wanted():
-            self._note_need(wants_sign_in(self.name), None, ServerState.IDLE)
+            self._note_need(wants_sign_in(self.name).removeprefix(f"{self.name} "), None, ServerState.IDLE)
         await asyncio.gather(*(connection.close() for connection in gone))
-
-    def _is_signed_by(self, key: str | None, principal_id: str) -> bool:
-        return principal_in(key) == principal_id if is_per_user(self.spec) else True
 
     async def replace_spec(self, spec: ServerSpec) -> None:
         """Take over a changed config; only a new address needs a new connection."""
@@ -317,7 +294,7 @@ class Server:
         """End every connection, and forget what went wrong; the next request opens a new one."""
         # First the state, then the clean-up: nobody may find a server that is neither on nor off.
         self.breaker.record_success()
-        self.last_error = _first_error(self.spec)
+        self.last_error = first_error(self.spec)
         self._become(ServerState.first(self.spec))
         await self._drop_all()
         if self._is_wanted():
@@ -403,28 +380,13 @@ class Server:
         # A session's own process is told what its client can do; a shared one, what any client might.
         announced = EVERYTHING_ASKABLE if session_in(key) is None else capabilities or {}
         make = partial(Connection, server=self, key=key, listener=self._listener)
-        authorization = self._authorization_for(key)
-        if authorization is not None and not authorization.is_fresh:
-            # What this takes is not the server's time.
-            await authorization.prepare()
-
-        def sign(transport: Transport) -> None:
-            if authorization is not None:
-                transport.sign_by(authorization, self._sent.note)
-
+        # What this takes is not the server's time.
+        sign = await self._credentials.signer(self.spec, key)
         return await Connector(self.spec, self._reaper, self._tasks, announced, self.log, make, sign).connect(self.era)
-
-    def _authorization_for(self, key: str | None) -> Authorization | None:
-        if self._authorize is None or not self.spec.signs_in:
-            return None
-        return self._authorize(self.spec, principal_in(key))
 
     def _on_needs_auth(self, connection: Connection, failure: NeedsAuth) -> None:
         """A live connection is of no use any more before somebody has signed in; what was sent before goes on."""
-        if not self._connections.remove(connection):
-            return
-        self._retire(connection)
-        if self._is_wanted():
+        if self._connections.retire(connection, self.spec.timeout) and self._is_wanted():
             reason = self._reason(failure)
             self.log.note(reason)
             logger().warning("server.needs_sign_in", server=self.name, reason=reason[:LONGEST_LOGGED])
@@ -490,20 +452,6 @@ class Server:
         logger().info("server.idle", server=self.name)
         self._tasks.spawn(self._release(connection))
 
-    def _retire(self, connection: Connection) -> None:
-        """Close a connection that is used no more, once what is under way on it is over."""
-
-        async def close_unused() -> None:
-            try:
-                async with Limit(self.spec.timeout):
-                    await connection.wait_unused()
-            except TimeoutError:
-                pass
-            finally:
-                await connection.close()
-
-        self._retired.spawn(close_unused())
-
     async def _release(self, connection: Connection) -> None:
         """Close a connection on purpose; that is no loss."""
         if self._connections.remove(connection) and not self._connections and self._state is ServerState.CONNECTED:
@@ -537,7 +485,6 @@ class Server:
     async def _drop_all(self) -> None:
         self._supervisor.stop()
         await self._connections.close()
-        await self._retired.close()
         await self._tasks.wait()
 
     def _is_wanted(self) -> bool:
@@ -551,8 +498,3 @@ class Server:
 
     def _redact(self, text: str) -> str:
         return self.redactor.clean(text, LONGEST_REASON)
-
-
-def _first_error(spec: ServerSpec) -> str | None:
-    """What is wrong before anybody asked it; of one that is switched off nobody needs to know."""
-    return spec.problem if spec.enabled else None

@@ -28,3 +28,8 @@ class ServerState(StrEnum):
         if not spec.enabled:
             return cls.DISABLED
         return cls.INVALID if spec.problem else cls.REGISTERED
+
+
+def first_error(spec: ServerSpec) -> str | None:
+    """What is wrong before anybody asked it; of one that is switched off nobody needs to know."""
+    return spec.problem if spec.enabled else None

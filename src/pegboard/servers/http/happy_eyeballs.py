@@ -66,3 +66,12 @@ def _close_late(attempt: asyncio.Task[socket.socket]) -> None:
     """What came second, or too late, is of no use."""
     if not attempt.cancelled() and attempt.exception() is None:
         attempt.result().close()
+
+
+def describe_failure(exc: Exception) -> str:
+    """Why there is no connection, for people."""
+    if isinstance(exc, TimeoutError):
+        return "no connection in time"
+    if isinstance(exc, socket.gaierror):
+        return f"the name of its host cannot be resolved ({exc.strerror})"
+    return str(exc) or repr(exc)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import select
-import socket
 import ssl
 import sys
 import zlib
@@ -16,7 +15,8 @@ import httptools
 from pegboard.servers.backlog import Backlog
 from pegboard.servers.fair_queue import FairQueue
 from pegboard.servers.http.decompress import CODINGS, Decompressor
-from pegboard.servers.http.happy_eyeballs import Admit, connect
+from pegboard.servers.http.happy_eyeballs import Admit, connect, describe_failure
+from pegboard.servers.http.repeated_headers import join_header
 from pegboard.servers.limit import Limit
 from pegboard.task_set import TaskSet
 
@@ -28,8 +28,6 @@ _IDLE_LIMIT = 30.0
 _MAX_HEAD = 64 * 1024
 # As much is parsed in one step: a chunk of the other end's may be a single byte.
 _PORTION = 16 * 1024
-# Headers of which all count that there are, and what stands between them.
-_JOINED = {"set-cookie": "\n", "www-authenticate": ", "}
 _NO_MORE = "the connection was closed before the answer came"
 _CLOSED = "the connection was closed by Pegboard"
 
@@ -241,11 +239,7 @@ class HttpConnection(asyncio.Protocol):
             # What comes behind the body has no say about it.
             return
         key, text = name.decode("latin-1").lower(), value.decode("utf-8", "replace").strip()
-        before = self._headers.get(key)
-        if before is not None:
-            joined_by = _JOINED.get(key)
-            text = before if joined_by is None else f"{before}{joined_by}{text}"
-        self._headers[key] = text
+        self._headers[key] = join_header(key, self._headers.get(key), text)
 
     def on_headers_complete(self) -> None:
         """The answer's head is there."""
@@ -471,7 +465,7 @@ class ConnectionPool:
                 )
         except Exception as exc:
             # Of whatever kind it is, somebody waits to hear of it.
-            self._fail_next(_tell(exc))
+            self._fail_next(describe_failure(exc))
             return
         if line.is_usable:
             self._connections.add(line)
@@ -491,15 +485,6 @@ class ConnectionPool:
             line.close()
         if self._idle:
             self._sweep = self._loop.call_later(_IDLE_LIMIT, self._close_idle)
-
-
-def _tell(exc: Exception) -> str:
-    """Why there is no connection, for people."""
-    if isinstance(exc, TimeoutError):
-        return "no connection in time"
-    if isinstance(exc, socket.gaierror):
-        return f"the name of its host cannot be resolved ({exc.strerror})"
-    return str(exc) or repr(exc)
 
 
 def keep_alive_seconds(headers: dict[str, str]) -> float:

@@ -74,7 +74,7 @@ def _zone_of_4(address: IPv4Address) -> Zone:
 def _zone_of_6(address: IPv6Address) -> Zone:
     if address.is_loopback or address.is_unspecified:
         return Zone.LOOPBACK
-    if (embedded := _embedded(address)) is not None:
+    if (embedded := _inner_address(address)) is not None:
         return zone_of(str(embedded))
     if address.is_link_local:
         return Zone.LINK_LOCAL
@@ -85,7 +85,7 @@ def _zone_of_6(address: IPv6Address) -> Zone:
     return Zone.PRIVATE if address.is_private else Zone.PUBLIC
 
 
-def _embedded(address: IPv6Address) -> IPv4Address | None:
+def _inner_address(address: IPv6Address) -> IPv4Address | None:
     """The address of IPv4 that is meant by one of IPv6."""
     if any(address in net for net in _EMBEDDING):
         return IPv4Address(int(address) & 0xFFFFFFFF)

@@ -88,10 +88,10 @@ class HttpTransport(Transport):
         """One HTTP exchange; a request whose credentials are refused is sent once more if there are others."""
         if self._authorization is None:
             return exchange(self._client, self._label, method, url, headers, body, principal_id)
-        return self._signed_exchange(self._authorization, method, url, headers, body, principal_id, may_repeat)
+        return self._exchange_with(self._authorization, method, url, headers, body, principal_id, may_repeat)
 
     @asynccontextmanager
-    async def _signed_exchange(
+    async def _exchange_with(
         self,
         authorization: Authorization,
         method: str,
