@@ -29,7 +29,10 @@ class Person:
     async def sign_in(self, scopes: Sequence[str] = ()) -> dict[str, Any]:
         """Begin, look at every page of the way back to the gateway, and ask how it went."""
         begun = await self.begin(scopes)
-        await self.browse(begun["url"])
+        page = await self.browse(begun["url"])
+        if page.status_code == 403:
+            # The browser cannot show whose it is: its address is pasted where the sign-in was begun.
+            await self._ask("POST", f"/{begun['flow']}", {"callback": str(page.url)})
         flow = await self._ask("GET", f"/{begun['flow']}")
         if flow["state"] != "done":
             raise SignInRefused(flow.get("reason") or f"the sign-in is {flow['state']}")
