@@ -32,6 +32,10 @@ class Check(NamedTuple):
     def title(self) -> str:
         return f"{self.scenario}: {self.name}"
 
+    @property
+    def is_wrong(self) -> bool:
+        return self.status in {"FAILURE", "WARNING"}
+
 
 def failures(checks: Iterable[Check]) -> set[str]:
     """The titles of the checks that failed."""
@@ -68,7 +72,7 @@ def run_suite(
     Raises `SuiteError` when the suite leaves no results or outlasts `timeout` seconds.
     """
     with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
-        command = [str(node), str(_entry_point(node_modules / package)), "server"]
+        command = [str(node), str(entry_point(node_modules / package)), "server"]
         command += ["--url", url, "--suite", "all", "--output-dir", folder]
         command += [] if spec_version is None else ["--spec-version", spec_version]
         said = _run(command, timeout)
@@ -84,7 +88,8 @@ def read_checks(folder: Path) -> list[Check]:
     return [check for path, found in results if found for check in _scenario_checks(path, found["scenario"])]
 
 
-def _entry_point(package: Path) -> Path:
+def entry_point(package: Path) -> Path:
+    """The program of the suite, as its package names it."""
     manifest: dict[str, Any] = json.loads((package / "package.json").read_text(encoding="utf-8"))
     return package / manifest["bin"]["conformance"]
 

@@ -62,7 +62,9 @@ async def test_a_redirect_elsewhere_is_one_of_a_web_client(script: ScriptedServe
     [
         (None, {}, "none"),
         (["client_secret_post", "none"], {}, "none"),
-        (["client_secret_post", "client_secret_basic"], {"client_secret": "s"}, "client_secret_basic"),
+        # Which is first in the list counts: some cannot do all that they list.
+        (["client_secret_post", "client_secret_basic"], {"client_secret": "s"}, "client_secret_post"),
+        (["client_secret_basic", "client_secret_post"], {"client_secret": "s"}, "client_secret_basic"),
         (["client_secret_post"], {"client_secret": "s"}, "client_secret_post"),
         # What the answer says counts.
         (None, {"client_secret": "s", "token_endpoint_auth_method": "client_secret_post"}, "client_secret_post"),

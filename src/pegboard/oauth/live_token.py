@@ -70,7 +70,8 @@ class LiveToken:
         self._trouble: ToolFailure | None = None
         # When the token was given, and how young the last ones were when they were refused.
         self._given_at = self._loop.time()
-        self._least_age = _FIRST_AGE
+        # The first one may be of any age: nobody knows how long others have had it.
+        self._least_age = 0.0
         # Its server refuses it however new it is.
         self._is_refused = False
         self._is_stale = False
@@ -227,7 +228,8 @@ class LiveToken:
             return await self._run(None) if self._is_machine else None
         if not grant.is_renewable:
             return await self._expire()
-        if not self._may_replace(grant):
+        # Whoever comes while a renewal is under way waits for that one, however young the token is.
+        if self._work is None and not self._may_replace(grant):
             self._is_refused = True
             return None
         return await self._run(grant.access_token)
@@ -237,7 +239,7 @@ class LiveToken:
         age = self._loop.time() - self._given_at
         if age < min(self._least_age, longest):
             return False
-        self._least_age = _FIRST_AGE if age >= longest else 2 * self._least_age
+        self._least_age = _FIRST_AGE if age >= longest else max(_FIRST_AGE, 2 * self._least_age)
         return True
 
     async def _expire(self) -> ToolFailure | None:

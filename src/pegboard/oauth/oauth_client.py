@@ -94,7 +94,8 @@ def _auth_method(secret: str | None, private_key: str | None, server: Authorizat
 
 
 def secret_method(server: AuthorizationServer) -> AuthMethod:
-    """How a secret is sent: every server takes it in the header (RFC 6749, section 2.3.1) unless it says otherwise."""
-    methods = server.token_endpoint_auth_methods or ("client_secret_basic",)
-    is_post = "client_secret_basic" not in methods and "client_secret_post" in methods
-    return "client_secret_post" if is_post else "client_secret_basic"
+    """How a secret is sent: as the server lists first, else in the header, which every server has to take (RFC 6749,
+    section 2.3.1)."""
+    methods = server.token_endpoint_auth_methods or ()
+    found = next((each for each in methods if each in {"client_secret_basic", "client_secret_post"}), None)
+    return "client_secret_post" if found == "client_secret_post" else "client_secret_basic"

@@ -15,7 +15,7 @@ from pegboard.result import ToolErrorCode, ToolFailure
 
 CLIENT_NAME = "Pegboard"
 CODE_GRANTS = ("authorization_code", "refresh_token")
-# The methods that need no more than the registration itself, the best first.
+# The methods that need no more than the registration itself.
 _METHODS: tuple[AuthMethod, ...] = ("none", "client_secret_basic", "client_secret_post")
 _REGISTER_BY_HAND = "register a client there and give its id: oauth.clientId in the config, or login with --client-id"
 
@@ -76,9 +76,13 @@ def _choose_method(server: AuthorizationServer) -> AuthMethod:
     offered = server.token_endpoint_auth_methods
     if offered is None:
         return "none"
-    for method in _METHODS:
-        if method in set(offered):
-            return method
+    if "none" in offered:
+        return "none"
+    # In the server's order: the Python SDK's takes a secret in the header only beside a client_id in the body.
+    for each in offered:
+        for method in _METHODS:
+            if method == each:
+                return method
     words = ", ".join(offered)[:200] or "no method"
     raise RegistrationRefused(f"{server.issuer} takes clients only by {words}: {_REGISTER_BY_HAND}")
 

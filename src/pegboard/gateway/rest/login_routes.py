@@ -93,7 +93,7 @@ _PRINTABLE = re.compile(r"[\x21-\x7e]+")
 async def _begin(rest: Rest, request: Request) -> Any:
     check_query(request, ())
     spec = _find_spec(rest, request)
-    holder = _find_holder(request, spec)
+    holder = _find_holder(rest, request, spec)
     body = await members_of(request, _BEGIN)
     if "callback" in body:
         return _flow_row(await _finish_pasted(rest, body["callback"], spec, holder))
@@ -143,10 +143,10 @@ async def _sign_out(rest: Rest, request: Request) -> Any:
     check_query(request, ("all",))
     spec = _find_spec(rest, request)
     if request.query_params.get("all") in {"true", "1"}:
-        require_admin(request)
+        require_admin(request, rest.board.settings)
         holders = [each.principal for each in await rest.board.oauth.logins() if each.server == spec.name]
     else:
-        holder = _find_holder(request, spec)
+        holder = _find_holder(rest, request, spec)
         known = await rest.board.oauth.logins()
         holders = [each.principal for each in known if (each.server, each.principal) == (spec.name, holder)]
     revoked = [await rest.board.oauth.logout(spec.name, each) for each in holders]
@@ -188,10 +188,10 @@ def _find_spec(rest: Rest, request: Request) -> ServerSpec:
     return rest.board.servers[name].spec
 
 
-def _find_holder(request: Request, spec: ServerSpec) -> str:
+def _find_holder(rest: Rest, request: Request, spec: ServerSpec) -> str:
     """Whose grant it is about: the gateway's, which is for admins, or that of whoever asks."""
     if spec.sign_in.per != "user":
-        require_admin(request)
+        require_admin(request, rest.board.settings)
         return _GATEWAY
     principal = endpoint_of(request.scope).principal
     if principal.kind == "anonymous":
@@ -202,7 +202,7 @@ def _find_holder(request: Request, spec: ServerSpec) -> str:
 async def _find_flow(rest: Rest, request: Request, wait: float = 0.0) -> Flow:
     """The sign-in of an address, if it is of whoever asks."""
     spec = _find_spec(rest, request)
-    holder = _find_holder(request, spec)
+    holder = _find_holder(rest, request, spec)
     flow = await rest.board.oauth.watch(str(request.path_params["flow"]), 0.0)
     if (flow.server, flow.principal) != (spec.name, holder):
         raise ToolFailure(ToolErrorCode.NOT_FOUND, "there is no such sign-in", retryable=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pegboard.result import ToolErrorCode, ToolFailure
 from pegboard.servers.authorization import Challenge
@@ -41,7 +42,14 @@ class NeedsScope(AccessRefused):
         named = ", ".join(scope[:_LONGEST_SCOPE] for scope in challenge.scopes[:_MOST_SCOPES])
         scopes = f" (scopes: {named})" if named else ""
         advice = f"pegboard login {label}" if signs_in else "the token in its config lacks them"
-        super().__init__(f"{label} wants more rights for this{scopes}: {advice}", challenge, used)
+        self._wish = f"{label} wants more rights for this{scopes}"
+        super().__init__(f"{self._wish}: {advice}", challenge, used)
+
+    def withdraw_offer(self) -> None:
+        """Another sign-in would bring no more than the last one did."""
+        words = f"{self._wish}, which the sign-in was to give and did not"
+        self.args = (words,)
+        self.error = replace(self.error, message=words)
 
 
 class RequestForbidden(AccessRefused):

@@ -11,7 +11,7 @@ from pegboard.config import ServerSpec
 from pegboard.servers.authorization import Authorization
 from pegboard.servers.http.client import HttpResponse, exchange, make_client, read_start
 from pegboard.servers.http.pool import ConnectionFailed
-from pegboard.servers.http.refusal import REFUSALS, AccessRefused, NeedsAuth, RequestForbidden, refusal_of
+from pegboard.servers.http.refusal import REFUSALS, AccessRefused, NeedsAuth, NeedsScope, RequestForbidden, refusal_of
 from pegboard.servers.limit import Limit
 from pegboard.servers.message import MAX_ERROR_TEXT, cancellation
 from pegboard.servers.orphan_reaper import OrphanReaper
@@ -143,8 +143,12 @@ class HttpTransport(Transport):
             self._on_renewal(False)
 
     def _give_up(self, refused: AccessRefused) -> None:
-        if self._authorization is not None and isinstance(refused, NeedsAuth):
+        if self._authorization is None:
+            return
+        if isinstance(refused, NeedsAuth):
             self._on_needs_auth(refused)
+        elif isinstance(refused, NeedsScope) and self._authorization.needs_sign_in() is None:
+            refused.withdraw_offer()
 
 
 async def _read_off(response: HttpResponse) -> None:
