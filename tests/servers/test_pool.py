@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, contextmanager
 import pytest
 
 from pegboard.servers.http import pool as pool_module
+from pegboard.servers.http.happy_eyeballs import describe_failure
 from pegboard.servers.http.pool import ConnectionFailed, ConnectionPool, Exchange
 from pegboard.servers.http.response import Response
 from servers.listening import Asked, in_turn, listening, ok, until
@@ -510,7 +511,7 @@ async def test_idle_connections_are_given_up_after_a_while(monkeypatch: pytest.M
 
 def test_a_host_that_is_not_known_is_said_in_words() -> None:
     """With what the system says of it, and without a number."""
-    said = pool_module._tell(socket.gaierror(-2, "Name or service not known"))
+    said = describe_failure(socket.gaierror(-2, "Name or service not known"))
     assert said == "the name of its host cannot be resolved (Name or service not known)"
 
 
