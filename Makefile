@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 4
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help serve test test-long test-clients quick lint types check mutants conformance bench bench-search bench-memory bench-tasks bench-gateways docs docs-serve screenshots clean
+.PHONY: help serve test test-long test-clients quick lint types check mutants conformance bench bench-search bench-memory bench-tasks bench-sign-in bench-gateways docs docs-serve screenshots clean
 .DEFAULT_GOAL := help
 
 help:
@@ -72,7 +72,7 @@ conformance: $(VENV)/node.stamp
 	$(BIN)/python -m tests.conformance
 
 # ARGS go to one of them: `make bench-memory ARGS="--sizes 1000"`.
-bench: bench-search bench-memory bench-tasks bench-gateways
+bench: bench-search bench-memory bench-tasks bench-sign-in bench-gateways
 
 $(VENV)/bench.stamp: $(VENV)/dev.stamp
 	$(PIP) --group bench
@@ -86,6 +86,9 @@ bench-memory: $(VENV)/node.stamp
 
 bench-tasks: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks.tasks $(ARGS)
+
+bench-sign-in: $(VENV)/node.stamp
+	$(BIN)/python -m benchmarks.sign_in $(ARGS)
 
 $(VENV)/bench-node.stamp: $(VENV)/bench.stamp benchmarks/node/package.json benchmarks/node/package-lock.json
 	$(BIN)/python tests/node/install.py benchmarks/node
