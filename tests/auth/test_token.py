@@ -127,8 +127,8 @@ def test_an_expired_token_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
         assert [token.name for token in tokens.list_expired()] == ([] if is_found else ["ci"])
 
 
-def test_what_is_under_way_goes_on_under_another_rule_and_ends_with_another_secret() -> None:
-    """Whoever listens to the first principal hears who follows it, and of the end of that one."""
+def test_what_is_under_way_goes_on_under_another_rule_and_hears_of_another_secret() -> None:
+    """Whoever listens to the first principal hears who follows it, and who follows that one."""
     token_id, text = new_token_text()
     successors: list[Principal] = []
     tokens = Tokens(lambda token: Principal("token", token.id, token.name), successors.append)
@@ -142,9 +142,12 @@ def test_what_is_under_way_goes_on_under_another_rule_and_ends_with_another_secr
     assert second is not None
     assert (second.name, first.valid_until, heard, successors) == ("robot", 0.0, [second], [second])
     tokens.replace([StaticToken(token_id, "robot", digest_of("another"), Rule(read_only=True))])
-    assert (second.valid_until, heard, len(successors)) == (0.0, [second, None], 1)
+    third = second.successor
+    assert third is not None
+    assert (second.valid_until, heard, successors) == (0.0, [second, third], [second, third])
+    assert (second.has_other_secret, third.has_other_secret) == (False, True)
     forget()
-    second.end()
+    third.end()
     assert len(heard) == 2
 
 

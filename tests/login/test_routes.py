@@ -76,7 +76,7 @@ async def test_an_answer_is_good_once(http: httpx2.AsyncClient) -> None:
     assert (await http.head(address)).status_code == 405
     assert (await http.post(address)).status_code == 405
     assert (await http.get(f"{address}&state=other")).status_code == 400
-    assert (await http.request("GET", address, json={})).status_code == 400
+    assert (await http.request("GET", address, json={})).status_code == 413
     forged = address.replace("state=", "state=x")
     for query in ("", "?code=x", "?state=x", forged.partition("/oauth/callback")[2]):
         assert (await http.get(f"/oauth/callback{query}")).status_code == 400

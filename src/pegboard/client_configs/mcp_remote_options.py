@@ -34,20 +34,24 @@ class McpRemoteOptions:
     def read(cls, words: Iterable[str]) -> McpRemoteOptions | None:
         """The options, or `None` if there is one that Pegboard has nothing for."""
         options = cls()
+        return options if options.take_all(words) else None
+
+    def take_all(self, words: Iterable[str]) -> bool:
+        """Take these options; false where there is one that Pegboard has nothing for."""
         rest = iter(words)
         for word in rest:
             if word in _QUIET_FLAGS:
                 continue
             if word == "--disable-resource-parameter":
-                options.oauth["resource"] = False
-            elif _PORT.fullmatch(word) and not options._port:
-                options._port = word
-            elif not options._take(word, next(rest, "")):
-                return None
-        if options._port and "clientId" in options.oauth:
+                self.oauth["resource"] = False
+            elif _PORT.fullmatch(word) and not self._port:
+                self._port = word
+            elif not self._take(word, next(rest, "")):
+                return False
+        if self._port and "clientId" in self.oauth:
             # A client that was registered by hand has this address there.
-            options.oauth["redirectUri"] = f"http://{options._host}:{options._port}{options._path}"
-        return options
+            self.oauth["redirectUri"] = f"http://{self._host}:{self._port}{self._path}"
+        return True
 
     def _take(self, option: str, value: str) -> bool:
         name, colon, text = value.partition(":")

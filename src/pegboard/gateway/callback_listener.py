@@ -58,7 +58,12 @@ class CallbackListener:
         """Listen no more; what is on its way is sent."""
         self._watching.cancel()
         self._server.should_exit = True
-        await self._serving
+        try:
+            await self._serving
+        finally:
+            # A server that is told to exit before it has started leaves them open.
+            for each in self._sockets:
+                each.close()
 
     async def _health(self, _: Request) -> Response:
         return JSONResponse({"status": "ok", "version": VERSION, "config": self._identity})
