@@ -77,6 +77,7 @@ async def _obtain(
         # It gets by without one, and has to be able to ask for other scopes.
         replace(answer, refresh_token=None),
         asked_at,
+        server_url=spec.url or "",
         resource=resource,
         requested=scopes,
         flow=spec.sign_in.flow,
