@@ -121,6 +121,8 @@ class Authority:
                     return self._issue(self._redeem(form))
                 case "refresh_token":
                     return self._issue(self._rotate(form))
+                case "client_credentials":
+                    return self._issue(Family("a machine", "", tuple(form.get("scope", "").split()), None))
                 case _:
                     raise Refusal("unsupported_grant_type")
 

@@ -319,6 +319,20 @@ async def test_a_token_goes_to_no_other_address(local: Desk) -> None:
     assert token.header is None
 
 
+@pytest.mark.scenario("grants: A token goes to the server that it was given for alone")
+async def test_a_grant_cannot_be_pointed_elsewhere_in_the_database(local: Desk, tmp_path: Path) -> None:
+    """For which server, issuer and resource it is, is sealed: what stands beside the seal gets nobody the token."""
+    elsewhere = "http://127.0.0.1:1/mcp"
+    with sqlite3.connect(tmp_path / "pegboard.db") as connection:
+        connection.execute("UPDATE oauth_grants SET url = ?, issuer = ?, resource = ?", (elsewhere,) * 3)
+    connection.close()
+    for settings in ({}, {"issuer": elsewhere}, {"resource": elsewhere}):
+        spec = make_spec(local.specs["notes"].url or "" if settings else elsewhere, **settings)
+        async with open_desk(f"sqlite:{tmp_path / 'pegboard.db'}", spec) as after:
+            await after.token().prepare()
+            assert after.token().header is None
+
+
 async def test_a_token_that_cannot_be_renewed_is_used_until_it_is_refused(local: Desk) -> None:
     """Without a refresh token the server is the judge; then somebody has to sign in."""
     await local.change(refresh_token=None)

@@ -104,14 +104,20 @@ async def test_a_key_that_others_could_read_is_narrowed_and_said() -> None:
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root can give a file away")
-async def test_a_key_of_somebody_else_that_others_can_read_is_refused() -> None:
-    """We cannot narrow it for them."""
+@pytest.mark.parametrize("mode", [0o600, 0o644])
+@pytest.mark.scenario("secrets: The key of a machine is its user's alone")
+async def test_a_key_of_somebody_else_is_refused(mode: int) -> None:
+    """Whatever its mode: they know it. It is left as it is, also by root."""
     await open_own()
     file = state_folder() / "secret.key"
-    file.chmod(0o644)
+    file.chmod(mode)
     os.chown(file, 12345, -1)
-    with pytest.raises(SealingError, match=r"mode 0644\) and belongs to another user: chmod 600"):
+    with pytest.raises(
+        SealingError, match=rf"another user \(uid 12345, mode {mode:04o}\).*runs as uid 0: run Pegboard as"
+    ):
         await open_own()
+    status = file.stat()
+    assert (status.st_uid, status.st_mode & 0o777) == (12345, mode)
 
 
 @pytest.mark.scenario("secrets: A lost key is said, and breaks nothing else")

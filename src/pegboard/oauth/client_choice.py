@@ -42,6 +42,8 @@ async def choose_client(
     """The client for a sign-in, in the order of the specification; it is registered once for everybody. `client_id` is
     of whoever signs in, and stands above the config's."""
     settings = spec.sign_in
+    if client_id in {None, settings.client_id}:
+        await vault.check_issuer(spec, server.issuer)
     if client_id is not None:
         settings = replace(settings, client_id=client_id, client_secret=client_secret, private_key=None)
     client = configured_client(settings, server, None if is_device else redirect_uri)

@@ -28,6 +28,8 @@ class OAuthGrant:
 
     access_token: str = field(repr=False)
     refresh_token: str | None = field(default=None, repr=False)
+    # The server that it is for. The row has it, too, but whoever can write into the database can write a row.
+    server_url: str
     # `None`: the parameter was left out.
     resource: str | None
     scopes: tuple[str, ...]
@@ -46,6 +48,7 @@ class OAuthGrant:
         answer: TokenAnswer,
         asked_at: float,
         *,
+        server_url: str,
         resource: str | None,
         requested: tuple[str, ...],
         flow: str,
@@ -56,6 +59,7 @@ class OAuthGrant:
         return cls(
             access_token=answer.access_token,
             refresh_token=answer.refresh_token,
+            server_url=server_url,
             resource=resource,
             scopes=requested if answer.scope is None else split_scope(answer.scope),
             requested=requested,
@@ -107,6 +111,7 @@ class OAuthGrant:
             {
                 "access_token": self.access_token,
                 "refresh_token": self.refresh_token,
+                "server_url": self.server_url,
                 "resource": self.resource,
                 "scopes": self.scopes,
                 "requested": self.requested,
@@ -126,6 +131,7 @@ class OAuthGrant:
             return cls(
                 access_token=members["access_token"],
                 refresh_token=members["refresh_token"],
+                server_url=members["server_url"],
                 resource=members["resource"],
                 scopes=tuple(members["scopes"]),
                 requested=tuple(members["requested"]),
@@ -159,13 +165,13 @@ class KeptGrant:
 
     def fits(self, spec: ServerSpec) -> bool:
         """Whether it is for the server that the config has now: another address, issuer, resource or client has
-        another one."""
+        another one. What counts is what is sealed."""
         grant, settings = self.grant, spec.sign_in
-        if grant is None or self.row.url != spec.url:
+        if grant is None or grant.server_url != spec.url:
             return False
-        if settings.issuer is not None and settings.issuer != self.row.issuer:
+        if settings.issuer is not None and settings.issuer != grant.issuer:
             return False
-        if settings.resource is not None and (settings.resource or None) != self.row.resource:
+        if settings.resource is not None and (settings.resource or None) != grant.resource:
             return False
         if settings.client_id is not None and settings.client_id != grant.client.client_id:
             return False

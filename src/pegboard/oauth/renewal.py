@@ -162,7 +162,7 @@ class Renewal:
     async def _renew(self, wish: RenewalWish, kept: KeptGrant | None) -> KeptGrant | None:
         """Ask for tokens and keep them; `None` if somebody changed the grant meanwhile."""
         try:
-            grant = await _ask(wish, kept)
+            grant = await self._ask(wish, kept)
         except GrantRefused as exc:
             if exc.ends_grant and kept is not None and not wish.is_machine:
                 return await self._end(wish, kept, exc)
@@ -173,6 +173,15 @@ class Renewal:
             raise await self._postpone(wish, kept, exc, "away") from None
         self._record(wish.spec.name, "ok")
         return await self._save(wish, kept, grant)
+
+    async def _ask(self, wish: RenewalWish, kept: KeptGrant | None) -> OAuthGrant:
+        check_issuer = self._vault.check_issuer
+        if kept is not None and kept.grant is not None and kept.fits(wish.spec):
+            await check_issuer(wish.spec, kept.grant.issuer)
+            return await renew_grant(wish.spec, kept.grant, wish.challenge)
+        if wish.is_machine:
+            return await obtain_grant(wish.spec, wish.challenge, check_issuer)
+        raise unavailable("there is nothing to renew", retryable=False)
 
     async def _save(self, wish: RenewalWish, kept: KeptGrant | None, grant: OAuthGrant) -> KeptGrant | None:
         try:
@@ -243,14 +252,6 @@ class Renewal:
                 await self._keep(server, principal)
             except ToolFailure:
                 continue
-
-
-async def _ask(wish: RenewalWish, kept: KeptGrant | None) -> OAuthGrant:
-    if kept is not None and kept.grant is not None and kept.fits(wish.spec):
-        return await renew_grant(wish.spec, kept.grant, wish.challenge)
-    if wish.is_machine:
-        return await obtain_grant(wish.spec, wish.challenge)
-    raise unavailable("there is nothing to renew", retryable=False)
 
 
 def _lock(wish: RenewalWish) -> str:

@@ -191,9 +191,9 @@ class SignIns:
     ) -> tuple[str, ...]:
         """What was granted before is asked for again, since a new grant replaces the old one."""
         kept = await self._vault.load_grant(spec.name, principal)
-        if kept is None or kept.grant is None or kept.row.url != spec.url:
+        if kept is None or kept.grant is None or kept.grant.server_url != spec.url:
             return ()
-        if kept.row.issuer == server.issuer:
+        if kept.grant.issuer == server.issuer:
             return kept.grant.scopes if kept.is_live and kept.fits(spec) else ()
         settings = spec.sign_in
         is_foreign = settings.client_id is not None and settings.issuer is None and terms.client_id is None
@@ -201,7 +201,7 @@ class SignIns:
             # A client is known to the authorization server that it was registered with, and to no other.
             raise invalid(
                 f"server {spec.name} names another authorization server now: {server.issuer} instead of"
-                f" {kept.row.issuer}. If that is right, register a client there, and set oauth.issuer and clientId"
+                f" {kept.grant.issuer}. If that is right, register a client there, and set oauth.issuer and clientId"
             )
         return ()
 
@@ -322,6 +322,7 @@ class SignIns:
         grant = OAuthGrant.of(
             answer,
             asked_at,
+            server_url=kept.server_url,
             resource=kept.resource,
             requested=kept.scopes,
             flow="device" if kept.is_device else "browser",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from pegboard.config import ServerSpec
@@ -19,6 +19,9 @@ from pegboard.oauth.token_request import client_credentials, exchange_id_jag, jw
 from pegboard.result import ToolFailure, invalid
 from pegboard.servers.authorization import Challenge
 
+# Raises `ToolFailure` if an issuer may not be given the credentials of the config.
+IssuerCheck = Callable[[ServerSpec, str], Awaitable[None]]
+
 
 async def renew_grant(spec: ServerSpec, grant: OAuthGrant, challenge: Challenge | None) -> OAuthGrant:
     """The grant with new tokens, by the metadata that are kept. Raises as `read_token_answer` does."""
@@ -32,11 +35,12 @@ async def renew_grant(spec: ServerSpec, grant: OAuthGrant, challenge: Challenge 
     return replace(grant.renew(answer, asked_at), client=client)
 
 
-async def obtain_grant(spec: ServerSpec, challenge: Challenge | None) -> OAuthGrant:
+async def obtain_grant(spec: ServerSpec, challenge: Challenge | None, check_issuer: IssuerCheck) -> OAuthGrant:
     """The first grant of a machine."""
     settings, fetcher = spec.sign_in, Fetcher.of(spec)
     discovery = await discover(spec, challenge, fetcher)
     server = discovery.authorization_server
+    await check_issuer(spec, server.issuer)
     client = configured_client(settings, server, None)
     if client is None:
         raise invalid(f"server {spec.name}: oauth.flow {settings.flow} needs a clientId")
@@ -77,6 +81,7 @@ async def _obtain(
         # It gets by without one, and has to be able to ask for other scopes.
         replace(answer, refresh_token=None),
         asked_at,
+        server_url=spec.url or "",
         resource=resource,
         requested=scopes,
         flow=spec.sign_in.flow,

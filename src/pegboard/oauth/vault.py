@@ -11,6 +11,7 @@ import msgspec
 
 from pegboard.config import ServerSpec, state_folder
 from pegboard.oauth.grant import KeptGrant, OAuthGrant, make_row
+from pegboard.oauth.issuer_pin import pin_key, pinned_client, require_issuer
 from pegboard.oauth.oauth_client import OAuthClient
 from pegboard.oauth.sign_in_flow import FlowSecrets
 from pegboard.result import ToolFailure
@@ -63,6 +64,7 @@ class Vault:
     ) -> KeptGrant | None:
         """Keep a grant in place of `replaced`, unless somebody changed that; else in place of whatever is there. As it
         is kept; `None` if it is not."""
+        await self._pin_issuer(spec, grant)
         created_at = None if replaced is None else replaced.row.created_at
         row = make_row(spec, principal, grant, created_at)
         row = replace(row, sealed=(await self._open()).seal(grant.to_bytes(), row.context))
@@ -78,6 +80,13 @@ class Vault:
         """Keep that a grant is over, unless somebody changed it meanwhile."""
         row = replace(kept.row, state=state, reason=reason)
         return await self.store.save_grant(row, expected_version=kept.version)
+
+    async def check_issuer(self, spec: ServerSpec, issuer: str) -> None:
+        """Raise `ToolFailure` if the credentials of the config were given to another issuer before."""
+        client_id = pinned_client(spec)
+        pinned = None if client_id is None else await self._load_pin(*pin_key(spec, client_id))
+        if pinned is not None:
+            require_issuer(spec, pinned, issuer)
 
     async def load_client(self, issuer: str, redirect_uri: str) -> KeptClient | None:
         """The registration at an issuer; `None` also if it cannot be read: there can be another one."""
@@ -114,6 +123,28 @@ class Vault:
     async def open_flow(self, row: FlowRow) -> FlowSecrets:
         """The secrets of a sign-in under way; `ToolFailure` if they cannot be read."""
         return FlowSecrets.from_bytes((await self._open()).unseal(row.sealed, row.context))
+
+    async def _pin_issuer(self, spec: ServerSpec, grant: OAuthGrant) -> None:
+        """From the first grant on, whoever's it is; it stays when they sign out."""
+        client_id = pinned_client(spec)
+        if client_id is None or client_id != grant.client.client_id:
+            return
+        key = pin_key(spec, client_id)
+        if await self._load_pin(*key) is None:
+            sealed = (await self._open()).seal(grant.issuer.encode(), client_context(*key))
+            await self.store.save_client(*key, sealed)
+
+    async def _load_pin(self, url: str, name: str) -> str | None:
+        sealed = await self.store.load_client(url, name)
+        if sealed is None:
+            return None
+        try:
+            return (await self._open()).unseal(sealed, client_context(url, name)).decode()
+        except Unsealable as exc:
+            if exc.error.retryable:
+                raise
+            # Its key is lost, and with it every grant: the next one is the first.
+            return None
 
     async def _open(self) -> Sealer:
         async with self._opening:

@@ -185,18 +185,21 @@ def _write(descriptor: int, text: str) -> None:
 
 
 def _narrow(path: Path) -> None:
-    """The key is its user's alone; wider modes are taken back, and those of somebody else's file refused."""
+    """The key is its user's alone: somebody else's file is refused, whatever its mode, and wider modes are taken
+    back."""
     if os.name == "nt":
         return
     status = path.stat()
-    if not status.st_mode & 0o077:
-        return
     mode = f"{stat.S_IMODE(status.st_mode):04o}"
     if status.st_uid != os.geteuid():
+        # They know the key, or can put another one there. That holds for root, too, who could read it anyway.
         raise SealingError(
-            f"{path} can be read by others (mode {mode}) and belongs to another user",
-            f"chmod 600 {path}",
+            f"{path} belongs to another user (uid {status.st_uid}, mode {mode}), and Pegboard runs as uid"
+            f" {os.geteuid()}",
+            f"run Pegboard as the user that the file belongs to, or, if the key is yours: chown {os.geteuid()} {path}",
             answer=_ANSWER,
         )
+    if not status.st_mode & 0o077:
+        return
     path.chmod(0o600)
     logger().warning("secrets.key.readable", place=str(path), mode=mode, now="0600")
