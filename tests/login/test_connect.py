@@ -15,6 +15,7 @@ import pytest
 from harness import LIMIT, MODERN, Gateway, http_client, open_gateway
 from login.person import agree
 from login.protected import ProtectedToy
+from pegboard.auth.token_registry import TokenRegistry
 from pegboard.servers.errors import RpcError
 
 pytestmark = pytest.mark.anyio
@@ -146,3 +147,48 @@ async def test_only_admins_are_offered_the_gateways_sign_in(tmp_path: Path, prot
             with pytest.raises(RpcError) as refused:
                 await client.call("guarded__echo", {"text": "hello"})
             offer_in(refused.value)
+
+
+async def offered_url(gateway: Gateway, headers: dict[str, str]) -> str:
+    """The link that a client with this token is given."""
+    async with http_client(gateway.mcp, capabilities=URL_MODE, headers=headers) as client:
+        with pytest.raises(RpcError) as refused:
+            await client.call("guarded__echo", {"text": "hello"})
+    return offer_in(refused.value)["url"]
+
+
+async def prove(url: str, headers: dict[str, str]) -> int:
+    async with httpx2.AsyncClient(timeout=LIMIT) as browser:
+        return (await browser.post(url, headers=headers)).status_code
+
+
+@pytest.mark.scenario("login: A link counts for what its holder may now")
+async def test_a_link_is_no_more_than_its_holder_may_now(tmp_path: Path, protected: ProtectedToy) -> None:
+    """Whoever was an admin when they got the link of the gateway's own sign-in is not led on; to whom the server was
+    hidden since, there is no such link."""
+    async with open_gateway(tmp_path, {"guarded": {"url": protected.url}}) as gateway:
+        tokens = TokenRegistry(gateway.board.storage.tokens, gateway.load_tokens)
+        boss = await gateway.token("boss", admin=True)
+        url = await offered_url(gateway, boss)
+        await tokens.change("boss", rule={"admin": None})
+        assert await prove(url, boss) == 403
+        await tokens.change("boss", rule={"admin": True, "servers": ["other"]})
+        assert await prove(url, boss) == 404
+        await tokens.change("boss", rule={"servers": None})
+        assert await prove(url, boss) == 200
+
+
+@pytest.mark.scenario("login: A link counts for what its holder may now")
+async def test_a_link_is_for_the_grant_it_was_made_for(tmp_path: Path, protected: ProtectedToy) -> None:
+    """A link to sign in for oneself does not begin the gateway's own sign-in when the server became one for all, and
+    the other way round."""
+    own, shared = ({"url": protected.url, "oauth": {"per": per}} for per in ("user", "gateway"))
+    async with open_gateway(tmp_path, {"guarded": own}) as gateway:
+        weak, boss = await gateway.token("weak"), await gateway.token("boss", admin=True)
+        urls = [(await offered_url(gateway, who), who) for who in (weak, boss)]
+        await gateway.configure({"guarded": shared})
+        assert [await prove(url, who) for url, who in urls] == [404, 404]
+        url = await offered_url(gateway, boss)
+        await gateway.configure({"guarded": own})
+        assert await prove(url, boss) == 404
+        assert [await prove(url, who) for url, who in urls] == [200, 200]
