@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import anyio.to_thread
 import httpx2
@@ -227,7 +228,7 @@ async def test_words_make_no_offer(tmp_path: Path, protected: ProtectedToy, rule
 
 @pytest.mark.both_paths
 async def test_more_rights_are_offered(tmp_path: Path) -> None:
-    """A call that a server refuses for lack of a scope is answered with the address, also where `tool_call` makes it."""
+    """A call that a server refuses for lack of a scope is answered with the address, by `tool_call` too."""
 
     def refuse(handler: Handler, body: bytes) -> bool:
         if b'"tools/call"' not in body:
@@ -243,3 +244,37 @@ async def test_more_rights_are_offered(tmp_path: Path) -> None:
                     with pytest.raises(RpcError) as refused:
                         await client.call(name, arguments)
                     offer_in(refused.value)
+
+
+@pytest.mark.scenario("login: A browser is known by a secret")
+@pytest.mark.parametrize("public", ["", "https://gateway.example"])
+async def test_a_browser_is_known_by_a_secret(tmp_path: Path, protected: ProtectedToy, public: str) -> None:
+    """The cookie that a link leaves has a value that nobody can guess, and no other value counts; where the gateway is
+    called by https, neither does the name that every site of the domain could set."""
+    entry = {"url": protected.url, "oauth": {"per": "user"}}
+    async with open_gateway(tmp_path, {"guarded": entry}, auth={"publicUrl": public} if public else {}) as gateway:
+        alice = await gateway.token("alice")
+        path = urlsplit(await offered_url(gateway, alice)).path
+        async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
+            shown = await http.post(path, headers=alice)
+        pair, *attributes = shown.headers["set-cookie"].split("; ")
+        name, value = pair.split("=")
+        assert name.startswith("__Host-" if public else "pegboard-")
+        assert ("Secure" in attributes, "HttpOnly" in attributes) == (bool(public), True)
+        assert len(value) >= 32
+        (state,) = parse_qs(urlsplit(shown.json()["data"]["url"]).query)["state"]
+        address = f"{gateway.url}/oauth/callback?error=access_denied&state={state}"
+        plain = name.removeprefix("__Host-")
+        wrong = [f"{name}=1", f"{name}=", f"{name}={value}x", f"{name}=%C3%A9", f"__Host-{plain}x={value}"]
+        for cookie in [*wrong, f"{plain}={value}" if public else f"__Host-{plain}={value}"]:
+            refused = await open_with(address, cookie)
+            assert (refused.status_code, "paste" in refused.text) == (403, True), cookie
+        taken, again = [await open_with(address, f"{name}={value}") for _ in range(2)]
+        assert (taken.status_code, "Not signed in to guarded" in taken.text) == (400, True)
+        assert (again.status_code, "came already" in again.text) == (400, True)
+
+
+async def open_with(address: str, cookie: str) -> httpx2.Response:
+    """What a browser with this cookie gets."""
+    async with httpx2.AsyncClient(timeout=LIMIT) as http:
+        return await http.get(address, headers={"accept": "text/html", "cookie": cookie})

@@ -14,10 +14,10 @@ from pegboard.access.principal import Principal
 from pegboard.auth.authenticator import Authenticator
 from pegboard.auth.refused import AuthRefused
 from pegboard.board import Board
-from pegboard.gateway.connect_links import ConnectLink, ConnectLinks
+from pegboard.gateway.connect_links import ConnectLink
 from pegboard.gateway.guard import refusal_response
 from pegboard.gateway.login_desk import LoginDesk, SignInWish
-from pegboard.gateway.oauth_callback import mark_browser, page_headers, show_page
+from pegboard.gateway.oauth_callback import CallbackPage, page_headers, show_page
 from pegboard.gateway.rest.pages import page
 from pegboard.result import ToolFailure, unavailable
 
@@ -30,10 +30,11 @@ _NOT_YOURS = "this link was given to somebody else"
 class ConnectPage:
     """Stands at `/connect/…`."""
 
-    def __init__(self, board: Board, links: ConnectLinks, desk: LoginDesk, authenticator: Authenticator) -> None:
+    def __init__(self, board: Board, desk: LoginDesk, callback: CallbackPage, authenticator: Authenticator) -> None:
         self._board = board
-        self._links = links
+        self._links = desk.links
         self._desk = desk
+        self._callback = callback
         self._authenticator = authenticator
 
     async def answer(self, request: Request) -> Response:
@@ -61,12 +62,12 @@ class ConnectPage:
     async def _lead_on(self, link: ConnectLink, visitor: Principal) -> Response:
         try:
             url = await self._begin(link, visitor)
+            response = RedirectResponse(url, 303, {"cache-control": "no-store", "referrer-policy": "no-referrer"})
+            await self._callback.mark_browser(response, _state_of(url))
         except AuthRefused as exc:
             return show_page(exc.status, "Not signed in", exc.reason)
         except ToolFailure as exc:
             return show_page(502, f"Not signed in to {link.server}", str(exc))
-        response = RedirectResponse(url, 303, {"cache-control": "no-store", "referrer-policy": "no-referrer"})
-        mark_browser(response, _state_of(url), is_secure=self._is_secure())
         return response
 
     async def _prove(self, request: Request, link: ConnectLink | None) -> Response:
@@ -81,12 +82,12 @@ class ConnectPage:
             return refusal_response(403, _NOT_YOURS)
         try:
             url = await self._begin(link, visitor)
+            response = JSONResponse({"success": True, "data": {"url": url}}, headers={"cache-control": "no-store"})
+            await self._callback.mark_browser(response, _state_of(url))
         except AuthRefused as exc:
             return refusal_response(exc.status, exc.reason)
         except ToolFailure as exc:
             return refusal_response(502, str(exc))
-        response = JSONResponse({"success": True, "data": {"url": url}}, headers={"cache-control": "no-store"})
-        mark_browser(response, _state_of(url), is_secure=self._is_secure())
         return response
 
     async def _begin(self, link: ConnectLink, visitor: Principal) -> str:
@@ -104,9 +105,6 @@ class ConnectPage:
             raise AuthRefused(403, _ADMINS)
         flow = await self._desk.begin(server.spec, holder, SignInWish(), self._links.address)
         return flow.url or flow.verification_uri_complete or flow.verification_uri or ""
-
-    def _is_secure(self) -> bool:
-        return self._board.settings.auth.public_url.startswith("https://")
 
 
 def _state_of(url: str) -> str:
