@@ -239,6 +239,31 @@ async def test_sign_ins_that_others_began_are_forgotten(tmp_path: Path, protecte
             assert (await http.delete(f"{_LOGIN}/{begun['flow']}")).json()["data"]["cancelled"] is False
 
 
+def _has_ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not _has_ipv6(), reason="there is no IPv6 here")
+async def test_a_callback_port_that_is_taken_on_ipv6_is_taken(tmp_path: Path, protected: ProtectedToy) -> None:
+    """A browser may take localhost for ::1, where another program would be given the answer: the sign-in does not
+    begin, and nothing is left open."""
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as taken:
+        port = taken.getsockname()[1]
+        entry = {"url": protected.url, "oauth": {"callbackPort": port}}
+        async with open_gateway(tmp_path, {"guarded": entry}) as gateway:
+            async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
+                refused = await http.post(_LOGIN)
+                assert (refused.status_code, str(port) in refused.text) == (409, True)
+                with pytest.raises(OSError, match="refused"):
+                    socket.create_connection(("127.0.0.1", port), LIMIT).close()
+                taken.close()
+                assert (await begin(http))["redirect"] == f"http://localhost:{port}/callback"
+
+
 @pytest.mark.scenario("login: The gateway describes itself as a client")
 async def test_the_client_document(tmp_path: Path) -> None:
     """Everybody can fetch it where the gateway has a public https address; else there is none."""
