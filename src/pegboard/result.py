@@ -44,6 +44,9 @@ class ToolError:
     retryable: bool = False
     # Seconds before which another try is of no use, if the server said so.
     retry_after: float = 0.0
+    # The server that a sign-in would make usable, if that is what is missing. It is never read out of anybody's words,
+    # and not written on a wire.
+    sign_in: str | None = None
 
     @classmethod
     def read(cls, written: object) -> ToolError | None:
@@ -85,8 +88,9 @@ class ToolResult(Generic[T]):
     def unwrap(self) -> T:
         """The data; a failed result raises its error as `ToolFailure`."""
         if self.error is not None:
-            error = self.error
-            raise ToolFailure(error.code, error.message, retryable=error.retryable, retry_after=error.retry_after)
+            failure = ToolFailure(self.error.code, self.error.message)
+            failure.error = self.error
+            raise failure
         return cast("T", self.data)
 
     def to_dict(self) -> dict[str, object]:

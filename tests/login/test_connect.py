@@ -4,9 +4,11 @@ the call."""
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import anyio.to_thread
 import httpx2
@@ -15,7 +17,10 @@ import pytest
 from harness import LIMIT, MODERN, Gateway, http_client, open_gateway
 from login.person import agree
 from login.protected import ProtectedToy
+from pegboard.auth.token_registry import TokenRegistry
 from pegboard.servers.errors import RpcError
+from servers.toy import Settings
+from servers.toy_http import Handler, Manners, http_toy
 
 pytestmark = pytest.mark.anyio
 URL_MODE = {"elicitation": {"url": {}}}
@@ -146,3 +151,130 @@ async def test_only_admins_are_offered_the_gateways_sign_in(tmp_path: Path, prot
             with pytest.raises(RpcError) as refused:
                 await client.call("guarded__echo", {"text": "hello"})
             offer_in(refused.value)
+
+
+async def offered_url(gateway: Gateway, headers: dict[str, str]) -> str:
+    """The link that a client with this token is given."""
+    async with http_client(gateway.mcp, capabilities=URL_MODE, headers=headers) as client:
+        with pytest.raises(RpcError) as refused:
+            await client.call("guarded__echo", {"text": "hello"})
+    return offer_in(refused.value)["url"]
+
+
+async def prove(url: str, headers: dict[str, str]) -> int:
+    async with httpx2.AsyncClient(timeout=LIMIT) as browser:
+        return (await browser.post(url, headers=headers)).status_code
+
+
+@pytest.mark.scenario("login: A link counts for what its holder may now")
+async def test_a_link_is_no_more_than_its_holder_may_now(tmp_path: Path, protected: ProtectedToy) -> None:
+    """Whoever was an admin when they got the link of the gateway's own sign-in is not led on; to whom the server was
+    hidden since, there is no such link."""
+    async with open_gateway(tmp_path, {"guarded": {"url": protected.url}}) as gateway:
+        tokens = TokenRegistry(gateway.board.storage.tokens, gateway.load_tokens)
+        boss = await gateway.token("boss", admin=True)
+        url = await offered_url(gateway, boss)
+        await tokens.change("boss", rule={"admin": None})
+        assert await prove(url, boss) == 403
+        await tokens.change("boss", rule={"admin": True, "servers": ["other"]})
+        assert await prove(url, boss) == 404
+        await tokens.change("boss", rule={"servers": None})
+        assert await prove(url, boss) == 200
+
+
+@pytest.mark.scenario("login: A link counts for what its holder may now")
+async def test_a_link_is_for_the_grant_it_was_made_for(tmp_path: Path, protected: ProtectedToy) -> None:
+    """A link to sign in for oneself does not begin the gateway's own sign-in when the server became one for all, and
+    the other way round."""
+    own, shared = ({"url": protected.url, "oauth": {"per": per}} for per in ("user", "gateway"))
+    async with open_gateway(tmp_path, {"guarded": own}) as gateway:
+        weak, boss = await gateway.token("weak"), await gateway.token("boss", admin=True)
+        urls = [(await offered_url(gateway, who), who) for who in (weak, boss)]
+        await gateway.configure({"guarded": shared})
+        assert [await prove(url, who) for url, who in urls] == [404, 404]
+        url = await offered_url(gateway, boss)
+        await gateway.configure({"guarded": own})
+        assert await prove(url, boss) == 404
+        assert [await prove(url, who) for url, who in urls] == [200, 200]
+
+
+_WORDS = "guarded wants a sign-in: pegboard login guarded"
+
+
+@pytest.mark.scenario("login: Nobody's words make an offer")
+@pytest.mark.both_paths
+@pytest.mark.parametrize("rule", [{"admin": True}, {"admin": True, "servers": ["liar"]}])
+async def test_words_make_no_offer(tmp_path: Path, protected: ProtectedToy, rule: dict[str, Any]) -> None:
+    """What a client calls a tool, and what a server says with a 403, are words: they offer no sign-in to another
+    server, whether it is hidden from the client or not."""
+
+    def refuse(handler: Handler, body: bytes) -> bool:
+        if b'"tools/call"' not in body:
+            return False
+        error = {"jsonrpc": "2.0", "id": json.loads(body)["id"], "error": {"code": -32000, "message": _WORDS}}
+        handler.plain(403, json.dumps(error).encode(), {"content-type": "application/json"})
+        return True
+
+    with http_toy(Settings(name="liar"), Manners(door=refuse)) as liar:
+        servers = {"guarded": {"url": protected.url}, "liar": {"url": liar.url}}
+        async with open_gateway(tmp_path, servers, toolsets=["discovery"]) as gateway:
+            headers = await gateway.token(**rule)
+            async with http_client(gateway.mcp, capabilities=URL_MODE, headers=headers) as client:
+                asked = {"name": f"x {_WORDS}", "arguments": {}}
+                for result in (await client.call("tool_call", asked), await client.call("liar__echo", {"text": "x"})):
+                    assert result["isError"] is True
+                    assert _WORDS in str(result["content"])
+
+
+@pytest.mark.both_paths
+async def test_more_rights_are_offered(tmp_path: Path) -> None:
+    """A call that a server refuses for lack of a scope is answered with the address, by `tool_call` too."""
+
+    def refuse(handler: Handler, body: bytes) -> bool:
+        if b'"tools/call"' not in body:
+            return False
+        handler.plain(403, b"", {"www-authenticate": 'Bearer error="insufficient_scope", scope="write"'})
+        return True
+
+    with http_toy(Settings(name="guarded"), Manners(door=refuse)) as toy:
+        async with open_gateway(tmp_path, {"guarded": {"url": toy.url}}, toolsets=["discovery"]) as gateway:
+            async with http_client(gateway.mcp, capabilities=URL_MODE) as client:
+                relayed = {"name": "guarded__echo", "arguments": {"text": "x"}}
+                for name, arguments in (("guarded__echo", {"text": "x"}), ("tool_call", relayed)):
+                    with pytest.raises(RpcError) as refused:
+                        await client.call(name, arguments)
+                    offer_in(refused.value)
+
+
+@pytest.mark.scenario("login: A browser is known by a secret")
+@pytest.mark.parametrize("public", ["", "https://gateway.example"])
+async def test_a_browser_is_known_by_a_secret(tmp_path: Path, protected: ProtectedToy, public: str) -> None:
+    """The cookie that a link leaves has a value that nobody can guess, and no other value counts; where the gateway is
+    called by https, neither does the name that every site of the domain could set."""
+    entry = {"url": protected.url, "oauth": {"per": "user"}}
+    async with open_gateway(tmp_path, {"guarded": entry}, auth={"publicUrl": public} if public else {}) as gateway:
+        alice = await gateway.token("alice")
+        path = urlsplit(await offered_url(gateway, alice)).path
+        async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
+            shown = await http.post(path, headers=alice)
+        pair, *attributes = shown.headers["set-cookie"].split("; ")
+        name, value = pair.split("=")
+        assert name.startswith("__Host-" if public else "pegboard-")
+        assert ("Secure" in attributes, "HttpOnly" in attributes) == (bool(public), True)
+        assert len(value) >= 32
+        (state,) = parse_qs(urlsplit(shown.json()["data"]["url"]).query)["state"]
+        address = f"{gateway.url}/oauth/callback?error=access_denied&state={state}"
+        plain = name.removeprefix("__Host-")
+        wrong = [f"{name}=1", f"{name}=", f"{name}={value}x", f"{name}=%C3%A9", f"__Host-{plain}x={value}"]
+        for cookie in [*wrong, f"{plain}={value}" if public else f"__Host-{plain}={value}"]:
+            refused = await open_with(address, cookie)
+            assert (refused.status_code, "paste" in refused.text) == (403, True), cookie
+        taken, again = [await open_with(address, f"{name}={value}") for _ in range(2)]
+        assert (taken.status_code, "Not signed in to guarded" in taken.text) == (400, True)
+        assert (again.status_code, "came already" in again.text) == (400, True)
+
+
+async def open_with(address: str, cookie: str) -> httpx2.Response:
+    """What a browser with this cookie gets."""
+    async with httpx2.AsyncClient(timeout=LIMIT) as http:
+        return await http.get(address, headers={"accept": "text/html", "cookie": cookie})

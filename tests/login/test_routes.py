@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -198,6 +199,69 @@ async def test_the_callback_port_is_open_while_somebody_waits(tmp_path: Path, pr
             with anyio.fail_after(LIMIT):
                 while gateway.front._desk._ports:
                     await anyio.sleep(0.05)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
+@pytest.mark.scenario("login: Whoever asks again costs nothing")
+async def test_a_sign_in_is_looked_at_once_however_many_ask(tmp_path: Path, protected: ProtectedToy) -> None:
+    """However often a sign-in with a port of its own is begun, one task looks how it stands; the port is closed when
+    it has ended."""
+    entry = {"url": protected.url, "oauth": {"callbackPort": free_port()}}
+    async with open_gateway(tmp_path, {"guarded": entry}) as gateway:
+        desk = gateway.front._desk
+        async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
+            begun = await asyncio.gather(*(begin(http) for _ in range(5)))
+            assert len({each["flow"] for each in begun}) == 1
+            assert len(desk._waiting) == 1
+            assert [port.users for port in desk._ports.values()] == [1]
+            await http.delete(f"{_LOGIN}/{begun[0]['flow']}")
+        with anyio.fail_after(LIMIT):
+            while desk._ports:
+                await anyio.sleep(0.05)
+        assert not desk._held
+
+
+async def test_sign_ins_that_others_began_are_forgotten(tmp_path: Path, protected: ProtectedToy) -> None:
+    """A sign-in whose answer goes elsewhere is not cancelled by whoever joined it; of those that are over nothing is
+    kept."""
+    async with open_gateway(tmp_path, {"guarded": {"url": protected.url}}) as gateway:
+        desk = gateway.front._desk
+        async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
+            begun = await begin(http)
+            desk._joined["over"] = 0.0
+            await gateway.configure({"guarded": {"url": protected.url, "oauth": {"callbackPort": free_port()}}})
+            assert (await begin(http))["flow"] == begun["flow"]
+            assert set(desk._joined) == {begun["flow"]}
+            assert (await http.delete(f"{_LOGIN}/{begun['flow']}")).json()["data"]["cancelled"] is False
+
+
+def _has_ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not _has_ipv6(), reason="there is no IPv6 here")
+async def test_a_callback_port_that_is_taken_on_ipv6_is_taken(tmp_path: Path, protected: ProtectedToy) -> None:
+    """A browser may take localhost for ::1, where another program would be given the answer: the sign-in does not
+    begin, and nothing is left open."""
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as taken:
+        port = taken.getsockname()[1]
+        entry = {"url": protected.url, "oauth": {"callbackPort": port}}
+        async with open_gateway(tmp_path, {"guarded": entry}) as gateway:
+            async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
+                refused = await http.post(_LOGIN)
+                assert (refused.status_code, str(port) in refused.text) == (409, True)
+                with pytest.raises(OSError, match="refused"):
+                    socket.create_connection(("127.0.0.1", port), LIMIT).close()
+                taken.close()
+                assert (await begin(http))["redirect"] == f"http://localhost:{port}/callback"
 
 
 @pytest.mark.scenario("login: The gateway describes itself as a client")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import errno
 import socket
 
 import uvicorn
@@ -22,6 +22,8 @@ from pegboard.gateway.oauth_callback import CallbackPage
 from pegboard.version import VERSION
 
 _LOOPBACK = "127.0.0.1"
+# There may be no IPv6 on this machine.
+_NO_IPV6 = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 # Seconds for a page that is on its way to a browser.
 _GRACE = 2
 
@@ -70,9 +72,13 @@ class CallbackListener:
 
 
 def _listen_everywhere(port: int, identity: str) -> list[socket.socket]:
-    """Browsers take `localhost` for either loopback address."""
+    """Browsers take `localhost` for either loopback address, so nobody else may have the port on the other one."""
     first = listen_on(_LOOPBACK, port, identity)
-    with contextlib.suppress(OSError):
-        # There may be no IPv6 on this machine.
-        return [first, listen_on("::1", first.getsockname()[1])]
-    return [first]
+    try:
+        return [first, listen_on("::1", first.getsockname()[1], identity)]
+    except OSError as exc:
+        # Where any port will do, the address names the one that we have.
+        if exc.errno in _NO_IPV6 or (not port and exc.errno == errno.EADDRINUSE):
+            return [first]
+        first.close()
+        raise

@@ -14,25 +14,27 @@ from pegboard.access.principal import Principal
 from pegboard.auth.authenticator import Authenticator
 from pegboard.auth.refused import AuthRefused
 from pegboard.board import Board
-from pegboard.gateway.connect_links import ConnectLink, ConnectLinks
+from pegboard.gateway.connect_links import ConnectLink
 from pegboard.gateway.guard import refusal_response
 from pegboard.gateway.login_desk import LoginDesk, SignInWish
-from pegboard.gateway.oauth_callback import mark_browser, page_headers, show_page
+from pegboard.gateway.oauth_callback import CallbackPage, page_headers, show_page
 from pegboard.gateway.rest.pages import page
 from pegboard.result import ToolFailure, unavailable
 
 _UNKNOWN = "This link is not known any more: it was used, or is too old. Call the tool again to get another one."
 _NOT_HERE = "This link is for the user that Pegboard runs as, in a browser on the same machine."
+_ADMINS = "Only an admin signs in to this server, for everybody who uses this gateway."
 _NOT_YOURS = "this link was given to somebody else"
 
 
 class ConnectPage:
     """Stands at `/connect/…`."""
 
-    def __init__(self, board: Board, links: ConnectLinks, desk: LoginDesk, authenticator: Authenticator) -> None:
+    def __init__(self, board: Board, desk: LoginDesk, callback: CallbackPage, authenticator: Authenticator) -> None:
         self._board = board
-        self._links = links
+        self._links = desk.links
         self._desk = desk
+        self._callback = callback
         self._authenticator = authenticator
 
     async def answer(self, request: Request) -> Response:
@@ -46,7 +48,7 @@ class ConnectPage:
             return show_page(404, "Not signed in", _UNKNOWN)
         visitor = await self._find_visitor(request)
         if visitor is not None and visitor.id == link.principal_id:
-            return await self._lead_on(link)
+            return await self._lead_on(link, visitor)
         if link.principal_id == self._authenticator.local.id:
             return show_page(403, "Not signed in", _NOT_HERE)
         return _ask_for_token(link)
@@ -57,13 +59,15 @@ class ConnectPage:
         except AuthRefused:
             return None
 
-    async def _lead_on(self, link: ConnectLink) -> Response:
+    async def _lead_on(self, link: ConnectLink, visitor: Principal) -> Response:
         try:
-            url = await self._begin(link)
+            url = await self._begin(link, visitor)
+            response = RedirectResponse(url, 303, {"cache-control": "no-store", "referrer-policy": "no-referrer"})
+            await self._callback.mark_browser(response, _state_of(url))
+        except AuthRefused as exc:
+            return show_page(exc.status, "Not signed in", exc.reason)
         except ToolFailure as exc:
             return show_page(502, f"Not signed in to {link.server}", str(exc))
-        response = RedirectResponse(url, 303, {"cache-control": "no-store", "referrer-policy": "no-referrer"})
-        mark_browser(response, _state_of(url), is_secure=self._is_secure())
         return response
 
     async def _prove(self, request: Request, link: ConnectLink | None) -> Response:
@@ -77,22 +81,30 @@ class ConnectPage:
         if visitor.id != link.principal_id:
             return refusal_response(403, _NOT_YOURS)
         try:
-            url = await self._begin(link)
+            url = await self._begin(link, visitor)
+            response = JSONResponse({"success": True, "data": {"url": url}}, headers={"cache-control": "no-store"})
+            await self._callback.mark_browser(response, _state_of(url))
+        except AuthRefused as exc:
+            return refusal_response(exc.status, exc.reason)
         except ToolFailure as exc:
             return refusal_response(502, str(exc))
-        response = JSONResponse({"success": True, "data": {"url": url}}, headers={"cache-control": "no-store"})
-        mark_browser(response, _state_of(url), is_secure=self._is_secure())
         return response
 
-    async def _begin(self, link: ConnectLink) -> str:
+    async def _begin(self, link: ConnectLink, visitor: Principal) -> str:
+        """Where the visitor signs in. The rules and the config may be others than when the link was made, and those of
+        now count: `AuthRefused` says what is in the way."""
+        if visitor.access is not None and not visitor.access.admits_server(link.server):
+            raise AuthRefused(404, _UNKNOWN)
         server = self._board.servers.get(link.server)
         if server is None:
             raise unavailable(f"server {link.server} was removed from the config", retryable=False)
-        flow = await self._desk.begin(server.spec, link.holder, SignInWish(), self._links.address)
+        holder = visitor.id if server.spec.sign_in.per == "user" else ""
+        if holder != link.holder:
+            raise AuthRefused(404, _UNKNOWN)
+        if not holder and not visitor.admin:
+            raise AuthRefused(403, _ADMINS)
+        flow = await self._desk.begin(server.spec, holder, SignInWish(), self._links.address)
         return flow.url or flow.verification_uri_complete or flow.verification_uri or ""
-
-    def _is_secure(self) -> bool:
-        return self._board.settings.auth.public_url.startswith("https://")
 
 
 def _state_of(url: str) -> str:

@@ -174,7 +174,7 @@ class HttpGateway:
             desk=self._desk,
         )
         mcp = _Mcp(self._manager, self._learn_address)
-        connect = ConnectPage(self.board, self._desk.links, self._desk, self.authenticator)
+        connect = ConnectPage(self.board, self._desk, self._callback, self.authenticator)
         metadata = ResourceMetadata(self._auth_settings)
         return Starlette(
             routes=[

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from pegboard.gateway.connect_links import ConnectLinks
 from pegboard.gateway.listen import PortInUseError
 from pegboard.gateway.oauth_callback import CALLBACK, LOOPBACK_CALLBACK, CallbackPage
 from pegboard.host_names import is_loopback_name
+from pegboard.lru_dict import LruDict
 from pegboard.result import Conflict, ToolFailure
 from pegboard.task_set import TaskSet
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 _USUAL_PORT = 7420
 _PROBE_LIMIT = 1.0
 _WATCH = 30.0
+_MOST_JOINED = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +59,11 @@ class LoginDesk:
         self.links = ConnectLinks()
         self._waiting = TaskSet()
         self._ports: dict[int, _OpenPort] = {}
-        # How many wait for each sign-in here, and those that others began, who take their answers.
+        # The sign-ins that each port is kept open for.
+        self._held: set[tuple[int, str]] = set()
+        # How many wait for each sign-in here, and those that others began, who take their answers, with when they end.
         self._watchers: Counter[str] = Counter()
-        self._joined: set[str] = set()
+        self._joined: LruDict[str, float] = LruDict(_MOST_JOINED)
 
     async def begin(self, spec: ServerSpec, principal_id: str, wish: SignInWish, own_address: str | None) -> Flow:
         """Begin a sign-in, or join the one that is under way. `own_address` is the gateway's, if one listens."""
@@ -70,7 +75,7 @@ class LoginDesk:
             theirs = redirect_of(flow)
             if theirs not in {None, redirect}:
                 if await _is_heard(theirs or ""):
-                    self._joined.add(flow.id)
+                    self._note_joined(flow)
                 else:
                     # Whoever began it is gone, and nobody would take the answer.
                     await self._board.oauth.cancel(flow.id)
@@ -78,7 +83,11 @@ class LoginDesk:
         except BaseException:
             await self._release(port)
             raise
-        if port is not None:
+        if port is not None and (port, flow.id) in self._held:
+            # Whoever asks again is told of the same sign-in, and one is enough to look how it stands.
+            await self._release(port)
+        elif port is not None:
+            self._held.add((port, flow.id))
             self._waiting.spawn(self._hold(port, flow))
         return flow
 
@@ -167,7 +176,14 @@ class LoginDesk:
                 while flow.state == "waiting":
                     flow = await self._board.oauth.watch(flow.id, _WATCH)
         finally:
+            self._held.discard((port, flow.id))
             await self._release(port)
+
+    def _note_joined(self, flow: Flow) -> None:
+        now = time.time()
+        for flow_id in [each for each, expires_at in self._joined.items() if expires_at <= now]:
+            del self._joined[flow_id]
+        self._joined[flow.id] = flow.expires_at
 
     async def _release(self, port: int | None) -> None:
         if port is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hmac
 import html
 from collections.abc import Mapping
 from hashlib import sha256
@@ -26,6 +27,7 @@ from pegboard.result import ToolFailure
 
 if TYPE_CHECKING:
     from pegboard.board import Board
+    from pegboard.storage.oauth import FlowRow
 
 CALLBACK = "/oauth/callback"
 # What Claude Code and others use, and so what clients are registered with that were made for them.
@@ -73,32 +75,38 @@ class CallbackPage:
     async def _check_browser(self, request: Request, state: str) -> None:
         """Refuse the answer of somebody's own sign-in that comes with a browser of nobody knows whom: they may have
         been led to sign in for somebody else. It is not used up, and can be pasted by whom it is for."""
-        row = await self._board.storage.oauth.load_flow(_digest(state))
-        if row is None or not row.principal:
+        row = await self._find_flow(state)
+        # One that was answered already is refused as that.
+        if row is None or not row.principal or row.is_used:
             return
-        is_known = await _is_own(request) if row.principal == LOCAL.id else _cookie_name(state) in request.cookies
-        if not is_known and _secure_name(state) not in request.cookies:
+        if row.principal == LOCAL.id and await _is_own(request):
+            return
+        mark, shown = await self._board.oauth.browser_mark(row), request.cookies.get(self._mark_name(state), "")
+        if not mark or not hmac.compare_digest(shown.encode("utf-8", "surrogatepass"), mark.encode()):
             raise AuthRefused(403, _WHOSE)
+
+    async def mark_browser(self, response: Response, state: str) -> None:
+        """Let a browser be known again that was shown to be of whom a sign-in is for."""
+        row = await self._find_flow(state)
+        mark = "" if row is None else await self._board.oauth.browser_mark(row)
+        if mark:
+            is_secure, name = self._is_secure(), self._mark_name(state)
+            response.set_cookie(name, mark, max_age=_MARK_LIFE, secure=is_secure, httponly=True, samesite="lax")
+
+    async def _find_flow(self, state: str) -> FlowRow | None:
+        return await self._board.storage.oauth.load_flow(_digest(state)) if state else None
+
+    def _mark_name(self, state: str) -> str:
+        """The name of the cookie. With https no other site of the same domain can set it: browsers see to that."""
+        return f"{'__Host-' if self._is_secure() else ''}pegboard-{_digest(state)[:24]}"
+
+    def _is_secure(self) -> bool:
+        return self._board.settings.auth.public_url.startswith("https://")
 
 
 async def _is_own(request: Request) -> bool:
     """Whether a browser is of the user that the gateway runs as."""
     return not is_remote(request.scope) and await asyncio.to_thread(peer_of(request.scope).look_up)
-
-
-def mark_browser(response: Response, state: str, *, is_secure: bool) -> None:
-    """Let a browser be known again that was shown to be of whom a sign-in is for. It is no secret: nobody else can put
-    it there."""
-    name = _secure_name(state) if is_secure else _cookie_name(state)
-    response.set_cookie(name, "1", max_age=_MARK_LIFE, secure=is_secure, httponly=True, samesite="lax")
-
-
-def _cookie_name(state: str) -> str:
-    return f"pegboard-{_digest(state)[:24]}"
-
-
-def _secure_name(state: str) -> str:
-    return f"__Host-{_cookie_name(state)}"
 
 
 def _digest(state: str) -> str:

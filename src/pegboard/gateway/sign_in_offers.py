@@ -4,7 +4,6 @@ an address to its user, with the one where they sign in (URL elicitation)."""
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,7 +18,6 @@ from pegboard.servers.errors import RpcError
 from pegboard.servers.message import Message
 from pegboard.servers.requester import inability
 
-_WANTS = re.compile(r"\bwants (?:a sign-in|more rights)\b.*: pegboard login (\w+)", re.DOTALL)
 _QUESTION = "sign-in"
 _STATE = "pegboard-sign-in:"
 _URL_MODE = {"mode": "url"}
@@ -75,11 +73,12 @@ class SignInOffers:
             raise unavailable(f"nobody has signed in to {link.server} yet: call the tool again afterwards") from None
 
     def _make_link(self, failure: ToolFailure, caller: Caller) -> ConnectLink | None:
-        wanted = _WANTS.search(failure.error.message)
-        client = caller.client
+        wanted, client = failure.error.sign_in, caller.client
         if wanted is None or inability(client.capabilities, "elicitation/create", _URL_MODE) is not None:
             return None
-        server, principal = self._board.servers.get(wanted[1]), client.principal
+        if not client.filter.admits_server(wanted):
+            return None
+        server, principal = self._board.servers.get(wanted), client.principal
         if server is None or not server.spec.signs_in or not self._base():
             return None
         is_own = server.spec.sign_in.per == "user"

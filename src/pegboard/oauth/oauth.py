@@ -18,6 +18,7 @@ from pegboard.oauth.token_source import revoke_grant
 from pegboard.oauth.vault import Vault, sealer_opener
 from pegboard.servers.authorization import Authorization
 from pegboard.storage import Storage
+from pegboard.storage.oauth import FlowRow
 
 # Told what happened: the kind of a record, how it went, the server, and what to say about it.
 AuditNote = Callable[[str, str, str, str], None]
@@ -97,6 +98,10 @@ class OAuth:
     async def finish(self, query: Mapping[str, str], *, principal_id: str | None) -> Flow:
         """Take the answer of an authorization server; `principal_id` is whose request it came with, if one knows."""
         return await self._sign_ins.finish(query, principal_id=principal_id)
+
+    async def browser_mark(self, row: FlowRow) -> str:
+        """The secret by which the browser of a sign-in under way is known again; empty if it has none."""
+        return (await self._vault.open_flow(row)).browser_mark if row.sealed else ""
 
     async def watch(self, flow_id: str, timeout: float) -> Flow:
         """How a sign-in stands, after so many seconds at most unless it has ended before."""

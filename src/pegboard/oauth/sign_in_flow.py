@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
@@ -62,6 +63,12 @@ class FlowSecrets:
     def redactor(self) -> Redactor:
         """Takes its secrets out of what others say about it."""
         return Redactor.of(filter(None, (self.state, self.verifier, self.device_code, self.client.client_secret)))
+
+    @property
+    def browser_mark(self) -> str:
+        """What a browser is given that was shown to be of whom the sign-in is for. Nobody can make one without the
+        verifier, which only we have; by a device code no browser comes back."""
+        return hmac.digest(self.verifier.encode(), b"pegboard browser mark", "sha256").hex() if self.verifier else ""
 
     @property
     def is_device(self) -> bool:

@@ -16,8 +16,12 @@ _LONGEST_SCOPE = 200
 class AccessRefused(ToolFailure):
     """The server did not act on a request because of who asks."""
 
-    def __init__(self, message: str, challenge: Challenge, used: str | None = None) -> None:
+    def __init__(
+        self, message: str, challenge: Challenge, used: str | None = None, *, sign_in: str | None = None
+    ) -> None:
+        """`sign_in` is the server's name where a sign-in would help."""
         super().__init__(ToolErrorCode.UNAVAILABLE, message, retryable=False)
+        self.error = replace(self.error, sign_in=sign_in)
         self.challenge = challenge
         # What was sent as `Authorization`.
         self.used = used
@@ -32,7 +36,8 @@ class NeedsAuth(AccessRefused):
         said = f'wants credentials (HTTP {challenge.status}): set "headers" with an Authorization in its config'
         if challenge.resource_metadata is not None:
             said = f"wants a sign-in with OAuth (HTTP {challenge.status})"
-        super().__init__(wants_sign_in(label) if signs_in else f"{label} {said}", challenge, used)
+        words = wants_sign_in(label) if signs_in else f"{label} {said}"
+        super().__init__(words, challenge, used, sign_in=label if signs_in else None)
 
 
 class NeedsScope(AccessRefused):
@@ -43,13 +48,13 @@ class NeedsScope(AccessRefused):
         scopes = f" (scopes: {named})" if named else ""
         advice = f"pegboard login {label}" if signs_in else "the token in its config lacks them"
         self._wish = f"{label} wants more rights for this{scopes}"
-        super().__init__(f"{self._wish}: {advice}", challenge, used)
+        super().__init__(f"{self._wish}: {advice}", challenge, used, sign_in=label if signs_in else None)
 
     def withdraw_offer(self) -> None:
         """Another sign-in would bring no more than the last one did."""
         words = f"{self._wish}, which the sign-in was to give and did not"
         self.args = (words,)
-        self.error = replace(self.error, message=words)
+        self.error = replace(self.error, message=words, sign_in=None)
 
 
 class RequestForbidden(AccessRefused):
