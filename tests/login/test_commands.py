@@ -72,6 +72,8 @@ def test_a_pasted_address_signs_in(config: Path) -> None:
     out = run(config, "logout", "guarded")
     assert "has confirmed that its tokens are revoked" in out.stdout
     assert "Nobody is signed in." in run(config, "logins").stdout
+    (waits,) = data_of(config, "servers")["servers"]
+    assert (waits["state"], waits["needsLogin"]) == ("needs_auth", True)
     refused = run(config, "call", "guarded__echo", "text=hello")
     assert refused.returncode == 4
     assert f"login --config {config} guarded" in refused.stderr

@@ -19,7 +19,7 @@ from pegboard.servers.errors import RpcError
 from pegboard.servers.message import Message
 from pegboard.servers.requester import inability
 
-_WANTS = re.compile(r"\bwants (?:a sign-in|more rights)\b.*: pegboard login (\w+)", re.DOTALL)
+_WANTS = re.compile(r"\bwants (?:a sign-in|more rights|credentials)\b.*: pegboard login (\w+)", re.DOTALL)
 _QUESTION = "sign-in"
 _STATE = "pegboard-sign-in:"
 _URL_MODE = {"mode": "url"}

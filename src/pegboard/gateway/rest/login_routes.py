@@ -32,6 +32,7 @@ from pegboard.gateway.rest.responses import members_of
 from pegboard.gateway.rest.rows import moment
 from pegboard.gateway.rest.server_routes import server_problem
 from pegboard.result import Forbidden, ToolErrorCode, ToolFailure, invalid
+from pegboard.servers.http.refusal import wants_sign_in
 
 if TYPE_CHECKING:
     from pegboard.gateway.rest.app import Rest
@@ -150,6 +151,9 @@ async def _sign_out(rest: Rest, request: Request) -> Any:
         known = await rest.board.oauth.logins()
         holders = [each.principal for each in known if (each.server, each.principal) == (spec.name, holder)]
     revoked = [await rest.board.oauth.logout(spec.name, each) for each in holders]
+    if _GATEWAY in holders:
+        # The next start knows it before anybody asks the server.
+        await rest.board.discovery.save_error(spec.name, spec.fingerprint, wants_sign_in(spec.name))
     return {"server": spec.name, "signedOut": len(holders), "revoked": bool(revoked) and all(revoked)}
 
 
