@@ -142,6 +142,12 @@ def test_a_server_that_takes_tokens_alone_is_not_signed_in_to(tmp_path: Path) ->
         assert "export TOKEN_TOKEN in the shell" in " ".join(added.stderr.split())
         listed = [*warm_start(), "servers", "--config", str(config)]
         shown = subprocess.run(listed, capture_output=True, text=True, timeout=60, check=True).stdout
+        login = [*warm_start(), "login", "token", "--config", str(config)]
+        refused = subprocess.run(login, capture_output=True, text=True, timeout=60, check=False)
+    assert refused.returncode == 2, refused
+    said = " ".join(refused.stderr.split())
+    assert "token wants credentials (HTTP 401), and says nothing of a sign-in" in said
+    assert "export TOKEN_TOKEN in the shell" in said
     assert "needs credentials" in shown
     assert "sign in with" not in shown
     assert f"login --config {config} token" in shown

@@ -214,11 +214,15 @@ async def _find_flow(rest: Rest, request: Request, wait: float = 0.0) -> Flow:
 
 
 async def _finish_pasted(rest: Rest, pasted: object, spec: ServerSpec, holder: str) -> Flow:
-    from pegboard.oauth.authorization_response import read_query
+    from pegboard.oauth.authorization_response import AuthorizationRefused, read_query
 
     if not isinstance(pasted, str) or not pasted.strip():
         raise invalid("callback is needed: the address that the browser was sent to after you agreed")
-    flow = await rest.board.oauth.finish(read_query(pasted.strip()), principal_id=holder)
+    try:
+        query = read_query(pasted.strip())
+    except AuthorizationRefused as exc:
+        raise invalid(f"callback: {exc}") from None
+    flow = await rest.board.oauth.finish(query, principal_id=holder)
     if flow.server != spec.name:
         raise invalid(f"that was the answer of a sign-in to {flow.server}, which it has finished")
     return flow
