@@ -207,4 +207,6 @@ def find_unlisted(servers: Mapping[str, Server]) -> set[str]:
 
 def may_try(server: Server) -> bool:
     """Whether a server may be asked for its tools without anybody wanting them."""
-    return not server.breaker.is_waiting and server.state not in {ServerState.INVALID, ServerState.NEEDS_AUTH}
+    if server.state is ServerState.NEEDS_AUTH and not server.is_recalled:
+        return False
+    return not server.breaker.is_waiting and server.state is not ServerState.INVALID

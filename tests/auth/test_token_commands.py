@@ -195,7 +195,7 @@ def test_who_am_i(config: Path) -> None:
         assert re.search(r"^  may use: +read-only; 9/h$", answer.stdout, re.MULTILINE)
         assert re.search(r"^  limits: +9/h \(9 left\)$", answer.stdout, re.MULTILINE)
         wrong = ask(token.strip()[:-1])
-        assert (wrong.returncode, "not known here" in wrong.stderr) == (4, True)
+        assert (wrong.returncode, "not known here" in wrong.stderr) == (1, True)
         assert (ask("").returncode, ask("two words").returncode) == (2, 2)
 
 

@@ -132,6 +132,27 @@ def test_a_401_with_and_without_oauth(tmp_path: Path) -> None:
     assert "pegboard login token" in found["server token"]["advice"]
 
 
+def test_a_server_that_takes_tokens_alone_is_not_signed_in_to(tmp_path: Path) -> None:
+    """`add` and `servers` say of one that says nothing of a sign-in what the doctor says: a token is missing."""
+    config = write_config(tmp_path / "p.json", {})
+    with refusing() as plain:
+        words = [*warm_start(), "add", "token", plain, "--config", str(config)]
+        added = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        assert (added.returncode, "Sign in with" in added.stdout) == (4, False), added
+        assert "export TOKEN_TOKEN in the shell" in " ".join(added.stderr.split())
+        listed = [*warm_start(), "servers", "--config", str(config)]
+        shown = subprocess.run(listed, capture_output=True, text=True, timeout=60, check=True).stdout
+        login = [*warm_start(), "login", "token", "--config", str(config)]
+        refused = subprocess.run(login, capture_output=True, text=True, timeout=60, check=False)
+    assert refused.returncode == 2, refused
+    said = " ".join(refused.stderr.split())
+    assert "token wants credentials (HTTP 401), and says nothing of a sign-in" in said
+    assert "export TOKEN_TOKEN in the shell" in said
+    assert "needs credentials" in shown
+    assert "sign in with" not in shown
+    assert f"login --config {config} token" in shown
+
+
 def test_a_gateway_that_runs_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is said where it runs; its servers are not started again, and its environment counts, not the doctor's."""
     bad_tool = {"name": "bad", "inputSchema": {"type": "array"}}

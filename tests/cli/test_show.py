@@ -129,7 +129,7 @@ def test_servers_are_readable_at_80_columns(capsys: pytest.CaptureFixture[str]) 
     lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
     shown, notes = [line.rstrip() for line in lines[2:11]], lines[11:]
     assert [line.split()[0] for line in shown] == [*names, "off"]
-    words = ["ready"] * 3 + ["starting", "unreachable", "unreachable", "needs sign-in", "invalid", "disabled"]
+    words = ["ready"] * 3 + ["starting", "unreachable", "unreachable", "needs credentials", "invalid", "disabled"]
     assert all(word in line for word, line in zip(words, shown, strict=True))
     assert all(len(line) <= 80 for line in lines)
     heads = [at for at, line in enumerate(notes[:-1]) if not line.startswith("  ")]
@@ -201,7 +201,7 @@ def test_thirteen_servers_are_thirteen_lines(
     lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
     assert [line.split()[0] for line in lines[2:15]] == names
     assert all(len(line.rstrip()) <= 80 for line in lines)
-    assert all("needs sign-in" in line for line in lines[2:15])
+    assert all("needs credentials" in line for line in lines[2:15])
     assert [line.split(":")[0] for line in lines[15:-1] if not line.startswith("  ")] == names
     monkeypatch.setenv("COLUMNS", "36")
     finish({"data": {"servers": [_row(name, "lost") for name in names]}}, as_json=False, show=show_servers)

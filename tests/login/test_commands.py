@@ -19,6 +19,7 @@ from harness import LIMIT, serving, write_config
 from login.person import agree, type_code, visit
 from login.protected import ProtectedToy
 from screen import Screen, on_screen
+from servers.toy_http import http_toy
 
 _ADDRESS = re.compile(r"^  (http\S+)$", re.MULTILINE)
 _WAITS = "Ctrl-C cancels"
@@ -72,6 +73,8 @@ def test_a_pasted_address_signs_in(config: Path) -> None:
     out = run(config, "logout", "guarded")
     assert "has confirmed that its tokens are revoked" in out.stdout
     assert "Nobody is signed in." in run(config, "logins").stdout
+    (waits,) = data_of(config, "servers")["servers"]
+    assert (waits["state"], waits["needsLogin"]) == ("needs_auth", True)
     refused = run(config, "call", "guarded__echo", "text=hello")
     assert refused.returncode == 4
     assert f"login --config {config} guarded" in refused.stderr
@@ -251,6 +254,25 @@ def test_servers_without_a_sign_in_say_so(tmp_path: Path, entry: dict[str, Any],
     refused = run(config, "login", "other")
     assert refused.returncode == 2, refused
     assert said in refused.stderr
+
+
+def test_a_server_that_works_without_a_sign_in_says_so(tmp_path: Path) -> None:
+    """Nobody can sign in to a server that lets everybody in."""
+    with http_toy() as open_to_all:
+        config = write_config(tmp_path / "pegboard.json", {"other": {"url": open_to_all.url}})
+        refused = run(config, "login", "other")
+    assert refused.returncode == 2, refused
+    assert "other wants no sign-in: it works without one" in refused.stderr
+
+
+def test_an_answer_that_is_none_has_its_exit_code(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is no address is a wrong call, the answer of another sign-in is refused, and a key that is none is a fault
+    of the settings: no server was away."""
+    assert run(config, "login", "guarded", "--callback", "garbage").returncode == 2
+    assert run(config, "login", "guarded", "--callback", "code=x&state=forged").returncode == 1
+    monkeypatch.setenv("PEGBOARD_SECRET_KEY", "no key at all")
+    assert run(config, "login", "guarded").returncode == 3
+    assert run(config, "secrets").returncode == 1
 
 
 def test_a_server_that_is_away_is_not_signed_in_to(tmp_path: Path) -> None:

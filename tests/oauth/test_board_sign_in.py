@@ -14,6 +14,8 @@ from auth.provider import browse, open_provider
 from harness import LIMIT, open_board, toy
 from oauth.grant_stage import REDIRECT, protected_toy, wait_for
 from pegboard.board import Board
+from pegboard.configured_servers import may_try
+from pegboard.gateway.rest.rows import needs_login
 from pegboard.servers.server_state import ServerState
 from servers.toy_http import HttpToy
 
@@ -97,3 +99,17 @@ async def test_a_board_without_sign_ins_needs_no_key(tmp_path: Path, monkeypatch
         assert board.oauth._grants._watching is None
         assert board.oauth._vault._sealer is None
     assert not list(tmp_path.rglob("*.key"))
+
+
+async def test_the_next_start_knows_that_a_server_waits(tmp_path: Path, server: HttpToy) -> None:
+    """It is not taken for one that is away, its name is said once, and it is asked again when somebody lists."""
+    servers = {"notes": {"url": server.url}}
+    async with open_board(tmp_path, servers) as board:
+        await board.refresh(["notes"])
+    async with open_board(tmp_path, servers) as board:
+        notes = board.servers["notes"]
+        assert (notes.state, notes.last_error) == (ServerState.NEEDS_AUTH, "wants a sign-in: pegboard login notes")
+        assert needs_login(notes)
+        assert may_try(notes)
+        await board.discovery.discover_new(LIMIT)
+        assert (notes.state, may_try(notes)) == (ServerState.NEEDS_AUTH, False)

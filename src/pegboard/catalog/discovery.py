@@ -312,14 +312,14 @@ class Discovery:
             log = logger().debug if self._logged_errors.get(name) == message else logger().warning
             self._logged_errors[name] = message
             log("tools.discovery.server.failed", serverName=name, errorMessage=message)
-            await self._save_error(name, fingerprint, message)
+            await self.save_error(name, fingerprint, message)
         elif result.error is None:
             self._forgive(name)
             self._logged_errors.pop(name, None)
             logger().info("tools.discovery.server.success", serverName=name, toolCount=result.data)
         return result
 
-    async def _save_error(self, name: str, fingerprint: str, message: str) -> None:
+    async def save_error(self, name: str, fingerprint: str, message: str) -> None:
         """Keep what went wrong, for commands that look at the catalog without a gateway."""
         message = message.removeprefix(f"server {name} could not be connected: ")
         if self.errors.get(name) == message:

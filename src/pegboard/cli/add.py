@@ -47,7 +47,7 @@ from pegboard.cli.sign_in_options import (
     oauth_member,
 )
 from pegboard.cli.typed_target import is_program, missing_scheme, split_command
-from pegboard.cli.wording import wants_sign_in
+from pegboard.cli.wording import for_people, may_sign_in, wants_sign_in
 
 if TYPE_CHECKING:
     from pegboard.config import Location
@@ -342,7 +342,7 @@ def _say_known(name: str, path: Path, before: Mapping[str, Any] | None, entry: M
 
 def _finish(answer: Answer, name: str, path: Path, *, is_new: bool, as_json: bool) -> None:
     error = answer.get("error")
-    if error is not None and wants_sign_in(error["message"]):
+    if error is not None and _can_sign_in(error["message"], name, path):
         offer_sign_in(name, path, is_new=is_new, as_json=as_json)
         return
     if as_json:
@@ -350,13 +350,20 @@ def _finish(answer: Answer, name: str, path: Path, *, is_new: bool, as_json: boo
     elif error is None:
         say(f"{name} was added to {path}: {_tools(answer)}." if is_new else f"{name}: {_tools(answer)}.")
     else:
-        say_wrapped(f"pegboard: {error['message']}", error=True)
+        say_wrapped(f"pegboard: {for_people(error['message'])}", error=True)
         say_advice(name, error["message"], path)
         say_wrapped(f"{name} is in {path} all the same.", error=True)
         say(f"  To ask it again: {command_for('refresh', name)}", error=True)
         say(f"  To take it out:  {command_for('remove', name)}", error=True)
     if error is not None:
         raise typer.Exit(UNREACHED)
+
+
+def _can_sign_in(said: str, name: str, path: Path) -> bool:
+    """Whether a server has a sign-in; one that does not say so is asked where it would be."""
+    from pegboard.cli.discovery_check import finds_sign_in
+
+    return wants_sign_in(said) or (may_sign_in(said) and finds_sign_in(name, path))
 
 
 def _tools(answer: Answer) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pegboard.cli.common import short_place
 from pegboard.cli.first_steps import example_server, has_client_files
-from pegboard.cli.program import command_for, find_program, install_advice
+from pegboard.cli.program import command_for, find_program, install_advice, with_program
 from pegboard.cli.show import TerminalTable, colour_state, cut_line, one_line, say, say_wrapped, state_word
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _show_servers(servers: Sequence[Mapping[str, Any]], location: Location) -> N
         if row.get("needsLogin"):
             say(f"{row['name']}: sign in with: {command_for('login', str(row['name']))}")
         elif row["state"] in _TROUBLE and row["lastError"]:
-            note = short_place(one_line(str(row["lastError"])), location.path)
+            note = short_place(one_line(with_program(str(row["lastError"]))), location.path)
             say_wrapped(f"{row['name']}: {cut_line(note, _LONGEST_NOTE)}", indent="  ")
     if any(not row["seen"] and row["enabled"] and row["state"] not in _TROUBLE for row in servers):
         say("? = not asked yet. A server is started when a client needs it.")

@@ -135,6 +135,14 @@ def stop(message: str, code: int) -> NoReturn:
     raise typer.Exit(code)
 
 
+def exit_code_of_refusal(answer: Mapping[str, Any]) -> int | None:
+    """The exit code of a command to which somebody who was reached said no; `None`: the usual one."""
+    error: Mapping[str, Any] = answer.get("error") or {}
+    if error.get("code") != "TOOL_UNAVAILABLE" or error.get("retryable"):
+        return None
+    return BAD_CONFIG if "PEGBOARD_SECRET_KEY" in error["message"] else FAILED
+
+
 def finish(answer: Mapping[str, Any], *, as_json: bool, show: Callable[[Any], None], failed: int | None = None) -> None:
     """Print an answer and end with the exit code that fits it, or with the one that a failure is to have. Whoever wrote
     its texts, `show` gets them plain."""

@@ -4,8 +4,10 @@ breaks."""
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -48,6 +50,17 @@ def check_sign_ins(specs: Sequence[ServerSpec]) -> list[SignInCheck]:
     if not specs:
         return []
     return asyncio.run(_check_all(specs))
+
+
+def finds_sign_in(name: str, path: Path) -> bool:
+    """Whether a server of this config has a sign-in, though perhaps one that does not work."""
+    from pegboard.config import ConfigError, read_settings
+
+    try:
+        spec = read_settings(path, os.environ).servers.get(name)
+    except ConfigError:
+        return False
+    return spec is not None and not asyncio.run(check_sign_in(spec)).is_silent
 
 
 async def _check_all(specs: Sequence[ServerSpec]) -> list[SignInCheck]:

@@ -25,7 +25,7 @@ from pegboard.cli.common import (
 )
 from pegboard.cli.program import with_program
 from pegboard.cli.show import count_tools, one_line, say, say_wrapped
-from pegboard.cli.wording import wants_sign_in
+from pegboard.cli.wording import may_sign_in
 
 if TYPE_CHECKING:
     from pegboard.board import Board
@@ -201,7 +201,7 @@ def _report_all(asked: Sequence[_Asked], *, is_gateways: bool = False) -> list[D
     """The findings about all servers; those that want a sign-in are looked at all at once."""
     from pegboard.cli.discovery_check import check_sign_ins
 
-    waiting = [each.spec for each in asked if each.spec is not None and each.error and wants_sign_in(each.error)]
+    waiting = [each.spec for each in asked if each.spec is not None and each.error and may_sign_in(each.error)]
     checks = dict(zip((spec.name for spec in waiting), check_sign_ins(waiting), strict=True))
     findings: list[DoctorFinding] = []
     for each in asked:

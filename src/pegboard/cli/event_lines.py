@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from pegboard.cli.common import without_name
-from pegboard.cli.program import command_for
+from pegboard.cli.program import command_for, with_program
 from pegboard.cli.show import one_line, wrap_words
 from pegboard.cli.wording import wants_sign_in
 
@@ -123,6 +123,9 @@ class EventLines:
         reason = without_name(str(event.get("errorMessage") or event["reason"]), name)
         if wants_sign_in(reason):
             return self._on_needs_login(name)
+        if reason.startswith("wants credentials "):
+            said = self._fold(with_program(reason), name)
+            return self._state(name, self._colour("needs credentials", _YELLOW) + f": {said}", ok=False)
         reason = reason.removeprefix("could not be connected: ").removeprefix("cannot be reached: ")
         return self._state(name, self._colour("unreachable", _RED) + f": {self._fold(reason, name)}", ok=False)
 

@@ -203,7 +203,7 @@ def _show_status(row: Mapping[str, Any]) -> None:
     say(f"  clients:  {row.get('sessions', 0)} connected")
     counts: dict[str, int] = {}
     for exact, count in row.get("servers", {}).items():
-        word = state_word({"state": exact})
+        word = state_word({"state": exact, "needsLogin": True})
         counts[word] = counts.get(word, 0) + count
     said = ", ".join(f"{count} {word}" for word, count in counts.items())
     say(f"  servers:  {said or 'none yet'}")

@@ -15,6 +15,7 @@ from pegboard.cli.common import (
     WRONG_CALL,
     ConfigOption,
     JsonOption,
+    exit_code_of_refusal,
     find_config,
     finish,
     json_text,
@@ -75,7 +76,7 @@ def login(
         else:
             answer = gateway.begin_login(server, wish)
         if as_json or "error" in answer:
-            finish(answer, as_json=as_json, show=lambda _: None)
+            _end_early(answer, location.path, server, as_json=as_json)
         elif answer["data"]["state"] == "waiting":
             answer = _go_on(gateway, answer["data"], opens=not no_browser)
         if not as_json:
@@ -151,6 +152,18 @@ def _read_wish(*, device: bool, scopes: list[str] | None, client_id: str | None,
     return wish
 
 
+def _end_early(answer: Answer, path: Path, server: str, *, as_json: bool) -> None:
+    """Print an answer as it is; of a server that takes tokens alone, how it is given one."""
+    from pegboard.cli.config_change import say_advice
+
+    error: Mapping[str, Any] = answer.get("error") or {}
+    try:
+        finish(answer, as_json=as_json, show=lambda _: None, failed=exit_code_of_refusal(answer))
+    finally:
+        if not as_json and "says nothing of a sign-in" in error.get("message", ""):
+            say_advice(server, error["message"], path)
+
+
 def _go_on(gateway: RestClient, row: Mapping[str, Any], *, opens: bool) -> Answer:
     """Show a sign-in that was begun, and wait for its end where that can be waited for."""
     from pegboard.cli.sign_in import SignInDialog, finish_command, is_at_terminal
@@ -180,7 +193,7 @@ def _go_on(gateway: RestClient, row: Mapping[str, Any], *, opens: bool) -> Answe
 def _report(gateway: RestClient, answer: Answer) -> None:
     """Say what came of it, and what there is to use now."""
     if "error" in answer:
-        finish(answer, as_json=False, show=lambda _: None)
+        finish(answer, as_json=False, show=lambda _: None, failed=exit_code_of_refusal(answer))
     row = answer["data"]
     server = str(row["server"])
     if row["state"] != "done":

@@ -26,7 +26,7 @@ from pegboard.cli.common import (
     text_of_input,
 )
 from pegboard.cli.first_steps import example_server, has_client_files
-from pegboard.cli.program import command_for
+from pegboard.cli.program import command_for, with_program
 from pegboard.cli.rest_client import RestClient, connect
 from pegboard.cli.show import (
     TerminalTable,
@@ -239,7 +239,7 @@ def _note(row: dict[str, Any]) -> str:
     left_out = len(row.get("rejected", ())) + len(row.get("conflicts", ()))
     login = f"sign in with: {command_for('login', row['name'])}" if row.get("needsLogin") else ""
     notes = [
-        login or row["lastError"],
+        login or with_program(row["lastError"] or ""),
         *row.get("cut", ()),
         f"{left_out} left out: see {command_for('doctor')}" if left_out else "",
     ]

@@ -48,6 +48,8 @@ def secrets(context: typer.Context, config: ConfigOption = None, as_json: JsonOp
 
     data = _inventory_data(_with_store(config, ask), source, problem)
     finish({"success": True, "data": data}, as_json=as_json, show=_show_inventory)
+    if problem is not None:
+        raise typer.Exit(FAILED)
 
 
 def rotate(config: ConfigOption = None, as_json: JsonOption = False) -> None:

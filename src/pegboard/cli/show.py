@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _STATES_BY_COLOUR = {
     "green": "connected available ready completed",
     "cyan": "idle in_progress",
-    "yellow": "starting needs_auth needs-sign-in",
+    "yellow": "starting needs_auth needs-sign-in needs-credentials",
     "red": "unreachable unavailable invalid blocked missing",
     "bright_black": "disabled skipped",
 }
@@ -68,6 +68,8 @@ def colour_state(word: str) -> Text:
 def state_word(row: Mapping[str, Any]) -> str:
     """The state of a server as people say it; `--json` and REST have the exact one."""
     exact = str(row["state"])
+    if exact == "needs_auth" and not row.get("needsLogin"):
+        return "needs credentials"
     return _STATE_WORDS.get(exact, exact)
 
 

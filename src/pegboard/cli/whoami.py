@@ -7,7 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from pegboard.cli.common import WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop, text_of_input
+from pegboard.cli.common import (
+    WRONG_CALL,
+    ConfigOption,
+    JsonOption,
+    exit_code_of_refusal,
+    find_config,
+    finish,
+    stop,
+    text_of_input,
+)
 from pegboard.cli.gateway_control import require_gateway
 from pegboard.cli.grant_words import count_grant, name_servers
 from pegboard.cli.rest_client import connect
@@ -47,7 +56,8 @@ def whoami(
         if not token or not token.isascii() or not token.isprintable() or " " in token:
             stop("there is no token on stdin", WRONG_CALL)
         gateway = require_gateway(location, "only a running gateway knows who comes with a token", bearer=token)
-    finish(gateway.get("/api/whoami"), as_json=as_json, show=_show)
+    answer = gateway.get("/api/whoami")
+    finish(answer, as_json=as_json, show=_show, failed=exit_code_of_refusal(answer))
 
 
 def _show(data: Mapping[str, Any]) -> None:

@@ -18,12 +18,18 @@ _PHRASES = {
     "give path, or set workspace in the config": "go to the project's folder, or give --path",
 }
 _WANTS_SIGN_IN = re.compile(r"\bwants a sign-in: pegboard login \w+")
+_MAY_SIGN_IN = re.compile(r"\bwants (?:a sign-in|credentials)\b.*: pegboard login \w+")
 _DISABLED = re.compile(r"server (\w+) is disabled$")
 
 
 def wants_sign_in(message: str) -> bool:
     """Whether a server is said to wait for somebody who signs in to it."""
     return _WANTS_SIGN_IN.search(message) is not None
+
+
+def may_sign_in(message: str) -> bool:
+    """The same, or that it wants credentials and may have a sign-in, of which it says nothing."""
+    return _MAY_SIGN_IN.search(message) is not None
 
 
 def for_people(message: str) -> str:

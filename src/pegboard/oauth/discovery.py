@@ -57,6 +57,8 @@ class OAuthDiscovery:
     authorization_server: AuthorizationServer
     # There is no resource metadata: the rules of 2025-03-26 apply.
     is_fallback: bool = False
+    # Nor is there any of an authorization server: its endpoints are where they would be, if it has any.
+    is_guess: bool = False
 
 
 class DiscoveryFailed(ToolFailure):
@@ -78,7 +80,7 @@ async def discover(
     setting = spec.sign_in.resource
     resource = found.resource if found is not None and setting is None else setting or None
     scopes = found.scopes if found is not None else None
-    return OAuthDiscovery(resource, scopes, server, is_fallback=found is None)
+    return OAuthDiscovery(resource, scopes, server, is_fallback=found is None, is_guess=walk.is_guess)
 
 
 async def discover_issuer(issuer: str, fetcher: Fetcher, on_step: OnStep | None = None) -> AuthorizationServer:
@@ -105,6 +107,7 @@ class _DiscoveryWalk:
         self._on_step = on_step
         # What went wrong at the address that the server itself named.
         self._said_trouble: DiscoveryFailed | None = None
+        self.is_guess = False
 
     async def find_resource(self, said: str | None) -> ServerResource | None:
         """The server's resource metadata; `None` if it has none."""
@@ -176,6 +179,7 @@ class _DiscoveryWalk:
         if self._said_trouble is not None:
             raise self._said_trouble
         server = self._require_endpoints(AuthorizationServer.at_origin(origin))
+        self.is_guess = True
         self._tell("endpoints", origin, "used", "MCP 2025-03-26: without metadata the endpoints are at the origin")
         return server
 

@@ -162,8 +162,8 @@ class Fetcher:
             raise FetchFailed(f"{origin.authority} sent more than {MAX_BYTES:,} bytes", is_away=True)
         try:
             return JsonAnswer(status, exactjson.parse_object(content), received)
-        except exactjson.NotJson as exc:
-            return JsonAnswer(status, {}, received, f"it is not a JSON object: {exc}")
+        except exactjson.NotJson:
+            return JsonAnswer(status, {}, received, "it is not a JSON object")
 
     async def _find_zone(self) -> Zone:
         if self._zone is None:

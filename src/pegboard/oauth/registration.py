@@ -17,7 +17,7 @@ CLIENT_NAME = "Pegboard"
 CODE_GRANTS = ("authorization_code", "refresh_token")
 # The methods that need no more than the registration itself.
 _METHODS: tuple[AuthMethod, ...] = ("none", "client_secret_basic", "client_secret_post")
-_REGISTER_BY_HAND = "register a client there and give its id: oauth.clientId in the config, or login with --client-id"
+_GIVE_ID = "and give its id: oauth.clientId in the config, or login with --client-id"
 
 
 class RegistrationRefused(ToolFailure):
@@ -38,9 +38,12 @@ async def register(
     grant_types: Sequence[str] = CODE_GRANTS,
 ) -> OAuthClient:
     """Register the gateway. Raises `RegistrationRefused`."""
+    uses_redirect = "authorization_code" in grant_types
+    where = f" with the redirect address {redirect_uri}" if uses_redirect else ""
+    by_hand = f"register a client there{where}, {_GIVE_ID}"
     if server.registration_endpoint is None:
-        raise RegistrationRefused(f"{server.issuer} registers no clients by itself: {_REGISTER_BY_HAND}")
-    method = _choose_method(server)
+        raise RegistrationRefused(f"{server.issuer} registers no clients by itself: {by_hand}")
+    method = _choose_method(server, by_hand)
     offered = server.grant_types or grant_types
     # Some refuse what they do not list; without the first one there is nothing to register for.
     kept = [each for each in grant_types if each in offered or each == grant_types[0]]
@@ -49,6 +52,8 @@ async def register(
         answer = await fetcher.post_json(server.registration_endpoint, members)
     except FetchFailed as exc:
         raise RegistrationRefused(f"{server.issuer}: no registration: {exc}", is_away=exc.is_away) from None
+    if not _has_client(answer):
+        raise _refusal(answer, server, by_hand)
     return _read_client(answer, server, redirect_uri, method)
 
 
@@ -72,7 +77,7 @@ def client_metadata(
     return metadata | ({"scope": " ".join(scopes)} if scopes else {})
 
 
-def _choose_method(server: AuthorizationServer) -> AuthMethod:
+def _choose_method(server: AuthorizationServer, by_hand: str) -> AuthMethod:
     offered = server.token_endpoint_auth_methods
     if offered is None:
         return "none"
@@ -84,19 +89,21 @@ def _choose_method(server: AuthorizationServer) -> AuthMethod:
             if method == each:
                 return method
     words = ", ".join(offered)[:200] or "no method"
-    raise RegistrationRefused(f"{server.issuer} takes clients only by {words}: {_REGISTER_BY_HAND}")
+    raise RegistrationRefused(f"{server.issuer} takes clients only by {words}: {by_hand}")
+
+
+def _has_client(answer: JsonAnswer) -> bool:
+    client_id = answer.members.get("client_id")
+    return answer.status in {200, 201} and isinstance(client_id, str) and bool(client_id)
 
 
 def _read_client(
     answer: JsonAnswer, server: AuthorizationServer, redirect_uri: str, asked_for: AuthMethod
 ) -> OAuthClient:
-    client_id = answer.members.get("client_id")
-    if answer.status not in {200, 201} or not isinstance(client_id, str) or not client_id:
-        raise _refusal(answer, server)
     secret = answer.members.get("client_secret")
     secret = secret if isinstance(secret, str) and secret else None
     return OAuthClient(
-        client_id=client_id,
+        client_id=str(answer.members["client_id"]),
         issuer=server.issuer,
         source="registered",
         auth_method=_read_method(answer.members, secret, server, asked_for),
@@ -123,9 +130,9 @@ def _read_expiry(members: Mapping[str, Any]) -> float | None:
     return float(said) if isinstance(said, (int, float)) and not isinstance(said, bool) and said > 0 else None
 
 
-def _refusal(answer: JsonAnswer, server: AuthorizationServer) -> RegistrationRefused:
+def _refusal(answer: JsonAnswer, server: AuthorizationServer, by_hand: str) -> RegistrationRefused:
     is_away = answer.status == 429 or answer.status >= 500
-    advice = "" if is_away else f": {_REGISTER_BY_HAND}"
+    advice = "" if is_away else f": {by_hand}"
     said = describe_error(answer.members) or answer.problem or "the answer names no client"
     reason = f"{server.issuer} refused to register a client (HTTP {answer.status}, {said}){advice}"
     return RegistrationRefused(reason, error_of_answer(answer.members), is_away=is_away)

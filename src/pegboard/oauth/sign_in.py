@@ -26,6 +26,7 @@ from pegboard.oauth.fetching import Fetcher, FetchFailed
 from pegboard.oauth.grant import OAuthGrant
 from pegboard.oauth.grants import Grants
 from pegboard.oauth.oauth_client import OAuthClient
+from pegboard.oauth.registration import RegistrationRefused
 from pegboard.oauth.scopes import choose_scopes
 from pegboard.oauth.sign_in_flow import DONE, FAILED, Flow, FlowSecrets, describe_flow
 from pegboard.oauth.token_answer import ClientRefused, TokenAnswer, TokenRefused
@@ -48,6 +49,7 @@ _LEAST_LEFT = 60.0
 _LOOK_EVERY = 0.3
 _LONGEST_REASON = 400
 _OVER = "this sign-in is over, or its answer came already: begin anew"
+_REFUSALS = frozenset({401, 403})
 _PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 # Told the server, the principal, how it went, and what to say about it.
@@ -162,7 +164,10 @@ class SignIns:
         fetcher = Fetcher.of(spec)
         challenge = self._grants.challenge_of(spec, principal) or await _ask_for_challenge(spec, fetcher)
         discovery = await discover(spec, challenge, fetcher)
-        server = discovery.authorization_server
+        server, is_guess = discovery.authorization_server, discovery.is_guess
+        is_silent = is_guess and spec.oauth is None and terms.client_id is None
+        if is_silent and challenge is not None and challenge.status not in _REFUSALS:
+            raise _no_sign_in(spec, challenge)
         earlier = await self._earlier_scopes(spec, principal, server, terms)
         scopes = choose_scopes(
             configured=spec.sign_in.scopes,
@@ -172,17 +177,22 @@ class SignIns:
             earlier=[*earlier, *self._grants.missing_scopes(spec, principal)],
             wanted=terms.scopes,
         )
-        client = await choose_client(
-            self._vault,
-            spec,
-            server,
-            redirect_uri=terms.redirect_uri,
-            scopes=scopes or (),
-            is_device=terms.is_device,
-            document_url=self._document_url(),
-            client_id=terms.client_id,
-            client_secret=terms.client_secret,
-        )
+        try:
+            client = await choose_client(
+                self._vault,
+                spec,
+                server,
+                redirect_uri=terms.redirect_uri,
+                scopes=scopes or (),
+                is_device=terms.is_device,
+                document_url=self._document_url(),
+                client_id=terms.client_id,
+                client_secret=terms.client_secret,
+            )
+        except RegistrationRefused as exc:
+            if not is_guess or exc.is_away or exc.oauth_error:
+                raise
+            raise _no_sign_in(spec, challenge) from None
         start = self._start_device if terms.is_device else self._start_browser
         return await start(spec, principal, terms, client, server, discovery.resource, scopes or ())
 
@@ -392,7 +402,18 @@ async def _ask_for_challenge(spec: ServerSpec, fetcher: Fetcher) -> Challenge | 
         answer = await fetcher.post_json(spec.url or "", _PING, {**spec.headers, **accept})
     except FetchFailed:
         return None
-    return Challenge.of(answer.status, answer.headers) if answer.status in {401, 403} else None
+    return Challenge.of(answer.status, answer.headers if answer.status in _REFUSALS else {})
+
+
+def _no_sign_in(spec: ServerSpec, challenge: Challenge | None) -> ToolFailure:
+    """What is said of a server that has no sign-in as far as one can find out."""
+    status = 401 if challenge is None else challenge.status
+    if status in _REFUSALS:
+        said = f"{spec.name} wants credentials (HTTP {status}), and says nothing of a sign-in"
+        return invalid(f'{said}: set "headers" with an Authorization in its config')
+    if status == 404:
+        return invalid(f"{spec.name} says nothing of a sign-in, and answers HTTP 404: is its address right?")
+    return invalid(f"{spec.name} wants no sign-in: it works without one")
 
 
 def _make_row(spec: ServerSpec, principal: str, state: str, seconds: float) -> FlowRow:

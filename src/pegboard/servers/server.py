@@ -23,7 +23,7 @@ from pegboard.servers.credentials import ServerCredentials
 from pegboard.servers.errors import LONGEST_REASON, ConnectionLost, RpcError, TimedOut, redact
 from pegboard.servers.handshake import ServerHello
 from pegboard.servers.http.client import SessionExpired, Unreachable
-from pegboard.servers.http.refusal import AccessRefused, NeedsAuth, wants_sign_in
+from pegboard.servers.http.refusal import AccessRefused, NeedsAuth, is_refusal, wants_sign_in
 from pegboard.servers.jsonrpc import JsonRpcPeer
 from pegboard.servers.listener import ServerListener
 from pegboard.servers.message import Message, Params
@@ -68,15 +68,14 @@ class Server:
         self.last_error = first_error(spec)
         # Why it could not be connected, as it was last logged.
         self._logged_reason: str | None = None
-        self._reaper = reaper
-        self._listener = listener
+        self._reaper, self._listener = reaper, listener
         self._loop = asyncio.get_running_loop()
         self.breaker = Breaker(self._loop.time)
         self._connections = ServerConnections(spec.name, lambda: self.spec.idle_timeout, self._close_idle)
         self._tasks = TaskSet()
         self._supervisor = Supervisor(spec.name, self._tasks, self.breaker, self._connection_for, self._redact)
-        self._closed = False
-        self._state = ServerState.first(spec)
+        # `is_recalled`: what is known of it is of an earlier run.
+        self._closed, self.is_recalled, self._state = False, False, ServerState.first(spec)
 
     @property
     def name(self) -> str:
@@ -118,8 +117,8 @@ class Server:
         """Take over what earlier runs knew: when it was last there, and what went wrong since."""
         self.last_seen = self.last_seen or last_seen
         if last_error is not None and self._state is ServerState.REGISTERED:
-            self.last_error = last_error
-            self._become(ServerState.UNREACHABLE)
+            self.last_error, self.is_recalled = last_error.removeprefix(f"{self.name} "), True
+            self._become(ServerState.NEEDS_AUTH if is_refusal(last_error, self.name) else ServerState.UNREACHABLE)
 
     async def request(
         self,
@@ -349,7 +348,7 @@ class Server:
     async def _open(
         self, key: str | None, capabilities: Mapping[str, Any] | None, *, for_call: bool, is_discovery: bool
     ) -> None:
-        before = self._state
+        before, self.is_recalled = self._state, False
         if before is not ServerState.LOST:
             self._become(ServerState.CONNECTING)
         try:

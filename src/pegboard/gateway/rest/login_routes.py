@@ -32,6 +32,7 @@ from pegboard.gateway.rest.responses import members_of
 from pegboard.gateway.rest.rows import moment
 from pegboard.gateway.rest.server_routes import server_problem
 from pegboard.result import Forbidden, ToolErrorCode, ToolFailure, invalid
+from pegboard.servers.http.refusal import wants_sign_in
 
 if TYPE_CHECKING:
     from pegboard.gateway.rest.app import Rest
@@ -150,6 +151,9 @@ async def _sign_out(rest: Rest, request: Request) -> Any:
         known = await rest.board.oauth.logins()
         holders = [each.principal for each in known if (each.server, each.principal) == (spec.name, holder)]
     revoked = [await rest.board.oauth.logout(spec.name, each) for each in holders]
+    if _GATEWAY in holders:
+        # The next start knows it before anybody asks the server.
+        await rest.board.discovery.save_error(spec.name, spec.fingerprint, wants_sign_in(spec.name))
     return {"server": spec.name, "signedOut": len(holders), "revoked": bool(revoked) and all(revoked)}
 
 
@@ -210,11 +214,15 @@ async def _find_flow(rest: Rest, request: Request, wait: float = 0.0) -> Flow:
 
 
 async def _finish_pasted(rest: Rest, pasted: object, spec: ServerSpec, holder: str) -> Flow:
-    from pegboard.oauth.authorization_response import read_query
+    from pegboard.oauth.authorization_response import AuthorizationRefused, read_query
 
     if not isinstance(pasted, str) or not pasted.strip():
         raise invalid("callback is needed: the address that the browser was sent to after you agreed")
-    flow = await rest.board.oauth.finish(read_query(pasted.strip()), principal_id=holder)
+    try:
+        query = read_query(pasted.strip())
+    except AuthorizationRefused as exc:
+        raise invalid(f"callback: {exc}") from None
+    flow = await rest.board.oauth.finish(query, principal_id=holder)
     if flow.server != spec.name:
         raise invalid(f"that was the answer of a sign-in to {flow.server}, which it has finished")
     return flow

@@ -10,6 +10,7 @@ from pegboard.access.access import Access
 from pegboard.board import Board
 from pegboard.clients.caller import Caller
 from pegboard.listing.view import EVERYTHING, Filter
+from pegboard.servers.http.refusal import SIGN_IN_WORDS
 from pegboard.servers.server import Server
 from pegboard.servers.server_state import ServerState
 from pegboard.tool import RegisteredTool
@@ -60,7 +61,8 @@ def server_row(board: Board, server: Server, wanted: Filter = EVERYTHING) -> dic
 
 def needs_login(server: Server) -> bool:
     """Whether a server waits for somebody who signs in to it."""
-    return server.state is ServerState.NEEDS_AUTH and server.spec.signs_in
+    said = server.last_error or ""
+    return server.state is ServerState.NEEDS_AUTH and server.spec.signs_in and said.startswith(SIGN_IN_WORDS)
 
 
 def _partial_row(board: Board, server: Server, access: Access) -> dict[str, Any]:

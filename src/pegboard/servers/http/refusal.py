@@ -9,6 +9,10 @@ from pegboard.result import ToolErrorCode, ToolFailure
 from pegboard.servers.authorization import Challenge
 
 REFUSALS = frozenset({401, 403})
+# How messages begin, behind the server's name.
+_REFUSED = ("wants a", "wants credentials", "wants more rights", "refused the request")
+# Of those that a sign-in helps with.
+SIGN_IN_WORDS = ("wants a sign-in: ", "wants more rights ")
 _MOST_SCOPES = 20
 _LONGEST_SCOPE = 200
 
@@ -32,11 +36,24 @@ class AccessRefused(ToolFailure):
 class NeedsAuth(AccessRefused):
     """The server wants credentials that it was not given."""
 
-    def __init__(self, label: str, challenge: Challenge, used: str | None = None, *, signs_in: bool = False) -> None:
+    def __init__(
+        self,
+        label: str,
+        challenge: Challenge,
+        used: str | None = None,
+        *,
+        signs_in: bool = False,
+        has_sign_in: bool = False,
+    ) -> None:
+        """`signs_in`: a sign-in would be used; `has_sign_in`: there is one, whatever the challenge says."""
         said = f'wants credentials (HTTP {challenge.status}): set "headers" with an Authorization in its config'
+        if signs_in:
+            # One of 2025-03-26 has a sign-in and does not say so; one that takes tokens alone says the same.
+            said += f", or if it has a sign-in: pegboard login {label}"
         if challenge.resource_metadata is not None:
             said = f"wants a sign-in with OAuth (HTTP {challenge.status})"
-        words = wants_sign_in(label) if signs_in else f"{label} {said}"
+        is_sure = has_sign_in or used is not None or challenge.resource_metadata is not None
+        words = wants_sign_in(label) if signs_in and is_sure else f"{label} {said}"
         super().__init__(words, challenge, used, sign_in=label if signs_in else None)
 
 
@@ -70,6 +87,11 @@ def wants_sign_in(label: str) -> str:
     return f"{label} wants a sign-in: pegboard login {label}"
 
 
+def is_refusal(message: str, label: str) -> bool:
+    """Whether a message is one of these, about this server: what earlier runs have kept is no more than words."""
+    return message.startswith(tuple(f"{label} {words} " for words in _REFUSED))
+
+
 def refusal_of(
     label: str,
     status: int,
@@ -77,12 +99,13 @@ def refusal_of(
     used: str | None = None,
     *,
     signs_in: bool = False,
+    has_sign_in: bool = False,
     words: str = "",
 ) -> AccessRefused:
     """A 401 or 403 as what it means; `words` are the server's own."""
     challenge = Challenge.of(status, headers or {})
     if status == 401:
-        return NeedsAuth(label, challenge, used, signs_in=signs_in)
+        return NeedsAuth(label, challenge, used, signs_in=signs_in, has_sign_in=has_sign_in)
     if challenge.wants_scopes:
         return NeedsScope(label, challenge, used, signs_in=signs_in)
     return RequestForbidden(label, challenge, used, words)

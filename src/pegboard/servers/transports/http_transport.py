@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TypedDict
 
 from pegboard.config import ServerSpec
 from pegboard.servers.authorization import Authorization
@@ -25,6 +26,11 @@ _LAST_WORDS = 1.0
 
 def _ignore(news: object) -> None:
     """Nobody has to know."""
+
+
+class _KnownSignIn(TypedDict):
+    signs_in: bool
+    has_sign_in: bool
 
 
 class HttpTransport(Transport):
@@ -129,9 +135,17 @@ class HttpTransport(Transport):
     def _refusal_in(self, response: HttpResponse, used: str | None) -> AccessRefused | None:
         if response.status_code not in REFUSALS:
             return None
-        refused = refusal_of(self._label, response.status_code, response.headers, used, signs_in=True)
+        refused = refusal_of(self._label, response.status_code, response.headers, used, **self._sign_in_known())
         # Other credentials would not help; what else the response says is for whoever asked.
         return None if isinstance(refused, RequestForbidden) else refused
+
+    def _sign_in_known(self) -> _KnownSignIn:
+        """Whether a sign-in would be used, and whether there is one as far as the config and earlier ones say."""
+        if self._authorization is None:
+            return {"signs_in": False, "has_sign_in": False}
+        need = self._authorization.needs_sign_in()
+        was_used = need is not None and need.reason != "never"
+        return {"signs_in": True, "has_sign_in": was_used or self._spec.oauth is not None}
 
     async def _renew(self, refused: AccessRefused) -> bool:
         if self._authorization is None or isinstance(refused, RequestForbidden):

@@ -207,8 +207,8 @@ class StreamableHttpTransport(HttpTransport):
             return SessionExpired(self._label)
         error = _error_in(body)
         if status in REFUSALS:
-            signs_in, words = self._authorization is not None, error.message if error is not None else ""
-            return refusal_of(self._label, status, headers, used, signs_in=signs_in, words=words)
+            words = error.message if error is not None else ""
+            return refusal_of(self._label, status, headers, used, words=words, **self._sign_in_known())
         if error is None or not is_request:
             return WrongStatus(self._label, status, headers)
         refusal = WrongStatus(self._label, status, headers, error.message)
