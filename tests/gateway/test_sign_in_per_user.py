@@ -15,6 +15,7 @@ import pytest
 
 from bearers import Headers, bearer_client, principal_of
 from harness import Gateway, RawClient, eventually, open_gateway
+from pegboard.catalog.stock import ServerOffer
 from pegboard.config import ServerSpec
 from pegboard.config.oauth_settings import OAuthSettings
 from pegboard.servers import connections
@@ -65,6 +66,16 @@ class Users:
     async def sign_in(self, name: str) -> None:
         self.grants[self.names[name]] = Grant(lambda: self.door.current(name), self.door.issue(name))
         await self.server.on_signed_in(self.names[name])
+
+    async def list_resource(self) -> None:
+        """Have it known whose the resource is, as if it were in a list."""
+        board = self.gateway.board
+        asked = board.discovery
+        await eventually(
+            lambda: board.library.knows("safe") and not (asked._running or asked._asking or asked._waiting)
+        )
+        offer = ServerOffer(resources=[{"uri": RESOURCE, "name": "text"}])
+        await board.library.put("safe", offer)
 
     async def sign_out(self, name: str) -> None:
         self.grants[self.names[name]] = Grant(lambda: None)
@@ -165,7 +176,8 @@ async def test_update_reaches_its_user_alone(tmp_path: Path) -> None:
     async with protected_server(tmp_path, "handshake", features=features) as users:
         ada, bob = await users.add("ada"), await users.add("bob")
         async with bearer_client(users.gateway, ada) as first, bearer_client(users.gateway, bob) as second:
-            await first.until_in("resources", uri := RESOURCE)
+            await users.list_resource()
+            uri = RESOURCE
             streams: list[queue.Queue[Any]] = []
             for client in (first, second):
                 before = list(users.toy.standing)
@@ -180,6 +192,24 @@ async def test_update_reaches_its_user_alone(tmp_path: Path) -> None:
             assert [len(each.said("notifications/resources/updated")) for each in (first, second)] == [1, 1]
 
 
+@pytest.mark.parametrize("era", ERAS)
+async def test_what_one_has_is_in_no_list_of_others(tmp_path: Path, era: str) -> None:
+    """Lists are had with somebody's token: tools are listed, and what may be theirs alone is not asked for."""
+    features = ["tools", "resources", "prompts", "templates"]
+    async with protected_server(tmp_path, era, features=features) as users:
+        ada, bob = await users.add("ada"), await users.add("bob", signed_in=False)
+        async with bearer_client(users.gateway, ada) as first, bearer_client(users.gateway, bob) as second:
+            await second.until_in("tools", "safe__echo")
+            await eventually(lambda: users.gateway.board.library.knows("safe"))
+            for client in (first, second):
+                assert (await client.request("resources/list"))["resources"] == []
+                assert (await client.request("resources/templates/list"))["resourceTemplates"] == []
+                assert (await client.request("prompts/list"))["prompts"] == []
+        assert users.door.admitted["tools/list"]
+        asked = ("resources/list", "resources/templates/list", "prompts/list")
+        assert not any(users.door.admitted[method] for method in asked)
+
+
 async def test_what_one_has_read_is_nobody_elses(tmp_path: Path) -> None:
     """A resource of such a server is never marked as public, whatever the server says."""
     async with protected_server(tmp_path, "modern", features=["tools", "resources"]) as users:
@@ -189,7 +219,7 @@ async def test_what_one_has_read_is_nobody_elses(tmp_path: Path) -> None:
         }  # fmt: skip
         ada = await users.add("ada")
         async with bearer_client(users.gateway, ada, "2026-07-28") as client:
-            await client.until_in("resources", RESOURCE)
+            await users.list_resource()
             read = await client.request("resources/read", {"uri": RESOURCE})
             assert (read["contents"][0]["text"], read["cacheScope"]) == ("mine", "private")
             assert (await client.request("tools/list"))["cacheScope"] == "private"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import threading
 import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import AsyncExitStack
@@ -24,13 +25,16 @@ from oauth.grant_stage import (
     open_desk,
     protected_toy,
     sign_in,
+    token_proxy,
     usable,
     wait_for,
 )
 from oauth.test_provider import agree
 from pegboard.oauth.authorization_response import AuthorizationRefused, read_query
 from pegboard.oauth.fetching import Fetcher
+from pegboard.oauth.grant import OAuthGrant
 from pegboard.oauth.sign_in import Flow
+from pegboard.oauth.sign_in_flow import FlowSecrets
 from pegboard.oauth.token_answer import GrantRefused
 from pegboard.oauth.token_request import refresh
 from pegboard.result import Forbidden, ToolFailure
@@ -303,6 +307,38 @@ async def test_a_code_that_was_cancelled_is_asked_for_no_longer(tmp_path: Path, 
         assert await desk.oauth.logins() == []
 
 
+async def test_a_sign_in_that_is_cancelled_while_its_tokens_come_keeps_none(desk: Desk) -> None:
+    """Whoever cancels while the token endpoint thinks has nobody signed in: what it gives is revoked there."""
+    flow = await desk.oauth.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
+    query = await browse(flow.url or "")
+    row = await desk.storage.oauth.load_flow_by_id(flow.id)
+    assert row is not None
+    vault, given = desk.oauth._vault, list[dict[str, str]]()
+    kept = await vault.open_flow(row)
+    with token_proxy(kept.authorization_server.token_endpoint) as proxy:
+        slow = replace(kept.authorization_server, token_endpoint=proxy.url)
+        await vault.save_flow(row, replace(kept, authorization_server=slow))
+        proxy.hold, proxy.change = threading.Event(), lambda members: given.append(members) or members
+        finishing = asyncio.create_task(desk.oauth.finish(query, principal_id=None))
+        await wait_for(proxy.waiting.is_set)
+        await desk.oauth.cancel(flow.id)
+        proxy.hold.set()
+        ended = await finishing
+    assert (ended.state, ended.reason) == ("failed", "it was cancelled: the tokens that came were revoked")
+    assert (await desk.oauth.watch(flow.id, 0)).reason == "it was cancelled"
+    assert await desk.oauth.logins() == []
+    assert desk.notes[-1][0] == "signin.failed"
+    await expect_refusal(desk, kept, given[0]["refresh_token"])
+
+
+async def expect_refusal(desk: Desk, kept: FlowSecrets | OAuthGrant, token: str) -> None:
+    """A refresh token was revoked."""
+    spec = desk.specs["notes"]
+    server, client, resource = kept.authorization_server, kept.client, kept.resource
+    with pytest.raises(GrantRefused, match="invalid_grant"):
+        await refresh(Fetcher.of(spec), server, client, refresh_token=token, resource=resource)
+
+
 @pytest.mark.scenario("grants: Signing out revokes, and deletes in any case")
 async def test_signing_out_revokes(desk: Desk) -> None:
     """The authorization server takes the refresh token no longer, and nothing is left here."""
@@ -313,14 +349,7 @@ async def test_signing_out_revokes(desk: Desk) -> None:
     assert await desk.oauth.logout("notes", "")
     assert token.header is None
     assert await desk.oauth.logins() == []
-    with pytest.raises(GrantRefused, match="invalid_grant"):
-        await refresh(
-            Fetcher.of(desk.specs["notes"]),
-            grant.authorization_server,
-            grant.client,
-            refresh_token=grant.refresh_token or "",
-            resource=grant.resource,
-        )
+    await expect_refusal(desk, grant, grant.refresh_token or "")
     assert desk.notes[-1] == ("signin.ended", "ok", "notes", "revoked")
     assert not await desk.oauth.logout("notes", "")
 

@@ -31,6 +31,7 @@ from pegboard.oauth.scopes import choose_scopes
 from pegboard.oauth.sign_in_flow import DONE, FAILED, Flow, FlowSecrets, describe_flow
 from pegboard.oauth.token_answer import ClientRefused, TokenAnswer, TokenRefused
 from pegboard.oauth.token_request import exchange_code
+from pegboard.oauth.token_source import revoke_grant
 from pegboard.oauth.vault import Vault
 from pegboard.result import Forbidden, ToolErrorCode, ToolFailure, invalid, unavailable
 from pegboard.servers.authorization import Challenge
@@ -339,9 +340,16 @@ class SignIns:
             client=kept.client,
             authorization_server=kept.authorization_server,
         )
-        await self._vault.save_grant(spec, row.principal, grant)
+        if not await self._vault.finish_flow(row, DONE, spec, grant):
+            raise await self._give_back(spec, grant, "it was cancelled")
         if kept.client.source == "registered" and kept.client.redirect_uri is not None:
             await self._vault.note_success(kept.client)
+
+    async def _give_back(self, spec: ServerSpec, grant: OAuthGrant, reason: str) -> ToolFailure:
+        """Revoke tokens that came too late; what to say about it."""
+        is_revoked = await revoke_grant(spec, grant)
+        tokens = "were revoked" if is_revoked else "were thrown away, but the authorization server did not revoke them"
+        return unavailable(f"{reason}: the tokens that came {tokens}", retryable=False)
 
     async def _end(self, row: FlowRow, work: Awaitable[None]) -> Flow:
         """Do what is left of a sign-in, and keep how it ended, whatever happens."""

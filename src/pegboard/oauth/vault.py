@@ -64,10 +64,7 @@ class Vault:
     ) -> KeptGrant | None:
         """Keep a grant in place of `replaced`, unless somebody changed that; else in place of whatever is there. As it
         is kept; `None` if it is not."""
-        await self._pin_issuer(spec, grant)
-        created_at = None if replaced is None else replaced.row.created_at
-        row = make_row(spec, principal, grant, created_at)
-        row = replace(row, sealed=(await self._open()).seal(grant.to_bytes(), row.context))
+        row = await self._seal_grant(spec, principal, grant, None if replaced is None else replaced.row.created_at)
         expected = None if replaced is None else replaced.version
         if not await self.store.save_grant(row, expected_version=expected):
             return None
@@ -75,6 +72,11 @@ class Vault:
             return KeptGrant(replace(row, version=expected + 1), grant)
         # Which version a new one has is for the store to say.
         return await self.load_grant(spec.name, principal)
+
+    async def finish_flow(self, flow: FlowRow, outcome: str, spec: ServerSpec, grant: OAuthGrant) -> bool:
+        """Keep what a sign-in gave in place of whatever is there, and how it ended; false if it has ended before."""
+        row = await self._seal_grant(spec, flow.principal, grant, None)
+        return await self.store.finish_flow(flow.flow_id, outcome, row)
 
     async def end_grant(self, kept: KeptGrant, state: str, reason: str) -> bool:
         """Keep that a grant is over, unless somebody changed it meanwhile."""
@@ -145,6 +147,13 @@ class Vault:
                 raise
             # Its key is lost, and with it every grant: the next one is the first.
             return None
+
+    async def _seal_grant(
+        self, spec: ServerSpec, principal: str, grant: OAuthGrant, created_at: float | None
+    ) -> GrantRow:
+        await self._pin_issuer(spec, grant)
+        row = make_row(spec, principal, grant, created_at)
+        return replace(row, sealed=(await self._open()).seal(grant.to_bytes(), row.context))
 
     async def _open(self) -> Sealer:
         async with self._opening:

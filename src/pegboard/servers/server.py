@@ -215,9 +215,9 @@ class Server:
             await connection.notify(method, params)
 
     async def list_kind(self, method: str, field: str) -> Listing | None:
-        """Everything of another kind than tools that the server offers; `None` if it has nothing of that kind."""
+        """Everything of another kind than tools that the server offers to all; `None` if there is nothing of it."""
         connection = await self._connection_for(None, for_call=False, is_discovery=True)
-        is_offered = connection.offers(method.partition("/")[0])
+        is_offered = connection.offers(method.partition("/")[0]) and not is_per_user(self.spec)
         return await self._list(connection, method, field) if is_offered else None
 
     async def want_level(self, level: str) -> None:

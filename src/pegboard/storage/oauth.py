@@ -75,6 +75,7 @@ _FIND_FLOW = (
     f"{_FLOWS} WHERE server = ? AND principal = ? AND is_used = 0 AND outcome = '' AND expires_at > {{now}}"
     " ORDER BY created_at DESC, flow_id DESC LIMIT 1"
 )
+_OPEN_FLOWS = f"{_FLOWS} WHERE is_used = 0 AND outcome = '' AND expires_at > {{now}}"
 # From its end on the outcome is kept, however long it might have taken.
 _END_FLOW = (
     "UPDATE oauth_flows SET outcome = ?, sealed = ?, is_used = 1, expires_at = {now} WHERE flow_id = ? AND outcome = ''"
@@ -194,17 +195,14 @@ class OAuthStore:
         The version of what is kept is one more than that of what was there; `row.version` does not matter.
         """
 
+        return await self._database.write(lambda connection: _save_grant(connection, row, expected_version))
+
+    async def finish_flow(self, flow_id: str, outcome: str, row: GrantRow) -> bool:
+        """End a sign-in and keep its grant, whatever is there; false, and nothing is kept, if the sign-in has ended."""
+
         def write(connection: DatabaseConnection) -> bool:
-            found = connection.row(_GRANT_VERSION, row.server, row.principal)
-            if expected_version is not None and (found is None or found[0] != expected_version):
-                return False
-            count = _count_change(connection)
-            if found is None:
-                # Larger than that of any grant that was here before.
-                connection.execute(_ADD_GRANT, row.server, row.principal, *_values(row, count))
-            else:
-                connection.execute(_CHANGE_GRANT, *_values(row, found[0] + 1), row.server, row.principal)
-            return True
+            is_open = connection.execute(_at_now(connection, _END_FLOW), outcome, b"", flow_id) == 1
+            return is_open and _save_grant(connection, row, None)
 
         return await self._database.write(write)
 
@@ -297,6 +295,14 @@ class OAuthStore:
         row = await self._database.read(read)
         return None if row is None else _flow(row)
 
+    async def list_flows(self) -> list[FlowRow]:
+        """Every sign-in that waits for its answer."""
+
+        def read(connection: DatabaseConnection) -> list[Row]:
+            return connection.rows(_at_now(connection, _OPEN_FLOWS))
+
+        return [_flow(row) for row in await self._database.read(read)]
+
     async def end_flow(self, flow_id: str, outcome: str) -> None:
         """A sign-in ended; its secrets go, and the outcome is kept for ten minutes."""
         await self._database.write(
@@ -338,6 +344,19 @@ def _values(row: GrantRow, version: int) -> Sequence[str | float | int | bytes |
         *(row.url, row.issuer, row.resource, " ".join(row.scopes), row.expires_at, row.state, row.reason),
         *(version, row.sealed, row.created_at, row.updated_at),
     )
+
+
+def _save_grant(connection: DatabaseConnection, row: GrantRow, expected_version: int | None) -> bool:
+    found = connection.row(_GRANT_VERSION, row.server, row.principal)
+    if expected_version is not None and (found is None or found[0] != expected_version):
+        return False
+    count = _count_change(connection)
+    if found is None:
+        # Larger than that of any grant that was here before.
+        connection.execute(_ADD_GRANT, row.server, row.principal, *_values(row, count))
+    else:
+        connection.execute(_CHANGE_GRANT, *_values(row, found[0] + 1), row.server, row.principal)
+    return True
 
 
 def _grant(row: Row) -> GrantRow:
