@@ -11,7 +11,7 @@ from pegboard.oauth.discovery import is_same_issuer
 from pegboard.result import invalid
 
 
-def pinned_client(spec: ServerSpec) -> str | None:
+def client_to_pin(spec: ServerSpec) -> str | None:
     """The client whose issuer is pinned; `None` if the config has no credentials for it, or says itself where they
     go."""
     settings = spec.sign_in

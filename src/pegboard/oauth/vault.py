@@ -11,7 +11,7 @@ import msgspec
 
 from pegboard.config import ServerSpec, state_folder
 from pegboard.oauth.grant import KeptGrant, OAuthGrant, make_row
-from pegboard.oauth.issuer_pin import pin_key, pinned_client, require_issuer
+from pegboard.oauth.issuer_pin import client_to_pin, pin_key, require_issuer
 from pegboard.oauth.oauth_client import OAuthClient
 from pegboard.oauth.sign_in_flow import FlowSecrets
 from pegboard.result import ToolFailure
@@ -85,7 +85,7 @@ class Vault:
 
     async def check_issuer(self, spec: ServerSpec, issuer: str) -> None:
         """Raise `ToolFailure` if the credentials of the config were given to another issuer before."""
-        client_id = pinned_client(spec)
+        client_id = client_to_pin(spec)
         pinned = None if client_id is None else await self._load_pin(*pin_key(spec, client_id))
         if pinned is not None:
             require_issuer(spec, pinned, issuer)
@@ -128,7 +128,7 @@ class Vault:
 
     async def _pin_issuer(self, spec: ServerSpec, grant: OAuthGrant) -> None:
         """From the first grant on, whoever's it is; it stays when they sign out."""
-        client_id = pinned_client(spec)
+        client_id = client_to_pin(spec)
         if client_id is None or client_id != grant.client.client_id:
             return
         key = pin_key(spec, client_id)
