@@ -115,7 +115,7 @@ def test_rules_that_name_what_there_is_not_are_named(tmp_path: Path) -> None:
     ]
     ((level, said, advice),) = found["token laptop"]
     assert (level, said) == ("warning", 'servers: there is no server "onee"; did you mean one?')
-    assert "pegboard token change laptop" in advice
+    assert "pegboard token change laptop --server NAME" in advice
     assert not {"rule 1", "token fine"} & found.keys()
 
 

@@ -66,7 +66,7 @@ def test_a_path_may_begin_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (None, "No such file or directory"),
+        (None, "there is no file {folder}/token"),
         (b"", "it is empty"),
         (b"\n", "it is empty"),
         (b"\xff", "it is not UTF-8"),
@@ -80,7 +80,7 @@ def test_a_file_that_cannot_be_read_is_the_problem_of_its_server(
     if content is not None:
         (tmp_path / "token").write_bytes(content)
     servers = read_servers(tmp_path, docs=docs("${file:token}"), git={"command": "x"})
-    assert servers["docs"].problem == f"${{file:token}} cannot be read: {reason}"
+    assert servers["docs"].problem == f"${{file:token}} cannot be read: {reason.format(folder=tmp_path)}"
     assert servers["git"].problem is None
 
 

@@ -176,7 +176,13 @@ async def test_each_user_signs_in_for_themselves(tmp_path: Path, protected: Prot
             done = await http.post(path, headers=alice, json={"callback": address})
             assert done.json()["data"]["state"] == "done"
             assert len((await http.get("/api/logins", headers=alice)).json()["data"]["logins"]) == 1
+            (seen,) = (await http.get("/api/logins")).json()["data"]["logins"]
+            assert seen["who"] == "token alice"
             assert (await http.get("/api/logins", headers=bob)).json()["data"]["logins"] == []
+            none = (await http.delete(_LOGIN, headers=bob)).json()["data"]
+            assert (none["signedOut"], none["others"]) == (0, 0)
+            none = (await http.delete(_LOGIN)).json()["data"]
+            assert (none["signedOut"], none["others"]) == (0, 1)
             assert (await http.delete(f"{_LOGIN}?all=true", headers=bob)).status_code == 403
             assert (await http.delete(f"{_LOGIN}?all=true")).json()["data"]["signedOut"] == 1
 

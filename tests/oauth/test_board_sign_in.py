@@ -111,5 +111,6 @@ async def test_the_next_start_knows_that_a_server_waits(tmp_path: Path, server: 
         assert (notes.state, notes.last_error) == (ServerState.NEEDS_AUTH, "wants a sign-in: pegboard login notes")
         assert needs_login(notes)
         assert may_try(notes)
+        assert board.discovery.list_starting() == []
         await board.discovery.discover_new(LIMIT)
         assert (notes.state, may_try(notes)) == (ServerState.NEEDS_AUTH, False)

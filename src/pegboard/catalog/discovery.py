@@ -158,7 +158,9 @@ class Discovery:
 
     def list_starting(self) -> list[str]:
         """Servers that are being asked for the first time, or are about to be: what they have is not known yet."""
-        return [name for name in self._list_enabled() if self._is_unseen(name) and name not in self._failures]
+        # One that failed in an earlier run is away for all that is known.
+        tried = self._failures.keys() | self.errors.keys()
+        return [name for name in self._list_enabled() if self._is_unseen(name) and name not in tried]
 
     def discover_if_new(self, name: str) -> None:
         """Ask a server in the background if it was never seen."""

@@ -105,7 +105,12 @@ def _look_at_rules(data: Mapping[str, Any]) -> Iterator[AccessFinding]:
 def _look_at_token(token: Mapping[str, Any], now: datetime) -> Iterator[AccessFinding]:
     about, name = f"token {token['name']}", token["name"]
     for remark in token.get("remarks", ()):
-        yield about, "warning", remark, f"pegboard token change {name}, unless that is still to come"
+        yield (
+            about,
+            "warning",
+            remark,
+            f"pegboard token change {name} --server NAME, unless that is still to come",
+        )
     if token["state"] == "invalid":
         yield about, "warning", f"nobody gets in with it: {token['problem']}", f"pegboard token remove {name}"
         return

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pegboard.cli.program import config_file
 from pegboard.config import ConfigError, ServerSpec, read_settings
 from pegboard.config.secrets import display_address
 
@@ -70,7 +71,9 @@ def _advice_for(said: str, spec: ServerSpec) -> str:
 
 
 def _set_variable(match: re.Match[str], _: ServerSpec) -> str:
-    return f"export {match.group(1)} {_RESTART}"
+    path = config_file()
+    beside = "" if path is None else f". Or write {match.group(1)}=… into {path.parent / '.env'}"
+    return f"export {match.group(1)} {_RESTART}{beside}"
 
 
 def _install_command(match: re.Match[str], spec: ServerSpec) -> str:

@@ -207,7 +207,11 @@ def _report(gateway: RestClient, answer: Answer) -> None:
 
 def _show_logout(data: Mapping[str, Any]) -> None:
     server = data["server"]
-    if not data["signedOut"]:
+    if not data["signedOut"] and "others" in data:
+        say(f"You were not signed in to {server}.")
+        if data["others"]:
+            say(f"  To sign out everybody else ({data['others']}): {command_for('logout', server, '--all')}")
+    elif not data["signedOut"]:
         say(f"Nobody was signed in to {server}.")
     elif data["revoked"]:
         say(f"Signed out of {server}. The server has confirmed that its tokens are revoked.")

@@ -46,6 +46,7 @@ _COMMAND = re.compile(
 )
 # The config file that this command was given, as another command has to be given it.
 _config: ContextVar[tuple[str, ...]] = ContextVar("config", default=())
+_file: ContextVar[Path | None] = ContextVar("file", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,14 @@ def use_config(location: Location) -> None:
     not name it."""
     from pegboard.config.locate import user_config
 
+    _file.set(location.path)
     finds_it = location.needs_trust or location.path == user_config()
     _config.set(() if finds_it else ("--config", str(location.path)))
+
+
+def config_file() -> Path | None:
+    """The config file that this command works with."""
+    return _file.get()
 
 
 def command_for(*words: str) -> str:

@@ -91,17 +91,20 @@ class Variables:
 
     def _file_text(self, base: Path, name: str) -> str:
         """What a file says, without the line end that most editors add."""
+        shown = f"${{file:{name}}} cannot be read"
         try:
             path = base / Path(name).expanduser()
             self.files.add(path)
             text = read_file(path, is_found=True, most=_MAX_FILE).decode()
         except UnicodeDecodeError:
-            raise MissingVariable(f"${{file:{name}}} cannot be read: it is not UTF-8") from None
+            raise MissingVariable(f"{shown}: it is not UTF-8") from None
+        except FileNotFoundError:
+            raise MissingVariable(f"{shown}: there is no file {base / Path(name).expanduser()}") from None
         except (OSError, RuntimeError, ValueError) as exc:
-            raise MissingVariable(f"${{file:{name}}} cannot be read: {getattr(exc, 'strerror', None) or exc}") from None
+            raise MissingVariable(f"{shown}: {getattr(exc, 'strerror', None) or exc}") from None
         text = text.removesuffix("\n").removesuffix("\r")
         if not text:
-            raise MissingVariable(f"${{file:{name}}} cannot be read: it is empty")
+            raise MissingVariable(f"{shown}: it is empty")
         return text
 
     def _hint(self, expression: str) -> str:

@@ -4,11 +4,13 @@ has a token, a code or a secret in it."""
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 
 from pegboard.access.principal import LOCAL
+from pegboard.auth.rule_book import token_principal_id
 from pegboard.clients.endpoint import endpoint_of
 from pegboard.config import ServerSpec
 from pegboard.config.oauth_settings import MACHINE_FLOWS
@@ -146,15 +148,24 @@ async def _sign_out(rest: Rest, request: Request) -> Any:
     if request.query_params.get("all") in {"true", "1"}:
         require_admin(request, rest.board.settings)
         holders = [each.principal for each in await rest.board.oauth.logins() if each.server == spec.name]
+        others: dict[str, int] = {}
     else:
         holder = _find_holder(rest, request, spec)
         known = await rest.board.oauth.logins()
         holders = [each.principal for each in known if (each.server, each.principal) == (spec.name, holder)]
+        others = _count_others(request, spec, len([each for each in known if each.server == spec.name]) - len(holders))
     revoked = [await rest.board.oauth.logout(spec.name, each) for each in holders]
     if _GATEWAY in holders:
         # The next start knows it before anybody asks the server.
         await rest.board.discovery.save_error(spec.name, spec.fingerprint, wants_sign_in(spec.name))
-    return {"server": spec.name, "signedOut": len(holders), "revoked": bool(revoked) and all(revoked)}
+    return {"server": spec.name, "signedOut": len(holders), "revoked": bool(revoked) and all(revoked), **others}
+
+
+def _count_others(request: Request, spec: ServerSpec, count: int) -> dict[str, int]:
+    """How many others are signed in where each does so for themselves; that is for admins to know."""
+    if spec.sign_in.per != "user":
+        return {}
+    return {"others": count if endpoint_of(request.scope).principal.admin else 0}
 
 
 async def _list(rest: Rest, request: Request) -> Any:
@@ -166,7 +177,8 @@ async def _list(rest: Rest, request: Request) -> Any:
         for each in await rest.board.oauth.logins()
         if wanted.admits_server(each.server) and (principal.admin or each.principal == principal.id)
     ]
-    return {"logins": [_login_row(each) for each in seen]}
+    names = {token_principal_id(token.id): token.name for token in await rest.tokens.list()} if seen else {}
+    return {"logins": [_login_row(each, names) for each in seen]}
 
 
 def check_sign_in(spec: ServerSpec) -> None:
@@ -265,10 +277,10 @@ def _flow_row(flow: Flow) -> dict[str, Any]:
     return {key: value for key, value in row.items() if value is not None} | {"expiresAt": moment(flow.expires_at)}
 
 
-def _login_row(login: Login) -> dict[str, Any]:
+def _login_row(login: Login, names: Mapping[str, str]) -> dict[str, Any]:
     row = {
         "server": login.server,
-        "who": login.principal or None,
+        "who": (f"token {names[login.principal]}" if login.principal in names else login.principal) or None,
         "state": login.state,
         "reason": login.reason or None,
         "issuer": login.issuer,
@@ -311,6 +323,7 @@ ROUTES = (
                 TEXT,
                 signedOut={"type": "integer"},
                 revoked={"type": "boolean", "description": "Whether the server confirmed it."},
+                others={"type": "integer", "description": "Where each signs in for themselves: how many others are."},
             ),
             _NAME,
             query_parameter("all", "true: everybody, where each signs in for themselves"),
