@@ -88,7 +88,7 @@ class ConnectPage:
         server = self._board.servers.get(link.server)
         if server is None:
             raise unavailable(f"server {link.server} was removed from the config", retryable=False)
-        flow = await self._desk.begin(server.spec, link.holder, SignInWish(), self._links.address)
+        flow = await self._desk.begin(server.spec, link.principal_id, SignInWish(), self._links.address)
         return flow.url or flow.verification_uri_complete or flow.verification_uri or ""
 
     def _is_secure(self) -> bool:
