@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from pegboard.access.limits import Limits
+from pegboard.access.principal import Principal
 from pegboard.audit.audit import Audit
 from pegboard.audit.changes import note_changes
 from pegboard.calls import Calls
@@ -279,8 +280,8 @@ class Board:
     def _tell(self) -> None:
         self.lists.tell()
 
-    def _note_sign_in(self, kind: str, outcome: str, server: str, detail: str) -> None:
-        self.audit.note(kind, outcome=outcome, server=server, detail=detail)
+    def _note_sign_in(self, kind: str, outcome: str, server: str, detail: str, principal: Principal | None) -> None:
+        self.audit.note(kind, principal, outcome=outcome, server=server, detail=detail)
 
 
 def _names_problem(names: object) -> str | None:

@@ -25,6 +25,7 @@ from pegboard.config.oauth_settings import OAuthSettings
 from pegboard.metrics import Metrics
 from pegboard.oauth.grant import KeptGrant, OAuthGrant
 from pegboard.oauth.oauth import OAuth
+from pegboard.oauth.principals import LocalUserAlone
 from pegboard.servers.authorization import Authorization, Challenge
 from pegboard.storage import Storage, open_storage
 from servers.toy_http import Handler, HttpToy, Manners, http_toy
@@ -166,8 +167,9 @@ class Desk:
     oauth: OAuth
     storage: Storage
     metrics: Metrics
-    notes: list[tuple[str, ...]]
+    notes: list[tuple[Any, ...]]
     specs: dict[str, ServerSpec]
+    principals: Everybody
     changes: list[tuple[str, str, str]] = field(default_factory=list)
 
     def token(self, name: str = "notes", principal: str | None = None) -> Authorization:
@@ -189,15 +191,30 @@ class Desk:
         assert await self.oauth._vault.save_grant(self.specs[name], principal, replace(kept.grant, **members), kept)
 
 
+class Everybody(LocalUserAlone):
+    """Everybody is let in, as an admin, but those who were turned out."""
+
+    def __init__(self) -> None:
+        self.removed: set[str] = set()
+
+    async def may_sign_in(self, principal_id: str, *, for_all: bool) -> bool:
+        del for_all
+        return principal_id not in self.removed
+
+    def is_removed(self, principal_id: str) -> bool:
+        return principal_id in self.removed
+
+
 @contextlib.asynccontextmanager
 async def open_desk(place: str, *specs: ServerSpec) -> AsyncGenerator[Desk]:
     """A gateway that shares its storage with all others of this place."""
     storage = open_storage(place)
     await storage.open()
     known = {spec.name: spec for spec in specs}
-    settings, metrics, notes = Settings(servers=known, storage=place), Metrics(), list[tuple[str, ...]]()
+    settings, metrics, notes = Settings(servers=known, storage=place), Metrics(), list[tuple[Any, ...]]()
     oauth = OAuth(storage, place, lambda: settings, metrics, lambda *note: notes.append(note))
-    desk = Desk(oauth, storage, metrics, notes, known)
+    oauth.principals = everybody = Everybody()
+    desk = Desk(oauth, storage, metrics, notes, known, everybody)
     oauth.on_change(lambda *change: desk.changes.append(change))
     try:
         yield desk

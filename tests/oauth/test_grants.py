@@ -242,7 +242,7 @@ async def test_a_grant_that_was_ended_needs_a_sign_in(desk: Desk, proxy: TokenPr
     assert proxy.asked == 1
     assert desk.metrics.oauth_refreshes == {("notes", "ended"): 1}
     assert desk.metrics.oauth_grants == {"revoked": 1}
-    assert [note[0] for note in desk.notes] == ["signin.done", "signin.lost"]
+    assert [note[0] for note in desk.notes] == ["signin.begun", "signin.done", "signin.lost"]
     assert desk.changes[-1] == ("notes", "", "ended")
 
 

@@ -19,7 +19,7 @@ KINDS = (
     *(CALL, "prompt", "resource", "request", "access", "session.started", "session.ended"),
     *(f"token.{what}" for what in ("added", "changed", "rotated", "removed")),
     *(f"server.{what}" for what in ("added", "removed", "enabled", "disabled", "changed")),
-    *(f"signin.{what}" for what in ("done", "failed", "ended", "lost")),
+    *(f"signin.{what}" for what in ("begun", "done", "failed", "ended", "lost")),
     *("auth.changed", "config.changed", "gateway.started", "gateway.stopped"),
     *("audit.on", "audit.off", "audit.away", "audit.lost", "audit.pruned"),
 )

@@ -91,6 +91,11 @@ class Jwts:
             return None
         return known.result()
 
+    def find_principal(self, principal_id: str) -> Principal | None:
+        """Whom the last token of a principal stood for, if it came here and is in force, or was until it expired."""
+        known = [each for each in self._principals if each.id == principal_id and each.valid_until]
+        return max(known, key=lambda each: each.valid_until, default=None)
+
     async def verify(self, text: str, scope: Mapping[str, Any], wait_turn: Callable[[], Awaitable[None]]) -> Principal:
         """The principal of a token; `AuthRefused` says why there is none. What costs something waits for its turn."""
         if not self._issuers or not is_jwt(text):

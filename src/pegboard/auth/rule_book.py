@@ -14,6 +14,7 @@ from pegboard.access.settings import AuthSettings
 from pegboard.auth.token import StaticToken
 
 _WILD = frozenset("*?[")
+_KIND = "token:"
 
 
 class RuleBook:
@@ -101,7 +102,12 @@ class RuleBook:
 
 def token_principal_id(token_id: str) -> str:
     """The id of the principal that a token stands for, whatever its secret is."""
-    return f"token:{token_id}"
+    return f"{_KIND}{token_id}"
+
+
+def token_id_in(principal_id: str) -> str | None:
+    """The id of the token that a principal has, if it has one."""
+    return principal_id.removeprefix(_KIND) if principal_id.startswith(_KIND) else None
 
 
 def _is_named(name: str, who: Iterable[str]) -> bool:

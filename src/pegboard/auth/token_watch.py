@@ -46,6 +46,17 @@ class TokenWatch:
         self._used: dict[str, float] = {}
         self._written: dict[str, float] = {}
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether it is known which tokens there are."""
+        return self._version is not None
+
+    async def catch_up(self) -> None:
+        """Take over the tokens in storage if they are others; `StorageError` if that cannot be."""
+        version = await self._store.version()
+        if version != self._version:
+            await self.load()
+
     async def load(self) -> None:
         """Take over the tokens in storage now; `StorageError` if that cannot be."""
         # In turns, so that what was read before is never taken over later.

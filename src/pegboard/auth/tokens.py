@@ -43,6 +43,17 @@ class Tokens:
         principal.was_used = True
         return principal
 
+    def find_principal(self, token_id: str) -> Principal | None:
+        """The principal of a token that lets somebody in now."""
+        token = self._tokens.get(token_id)
+        if token is None or token.problem or token.is_expired(time.time()):
+            return None
+        return self._principals.get(token_id) or self._make_principal(token)
+
+    def has(self, token_id: str) -> bool:
+        """Whether there is a token, be it expired or not."""
+        return token_id in self._tokens
+
     def refusal(self, text: str) -> AuthRefused:
         """Why nobody is let in with a bearer. Only whoever has the right secret is told more than that it is not
         known, and is who they say; of others it is recorded whom they claim to be."""

@@ -103,7 +103,7 @@ class ConnectPage:
             raise AuthRefused(404, _UNKNOWN)
         if not holder and not visitor.admin:
             raise AuthRefused(403, _ADMINS)
-        flow = await self._desk.begin(server.spec, holder, SignInWish(), self._links.address)
+        flow = await self._desk.begin(server.spec, visitor.id, SignInWish(), self._links.address)
         return flow.url or flow.verification_uri_complete or flow.verification_uri or ""
 
 

@@ -25,6 +25,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from pegboard.access.settings import AuthSettings
 from pegboard.auth.authenticator import Authenticator
+from pegboard.auth.known_principals import KnownPrincipals
 from pegboard.auth.reach import Reach
 from pegboard.auth.rule_book import token_principal_id
 from pegboard.auth.token_watch import TokenWatch
@@ -112,6 +113,7 @@ class HttpGateway:
             on_expired=lambda ids: self._manager.end_sessions_of(set(map(token_principal_id, ids)), idle_only=True),
             on_load=self._review_rules,
         )
+        board.oauth.principals = KnownPrincipals(self.authenticator, self.token_watch)
         self._callback = CallbackPage(board)
         self._desk = LoginDesk(board, self._callback, self.identity)
         self._front = front = McpHandlers(board, SignInOffers(board, self._desk.links))
@@ -149,8 +151,10 @@ class HttpGateway:
         self._review_rules()
 
     def _review_rules(self) -> None:
-        """Look in the background for what rules name that there is not."""
+        """Look in the background for what rules name that there is not, and for what was begun by somebody who may
+        not any more."""
         self._reviews.spawn(self._review.run())
+        self._reviews.spawn(self.board.oauth.review())
 
     def _learn_address(self, scope: Scope) -> None:
         """Where clients find the gateway's own pages is known when the first of them has come."""

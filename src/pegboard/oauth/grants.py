@@ -35,12 +35,14 @@ class Grants:
         on_change: ChangeListener,
         record: OutcomeRecorder,
         count: Callable[[Counter[str]], None],
+        is_removed: Callable[[str], bool],
     ) -> None:
-        """`count` is told how many grants there are in each state."""
+        """`count` is told how many grants there are in each state; `is_removed` knows who is let in no longer."""
         self._vault = vault
         self._renewal = Renewal(vault, record)
         self._on_change = on_change
         self._count = count
+        self._is_removed = is_removed
         self._live: LruDict[tuple[str, str], LiveToken] = LruDict(_MOST_TOKENS)
         self._version: int | None = None
         # When it was last known what is kept.
@@ -118,6 +120,7 @@ class Grants:
     async def _find_oldest(self, spec: ServerSpec) -> LiveToken | None:
         rows = [row for row in await self._vault.store.list_grants() if row.server == spec.name]
         usable = [row for row in rows if row.state == "live" and row.url == spec.url and row.principal]
+        usable = [row for row in usable if not self._is_removed(row.principal)]
         if not usable:
             return None
         return self._token(spec, min(usable, key=lambda row: row.created_at).principal)

@@ -6,22 +6,26 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pegboard.access.principal import LOCAL, Principal
 from pegboard.config import ServerSpec, Settings
 from pegboard.log import logger
 from pegboard.metrics import Metrics
 from pegboard.oauth.grant import KeptGrant
 from pegboard.oauth.grants import Grants
 from pegboard.oauth.live_token import ChangeListener, GrantChange
+from pegboard.oauth.principals import LocalUserAlone, Principals
 from pegboard.oauth.sign_in import SignIns
-from pegboard.oauth.sign_in_flow import DONE, Flow
+from pegboard.oauth.sign_in_flow import BEGUN, DONE, Flow
 from pegboard.oauth.token_source import revoke_grant
 from pegboard.oauth.vault import Vault, sealer_opener
+from pegboard.result import ToolFailure
 from pegboard.servers.authorization import Authorization
 from pegboard.storage import Storage
 from pegboard.storage.oauth import FlowRow
 
-# Told what happened: the kind of a record, how it went, the server, and what to say about it.
-AuditNote = Callable[[str, str, str, str], None]
+# Told what happened: the kind of a record, how it went, the server, what to say about it, and who did it, if that is
+# not whose request is answered.
+AuditNote = Callable[[str, str, str, str, Principal | None], None]
 _CLIENT_DOCUMENT = "/oauth/client.json"
 
 
@@ -58,9 +62,16 @@ class OAuth:
         self._metrics = metrics
         self._note = note
         self._vault = Vault(storage.oauth, sealer_opener(storage_setting))
-        self._grants = Grants(self._vault, self._tell, self._record_renewal, self._count)
+        # Who is let in; a gateway knows more of them.
+        self.principals: Principals = LocalUserAlone()
+        self._grants = Grants(self._vault, self._tell, self._record_renewal, self._count, self._is_removed)
         self._sign_ins = SignIns(
-            self._vault, self._grants, lambda: self._settings().servers, self._record_sign_in, self._document_url
+            self._vault,
+            self._grants,
+            lambda: self._settings().servers,
+            self._record_sign_in,
+            lambda: self.principals,
+            self._document_url,
         )
         self._listeners: list[ChangeListener] = []
 
@@ -111,6 +122,20 @@ class OAuth:
         """End a sign-in that nobody wants any more."""
         await self._sign_ins.cancel(flow_id)
 
+    async def review(self) -> None:
+        """Who is let in may be another one by now: end the sign-ins under way of those who are not, and sign out those
+        whose tokens were removed."""
+        try:
+            await self._sign_ins.review()
+            # Before it is found out who is gone: whoever signs in meanwhile is not.
+            rows = [row for row in await self._vault.store.list_grants() if row.principal]
+            gone = await self.principals.list_removed({row.principal for row in rows}) if rows else set[str]()
+            for row in rows:
+                if row.principal in gone:
+                    await self.logout(row.server, row.principal)
+        except ToolFailure as exc:
+            logger().warning("oauth.review.failed", reason=exc.error.message)
+
     async def logout(self, server: str, principal: str) -> bool:
         """Delete a grant, and give its tokens back; whether the authorization server took them."""
         kept = await self._take_out(server, principal)
@@ -119,7 +144,9 @@ class OAuth:
         await self._grants.look()
         spec = self._settings().servers.get(server)
         is_revoked = kept.grant is not None and await revoke_grant(spec, kept.grant)
-        self._note("signin.ended", "ok", server, "revoked" if is_revoked else "deleted here, not revoked there")
+        detail = "revoked" if is_revoked else "deleted here, not revoked there"
+        detail = f"{detail}, for {principal}" if principal else detail
+        self._note("signin.ended", "ok", server, detail, None)
         logger().info("oauth.signed_out", server=server, revoked=is_revoked)
         return is_revoked
 
@@ -160,13 +187,26 @@ class OAuth:
     def _record_renewal(self, server: str, outcome: str) -> None:
         self._metrics.oauth_refreshes[server, outcome] += 1
         if outcome == "ended":
-            self._note("signin.lost", "failed", server, "the authorization server takes the refresh token no longer")
+            reason = "the authorization server takes the refresh token no longer"
+            self._note("signin.lost", "failed", server, reason, LOCAL)
 
-    def _record_sign_in(self, server: str, principal: str, outcome: str, reason: str) -> None:
-        is_done = outcome == DONE
-        detail = (f"for {principal}" if principal else "") if is_done else reason
-        self._note("signin.done" if is_done else "signin.failed", "ok" if is_done else "failed", server, detail)
-        logger().info("oauth.signed_in" if is_done else "oauth.sign_in.refused", server=server)
+    def _record_sign_in(self, server: str, principal: str, begun_by: str, outcome: str, reason: str) -> None:
+        who = self._find_principal(begun_by)
+        if outcome not in {BEGUN, DONE}:
+            self._note("signin.failed", "failed", server, reason, who)
+            logger().info("oauth.sign_in.refused", server=server)
+            return
+        self._note(f"signin.{outcome}", "ok", server, f"for {principal}" if principal else "", who)
+        if outcome == DONE:
+            logger().info("oauth.signed_in", server=server)
+
+    def _is_removed(self, principal_id: str) -> bool:
+        return self.principals.is_removed(principal_id)
+
+    def _find_principal(self, principal_id: str) -> Principal:
+        """Who somebody is, for a record; also if they are let in no longer."""
+        kind = "token" if principal_id.startswith("token:") else "jwt"
+        return self.principals.find(principal_id) or Principal(kind, principal_id, principal_id)
 
     def _count(self, states: Counter[str]) -> None:
         self._metrics.oauth_grants = states

@@ -26,9 +26,10 @@ from pegboard.oauth.fetching import Fetcher, FetchFailed
 from pegboard.oauth.grant import OAuthGrant
 from pegboard.oauth.grants import Grants
 from pegboard.oauth.oauth_client import OAuthClient
+from pegboard.oauth.principals import Principals
 from pegboard.oauth.registration import RegistrationRefused
 from pegboard.oauth.scopes import choose_scopes
-from pegboard.oauth.sign_in_flow import DONE, FAILED, Flow, FlowSecrets, describe_flow
+from pegboard.oauth.sign_in_flow import BEGUN, DONE, FAILED, Flow, FlowSecrets, describe_flow
 from pegboard.oauth.token_answer import ClientRefused, TokenAnswer, TokenRefused
 from pegboard.oauth.token_request import exchange_code
 from pegboard.oauth.token_source import revoke_grant
@@ -53,8 +54,10 @@ _OVER = "this sign-in is over, or its answer came already: begin anew"
 _REFUSALS = frozenset({401, 403})
 _PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
-# Told the server, the principal, how it went, and what to say about it.
-SignInRecorder = Callable[[str, str, str, str], None]
+_NOT_LET_IN = "whoever began this sign-in is not let in any more, or is no admin any more"
+
+# Told the server, the principal, who began it, how it went, and what to say about it.
+SignInRecorder = Callable[[str, str, str, str, str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +65,7 @@ class SignInTerms:
     """What whoever signs in asks for."""
 
     redirect_uri: str
+    begun_by: str = ""
     scopes: tuple[str, ...] = ()
     is_device: bool = False
     client_id: str | None = None
@@ -77,6 +81,7 @@ class SignIns:
         grants: Grants,
         specs: Callable[[], Mapping[str, ServerSpec]],
         record: SignInRecorder,
+        principals: Callable[[], Principals],
         document_url: Callable[[], str | None],
     ) -> None:
         """`document_url` is where our own client metadata document can be had, if it can."""
@@ -84,6 +89,7 @@ class SignIns:
         self._grants = grants
         self._specs = specs
         self._record = record
+        self._principals = principals
         self._document_url = document_url
         self._tasks = TaskSet()
 
@@ -98,17 +104,21 @@ class SignIns:
         client_id: str | None = None,
         client_secret: str | None = None,
     ) -> Flow:
-        """Begin to sign in, or join whoever has begun. `ToolFailure` says what is in the way."""
+        """Begin to sign in, or join whoever has begun; `principal_id` is who asks, for itself or for the gateway.
+        `ToolFailure` says what is in the way."""
         if not spec.signs_in:
             raise invalid(f"server {spec.name} has no sign-in: it is a command, or has credentials in the config")
         principal = principal_id if spec.sign_in.per == "user" else ""
         terms = SignInTerms(
             redirect_uri=redirect_uri,
+            begun_by=principal_id,
             scopes=tuple(scopes),
             is_device=device or spec.sign_in.flow == "device",
             client_id=client_id,
             client_secret=client_secret,
         )
+        if not await self._is_let_in(principal_id, principal):
+            raise Forbidden(f"you may not sign in to {spec.name}")
         try:
             # Whoever goes away meanwhile is not the only one who waits.
             return await asyncio.shield(self._tasks.spawn(self._join_or_begin(spec, principal, terms)))
@@ -116,19 +126,19 @@ class SignIns:
             raise unavailable(f"server {spec.name}: it takes too long to find out how to sign in") from None
 
     async def finish(self, query: Mapping[str, str], *, principal_id: str | None) -> Flow:
-        """The answer of an authorization server came, by a browser (nobody knows whose) or pasted by a principal. How
-        the sign-in ended; `ToolFailure` if it is the answer of none."""
+        """The answer of an authorization server came, by a browser (nobody knows whose) or pasted by a principal
+        (empty: an admin, for the gateway). How the sign-in ended; `ToolFailure` if it is the answer of none."""
         state = query.get("state", "")
         row = await self._vault.store.load_flow(_digest(state)) if state else None
         if row is None:
             raise AuthorizationRefused("this is the answer of no sign-in that was begun here: begin anew")
-        if principal_id is not None and row.principal and principal_id != row.principal:
+        if principal_id not in {None, row.principal}:
             raise Forbidden("this sign-in was begun by somebody else")
         used = await self._vault.store.use_flow(row.state_hash)
         if used is None:
             raise AuthorizationRefused(_OVER)
         # A browser that goes away must not end what can be begun only once.
-        return await asyncio.shield(self._tasks.spawn(self._end(used, self._take_answer(used, dict(query)))))
+        return await asyncio.shield(self._tasks.spawn(self._finish(used, dict(query))))
 
     async def watch(self, flow_id: str, timeout: float) -> Flow:
         """How a sign-in stands, after so many seconds at most unless it has ended before."""
@@ -147,6 +157,16 @@ class SignIns:
         """End a sign-in that nobody wants any more."""
         await self._vault.store.end_flow(flow_id, f"{FAILED}it was cancelled")
 
+    async def review(self) -> None:
+        """End what was begun by somebody who may not any more."""
+        for row in await self._vault.store.list_flows():
+            kept = await self._open(row)
+            # Which JWTs are good is known to the gateway that they came to.
+            if kept is None or kept.begun_by.startswith("jwt:") or await self._is_let_in(kept.begun_by, row.principal):
+                continue
+            await self._vault.store.end_flow(row.flow_id, f"{FAILED}{_NOT_LET_IN}")
+            self._record(row.server, row.principal, kept.begun_by, FAILED, _NOT_LET_IN)
+
     async def close(self) -> None:
         """End what is under way here."""
         await self._tasks.close()
@@ -156,7 +176,8 @@ class SignIns:
             row = await self._vault.store.find_flow(spec.name, principal)
             if row is not None:
                 known = await self._open(row)
-                if known is not None and _can_join(row, known, spec, terms):
+                is_good = known is not None and await self._is_let_in(known.begun_by, principal)
+                if known is not None and is_good and _can_join(row, known, spec, terms):
                     return describe_flow(row, known, time.time())
                 await self._vault.store.end_flow(row.flow_id, f"{FAILED}another sign-in was begun")
             return await self._begin(spec, principal, terms)
@@ -195,7 +216,9 @@ class SignIns:
                 raise
             raise _no_sign_in(spec, challenge) from None
         start = self._start_device if terms.is_device else self._start_browser
-        return await start(spec, principal, terms, client, server, discovery.resource, scopes or ())
+        flow = await start(spec, principal, terms, client, server, discovery.resource, scopes or ())
+        self._record(spec.name, principal, terms.begun_by, BEGUN, "")
+        return flow
 
     async def _earlier_scopes(
         self, spec: ServerSpec, principal: str, server: AuthorizationServer, terms: SignInTerms
@@ -241,6 +264,7 @@ class SignIns:
             redirect_uri=terms.redirect_uri,
             resource=resource,
             scopes=scopes,
+            begun_by=terms.begun_by,
             url=request.url,
             state=request.state,
             verifier=request.verifier,
@@ -267,6 +291,7 @@ class SignIns:
             redirect_uri=terms.redirect_uri,
             resource=resource,
             scopes=scopes,
+            begun_by=terms.begun_by,
             device_code=device.device_code,
             user_code=device.user_code,
             verification_uri=device.verification_uri,
@@ -274,7 +299,7 @@ class SignIns:
         )
         row = _make_row(spec, principal, secrets.token_urlsafe(32), min(device.expires_in, 2 * _TIME_TO_AGREE))
         await self._vault.save_flow(row, kept)
-        self._tasks.spawn(self._end(row, self._wait_for_device(row, kept, device.interval)))
+        self._tasks.spawn(self._end(row, terms.begun_by, self._wait_for_device(row, kept, device.interval)))
         return describe_flow(row, kept, time.time())
 
     async def _wait_for_device(self, row: FlowRow, kept: FlowSecrets, interval: float) -> None:
@@ -299,9 +324,15 @@ class SignIns:
             interval = answer.interval
         raise unavailable("nobody answered in time", retryable=False)
 
+    async def _finish(self, row: FlowRow, query: Mapping[str, str]) -> Flow:
+        kept = await self._open(row)
+        return await self._end(row, "" if kept is None else kept.begun_by, self._take_answer(row, query))
+
     async def _take_answer(self, row: FlowRow, query: Mapping[str, str]) -> None:
         kept = await self._vault.open_flow(row)
         code = read_code(query, state=kept.state, server=kept.authorization_server)
+        if not await self._is_let_in(kept.begun_by, row.principal):
+            raise Forbidden(_NOT_LET_IN)
         spec, asked_at = self._spec_of(row, kept), time.time()
         try:
             answer = await exchange_code(
@@ -340,6 +371,8 @@ class SignIns:
             client=kept.client,
             authorization_server=kept.authorization_server,
         )
+        if not await self._is_let_in(kept.begun_by, row.principal):
+            raise await self._give_back(spec, grant, _NOT_LET_IN)
         if not await self._vault.finish_flow(row, DONE, spec, grant):
             raise await self._give_back(spec, grant, "it was cancelled")
         if kept.client.source == "registered" and kept.client.redirect_uri is not None:
@@ -351,7 +384,11 @@ class SignIns:
         tokens = "were revoked" if is_revoked else "were thrown away, but the authorization server did not revoke them"
         return unavailable(f"{reason}: the tokens that came {tokens}", retryable=False)
 
-    async def _end(self, row: FlowRow, work: Awaitable[None]) -> Flow:
+    async def _is_let_in(self, begun_by: str, principal: str) -> bool:
+        """Whether somebody may sign in for a principal, which they are, or for the gateway (empty)."""
+        return await self._principals().may_sign_in(begun_by, for_all=not principal)
+
+    async def _end(self, row: FlowRow, begun_by: str, work: Awaitable[None]) -> Flow:
         """Do what is left of a sign-in, and keep how it ended, whatever happens."""
         outcome = f"{FAILED}it was interrupted: begin anew"
         try:
@@ -367,7 +404,7 @@ class SignIns:
         finally:
             with suppress(ToolFailure):
                 await self._vault.store.end_flow(row.flow_id, outcome)
-        self._record(row.server, row.principal, outcome.partition(":")[0], outcome.removeprefix(FAILED))
+        self._record(row.server, row.principal, begun_by, outcome, outcome.removeprefix(FAILED))
         spec = self._specs().get(row.server)
         if outcome == DONE and spec is not None:
             await self._grants.take_over(spec, row.principal)

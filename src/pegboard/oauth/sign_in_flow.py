@@ -16,6 +16,8 @@ from pegboard.storage.oauth import FlowRow
 
 FlowState = Literal["waiting", "done", "failed"]
 DONE = "done"
+# What is recorded of one that waits.
+BEGUN = "begun"
 # How the outcome of a sign-in begins that came to nothing; why follows.
 FAILED = "failed: "
 
@@ -51,6 +53,8 @@ class FlowSecrets:
     redirect_uri: str
     resource: str | None
     scopes: tuple[str, ...]
+    # The id of whoever began it; empty: the gateway.
+    begun_by: str = ""
     url: str | None = field(default=None, repr=False)
     state: str = field(default="", repr=False)
     verifier: str = field(default="", repr=False)
@@ -95,7 +99,7 @@ class FlowSecrets:
 
 _TEXTS = (
     *("server_url", "redirect_uri", "resource", "url", "state", "verifier", "device_code", "user_code"),
-    *("verification_uri", "verification_uri_complete"),
+    *("verification_uri", "verification_uri_complete", "begun_by"),
 )
 
 

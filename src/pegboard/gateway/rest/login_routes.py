@@ -103,9 +103,10 @@ async def _begin(rest: Rest, request: Request) -> Any:
     check_sign_in(spec)
     address = rest.address(request)
     # It asks the server, so it counts as a call does.
-    slot = rest.board.limits.admit(endpoint_of(request.scope).principal, spec.name)
+    principal = endpoint_of(request.scope).principal
+    slot = rest.board.limits.admit(principal, spec.name)
     try:
-        flow = await rest.logins.begin(spec, holder, _read_wish(body), address)
+        flow = await rest.logins.begin(spec, principal.id, _read_wish(body), address)
     finally:
         if slot is not None:
             slot.release()
