@@ -64,6 +64,8 @@ class CallbackListener:
             await self._serving
         finally:
             # A server that is told to exit before it has started leaves them open.
+            for server in getattr(self._server, "servers", ()):
+                server.close()
             for each in self._sockets:
                 each.close()
 

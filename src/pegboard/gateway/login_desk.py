@@ -111,6 +111,10 @@ class LoginDesk:
     async def close(self) -> None:
         """Take no more answers."""
         await self._waiting.close()
+        # Whoever was to keep one open may not even have begun.
+        ports, self._ports = self._ports, {}
+        for port in ports.values():
+            await port.listener.close()
 
     async def _ask(self, spec: ServerSpec, principal_id: str, wish: SignInWish, redirect: str) -> Flow:
         return await self._board.oauth.begin(
@@ -186,11 +190,13 @@ class LoginDesk:
         self._joined[flow.id] = flow.expires_at
 
     async def _release(self, port: int | None) -> None:
-        if port is None:
+        opened = None if port is None else self._ports.get(port)
+        if port is None or opened is None:
             return
-        self._ports[port].users -= 1
-        if self._ports[port].users == 0:
-            await self._ports.pop(port).listener.close()
+        opened.users -= 1
+        if opened.users == 0:
+            del self._ports[port]
+            await opened.listener.close()
 
 
 def redirect_of(flow: Flow) -> str | None:
