@@ -138,7 +138,7 @@ PARTICIPLES_ALLOWED = {
     # Public names: `ToolResult.failed`, `pegboard tasks done`, `pegboard memory linked`, a hook of uvicorn.
     *("failed", "done", "linked", "_unsupported_upgrade_warning"),
     # A noun with an adjective before it.
-    *("cancelled_id", "configured_client"),
+    "cancelled_id",
 }
 
 

@@ -26,7 +26,7 @@ from pegboard.oauth.authorization_response import read_code
 from pegboard.oauth.device import DevicePending, authorize_device, poll_device
 from pegboard.oauth.discovery import OAuthDiscovery, discover
 from pegboard.oauth.fetching import Fetcher
-from pegboard.oauth.oauth_client import OAuthClient, configured_client, document_client
+from pegboard.oauth.oauth_client import OAuthClient, client_of_config, document_client
 from pegboard.oauth.registration import client_metadata, register
 from pegboard.oauth.revocation import revoke
 from pegboard.oauth.scopes import choose_scopes
@@ -121,7 +121,7 @@ async def test_a_code_is_good_once(parts: Parts) -> None:
     """And only with its verifier."""
     fetcher, found = await found_by(parts)
     server = found.authorization_server
-    client = configured_client(OAuthSettings(client_id="native"), server)
+    client = client_of_config(OAuthSettings(client_id="native"), server)
     assert client is not None
     asked = build_authorization_request(server, client, redirect_uri=HOME, scopes=["mcp"], resource=found.resource)
     code = read_code(await browse(asked.url), state=asked.state, server=server)
@@ -159,7 +159,7 @@ async def test_a_machine_signs_in_by_a_secret(parts: Parts) -> None:
         settings = OAuthSettings(client_id="machine", client_secret=secret)
         # As that client is registered there.
         only = replace(server, token_endpoint_auth_methods=("client_secret_post",))
-        return configured_client(settings, only) or pytest.fail("there is no client")
+        return client_of_config(settings, only) or pytest.fail("there is no client")
 
     answer = await client_credentials(fetcher, server, client_with(SECRET), scopes=["mcp"], resource=found.resource)
     assert claims_of(answer)["aud"] == found.resource
@@ -175,7 +175,7 @@ async def test_a_machine_signs_in_by_its_key(parts: Parts) -> None:
     def client_with(number: int) -> OAuthClient:
         key = private_key("ES256", number)
         pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-        made = configured_client(OAuthSettings(client_id="signer", private_key=pem, key_id="k1"), server)
+        made = client_of_config(OAuthSettings(client_id="signer", private_key=pem, key_id="k1"), server)
         assert made is not None
         return made
 
@@ -189,7 +189,7 @@ async def test_a_person_agrees_on_another_device(parts: Parts) -> None:
     """Until then it is pending."""
     fetcher, found = await found_by(parts)
     server = found.authorization_server
-    client = configured_client(OAuthSettings(client_id="native"), server)
+    client = client_of_config(OAuthSettings(client_id="native"), server)
     assert client is not None
     begun = await authorize_device(fetcher, server, client, scopes=["mcp"], resource=found.resource)
     asking: dict[str, Any] = {"device_code": begun.device_code, "interval": begun.interval, "resource": found.resource}

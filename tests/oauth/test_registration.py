@@ -10,7 +10,7 @@ from oauth.scripted import Said, ScriptedServer, said
 from pegboard.config.oauth_settings import OAuthSettings
 from pegboard.oauth.authorization_server import AuthorizationServer
 from pegboard.oauth.fetching import Fetcher
-from pegboard.oauth.oauth_client import OAuthClient, configured_client, document_client, idp_client
+from pegboard.oauth.oauth_client import OAuthClient, client_of_config, document_client, idp_client
 from pegboard.oauth.registration import RegistrationRefused, register
 
 pytestmark = pytest.mark.anyio
@@ -134,13 +134,13 @@ def test_a_configured_client_sends_its_secret_as_the_server_wants_it(script: Scr
     """In the header unless only the form is offered; with a key by an assertion."""
     settings = OAuthSettings(client_id="me", client_secret="s")
     post = server_of(script, token_endpoint_auth_methods_supported=["client_secret_post"])
-    found = [configured_client(settings, server, HOME) for server in (server_of(script), post)]
+    found = [client_of_config(settings, server, HOME) for server in (server_of(script), post)]
     assert [client and client.auth_method for client in found] == ["client_secret_basic", "client_secret_post"]
-    key = configured_client(OAuthSettings(client_id="me", private_key="pem"), post)
+    key = client_of_config(OAuthSettings(client_id="me", private_key="pem"), post)
     assert key is not None
     assert (key.auth_method, key.source, key.issuer) == ("private_key_jwt", "configured", script.url)
-    assert configured_client(OAuthSettings(), post) is None
-    public = configured_client(OAuthSettings(client_id="me"), post)
+    assert client_of_config(OAuthSettings(), post) is None
+    public = client_of_config(OAuthSettings(client_id="me"), post)
     assert public is not None
     assert public.auth_method == "none"
 

@@ -100,12 +100,15 @@ class AuditWriter:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
         try:
             while len(self.recorder) or self._batch is not None:
-                await self._pause(RETRY if self._batch is not None else DELAY)
-                while len(self.recorder) or self._batch is not None:
-                    if not await self._write():
-                        break
+                # From one batch to the next, however busy it is: a transaction costs far more than a record in it.
+                await self._pause(RETRY if self._batch is not None else begun + DELAY - loop.time())
+                begun = loop.time()
+                while await self._write() and len(self.recorder) >= (1 if self._waiting else _MOST_AT_ONCE):
+                    pass
         finally:
             self.recorder.sleep()
 

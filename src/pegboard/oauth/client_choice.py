@@ -13,7 +13,7 @@ from pegboard.config import ServerSpec
 from pegboard.oauth.authorization_server import AuthorizationServer
 from pegboard.oauth.device import DEVICE_GRANT
 from pegboard.oauth.fetching import Fetcher
-from pegboard.oauth.oauth_client import OAuthClient, configured_client, document_client
+from pegboard.oauth.oauth_client import OAuthClient, client_of_config, document_client
 from pegboard.oauth.registration import register
 from pegboard.oauth.vault import KeptClient, Vault
 from pegboard.result import invalid, unavailable
@@ -46,7 +46,7 @@ async def choose_client(
         await vault.check_issuer(spec, server.issuer)
     if client_id is not None:
         settings = replace(settings, client_id=client_id, client_secret=client_secret, private_key=None)
-    client = configured_client(settings, server, None if is_device else redirect_uri)
+    client = client_of_config(settings, server, None if is_device else redirect_uri)
     if client is None and not is_device:
         client = document_client(settings.client_metadata_url or document_url, server, redirect_uri)
     if client is not None:

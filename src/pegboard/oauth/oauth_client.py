@@ -49,7 +49,7 @@ class OAuthClient:
         return self.secret_expires_at is not None and self.secret_expires_at <= now
 
 
-def configured_client(
+def client_of_config(
     settings: OAuthSettings, server: AuthorizationServer, redirect_uri: str | None = None
 ) -> OAuthClient | None:
     """The client that the config names, if it does."""

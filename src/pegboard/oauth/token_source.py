@@ -11,7 +11,7 @@ from pegboard.oauth.authorization_server import AuthorizationServer, metadata_ad
 from pegboard.oauth.discovery import discover
 from pegboard.oauth.fetching import Fetcher
 from pegboard.oauth.grant import OAuthGrant
-from pegboard.oauth.oauth_client import OAuthClient, configured_client, idp_client
+from pegboard.oauth.oauth_client import OAuthClient, client_of_config, idp_client
 from pegboard.oauth.revocation import revoke
 from pegboard.oauth.scopes import choose_scopes
 from pegboard.oauth.token_answer import TokenAnswer
@@ -29,7 +29,7 @@ async def renew_grant(spec: ServerSpec, grant: OAuthGrant, challenge: Challenge 
         return await _obtain_again(spec, grant, challenge)
     server, asked_at = grant.authorization_server, time.time()
     # The secret in the config is the newer one.
-    client = configured_client(spec.sign_in, server, grant.client.redirect_uri) or grant.client
+    client = client_of_config(spec.sign_in, server, grant.client.redirect_uri) or grant.client
     token, resource = grant.refresh_token, grant.resource
     answer = await refresh(Fetcher.of(spec), server, client, refresh_token=token, resource=resource)
     return replace(grant.renew(answer, asked_at), client=client)
@@ -41,7 +41,7 @@ async def obtain_grant(spec: ServerSpec, challenge: Challenge | None, check_issu
     discovery = await discover(spec, challenge, fetcher)
     server = discovery.authorization_server
     await check_issuer(spec, server.issuer)
-    client = configured_client(settings, server, None)
+    client = client_of_config(settings, server, None)
     if client is None:
         raise invalid(f"server {spec.name}: oauth.flow {settings.flow} needs a clientId")
     scopes = choose_scopes(
@@ -66,7 +66,7 @@ async def revoke_grant(spec: ServerSpec | None, grant: OAuthGrant) -> bool:
 
 
 async def _obtain_again(spec: ServerSpec, grant: OAuthGrant, challenge: Challenge | None) -> OAuthGrant:
-    client = configured_client(spec.sign_in, grant.authorization_server, None) or grant.client
+    client = client_of_config(spec.sign_in, grant.authorization_server, None) or grant.client
     more = challenge.scopes if challenge is not None and challenge.wants_scopes else ()
     scopes = tuple(dict.fromkeys([*grant.requested, *more]))
     return await _obtain(spec, grant.authorization_server, client, grant.resource, scopes)
