@@ -157,7 +157,7 @@ async def test_a_number_that_no_float_holds_hides_no_records(tmp_path: Path) -> 
 
 def test_a_record_that_cannot_be_read_or_written_costs_no_other(tmp_path: Path) -> None:
     """What was kept before is shown as the text it is, and so it is in the file."""
-    (record, _), *_ = Composer(b"k").compose([call(NOW)], 0, AuditSettings()).rows
+    record, *_ = Composer(b"k").compose([call(NOW)], 0, AuditSettings()).records()
     odd = msgspec.structs.replace(record, arguments='{"a":1e999999}')
     assert odd.to_dict()["arguments"] == {"…": '{"a":1e999999}'}
     unwritable = msgspec.structs.replace(record, arguments="\ud800")
@@ -171,12 +171,12 @@ def test_arguments_of_which_no_record_can_be_made_are_left_out_of_it() -> None:
     """The others of its batch are as they are, and the chain goes on."""
     events = [call(NOW), call(NOW, b'{"\\ud800":1}', tool="odd"), call(NOW, tool="next")]
     batch = Composer(b"k").compose(events, 0, AuditSettings(arguments="values"))
-    assert [(record.tool, record.args_digest != "", record.number) for record, _ in batch.rows] == [
+    assert [(record.tool, record.args_digest != "", record.number) for record in batch.records()] == [
         (TOOL, True, 1),
         ("odd", False, 2),
         ("next", True, 3),
     ]
-    assert (batch.rows[1][0].args_bytes, batch.unmade) == (len(b'{"\\ud800":1}'), 0)
+    assert (batch.records()[1].args_bytes, batch.unmade) == (len(b'{"\\ud800":1}'), 0)
 
 
 def test_an_event_of_which_nothing_can_be_made_is_counted() -> None:
@@ -184,7 +184,7 @@ def test_an_event_of_which_nothing_can_be_made_is_counted() -> None:
     composer = Composer(b"k")
     broken = (NOW * 10**9, *call(NOW)[1:6], None, *call(NOW)[7:])  # type: ignore[index]
     batch = composer.compose([call(NOW), broken, call(NOW)], 0, AuditSettings())  # type: ignore[list-item]
-    assert ([record.number for record, _ in batch.rows], batch.unmade) == ([1, 2], 1)
+    assert ([record.number for record in batch.records()], batch.unmade) == ([1, 2], 1)
 
 
 @pytest.mark.parametrize(

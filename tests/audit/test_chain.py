@@ -9,7 +9,6 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from pegboard.access.principal import LOCAL
@@ -141,9 +140,9 @@ async def test_a_record_that_was_put_in_is_found(storage: Storage, store: AuditS
         )
         forged._chain = replace(forged._chain, chain=1)
         batch: AuditBatch = forged.compose([call(rows[at][4] / 1e9 + 0.005)], 0, SETTINGS)
-        ((record, value),) = batch.rows
+        (record,), ((row, value),) = batch.records(), batch.rows
         assert (record.chain, record.number) == (1, number)
-        await change(storage, add, *msgspec.structs.astuple(record), value)
+        await change(storage, add, *row, value)
         fault = (await verify(store)).fault
         assert fault is not None
         # It fits, so it is the next one that does not, or the head.
@@ -329,7 +328,7 @@ def test_the_digest_of_large_arguments_is_of_their_beginning_and_length() -> Non
 def test_composing_is_quick_enough_to_be_off_the_loop() -> None:
     """A thousand records are made in one go and have a thousand ids, in order."""
     batch = Composer(b"k").compose([call(time.time()) for _ in range(1000)], 0, SETTINGS)
-    ids = [record.id for record, _ in batch.rows]
+    ids = [record.id for record in batch.records()]
     assert ids == sorted(set(ids))
     assert len(ids) == 1000
 
@@ -337,6 +336,6 @@ def test_composing_is_quick_enough_to_be_off_the_loop() -> None:
 def test_the_folder_of_the_file_is_made_for_its_owner_alone(tmp_path: Path) -> None:
     """Where there is none."""
     batch = Composer(b"k").compose([call(NOW)], 0, SETTINGS)
-    AuditFile(tmp_path / "new" / "audit.jsonl").append([record for record, _ in batch.rows])
+    AuditFile(tmp_path / "new" / "audit.jsonl").append(batch.records())
     (file,) = (tmp_path / "new").iterdir()
     assert [stat.S_IMODE(path.stat().st_mode) for path in (file.parent, file)] == [0o700, 0o600]

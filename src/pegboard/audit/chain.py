@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from pegboard.audit.record import AuditRecord
+from pegboard.audit.record import AuditRow
 
 _FORMAT = "pegboard audit 1"
 # What a row takes besides the text of its record: its hash, and the database's own.
@@ -39,7 +39,7 @@ class ChainHead:
         """What the next record's hash begins with."""
         return self.head or first_hash(self.process, self.chain, self.day, self.previous)
 
-    def extend(self, records: Sequence[tuple[AuditRecord, bytes]]) -> tuple[ChainHead, list[str]]:
+    def extend(self, records: Sequence[tuple[AuditRow, bytes]]) -> tuple[ChainHead, list[str]]:
         """Where the chain stands behind these records, each with what its hash is made of; and their hashes."""
         if not records:
             return self, []
@@ -50,8 +50,8 @@ class ChainHead:
             size += len(text) + ROW_BYTES
         return replace(
             self,
-            first_id=self.first_id or records[0][0].id,
-            last_id=records[-1][0].id,
+            first_id=self.first_id or str(records[0][0][0]),
+            last_id=str(records[-1][0][0]),
             records=self.records + len(records),
             bytes=size,
             head=value,

@@ -13,7 +13,7 @@ from ipaddress import ip_network
 from pegboard.audit.arguments import ArgumentsDigest, show_arguments
 from pegboard.audit.chain import ChainHead
 from pegboard.audit.event import LONGEST_DETAIL, LONGEST_TEXT, AuditEvent, CallEvent, NoteEvent
-from pegboard.audit.record import CALL, AuditRecord, day_of, record_id
+from pegboard.audit.record import CALL, AuditRecord, AuditRow, canonical, day_of, end_of_day, record_id
 from pegboard.audit.redaction import Redaction
 from pegboard.clients.client import Client
 from pegboard.clients.endpoint import Endpoint
@@ -32,10 +32,14 @@ LOST = "audit.lost"
 class AuditBatch:
     """Records that are kept together: each with its hash, and where the chains stand behind them."""
 
-    rows: tuple[tuple[AuditRecord, str], ...]
+    rows: tuple[tuple[AuditRow, str], ...]
     heads: tuple[ChainHead, ...]
     # How many events nothing could be made of.
     unmade: int = 0
+
+    def records(self) -> list[AuditRecord]:
+        """The same as whoever reads them has them."""
+        return [AuditRecord(*row) for row, _ in self.rows]  # type: ignore[arg-type]
 
 
 class Composer:
@@ -62,26 +66,29 @@ class Composer:
         if settings is not self._redaction_of:
             self._redaction, self._redaction_of = Redaction(settings.redact), settings
         before = [NoteEvent(_first_moment(events), LOST, detail=str(lost))] if lost else []
-        rows: list[tuple[AuditRecord, str]] = []
+        rows: list[tuple[AuditRow, str]] = []
         heads: list[ChainHead] = []
-        waiting: list[tuple[AuditRecord, bytes]] = []
+        waiting: list[tuple[AuditRow, bytes]] = []
         unmade = 0
 
         def link() -> None:
             self._chain, hashes = self._chain.extend(waiting)
-            rows.extend(zip([record for record, _ in waiting], hashes, strict=True))
+            rows.extend(zip([row for row, _ in waiting], hashes, strict=True))
             if waiting:
                 heads.append(self._chain)
             waiting.clear()
 
+        day_ends = end_of_day(self._chain.day)
+        is_full = self._chain.bytes > min(settings.bytes // _PARTS, _MOST_BYTES)
         for event in (*before, *events):
             at = event[0] if isinstance(event, tuple) else event.at
             # A clock may be set back; ids are in the order of events all the same.
-            at = self._last = max(at, self._last)
-            day = day_of(at)
-            if day != self._chain.day or self._chain.bytes > min(settings.bytes // _PARTS, _MOST_BYTES):
+            at = max(at, self._last)
+            self._last = at
+            if is_full or at >= day_ends:
                 link()
-                self._chain = self._chain.start_next(day)
+                self._chain = self._chain.start_next(day := day_of(at))
+                is_full, day_ends = False, end_of_day(day)
             number = self._chain.records + len(waiting) + 1
             if (made := self._make(event, at, number, settings)) is None:
                 unmade += 1
@@ -91,36 +98,32 @@ class Composer:
         self._texts.clear()
         return AuditBatch(tuple(rows), tuple(heads), unmade)
 
-    def _make(
-        self, event: AuditEvent, at: int, number: int, settings: AuditSettings
-    ) -> tuple[AuditRecord, bytes] | None:
-        """A record, and what its hash is made of. What cannot be written is left out of it, so that whatever somebody
-        calls with costs nobody else their records."""
+    def _make(self, event: AuditEvent, at: int, number: int, settings: AuditSettings) -> tuple[AuditRow, bytes] | None:
+        """The fields of a record, and what its hash is made of. What cannot be written is left out of it, so that
+        whatever somebody calls with costs nobody else their records."""
         self._count += 1
         identity = record_id(at, self._count, self.process)
         for kept in (settings, None):
             try:
-                record = (
+                row = (
                     self._call(event, identity, at, number, kept)
                     if isinstance(event, tuple)
                     else self._note(event, identity, at, number)
                 )
-                return record, record.canonical()
+                return row, canonical(row)
             except Exception:
                 logger().debug("audit.record.reduced", number=number)
         return None
 
-    def _call(
-        self, event: CallEvent, identity: str, at: int, number: int, settings: AuditSettings | None
-    ) -> AuditRecord:
-        """The record of a call; without settings, nothing is said of its arguments but how long they were."""
+    def _call(self, event: CallEvent, identity: str, at: int, number: int, settings: AuditSettings | None) -> AuditRow:
+        """The fields of a call's record; without settings, nothing is said of its arguments but how long they were."""
         _, client, endpoint, tool, server, outcome, seconds, text, length, result, trace, detail = event
         size, digest = (length, "") if settings is None else self._digest(text, length)
         shown = ""
         if settings is not None and settings.arguments != "digest":
             shown = storable_text(show_arguments(settings.arguments, text, length, tool, self._redaction))
         principal_id, principal, name, session, board, network = self._client_texts(client, endpoint)
-        return AuditRecord(
+        return (
             identity,
             self.process,
             self._chain.chain,
@@ -140,7 +143,7 @@ class Composer:
             digest,
             shown,
             result,
-            trace if trace is not None and trace.isalnum() and trace.isascii() else _text(trace or ""),
+            "" if trace is None else trace if trace.isalnum() and trace.isascii() else _text(trace),
             client.era,
             network,
             _short(detail) if detail else "",
@@ -163,9 +166,9 @@ class Composer:
             self._texts[client, endpoint] = known
         return known
 
-    def _note(self, event: NoteEvent, identity: str, at: int, number: int) -> AuditRecord:
+    def _note(self, event: NoteEvent, identity: str, at: int, number: int) -> AuditRow:
         principal = event.principal
-        return AuditRecord(
+        return (
             identity,
             self.process,
             self._chain.chain,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -68,10 +69,6 @@ class AuditRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     network: str
     detail: str
 
-    def canonical(self) -> bytes:
-        """What its hash is made of."""
-        return _encoder.encode(self)
-
     def to_dict(self) -> dict[str, Any]:
         """The record as programs read it; what does not apply is left out."""
         return {
@@ -98,14 +95,23 @@ class AuditRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
         }
 
 
-_encoder = msgspec.json.Encoder()
+# A record as its row: its fields in their order. Only whoever reads one makes an `AuditRecord` of it.
+AuditRow: TypeAlias = tuple[str | int, ...]
 COLUMNS = AuditRecord.__struct_fields__
+# What the hash of a record is made of.
+canonical: Callable[[AuditRow], bytes] = msgspec.json.Encoder().encode
 
 
 def iso_time(at: int) -> str:
     """A moment to the microsecond, in UTC."""
     seconds, nanoseconds = divmod(at, _BILLION)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{nanoseconds // _MICRO:06d}Z"
+
+
+@lru_cache(maxsize=16)
+def end_of_day(day: str) -> int:
+    """The moment at which a day is over, in UTC; none is over from the start."""
+    return int(datetime.fromisoformat(f"{day}T00:00:00Z").timestamp()) * _BILLION + _DAY if day else 0
 
 
 def day_of(at: int) -> str:

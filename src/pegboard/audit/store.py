@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import TypeVar
 
 import msgspec
 
@@ -14,8 +16,11 @@ from pegboard.audit.record import COLUMNS, AuditRecord
 from pegboard.storage.database import Database, DatabaseConnection, Row
 from pegboard.storage.sql import marks
 
+T = TypeVar("T")
 _NAMES = ", ".join(COLUMNS)
-_ADD = f"INSERT INTO audit ({_NAMES}, hash) VALUES ({marks((*COLUMNS, 'hash'))}) ON CONFLICT (id) DO NOTHING"  # noqa: S608
+_ROW = f"({marks((*COLUMNS, 'hash'))})"
+# Rows of one statement: far below the marks that a statement may have, and a power of two.
+_BLOCK = 64
 _INTEGERS = frozenset({"chain", "number", "at", "us", "args_bytes", "result_bytes"})
 _TYPED = ", ".join(f"{name} {'BIGINT' if name in _INTEGERS else 'TEXT'}" for name in (*COLUMNS, "hash"))
 # One value for all rows: quicker than a statement for each.
@@ -61,12 +66,12 @@ class AuditStore:
         """Keep a batch, all of it or nothing. One whose commit was in doubt may be given again."""
 
         def write(connection: DatabaseConnection) -> None:
+            # The composer has looked through the values: hashes are of what is kept.
             if connection.dialect == "postgres":
-                connection.execute(_ADD_ALL, _rows_json(batch))
+                connection.execute_clean(_ADD_ALL, [_rows_json(batch)])
             else:
-                rows = [(*msgspec.structs.astuple(each), value) for each, value in batch.rows]
-                # The composer has seen to that: hashes are of what is kept.
-                connection.execute_many(_ADD, rows, storable_already=True)
+                for block in _blocks(batch.rows):
+                    connection.execute_clean(_add(len(block)), [each for row, value in block for each in (*row, value)])
             for head in batch.heads:
                 connection.execute(_SET_HEAD, *_head_row(head))
 
@@ -98,8 +103,26 @@ class AuditStore:
         await self._database.write(write)
 
 
+def _blocks(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Rows in blocks whose sizes are powers of two, so that there are few different statements. Each row by itself
+    would have the loop wait: Python gives the interpreter away and takes it back with every statement."""
+    at, size = 0, _BLOCK
+    while at < len(rows):
+        while size > len(rows) - at:
+            size //= 2
+        yield rows[at : at + size]
+        at += size
+
+
+@lru_cache
+def _add(count: int) -> str:
+    """What adds so many rows."""
+    values = ", ".join([_ROW] * count)
+    return f"INSERT INTO audit ({_NAMES}, hash) VALUES {values} ON CONFLICT (id) DO NOTHING"  # noqa: S608
+
+
 def _rows_json(batch: AuditBatch) -> str:
-    rows = [dict(zip(COLUMNS, msgspec.structs.astuple(each), strict=True), hash=value) for each, value in batch.rows]
+    rows = [dict(zip(COLUMNS, row, strict=True), hash=value) for row, value in batch.rows]
     return msgspec.json.encode(rows).decode()
 
 

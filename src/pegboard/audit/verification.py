@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pegboard.audit.chain import ChainHead, first_hash, next_hash
-from pegboard.audit.record import COLUMNS, AuditRecord
+from pegboard.audit.record import COLUMNS, canonical
 from pegboard.audit.store import AuditStore
 from pegboard.storage.database import Row
 
@@ -119,7 +119,7 @@ class Verification:
             missing = walk.number + 1
             reason = f"comes where record {missing} of its chain should be: something was taken out or put in"
             return fault(reason)
-        value = next_hash(walk.hash, AuditRecord(*row[:_HASH]).canonical())
+        value = next_hash(walk.hash, canonical(row[:_HASH]))
         if value != row[_HASH]:
             return fault("is not as it was written: it, or the one before it, was changed")
         walk.number, walk.hash, walk.last_id = number, value, identity

@@ -171,7 +171,7 @@ class AuditWriter:
         if file is None:
             return
         try:
-            await self._thread.run(lambda: file.append([record for record, _ in batch.rows]))
+            await self._thread.run(lambda: file.append(batch.records()))
         except Exception as exc:
             # Whatever it is, the database is to have them.
             why = exc.strerror if isinstance(exc, OSError) else None

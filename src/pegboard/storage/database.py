@@ -70,8 +70,12 @@ class DatabaseConnection(Protocol):
         """Change something; how many rows it was."""
         ...
 
-    def execute_many(self, sql: str, params: Sequence[Sequence[Value]], *, storable_already: bool = False) -> None:
-        """The same statement for each of these; looked through for what cannot be kept, unless somebody has."""
+    def execute_clean(self, sql: str, params: Sequence[Value]) -> None:
+        """Change something with values that somebody has looked through for what cannot be kept (`storable`)."""
+        ...
+
+    def execute_many(self, sql: str, params: Sequence[Sequence[Value]]) -> None:
+        """The same statement for each of these."""
         ...
 
 

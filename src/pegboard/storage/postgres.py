@@ -246,10 +246,15 @@ class PostgresConnection:
         with self._in_time():
             return max(self._driver.execute(with_percents(sql), storable(params)).rowcount, 0)
 
-    def execute_many(self, sql: str, params: Sequence[Sequence[Value]], *, storable_already: bool = False) -> None:
+    def execute_clean(self, sql: str, params: Sequence[Value]) -> None:
+        """Change something with values that somebody has looked through already."""
+        with self._in_time():
+            self._driver.execute(with_percents(sql), params)
+
+    def execute_many(self, sql: str, params: Sequence[Sequence[Value]]) -> None:
         """The same statement for each of these."""
         with self._in_time(), self._driver.cursor() as cursor:
-            cursor.executemany(with_percents(sql), list(params if storable_already else map(storable, params)))
+            cursor.executemany(with_percents(sql), list(map(storable, params)))
 
     def _in_time(self) -> AbstractContextManager[None]:
         return self._watchdog.watch(self._driver.fileno(), _HUNG_SECONDS)

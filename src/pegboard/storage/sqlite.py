@@ -198,9 +198,13 @@ class SqliteConnection:
             return cast("int", self._db.execute("SELECT changes()").fetchone()[0])
         return max(changed, 0)
 
-    def execute_many(self, sql: str, params: Sequence[Sequence[Value]], *, storable_already: bool = False) -> None:
+    def execute_clean(self, sql: str, params: Sequence[Value]) -> None:
+        """Change something with values that somebody has looked through already."""
+        self._db.execute(sql, params)
+
+    def execute_many(self, sql: str, params: Sequence[Sequence[Value]]) -> None:
         """The same statement for each of these."""
-        self._db.executemany(sql, params if storable_already else map(storable, params))
+        self._db.executemany(sql, map(storable, params))
 
 
 def _make(path: Path) -> None:
