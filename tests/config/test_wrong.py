@@ -1,8 +1,8 @@
 """What a config file that cannot be used is told: one message with file, place and reason, and nothing half."""
 
 import json
-import re
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
