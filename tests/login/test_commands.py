@@ -70,6 +70,9 @@ def test_a_pasted_address_signs_in(config: Path) -> None:
     assert (called.returncode, "hello" in called.stdout) == (0, True), called
     (row,) = data_of(config, "logins")["logins"]
     assert (row["server"], row["state"], row["scopes"]) == ("guarded", "live", ["mcp"])
+    shown = run(config, "logins").stdout
+    assert row["renews"] is not None
+    assert ("renews by itself" if row["renews"] else "then sign in again") in shown
     out = run(config, "logout", "guarded")
     assert "has confirmed that its tokens are revoked" in out.stdout
     assert "Nobody is signed in." in run(config, "logins").stdout

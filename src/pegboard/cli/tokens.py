@@ -68,11 +68,11 @@ def add_to(app: typer.Typer) -> None:
     """Add this group's commands."""
     group = typer.Typer(no_args_is_help=True, help="Tokens: who may come in, and what they may do.")
     group.command()(add)
-    group.command("list")(list_tokens)
-    group.command()(show)
+    group.command("list", short_help="List tokens: what each may use, and until when.")(list_tokens)
+    group.command(short_help="Show a token: everything but its secret.")(show)
     group.command()(change)
-    group.command()(rotate)
-    group.command()(remove)
+    group.command(short_help="Give a token another secret, and print it once.")(rotate)
+    group.command(short_help="Remove a token: whoever has it is refused.")(remove)
     app.add_typer(group, name="token")
 
 
