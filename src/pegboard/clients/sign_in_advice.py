@@ -22,6 +22,8 @@ class SignInAdvice:
 
     def __init__(self, servers: Callable[[], Mapping[str, Server]]) -> None:
         self._servers = servers
+        # What the user of this machine types; a process that they did not start by hand knows it better.
+        self.login_command: Callable[[str], str] = lambda server: f"pegboard login {server}"
         # Where the user of a client signs in to a server for themselves; a gateway that has such a page sets it.
         self.connect_address: Callable[[str, Client], str | None] = lambda _server, _client: None
 
@@ -46,9 +48,11 @@ class SignInAdvice:
         """What a server says, for this client."""
         known = self._servers().get(server)
         command = f": pegboard login {server}"
-        if client.principal.is_local or known is None or not known.spec.signs_in or not said.endswith(command):
+        if known is None or not known.spec.signs_in or not said.endswith(command):
             return said
         wish = said.removesuffix(command)
+        if client.principal.is_local:
+            return f"{wish}: {self.login_command(server)}"
         is_clear = _TOKENS_OR_SIGN_IN not in wish
         wish = wish.partition(_TOKENS_OR_SIGN_IN)[0]
         if known.spec.sign_in.per == "user":
