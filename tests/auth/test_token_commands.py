@@ -177,7 +177,7 @@ def test_what_is_likely_to_be_a_mistake_is_said_and_done(config: Path) -> None:
     assert TOKEN.fullmatch(done.stdout.strip())
     first, second = done.stderr.splitlines()
     assert first == 'note: servers: there is no server "gihtub"'
-    assert second.startswith("note: it is given no tools now: its rule fits none of the ")
+    assert second.startswith("note: it is given no tools now: no server of the config fits its rule. ")
 
 
 def test_a_token_that_is_given_no_tools_is_told_why(config: Path) -> None:

@@ -220,14 +220,14 @@ _LOGS = {"info", "warning", "error", "log"}
 def logged_events() -> set[str]:
     """The names of events that the source logs for people."""
     calls = [
-        node
+        (node, node.args[0].value)
         for path in Path(pegboard.__file__).parent.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)
     ]
     names = {
-        call.args[0].value
-        for call in calls
+        name
+        for call, name in calls
         if (call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")) in _LOGS
     }
     return {name for name in names if isinstance(name, str) and _TOPICS.fullmatch(name)}

@@ -299,3 +299,11 @@ def test_over_stdio_without_a_gateway_the_command_works_when_it_is_pasted(config
     (answer,) = [found for line in done.stdout.splitlines() if (found := json.loads(line)).get("id") == 2]
     assert answer["result"]["isError"] is True
     assert f"login guarded --config {config}" in answer["result"]["content"][0]["text"]
+
+
+def test_a_command_to_copy_is_not_broken(config: Path) -> None:
+    """However narrow the terminal: what is pasted from it works."""
+    with on_screen(command(config, "call", "guarded__echo"), columns=60) as screen:
+        code, text = screen.finish()
+    assert code == 4
+    assert any(f"login --config {config} guarded" in line for line in text.splitlines()), text

@@ -39,7 +39,7 @@ def test_the_banner_names_the_command(capsys: pytest.CaptureFixture[str], tmp_pa
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"renews": True}, "you sign out: renews by itself"),
+        ({"renews": True}, "renews by itself"),
         ({"renews": False}, "2026-11-18 15:00, then sign in again"),
         ({"renews": False, "expiresAt": None}, "no end is known"),
         ({"state": "revoked", "reason": "it was revoked", "renews": True}, "over: sign in again"),

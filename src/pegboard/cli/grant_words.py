@@ -28,8 +28,11 @@ def explain_nothing(token: Mapping[str, Any], grant: Mapping[str, Any]) -> str:
         return f"{whose} {'has' if len(unasked) == 1 else 'have'} not been asked yet. Ask now: pegboard refresh"
     if not grant["of"]:
         return ""
-    rules = [token.get("rule") or {}, (token.get("configRule") or {}).get("rule") or {}]
-    if any(rule.get("readOnly") for rule in rules):
+    configured: Mapping[str, Any] = token.get("configRule") or {}
+    rules: list[Mapping[str, Any] | None] = [token.get("rule"), configured.get("rule")]
+    if not grant["servers"] and any(rule and rule.get("servers") for rule in rules):
+        return "no server of the config fits its rule. pegboard servers lists those that there are"
+    if any(rule and rule.get("readOnly") for rule in rules):
         return (
             "it is read-only, and no tool that it could use says that it only reads (readOnlyHint). "
             'If you know some that do, name them in the server\'s entry: "tools": {"readOnly": ["get_*"]}'

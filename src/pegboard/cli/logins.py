@@ -248,7 +248,7 @@ def _say_end(row: Mapping[str, Any]) -> Text:
     if row["state"] != _LIVE:
         return verbatim("over: sign in again", "red")
     if row.get("renews"):
-        return verbatim("you sign out: renews by itself", "green")
+        return verbatim("renews by itself", "green")
     if row["expiresAt"] is None:
         return verbatim("no end is known")
     return verbatim(f"{day_and_time(row['expiresAt'])}, then sign in again", "yellow")
