@@ -30,7 +30,7 @@ _MAX_COMPARED, _MOST_STEPS = 100, 100_000
 _MOST_KNOWN, _ALIKE = 1000, 2
 _CLOSE = 0.6
 # Two names are apart by so many edits at most, or by this part of the longer one; or one begins or ends with the other.
-_MOST_EDITS, _EDITED_PART, _LEAST_PART = 2, 3, 3
+_MOST_EDITS, _EDITED_PART, _LEAST_PART, _LONG_BEGINNING = 2, 3, 3, 20
 # An edit distance takes so many times the steps of a likeness.
 _DISTANCE_STEPS = 3
 _SNAKE = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
@@ -152,6 +152,10 @@ def _is_near(name: str, other: str) -> bool:
     """Whether one may have been meant by the other: a likeness alone has `service` for `servers`."""
     short, long = sorted((name.lower(), other.lower()), key=len)
     if len(short) >= _LEAST_PART and (long.startswith(short) or long.endswith(short)):
+        return True
+    # Clients see long names cut, with a digest at their end.
+    shared = next((at for at, (x, y) in enumerate(zip(short, long, strict=False)) if x != y), len(short))
+    if shared >= _LONG_BEGINNING and 4 * shared >= 3 * len(short):
         return True
     most = max(_MOST_EDITS, len(long) // _EDITED_PART)
     return len(long) - len(short) <= most and distance(short, long) <= most
