@@ -16,7 +16,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     (
         *("version", "result", "names", "exactjson", "docstrings", "log", "metrics", "pace"),
         *("telemetry", "terminal", "normalization", "faircache", "task_set", "lru_dict", "text", "host_names"),
-        "system_keyring",
+        *("system_keyring", "edit_distance"),
     ),
     ("access",),
     ("config", "tool", "function_tool", "protocol"),

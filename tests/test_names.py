@@ -286,6 +286,26 @@ def test_where_likeness_ends(name: str, known: str, near: bool) -> None:
     assert nearest(name, [known]) == ([known] if near else [])
 
 
+@pytest.mark.parametrize(
+    ("name", "known", "near"),
+    [
+        ("servers", "service", False),
+        ("reports", "sports", True),
+        ("weather", "feature", False),
+        ("log", "logs", True),
+        ("search", "memory_search", True),
+        ("docs", "dogs", True),
+        ("read_file", "read_files", True),
+        ("list_issues", "list_branches", False),
+        ("create_isue", "create_issue", True),
+        ("craete_issues", "create_issue", True),
+    ],
+)
+def test_no_name_is_offered_that_nobody_meant(name: str, known: str, near: bool) -> None:
+    """Two slips, or a third of the letters, are what a person mistypes; a name's beginning or end is enough."""
+    assert nearest(name, [known]) == ([known] if near else [])
+
+
 @pytest.mark.parametrize("name", ["xyzzy", "qqqqqqqqqqqq", "", "__", "zebra__jumps"])
 def test_nonsense_finds_nothing(name: str) -> None:
     """Where nothing is near, nothing is offered."""
@@ -339,7 +359,7 @@ def test_among_very_many_names_those_that_begin_alike_are_compared(monkeypatch: 
         names._Likeness, "upper_bound", lambda self, other: compared.append(other) or bound(self, other)
     )
     known = [f"git__other{number}" for number in range(10_000)] + ["git__Status", "status", "docs__start"]
-    assert nearest("git__statas", known) == ["git__Status", "status", "docs__start"]
+    assert nearest("git__statas", known) == ["git__Status", "status"]
     assert not any("other" in each for each in compared)
     nearest("git__othr1", known)
     assert len(compared) < 3_000

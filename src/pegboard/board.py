@@ -19,6 +19,8 @@ from pegboard.catalog.registry import ToolRegistry
 from pegboard.catalog.resources import ResourceCatalog
 from pegboard.catalog.stock import CatalogEntry
 from pegboard.clients.caller import Caller
+from pegboard.clients.client import Client
+from pegboard.clients.sign_in_advice import SignInAdvice
 from pegboard.config import Settings, locate, read_settings
 from pegboard.configured_servers import ConfiguredServers, find_unlisted, may_try
 from pegboard.gate import Gate
@@ -31,6 +33,7 @@ from pegboard.oauth.oauth import OAuth
 from pegboard.relay.relay import Relay
 from pegboard.resolver import ToolResolver
 from pegboard.result import ToolErrorCode, ToolFailure, ToolResult, invalid
+from pegboard.servers.availability import Availability
 from pegboard.servers.server import Server
 from pegboard.storage import Storage, open_storage
 from pegboard.tool import Disposable, RegisteredTool, Tool
@@ -92,6 +95,7 @@ class Board:
         self.resolver = ToolResolver(
             self.registry, self.gate, self.configured, self.discovery, self.finder, lambda: self.settings
         )
+        self.sign_in_advice = SignInAdvice(lambda: self.servers)
         self.calls = Calls(
             lambda: self.servers,
             self.resolver,
@@ -101,11 +105,11 @@ class Board:
             self.loaded,
             self.limits,
             self.audit,
+            self.sign_in_advice,
         )
         # What the entrances and our own tools use most, by the names that they know it by.
         self.call = self.calls.call_for_python
         self.find_tool, self.lookup_tool = self.resolver.find, self.resolver.lookup
-        self.availability = self.configured.availability
         self.toolsets = Toolsets(self, self.register, self.registry.batch)
         self.toolsets.apply(self.settings)
         # Whom to tell that the settings are others now.
@@ -188,17 +192,23 @@ class Board:
         await self._discover_new()
         return await self.finder.find_in_slices(query, limit, wanted.admits if wanted != EVERYTHING else None)
 
-    def describe(self, tool: RegisteredTool, wanted: Filter = EVERYTHING) -> dict[str, Any]:
+    def availability(self, tool: RegisteredTool, client: Client | None = None) -> Availability:
+        """Whether a tool can be used now, and if not, why, in words for this client."""
+        found = self.configured.availability(tool)
+        return found if client is None else self.sign_in_advice.availability(found, tool.server_name, client)
+
+    def describe(self, tool: RegisteredTool, client: Client | None = None) -> dict[str, Any]:
         """One tool in full: everything its server says of it, and everything we know. What a server says of all of its
         tools is for whoever has all."""
+        access = None if client is None else client.filter.access
         row = dict(tool.definition)
         row["server"] = tool.server_name
         row["originalName"] = tool.original_name
-        row["availability"] = self.configured.availability(tool).to_dict()
+        row["availability"] = self.availability(tool, client).to_dict()
         row["category"] = category(tool)
         row["keywords"] = list(self.finder.keywords(tool))
         server = tool.server_name
-        has_all = server is not None and (wanted.access is None or wanted.access.admits_whole_server(server))
+        has_all = server is not None and (access is None or access.admits_whole_server(server))
         if has_all and (said := self.discovery.instructions.get(server or "")):
             row["serverInstructions"] = said
         return row

@@ -28,6 +28,7 @@ from pegboard.catalog.discovery import Discovery
 from pegboard.clients.caller import Caller, acting_for
 from pegboard.clients.channel import OnProgress
 from pegboard.clients.client import REST_CLIENT, Client
+from pegboard.clients.sign_in_advice import SignInAdvice
 from pegboard.exactjson import as_object
 from pegboard.listing.loaded import LoadedTools
 from pegboard.log import logger, new_trace_id, trace_id
@@ -212,8 +213,10 @@ class Calls:
         loaded: LoadedTools,
         limits: Limits,
         audit: Audit,
+        advice: SignInAdvice,
     ) -> None:
         self._servers = servers
+        self._advice = advice
         self._limits = limits
         self._resolver = resolver
         self._discovery = discovery
@@ -231,9 +234,13 @@ class Calls:
 
         Raises `UnknownTool`, the server's own `RpcError`, or `ToolFailure` for everything else.
         """
-        if self._audit.is_strict:
-            return await self._insist(self._call_once(name, params, caller))
-        return await self._call_once(name, params, caller)
+        call = self._call_once(name, params, caller)
+        try:
+            return await (self._insist(call) if self._audit.is_strict else call)
+        except ToolFailure as exc:
+            if (failure := self._advice.reword(exc, caller.client)) is exc:
+                raise
+            raise failure from None
 
     async def _call_once(self, name: str, params: Params | None, caller: Caller) -> Message:
         with self.scope(caller.client, name, request_id=caller.request_id) as scope:

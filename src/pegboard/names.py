@@ -14,6 +14,7 @@ from bisect import insort
 from collections.abc import Collection
 from itertools import islice
 
+from pegboard.edit_distance import distance
 from pegboard.normalization import normalize
 
 SEPARATOR = "__"
@@ -28,6 +29,10 @@ _MAX_COMPARED, _MOST_STEPS = 100, 100_000
 # Of more names than this, only those are compared that begin with the same letters.
 _MOST_KNOWN, _ALIKE = 1000, 2
 _CLOSE = 0.6
+# Two names are apart by so many edits at most, or by this part of the longer one; or one begins or ends with the other.
+_MOST_EDITS, _EDITED_PART, _LEAST_PART, _LONG_BEGINNING = 2, 3, 3, 20
+# An edit distance takes so many times the steps of a likeness.
+_DISTANCE_STEPS = 3
 _SNAKE = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 _BOARD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 # Of the name of a client, before a digest.
@@ -135,9 +140,25 @@ def nearest(name: str, known: Collection[str], limit: int = 3) -> list[str]:
             break
         steps += len(name) * len(candidate)
         score = max(whole.ratio(candidate), tail.ratio(_tail(candidate)) * _TAIL)
-        if score >= _CLOSE:
+        if score < _CLOSE:
+            continue
+        steps += _DISTANCE_STEPS * len(name) * len(candidate)
+        if _is_near(name, candidate) or _is_near(_tail(name), _tail(candidate)):
             insort(good, (-score, candidate))
     return [candidate for _, candidate in good[:limit]]
+
+
+def _is_near(name: str, other: str) -> bool:
+    """Whether one may have been meant by the other: a likeness alone has `service` for `servers`."""
+    short, long = sorted((name.lower(), other.lower()), key=len)
+    if len(short) >= _LEAST_PART and (long.startswith(short) or long.endswith(short)):
+        return True
+    # Clients see long names cut, with a digest at their end.
+    shared = next((at for at, (x, y) in enumerate(zip(short, long, strict=False)) if x != y), len(short))
+    if shared >= _LONG_BEGINNING and 4 * shared >= 3 * len(short):
+        return True
+    most = max(_MOST_EDITS, len(long) // _EDITED_PART)
+    return len(long) - len(short) <= most and distance(short, long) <= most
 
 
 def _likely(name: str, known: Collection[str]) -> Collection[str]:

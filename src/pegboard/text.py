@@ -1,6 +1,8 @@
-"""Texts for people: cut to a length, put on one line."""
+"""Texts for people: cut to a length, put on one line; a place in JSON as they write it."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 ELLIPSIS = "…"
 
@@ -25,3 +27,8 @@ def one_line(text: str, length: int | None = None) -> str:
     start = text[: 8 * length + 200]
     line = " ".join(start.split())
     return line if len(line) <= length and len(start) == len(text) else line[: length - 1].rstrip() + ELLIPSIS
+
+
+def json_path(steps: Iterable[str | int]) -> str:
+    """A place in JSON by the steps that lead there: `auth.rules[0].who`."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")

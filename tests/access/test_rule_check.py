@@ -50,7 +50,7 @@ def test_what_there_is_needs_no_remark(rule: dict[str, Any]) -> None:
         ({"tools": {"deny": ["github__delete_*"]}}, 'tools.deny: no tool fits "github__delete_*"'),
         ({"tools": {"deny": ["gihtub__*"]}}, 'tools.deny: there is no server "gihtub"; did you mean github?'),
         ({"tools": {"deny": ["docs"]}}, 'tools.deny: "docs" is a server and no tool; "docs__*" is all of its tools'),
-        ({"scopes": {"docs__x": ["y"]}}, 'scopes: there is no tool "docs__x"; did you mean docs__look?'),
+        ({"scopes": {"docs__lok": ["y"]}}, 'scopes: there is no tool "docs__lok"; did you mean docs__look?'),
         ({"who": ["token:latpop"]}, 'who: there is no token "latpop"; did you mean laptop?'),
         ({"who": ["token:x-*"]}, 'who: no token fits "x-*"'),
         ({"who": ["issuer:https://id.exampel"]}, 'who: there is no issuer "https://id.exampel"'),

@@ -109,14 +109,14 @@ def test_rules_that_name_what_there_is_not_are_named(tmp_path: Path) -> None:
         command = [*warm_start(), "token", *words, "--config", str(config)]
         assert subprocess.run(command, capture_output=True, timeout=LIMIT, check=False).returncode == 0
     found = findings(config)
-    assert [words for level, words, _ in found["rule 2"] if level == "warning"] == [
+    assert [words for level, words, _ in found["auth.rules[1]"] if level == "warning"] == [
         'who: there is no token "laptpo"; did you mean laptop?',
         'tools.allow: there is no tool "one__exho"; did you mean one__echo?',
     ]
     ((level, said, advice),) = found["token laptop"]
     assert (level, said) == ("warning", 'servers: there is no server "onee"; did you mean one?')
     assert "pegboard token change laptop --server NAME" in advice
-    assert not {"rule 1", "token fine"} & found.keys()
+    assert not {"auth.rules[0]", "token fine"} & found.keys()
 
 
 def test_an_open_gateway_is_named(tmp_path: Path) -> None:

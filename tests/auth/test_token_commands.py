@@ -163,10 +163,10 @@ def test_what_the_config_adds_is_shown(tmp_path: Path) -> None:
     for name in ("ci", "other"):
         pegboard("token", "add", name, config=config)
     table = pegboard("token", "list", config=config).stdout
-    assert re.search(r"^ci .* everything; and rule 2 of the config$", table, re.MULTILINE)
+    assert re.search(r"^ci .* everything; and auth\.rules\[1\] of the config$", table, re.MULTILINE)
     assert re.search(r"^other .* everything$", table, re.MULTILINE)
     shown = pegboard("token", "show", "ci", config=config).stdout
-    assert re.search(r"^  and: +rule 2 of the config: toolsets memory; read-only$", shown, re.MULTILINE)
+    assert re.search(r"^  and: +auth\.rules\[1\] of the config: toolsets memory; read-only$", shown, re.MULTILINE)
     assert [row.get("configRule", {}).get("number") for row in listed(config)] == [2, None]
 
 
@@ -175,7 +175,19 @@ def test_what_is_likely_to_be_a_mistake_is_said_and_done(config: Path) -> None:
     done = pegboard("token", "add", "ci", "--server", "gihtub", config=config)
     assert done.returncode == 0
     assert TOKEN.fullmatch(done.stdout.strip())
-    assert done.stderr == 'note: servers: there is no server "gihtub"\nnote: it is given no tools now\n'
+    first, second = done.stderr.splitlines()
+    assert first == 'note: servers: there is no server "gihtub"'
+    assert second.startswith("note: it is given no tools now: no server of the config fits its rule. ")
+
+
+def test_a_token_that_is_given_no_tools_is_told_why(config: Path) -> None:
+    """No tool that it could use says that it only reads, or no server was asked yet."""
+    done = pegboard("token", "add", "ci", "--toolset", "discovery", "--tool", "tool_call", "--read-only", config=config)
+    assert "it is read-only, and no tool that it could use says that it only reads (readOnlyHint)" in done.stderr
+    config.write_text(json.dumps({"mcpServers": {"away": {"url": "http://127.0.0.1:9/mcp"}}}), "utf-8")
+    done = pegboard("token", "add", "cd", "--server", "away", "--toolset", "discovery", config=config)
+    assert "it is given no tools now: away has not been asked yet. Ask now: " in done.stderr
+    assert f"refresh --config {config}" in done.stderr
 
 
 def test_who_am_i(config: Path) -> None:
@@ -227,8 +239,8 @@ def test_no_rule_locks_the_owner_out(tmp_path: Path) -> None:
         refused = httpx2.get(f"{gateway}/api/tokens")
         assert refused.status_code == 403
         message = refused.json()["error"]["message"]
-        assert f'rule 2 of auth.rules in {config}, which is for "local", does not say "admin": true' in message
-        assert "rule 2 of auth.rules" in httpx2.get(f"{gateway}/api/clients").json()["error"]["message"]
+        assert f'auth.rules[1] in {config}, which is for "local", does not say "admin": true' in message
+        assert "auth.rules[1]" in httpx2.get(f"{gateway}/api/clients").json()["error"]["message"]
         for words in (("token", "add", "ci"), ("token", "list"), ("disable", "two"), ("remove", "two"), ("audit",)):
             done = pegboard(*words, config=config)
             assert done.returncode == 0, (words, done.stderr)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import pegboard
 from pegboard.cli.event_lines import EventLines
 from pegboard.log import configure, logger
 
@@ -175,8 +178,8 @@ def test_what_goes_wrong_often_is_said_in_words(event: dict[str, Any], line: str
 
 def test_any_other_event_is_shown_with_its_fields() -> None:
     """Nothing that went wrong is swallowed."""
-    event = {"event": "storage.failed", "level": "warning", "reason": "disk\nfull", "traceId": "1"}
-    assert lines_of(event) == ["warning: storage.failed reason=disk full"]
+    event = {"event": "catalog.save.failed", "level": "warning", "reason": "disk\nfull", "traceId": "1"}
+    assert lines_of(event) == ["warning: catalog.save.failed reason=disk full"]
 
 
 def test_on_a_terminal_calls_are_lines_and_texts_are_harmless(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,3 +210,47 @@ def test_programs_get_calls_at_debug() -> None:
     assert logger().tells_calls
     logger().call("tool.called", client="a", tool="x", ms=1.0, outcome="ok")
     assert '"ms": 1.0' in out.getvalue()
+
+
+# What is logged around sign-ins, at the door and to the audit, wherever that is.
+_TOPICS = re.compile(r"(?:oauth|secrets|tokens?|issuer|audit|access|session|storage)\.[a-z_.]+")
+_LOGS = {"info", "warning", "error", "log"}
+
+
+def logged_events() -> set[str]:
+    """The names of events that the source logs for people."""
+    calls = [
+        (node, node.args[0].value)
+        for path in Path(pegboard.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)
+    ]
+    names = {
+        name
+        for call, name in calls
+        if (call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")) in _LOGS
+    }
+    return {name for name in names if isinstance(name, str) and _TOPICS.fullmatch(name)}
+
+
+def test_no_event_of_sign_ins_the_door_and_the_audit_is_shown_raw() -> None:
+    """Each has a sentence, or is left out: nobody reads `oauth.grant.unkept server=docs`."""
+    fields = {"server": "docs", "reason": "it is away", "error": "OSError", "place": "secret.key", "mode": "0644"}
+    fields |= {"token": "ci", "remark": "nothing is noticed", "issuer": "https://a", "records": 3, "sessions": 9}
+    fields |= {"nextTryIn": 2.0, "address": "127.0.0.1", "count": 1, "chains": 2}
+    events = logged_events()
+    assert {"oauth.signed_in", "oauth.renewal.failed", "token.added", "audit.failed", "secrets.key.made"} <= events
+    for name in sorted(events):
+        said = " ".join(lines_of({**fields, "event": name}))
+        assert name not in said
+        assert "=" not in said
+
+
+def test_a_sign_in_that_is_over_is_said_with_the_command() -> None:
+    """A sentence, and what to type; once somebody has signed in, the server's tools are news again."""
+    ended = {"event": "oauth.grant.ended", "level": "warning", "server": "docs", "reason": "it was revoked"}
+    (line,) = lines_of(ended, width=200)
+    assert line.startswith("docs  the sign-in is over: it was revoked. Sign in again: ")
+    assert line.endswith("login docs")
+    said = lines_of(found("docs", 2), {"event": "oauth.signed_in", "server": "docs"}, found("docs", 2))
+    assert said == ["docs  ready, 2 tools", "docs  signed in", "docs  ready, 2 tools"]

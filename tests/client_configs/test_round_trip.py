@@ -246,6 +246,23 @@ def test_of_a_file_that_install_made_only_what_others_wrote_stays(others: dict[s
         assert one.context.place.home.exists() == (left is not None)
 
 
+@pytest.mark.parametrize("where", ["top", "entry", "end"])
+@pytest.mark.parametrize(("client", "sign"), [("vscode", "//"), ("codex", "#")])
+def test_comments_that_others_wrote_into_a_file_that_install_made_stay(client: str, sign: str, where: str) -> None:
+    """Above everything, above our entry or at the end: what a person wrote is not thrown away with our entry."""
+    with machine(client=client) as one:
+        one.install()
+        lines = one.file.read_text("utf-8").splitlines()
+        at = {"top": 0, "end": len(lines), "entry": next(i for i, line in enumerate(lines) if "pegboard" in line)}
+        lines.insert(at[where], f"{sign} mine: keep")
+        one.file.write_text("\n".join([*lines, ""]), "utf-8")
+        one.uninstall()
+        left = one.file.read_text("utf-8")
+        assert f"{sign} mine: keep" in left
+        assert "command" not in left
+        assert plan_uninstall(one.client, one.context).change is None
+
+
 def test_servers_that_others_wrote_into_a_file_that_install_made_stay() -> None:
     """With the object around them."""
     with machine(client="opencode") as one:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -184,7 +185,8 @@ def written(path: str, value: str) -> tuple[str, str]:
 def test_a_value_of_the_wrong_kind(tmp_path: Path, path: str, value: object, wanted: str) -> None:
     """Every setting refuses every other kind of value, and says where it is and what it should be."""
     text, place = written(path, json.dumps(value))
-    assert complaint(tmp_path, text, _server_of(path)).startswith(f"{place}: {path} must be {wanted}, found ")
+    named = re.sub(r"\.(\d+)", r"[\1]", path)
+    assert complaint(tmp_path, text, _server_of(path)).startswith(f"{place}: {named} must be {wanted}, found ")
 
 
 _HUGE = "1" + "0" * 5000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import secrets
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness import Gateway, open_gateway
-from pegboard.gateway.bridge import _MAX_GREETING
+from pegboard.gateway.bridge import _MAX_GREETING, _MOST_UNPROVEN
 from pegboard.gateway.proof import prove
 
 pytestmark = pytest.mark.anyio
@@ -51,3 +52,21 @@ async def test_an_odd_greeting_ends_the_connection_and_nothing_else(
     del reader, writer
     assert failures == []
     assert "never retrieved" not in caplog.text
+
+
+async def test_those_who_prove_nothing_are_bounded_and_keep_nobody_out(tmp_path: Path) -> None:
+    """Of more connections than may be unproven the oldest are closed at once, and whoever knows the token is served."""
+    async with open_gateway(tmp_path, {}) as gateway:
+        address = ("127.0.0.1", gateway.front.bridge)
+        silent = [await asyncio.open_connection(*address) for _ in range(_MOST_UNPROVEN)]
+        reader, writer = await knock(gateway)
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        writer.write(b'{"board": null}\n' + json.dumps(ping).encode() + b"\n")
+        # Those that say nothing are closed after five seconds anyway.
+        async with asyncio.timeout(4):
+            with contextlib.suppress(ConnectionError):
+                assert await silent[0][0].read() == b""
+            assert json.loads(await reader.readline())["id"] == 1
+        assert not silent[-1][0].at_eof()
+        for _, each in [*silent, (reader, writer)]:
+            each.close()

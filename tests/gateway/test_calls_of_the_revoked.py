@@ -15,6 +15,7 @@ from audit.readers import outcomes, records_of
 from auth.asking import ask_modern, ask_session, ends, open_session, open_stream
 from bearers import Headers, principal_of
 from harness import LIMIT, Gateway, eventually, open_gateway, toy
+from pegboard.gateway.fastpath.rules import PATIENCE, is_open
 from pegboard.servers import raw_call
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_paths]
@@ -143,4 +144,7 @@ async def test_a_call_that_nobody_goes_on_with_is_recorded(tmp_path: Path, monke
         assert (await http.delete(gateway.mcp, headers={**session, **token})).status_code == 200
         await eventually(lambda: in_flight(gateway, token) == [0, 0])
         assert outcomes(await records_of(gateway)) == [("one__sleep", "cancelled")]
+        # The server worked on it for as long as the fast path waits, at least where that is open.
+        (record,) = await records_of(gateway)
+        assert record.us > 0.9 * PATIENCE * 1_000_000 or not is_open()
         await asyncio.wait({calling})

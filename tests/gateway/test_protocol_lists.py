@@ -348,6 +348,32 @@ async def test_one_clients_streams_shut_nobody_else_out(tmp_path: Path, monkeypa
                     await asyncio.sleep(0.02)
 
 
+async def test_the_resources_that_a_principal_follows_have_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many streams and clients it has; what a stream followed is free again when it is closed."""
+    monkeypatch.setattr("pegboard.sdk.server.FOLLOWED_SHARE", 3)
+    async with open_gateway(tmp_path, {"toy": toy()}) as gateway:
+        async with (
+            http_client(gateway.mcp, "2026-07-28", listen=False) as client,
+            http_client(gateway.mcp, "2026-07-28", listen=False) as other,
+        ):
+            first = await client.listen({"resourceSubscriptions": ["nope://1", "nope://2"]})
+            with pytest.raises(RpcError, match="together may follow 3 resources at most: close one first"):
+                await other.listen({"resourceSubscriptions": ["nope://3", "nope://4"]})
+            await other.listen()
+            first.cancel()
+
+            async def is_open() -> bool:
+                with contextlib.suppress(RpcError):
+                    return bool(await other.listen({"resourceSubscriptions": ["nope://3", "nope://4"]}))
+                return False
+
+            async with asyncio.timeout(LIMIT):
+                while not await is_open():
+                    await asyncio.sleep(0.02)
+
+
 async def test_the_resources_that_one_stream_follows_have_a_limit(tmp_path: Path) -> None:
     """Up to it a stream is acknowledged, however few of them there are, and holds nobody up."""
     async with open_gateway(tmp_path, {"toy": toy()}) as gateway:

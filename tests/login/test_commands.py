@@ -70,6 +70,9 @@ def test_a_pasted_address_signs_in(config: Path) -> None:
     assert (called.returncode, "hello" in called.stdout) == (0, True), called
     (row,) = data_of(config, "logins")["logins"]
     assert (row["server"], row["state"], row["scopes"]) == ("guarded", "live", ["mcp"])
+    shown = run(config, "logins").stdout
+    assert row["renews"] is not None
+    assert ("renews by itself" if row["renews"] else "then sign in again") in shown
     out = run(config, "logout", "guarded")
     assert "has confirmed that its tokens are revoked" in out.stdout
     assert "Nobody is signed in." in run(config, "logins").stdout
@@ -279,3 +282,28 @@ def test_a_server_that_is_away_is_not_signed_in_to(tmp_path: Path) -> None:
     """Exit code 4: the server could not be reached."""
     config = write_config(tmp_path / "pegboard.json", {"gone": {"url": "http://127.0.0.1:9/mcp"}})
     assert run(config, "login", "gone").returncode == 4
+
+
+def test_over_stdio_without_a_gateway_the_command_works_when_it_is_pasted(config: Path) -> None:
+    """A client starts `pegboard stdio` with a config of its own: the command names it."""
+    initialize = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}}
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "guarded__echo"}},
+    ]
+    lines = "".join(f"{json.dumps(message)}\n" for message in messages)
+    done = subprocess.run(
+        command(config, "stdio"), input=lines, capture_output=True, text=True, timeout=LIMIT, check=True
+    )
+    (answer,) = [found for line in done.stdout.splitlines() if (found := json.loads(line)).get("id") == 2]
+    assert answer["result"]["isError"] is True
+    assert f"login guarded --config {config}" in answer["result"]["content"][0]["text"]
+
+
+def test_a_command_to_copy_is_not_broken(config: Path) -> None:
+    """However narrow the terminal: what is pasted from it works."""
+    with on_screen(command(config, "call", "guarded__echo"), columns=60) as screen:
+        code, text = screen.finish()
+    assert code == 4
+    assert any(f"login --config {config} guarded" in line for line in text.splitlines()), text

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,65 @@ async def test_only_admins_are_offered_the_gateways_sign_in(tmp_path: Path, prot
             with pytest.raises(RpcError) as refused:
                 await client.call("guarded__echo", {"text": "hello"})
             offer_in(refused.value)
+
+
+@pytest.mark.scenario("login: Whoever cannot run a command is told what helps them")
+@pytest.mark.both_paths
+@pytest.mark.parametrize("per", ["gateway", "user"])
+async def test_a_token_is_told_what_its_user_can_do(tmp_path: Path, protected: ProtectedToy, per: str) -> None:
+    """Nobody who comes with a plain token is told to run `pegboard login` themselves: a sign-in for all is for whoever
+    runs the gateway, and one of their own is at an address."""
+    entry = {"url": protected.url, "oauth": {"per": per}}
+    async with open_gateway(tmp_path, {"guarded": entry}, toolsets=["discovery"]) as gateway:
+        weak = await gateway.token("weak")
+        async with http_client(gateway.mcp, headers=weak) as client:
+            said = str((await client.call("guarded__echo", {"text": "hello"}))["content"])
+            relayed = await client.call("tool_call", {"name": "guarded__echo", "arguments": {}})
+        async with httpx2.AsyncClient(base_url=gateway.url, headers=weak, timeout=LIMIT) as http:
+            called = (await http.post("/api/tools/guarded__echo/call", json={})).json()["error"]["message"]
+            (row,) = (await http.get("/api/servers")).json()["data"]["servers"]
+        texts = [said, str(relayed["content"]), called, str(row["lastError"])]
+        if per == "gateway":
+            assert all("whoever runs this gateway has to sign in there (pegboard login guarded)" in t for t in texts)
+            return
+        assert all(f"sign in at {gateway.url}/connect/" in text for text in texts)
+        assert not any("pegboard login" in text for text in texts)
+        address = called.partition("sign in at ")[2]
+        assert (await prove(address, weak)) == 200
+
+
+@pytest.mark.parametrize("per", ["gateway", "user"])
+async def test_found_tools_say_how_to_sign_in(tmp_path: Path, protected: ProtectedToy, per: str) -> None:
+    """Tools of a server that waits for a sign-in say how to get it to whoever finds, lists and describes them; an
+    address is never cut."""
+    entry = {"url": protected.url, "oauth": {"per": per}}
+    async with open_gateway(tmp_path, {"guarded": entry}, toolsets=["discovery"]) as gateway:
+        weak = await gateway.token("weak")
+        boss = await gateway.token("boss", admin=True)
+        await sign_in_by_token(await offered_url(gateway, boss), boss)
+        assert (await gateway.board.refresh(["guarded"])).success
+        protected.is_strict = True
+        assert not (await gateway.board.refresh(["guarded"])).success
+        words = "has to sign in there" if per == "gateway" else f"sign in at {gateway.url}/connect/"
+        async with http_client(gateway.mcp, headers=weak) as client:
+            found = await client.call("tool_find", {"query": "echo", "limit": 50})
+            described = await client.call("tool_describe", {"name": "guarded__echo"})
+        async with httpx2.AsyncClient(base_url=gateway.url, headers=weak, timeout=LIMIT) as http:
+            listed = (await http.get("/api/tools?server=guarded")).json()["data"]["tools"]
+        for text in (str(found), str(described), str(listed)):
+            assert words in text
+        if per == "user":
+            address = re.search(r"sign in at (\S+/connect/[\w-]+)", str(found["structuredContent"]))
+            assert address is not None
+            assert (await prove(address[1], weak)) != 404
+
+
+async def sign_in_by_token(url: str, headers: dict[str, str]) -> None:
+    """What a person does who opens a link, shows their token, and agrees."""
+    async with httpx2.AsyncClient(timeout=LIMIT) as browser:
+        shown = await browser.post(url, headers=headers)
+        page = await browser.get(await anyio.to_thread.run_sync(agree, shown.json()["data"]["url"]))
+    assert page.status_code == 200, page.text
 
 
 async def offered_url(gateway: Gateway, headers: dict[str, str]) -> str:

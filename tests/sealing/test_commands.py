@@ -85,6 +85,16 @@ async def test_before_the_first_sign_in_there_is_no_key(tmp_path: Path) -> None:
     assert not (tmp_path / "data" / "secret.key").exists()
 
 
+async def test_what_is_in_the_way_is_said_to_programs_too(tmp_path: Path) -> None:
+    """With --json it is an error of the usual shape; a key that cannot be used is not said to be none."""
+    pegboard = Pegboard(tmp_path, f"sqlite:{tmp_path / 'x.db'}")
+    for environment in ({}, {"PEGBOARD_SECRET_KEY": "short"}):
+        done = pegboard.run("rotate", "--json", **environment)
+        assert (done.returncode, json.loads(done.stdout)["success"]) == (1, False)
+        assert "key" in json.loads(done.stdout)["error"]["message"]
+    assert "There is no key that can be used: PEGBOARD_SECRET_KEY" in pegboard.run(PEGBOARD_SECRET_KEY="short").stdout
+
+
 @pytest.mark.scenario("secrets: The key can be changed while gateways run")
 async def test_a_key_of_a_file_is_rotated_while_others_read_and_write(tmp_path: Path) -> None:
     """Whoever runs keeps reading and saving throughout; at the end, all is sealed with the new key, and the next

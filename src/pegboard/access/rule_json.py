@@ -11,6 +11,7 @@ from typing import Any, cast
 from pegboard.access.quota import RATE_HINT, Quota, Rate
 from pegboard.access.rule import Rule
 from pegboard.names import MAX_NAMESPACE, SEPARATOR, fold_server_name, nearest
+from pegboard.text import json_path
 
 _MOST = 1000
 _LONGEST, _SHOWN = 512, 80
@@ -24,7 +25,7 @@ class RuleError(ValueError):
     """What is wrong with a rule, and where in it."""
 
     def __init__(self, path: tuple[str | int, ...], reason: str) -> None:
-        super().__init__(f"{'.'.join(map(str, path)) or 'the rule'} {reason}")
+        super().__init__(f"{json_path(path) or 'the rule'} {reason}")
         self.path = path
         self.reason = reason
 

@@ -10,6 +10,11 @@ from pegboard.access.rule import Rule
 EVERYTHING = "everything"
 
 
+def name_rule(number: int) -> str:
+    """What a rule of the config is called, as in errors of the config; the first has number 1."""
+    return f"auth.rules[{number - 1}]"
+
+
 def describe_rules(rules: Sequence[Rule], *, hides_names: bool = False) -> str:
     """What several rules give that all hold."""
     said = [words for rule in rules if (words := describe_rule(rule, hides_names=hides_names)) != EVERYTHING]

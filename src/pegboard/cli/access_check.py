@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from pegboard.access.rule_words import name_rule
 from pegboard.cli.rest_client import connect
 from pegboard.cli.show import ago
 
@@ -96,7 +97,7 @@ def _name(issuer: IssuerSettings) -> str:
 def _look_at_rules(data: Mapping[str, Any]) -> Iterator[AccessFinding]:
     for rule in data["rules"]:
         for remark in rule["remarks"]:
-            yield f"rule {rule['number']}", "warning", remark, "correct it in auth.rules, unless that is still to come"
+            yield name_rule(rule["number"]), "warning", remark, "correct it in the config, unless that is still to come"
     for entry in data.get("servers", ()):
         for remark in entry["remarks"]:
             yield f"server {entry['server']}", "warning", remark, "correct it in the server's entry"

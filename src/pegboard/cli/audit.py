@@ -41,8 +41,8 @@ def add_to(app: typer.Typer) -> None:
     """Add this group's commands."""
     group = typer.Typer(invoke_without_command=True, help="Who called what, when, and with which outcome.")
     group.callback()(audit)
-    group.command()(verify)
-    group.command()(head)
+    group.command(short_help="Check that no record was changed, added or removed.")(verify)
+    group.command(short_help="Show where each chain of records stands.")(head)
     app.add_typer(group, name="audit")
 
 

@@ -152,6 +152,8 @@ def finish(answer: Mapping[str, Any], *, as_json: bool, show: Callable[[Any], No
     elif error is None:
         show(plain_data(answer.get("data")))
     else:
-        say_wrapped(f"pegboard: {for_people(error['message'])}", error=True)
+        # A command that somebody may copy has no breaks of ours.
+        write = say if names_command(error["message"]) else say_wrapped
+        write(f"pegboard: {for_people(error['message'])}", error=True)
     if error is not None:
         raise typer.Exit(_EXIT.get(error["code"], FAILED) if failed is None else failed)

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from pegboard.cli.common import without_name
+from pegboard.cli.event_words import sentence_for
 from pegboard.cli.program import command_for, with_program
 from pegboard.cli.show import one_line, wrap_words
 from pegboard.cli.wording import wants_sign_in
@@ -25,7 +26,7 @@ _RED, _YELLOW, _GREEN, _GREY = "31", "33", "32", "90"
 _UNSAID = frozenset(
     {
         *("tools.registry.updated", "tools.registry.server.removed", "tools.discovery.started"),
-        *("toolsets.registered", "server.idle", "server.level.refused", "catalog.kind.failed"),
+        *("toolsets.registered", "server.idle", "server.level.refused", "catalog.kind.failed", "audit.head"),
     }
 )
 _REGISTERED = "MCP tool registered: "
@@ -68,6 +69,7 @@ class EventLines:
             "tools.discovery.server.success": self._on_success,
             "tools.discovery.server.failed": self._on_failure,
             "server.connect.failed": self._on_failure,
+            "server.needs_sign_in": self._on_failure,
             "server.lost": self._on_lost,
             "server.connected": self._on_connected,
             "config.server.invalid": self._on_invalid,
@@ -93,11 +95,21 @@ class EventLines:
         name = str(event["event"])
         if name in _UNSAID or name.startswith(_REGISTERED):
             return None
-        text = self._by_event[name](event) if name in self._by_event else _generic(event)
+        text = self._by_event[name](event) if name in self._by_event else self._say(event)
         if text is None:
             return None
         time = self._colour(datetime.now().astimezone().strftime("%H:%M:%S"), _GREY)
         return f"{time}  {text}"
+
+    def _say(self, event: Event) -> str:
+        login = command_for("login", str(event.get("server", "SERVER")))
+        said = sentence_for(event, login)
+        if said is None:
+            return _generic(event)
+        # The next thing that is said of this server is news again.
+        self._said.pop(str(event.get("server")), None)
+        room = max(self._width() - len(_INDENT), _LEAST_WIDTH)
+        return f"\n{_INDENT}".join(wrap_words(said, room))
 
     def _call(self, event: Event) -> str:
         outcome = str(event["outcome"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,8 +23,13 @@ from pegboard.cli.common import (
 )
 from pegboard.cli.program import command_for, with_program
 from pegboard.cli.rest_client import Answer, RestClient, connect, stay_connected
-from pegboard.cli.show import TerminalTable, colour_state, count_tools, day_and_time, say, say_wrapped
+from pegboard.cli.show import TerminalTable, count_tools, day_and_time, say, say_wrapped, verbatim
 
+if TYPE_CHECKING:
+    from rich.text import Text
+
+# The state of a sign-in that can be used.
+_LIVE = "live"
 _Server = Annotated[str, typer.Argument(metavar="SERVER", help="The server's name.")]
 
 
@@ -100,7 +105,9 @@ def logout(
 
 
 def logins(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Show who is signed in to which server, with which scopes, and until when.
+    """Show who is signed in to which server, since when, until when, and with which scopes.
+
+    A sign-in that renews by itself has no end. With --json, `expiresAt` is the end of the token of now.
 
     Example: pegboard logins
     """
@@ -224,12 +231,24 @@ def _show_logins(data: Mapping[str, Any]) -> None:
     if not data["logins"]:
         say(with_program("Nobody is signed in. Sign in to a server: pegboard login SERVER"))
         return
-    table = TerminalTable("server", "who", "state", "until", "scopes", "issuer", folded=("scopes",))
+    columns = ("server", "who", "since", "good until", "scopes", "issuer")
+    table = TerminalTable(*columns, folded=("scopes", "good until"), droppable=("issuer", "scopes"))
     for row in data["logins"]:
-        until = day_and_time(row["expiresAt"]) if row["expiresAt"] else "?"
         who, scopes = row.get("who", "this gateway"), " ".join(row["scopes"])
-        table.add(row["server"], who, colour_state(row["state"]), until, scopes, row["issuer"])
+        table.add(row["server"], who, day_and_time(row["signedInAt"]), _say_end(row), scopes, row["issuer"])
     table.show()
     for row in data["logins"]:
-        if reason := row.get("reason"):
-            say_wrapped(f"{row['server']}: {reason}", indent="  ")
+        if row["state"] != _LIVE:
+            say_wrapped(f"{row['server']}: {row.get('reason') or row['state']}", indent="  ")
+            say(f"  Sign in again: {command_for('login', row['server'])}")
+
+
+def _say_end(row: Mapping[str, Any]) -> Text:
+    """Until when somebody is signed in. Its token of now ends sooner, and is renewed where it can be."""
+    if row["state"] != _LIVE:
+        return verbatim("over: sign in again", "red")
+    if row.get("renews"):
+        return verbatim("renews by itself", "green")
+    if row["expiresAt"] is None:
+        return verbatim("no end is known")
+    return verbatim(f"{day_and_time(row['expiresAt'])}, then sign in again", "yellow")

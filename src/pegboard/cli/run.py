@@ -144,6 +144,7 @@ def stdio(
         os._exit(0 if client_left else FAILED)
     settings = load_settings(location)
     from pegboard.board import Board
+    from pegboard.cli.program import command_for
     from pegboard.clients.endpoint import Endpoint
     from pegboard.gateway.stdio import serve_stdio
     from pegboard.log import configure
@@ -153,7 +154,9 @@ def stdio(
     endpoint = Endpoint({"workspace": folder} if folder else {}, board, private=True)
 
     async def run() -> None:
-        await serve_stdio(Board(settings, audit="stdio"), location.path, endpoint)
+        await serve_stdio(
+            Board(settings, audit="stdio"), location.path, endpoint, lambda server: command_for("login", server)
+        )
 
     try:
         _run(run())

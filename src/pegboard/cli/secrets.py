@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import typer
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pegboard.storage.oauth import OAuthStore, SealedRow
 
 T = TypeVar("T")
+_VARIABLE = "PEGBOARD_SECRET_KEY"
 _KINDS = {"oauth_clients": "registration at", "oauth_grants": "sign-in to", "oauth_flows": "unfinished sign-in to"}
 
 
@@ -27,8 +28,8 @@ def add_to(app: typer.Typer) -> None:
     """Add this group's commands."""
     group = typer.Typer(invoke_without_command=True, help="The key that seals what is stored of sign-ins to servers.")
     group.callback()(secrets)
-    group.command()(rotate)
-    group.command()(key)
+    group.command(short_help="Change the key, and seal every secret anew.")(rotate)
+    group.command(short_help="Print a new key, for the environment of gateways.")(key)
     app.add_typer(group, name="secrets")
 
 
@@ -46,7 +47,7 @@ def secrets(context: typer.Context, config: ConfigOption = None, as_json: JsonOp
 
         return await take_inventory(None if source is None else open_known_sealer(source), store)
 
-    data = _inventory_data(_with_store(config, ask), source, problem)
+    data = _inventory_data(_with_store(config, ask, as_json=as_json), source, problem)
     finish({"success": True, "data": data}, as_json=as_json, show=_show_inventory)
     if problem is not None:
         raise typer.Exit(FAILED)
@@ -61,7 +62,7 @@ def rotate(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """
     source, problem = _find_source(config)
     if source is None:
-        stop(problem or "", FAILED)
+        _end(problem or "", as_json=as_json)
 
     async def turn(store: OAuthStore) -> dict[str, Any] | None:
         from pegboard.sealing.key_file import KeyFile
@@ -75,12 +76,20 @@ def rotate(config: ConfigOption = None, as_json: JsonOption = False) -> None:
         after = _inventory_data(await take_inventory(open_known_sealer(source), store), source, None)
         return {"resealed": done.resealed, **after}
 
-    data = _with_store(config, turn)
+    data = _with_store(config, turn, as_json=as_json)
     if data is None:
-        stop(_how_to_change(source.place), FAILED)
+        _end(_how_to_change(source.place), as_json=as_json)
     finish({"success": True, "data": data}, as_json=as_json, show=_show_rotation)
     if data["unreadable"]:
         raise typer.Exit(FAILED)
+
+
+def _end(problem: str, *, as_json: bool) -> NoReturn:
+    """End with exit code 1 and what is in the way."""
+    if as_json:
+        error = {"code": "TOOL_UNAVAILABLE", "message": problem, "retryable": False}
+        finish({"success": False, "error": error}, as_json=True, show=lambda _: None, failed=FAILED)
+    stop(problem, FAILED)
 
 
 def key() -> None:
@@ -110,7 +119,7 @@ def _find_source(config: Path | None) -> tuple[KeyChain | None, str | None]:
     return source, None
 
 
-def _with_store(config: Path | None, work: Callable[[OAuthStore], Awaitable[T]]) -> T:
+def _with_store(config: Path | None, work: Callable[[OAuthStore], Awaitable[T]], *, as_json: bool) -> T:
     """What this work gives, on the storage of a config."""
     import asyncio
 
@@ -130,7 +139,7 @@ def _with_store(config: Path | None, work: Callable[[OAuthStore], Awaitable[T]])
     try:
         return asyncio.run(run())
     except ToolFailure as exc:
-        stop(str(exc), FAILED)
+        _end(str(exc), as_json=as_json)
 
 
 def _inventory_data(found: Inventory, source: KeyChain | None, problem: str | None) -> dict[str, Any]:
@@ -156,7 +165,7 @@ def _describe(row: SealedRow) -> str:
 
 def _show_inventory(data: Any) -> None:
     if data["problem"]:
-        say_wrapped(with_program(f"There is no key: {data['problem']}"))
+        say_wrapped(with_program(f"There is no key that can be used: {data['problem']}"))
     elif not data["isMade"]:
         say_wrapped(
             f"There is no key yet. One is made at the first sign-in: in your keyring if that works, or {data['key']}"
@@ -164,11 +173,11 @@ def _show_inventory(data: Any) -> None:
     else:
         say_wrapped(f"The key comes from {data['key']}.")
     if not data["secrets"]:
-        say("Nothing is sealed yet.")
+        say("Nothing is sealed yet: nobody has signed in to a server.")
     elif data["keys"]:
         table = TerminalTable("key", "secrets", "state")
         for use in data["keys"]:
-            state = "seals" if use["seals"] else "readable" if use["isThere"] else "lost"
+            state = "in use" if use["seals"] else "old, still opens" if use["isThere"] else "lost"
             table.add(use["id"], str(use["secrets"]), state)
         table.show()
     _show_unreadable(data["unreadable"])
@@ -179,10 +188,9 @@ def _show_rotation(data: Any) -> None:
     say_wrapped(f"{count} secret{'s were' if count != 1 else ' was'} sealed anew. The key comes from {data['key']}.")
     old = [use for use in data["keys"] if use["isThere"] and not use["seals"]]
     if old and not any(use["secrets"] for use in old):
-        say_wrapped(
-            "Nothing is sealed with the key before any more. A key of the environment can be removed there;"
-            " one of this machine goes with the next rotation."
-        )
+        is_own = _VARIABLE not in data["key"]
+        then = "It goes with the next rotation." if is_own else f"Remove it from {data['key']}."
+        say_wrapped(f"Nothing is sealed with the old key any more. {then}")
     _show_unreadable(data["unreadable"])
 
 

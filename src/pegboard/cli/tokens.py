@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pegboard.access.rule_words import name_rule
 from pegboard.cli.common import WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop
-from pegboard.cli.grant_words import count_grant, name_servers
+from pegboard.cli.grant_words import count_grant, explain_nothing, name_servers
 from pegboard.cli.program import with_program
 from pegboard.cli.rest_client import RestClient, connect
 from pegboard.cli.show import (
@@ -67,11 +68,11 @@ def add_to(app: typer.Typer) -> None:
     """Add this group's commands."""
     group = typer.Typer(no_args_is_help=True, help="Tokens: who may come in, and what they may do.")
     group.command()(add)
-    group.command("list")(list_tokens)
-    group.command()(show)
+    group.command("list", short_help="List tokens: what each may use, and until when.")(list_tokens)
+    group.command(short_help="Show a token: everything but its secret.")(show)
     group.command()(change)
-    group.command()(rotate)
-    group.command()(remove)
+    group.command(short_help="Give a token another secret, and print it once.")(rotate)
+    group.command(short_help="Remove a token: whoever has it is refused.")(remove)
     app.add_typer(group, name="token")
 
 
@@ -256,7 +257,7 @@ def _show_tokens(data: Mapping[str, Any]) -> None:
     table = TerminalTable("token", "state", "expires", "last used", "may use", folded=("may use",))
     for row in data["tokens"]:
         expires = day_and_time(row["expiresAt"]) if row["expiresAt"] else "never"
-        also = f"; and rule {row['configRule']['number']} of the config" if "configRule" in row else ""
+        also = f"; and {name_rule(row['configRule']['number'])} of the config" if "configRule" in row else ""
         used = row.get("problem") or f"{row['mayUse']}{also}"
         table.add(row["name"], colour_state(row["state"]), expires, ago(row["lastUsedAt"]), used)
     table.show()
@@ -278,7 +279,7 @@ def _show_token(data: Mapping[str, Any]) -> None:
         "may use": data["mayUse"],
     }
     if (rule := data.get("configRule")) is not None:
-        lines["and"] = f"rule {rule['number']} of the config: {rule['mayUse']}"
+        lines["and"] = f"{name_rule(rule['number'])} of the config: {rule['mayUse']}"
     if (grant := data.get("gives")) is not None:
         lines["gives now"] = f"{count_grant(grant)}{name_servers(grant)}"
     show_lines({what: text for what, text in lines.items() if text})
@@ -288,8 +289,7 @@ def _show_token(data: Mapping[str, Any]) -> None:
 def _show_notes(data: Mapping[str, Any]) -> None:
     """What is likely to be a mistake; what was asked for is done."""
     notes = list(data.get("remarks", ()))
-    grant: Mapping[str, Any] = data.get("gives") or {"of": 0}
-    if grant["of"] and not grant["tools"] and not grant.get("notAsked"):
-        notes.append("it is given no tools now")
+    if (grant := data.get("gives")) is not None and not grant["tools"] and (reason := explain_nothing(data, grant)):
+        notes.append(f"it is given no tools now: {reason}")
     for note in notes:
-        say_wrapped(f"note: {note}", error=True)
+        say_wrapped(with_program(f"note: {note}"), error=True)

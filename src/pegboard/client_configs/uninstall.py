@@ -16,6 +16,7 @@ from pegboard.client_configs.file_change import FileChange, digest, follow_links
 from pegboard.client_configs.install import link_remarks, own_names, read_document, show_change
 from pegboard.client_configs.program import ClientFile, ClientProgram, Scope
 from pegboard.client_configs.toml_text import say_the_same, without
+from pegboard.client_configs.value_mask import find_comments
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def _after(
     if text is None:
         text = document.take_out(names)
     left = _put_back(replace(document, text=text), _find_replaced(client, file, context))
-    return (_clean_up(left) if note is not None and note.is_new_file else left.text.encode()), False
+    return (_clean_up(document, left) if note is not None and note.is_new_file else left.text.encode()), False
 
 
 def _find_replaced(client: ClientProgram, file: ClientFile, context: InstallContext) -> dict[str, Any]:
@@ -124,12 +125,18 @@ def _new_servers(before: ServerDocument, after: ServerDocument) -> dict[str, Any
     return {name: entry for name, entry in after.servers().items() if not say_the_same(known.get(name), entry)}
 
 
-def _clean_up(left: ServerDocument) -> bytes | None:
-    """What stays of a file that the install made: what others wrote into it. `$schema` alone, which clients add by
-    themselves, says nothing, so that the file goes."""
-    if not left.rest([]).keys() - {"$schema"}:
+def _clean_up(before: ServerDocument, left: ServerDocument) -> bytes | None:
+    """What stays of a file that the install made: what others wrote into it, comments too. `$schema` alone, which
+    clients add by themselves, says nothing, so that the file goes."""
+    comments = find_comments(before.text, before.format)
+    if find_comments(left.text, left.format) == comments and comments:
+        return left.text.encode()
+    if left.rest([]).keys() - {"$schema"}:
+        return left.drop_empty_section().encode()
+    if not comments:
         return None
-    return left.drop_empty_section().encode()
+    # Those that stood above our entry went with it; there is nothing else in the file.
+    return "\n".join([*comments, *([] if left.format == "toml" else ["{}"]), ""]).encode()
 
 
 def _undo(

@@ -33,6 +33,12 @@ _TOML_PART = re.compile(
 )
 
 
+def find_comments(text: str, file_format: FileFormat) -> list[str]:
+    """The comments of a text, in their order."""
+    parts = (_TOML_PART if file_format == "toml" else _JSON_PART).finditer(text)
+    return [part["comment"] for part in parts if part["comment"] is not None]
+
+
 def mask_values(text: str, file_format: FileFormat, shown: Collection[str] = ()) -> str:
     """The text, line by line, with `…` for each value and comment; values that are written like one of `shown` stay."""
     if file_format == "toml":

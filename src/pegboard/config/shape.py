@@ -11,6 +11,7 @@ from typing import Any, cast
 from pegboard.config.aliases import ALL_ALIASES
 from pegboard.config.jsonc import JsoncDocument
 from pegboard.config.settings import ConfigError
+from pegboard.text import json_path
 
 # What stands there, or below, may be secret: it is not repeated.
 _SECRET_PLACES = frozenset({"args", "env", "headers", "url", "storage"}) | ALL_ALIASES
@@ -34,7 +35,7 @@ class ConfigNode:
 
     def wrong(self, reason: str) -> ConfigError:
         """The error of a value that cannot be used, with file, place and reason."""
-        where = ".".join(str(part) for part in self.path) or "the file"
+        where = json_path(self.path) or "the file"
         return ConfigError(f"{self.place}: {where} {reason}")
 
     def mismatch(self, what: str) -> ConfigError:

@@ -41,6 +41,8 @@ _BATCH_VERSION = "2025-03-26"
 _MAX_BATCH = 100
 # A folder's name has 4,096 bytes at most, each of them up to six characters of JSON.
 _MAX_GREETING = 32 * 1024
+# Connections that have not proved yet to know the token.
+_MOST_UNPROVEN = 64
 
 
 @contextlib.asynccontextmanager
@@ -53,9 +55,16 @@ async def bridgehead(
 ) -> AsyncGenerator[int]:
     """The gateway's side, which takes whoever knows the token: gives its port; who is connected is among the lines."""
     clients = TaskSet()
+    unproven: dict[asyncio.StreamWriter, None] = {}
 
     def on_connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        clients.spawn(_serve(server, fast_path, lines, token, principal, reader, writer))
+        # The oldest has to go: whoever knows the token has proved it within milliseconds.
+        while len(unproven) >= _MOST_UNPROVEN:
+            oldest = next(iter(unproven))
+            del unproven[oldest]
+            oldest.transport.abort()
+        unproven[writer] = None
+        clients.spawn(_serve(server, fast_path, lines, token, principal, unproven, reader, writer))
 
     listener = await asyncio.start_server(on_connect, "127.0.0.1", 0, limit=_MAX_LINE)
     try:
@@ -71,6 +80,7 @@ async def _serve(
     lines: set[PipeClient],
     token: str,
     principal: Callable[[], Principal],
+    unproven: dict[asyncio.StreamWriter, None],
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
 ) -> None:
@@ -87,6 +97,7 @@ async def _serve(
         async with asyncio.timeout(5):
             if not await _prove_both(token, reader, writer):
                 return
+            unproven.pop(writer, None)
             said = json.loads(await _short_line(reader))
         name, workspace = said.get("board"), said.get("workspace")
         query = {"workspace": workspace} if isinstance(workspace, str) else {}
@@ -103,6 +114,7 @@ async def _serve(
     except (TimeoutError, ConnectionError, EOFError, ValueError, AttributeError, RecursionError):
         pass
     finally:
+        unproven.pop(writer, None)
         writer.close()
 
 

@@ -17,6 +17,8 @@ from pegboard.lru_dict import LruDict
 CONNECT = "/connect"
 _LIFE = 600.0
 _MOST = 1024
+# Server, principal, holder and session.
+_Wish = tuple[str, str, str, str | None]
 
 
 @dataclass(eq=False, slots=True)
@@ -48,15 +50,17 @@ class ConnectLinks:
         # The gateway's own address, once it is known.
         self.address = ""
         self._by_key: LruDict[str, ConnectLink] = LruDict(_MOST)
+        # By whom each is for: a list of many tools asks for the same one over and over.
+        self._by_wish: LruDict[_Wish, ConnectLink] = LruDict(_MOST)
 
     def make(self, server: str, principal_id: str, holder: str, session: str | None) -> ConnectLink:
         """A link; the same again for the same client, for as long as it leads somewhere."""
         wanted = (server, principal_id, holder, session)
-        for link in list(self._by_key.values()):
-            if (link.server, link.principal_id, link.holder, link.session) == wanted and not link.is_over:
-                return link
+        link = self._by_wish.get(wanted)
+        if link is not None and not link.is_over and link.key in self._by_key:
+            return link
         link = ConnectLink(*wanted)
-        self._by_key[link.key] = link
+        self._by_key[link.key] = self._by_wish[wanted] = link
         return link
 
     def find(self, key: str) -> ConnectLink | None:

@@ -17,6 +17,8 @@ from pegboard.gateway.listen import PortInUseError
 from pegboard.gateway.oauth_callback import CALLBACK, LOOPBACK_CALLBACK, CallbackPage
 from pegboard.host_names import is_loopback_name
 from pegboard.lru_dict import LruDict
+from pegboard.oauth.oauth import Login
+from pegboard.oauth.vault import Vault, sealer_opener
 from pegboard.result import Conflict, ToolFailure
 from pegboard.task_set import TaskSet
 
@@ -57,6 +59,7 @@ class LoginDesk:
         self._identity = identity
         # Addresses that clients show to their users.
         self.links = ConnectLinks()
+        self._vault = Vault(board.storage.oauth, sealer_opener(board.settings.storage))
         self._waiting = TaskSet()
         self._ports: dict[int, _OpenPort] = {}
         # The sign-ins that each port is kept open for.
@@ -64,6 +67,14 @@ class LoginDesk:
         # How many wait for each sign-in here, and those that others began, who take their answers, with when they end.
         self._watchers: Counter[str] = Counter()
         self._joined: LruDict[str, float] = LruDict(_MOST_JOINED)
+
+    async def is_renewable(self, login: Login) -> bool | None:
+        """Whether a sign-in is renewed without a person; `None` where that cannot be read now."""
+        try:
+            kept = await self._vault.load_grant(login.server, login.principal)
+        except ToolFailure:
+            return None
+        return None if kept is None or kept.grant is None else kept.grant.is_renewable
 
     async def begin(self, spec: ServerSpec, principal_id: str, wish: SignInWish, own_address: str | None) -> Flow:
         """Begin a sign-in, or join the one that is under way. `own_address` is the gateway's, if one listens."""

@@ -93,7 +93,8 @@ class McpHandlers:
                 return await self.call_tool(params, caller)
             return await self._answer(method, params, caller)
         except ToolFailure as exc:
-            raise RpcError(SERVER_ERROR, exc.error.message, exc.error.to_dict()) from None
+            error = self._board.sign_in_advice.reword(exc, caller.client).error
+            raise RpcError(SERVER_ERROR, error.message, error.to_dict()) from None
 
     async def _answer(self, method: str, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         match method:

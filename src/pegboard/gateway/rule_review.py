@@ -9,6 +9,7 @@ from typing import Any
 
 from pegboard.access.rule import Rule
 from pegboard.access.rule_check import KnownNames, check_patterns, check_rule
+from pegboard.access.rule_words import name_rule
 from pegboard.auth.token import StaticToken
 from pegboard.board import Board
 from pegboard.config import ServerSpec
@@ -23,7 +24,7 @@ Remarks = dict[str, list[str]]
 
 def rules_of(board: Board, tokens: Iterable[StaticToken]) -> dict[str, Rule]:
     """Every rule, by what it is called."""
-    configured = {f"rule {number}": rule for number, rule in enumerate(board.settings.auth.rules, 1)}
+    configured = {name_rule(number): rule for number, rule in enumerate(board.settings.auth.rules, 1)}
     return configured | {f"token {token.name}": token.rule for token in tokens if not token.problem}
 
 

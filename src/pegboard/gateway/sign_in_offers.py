@@ -9,6 +9,7 @@ from typing import Any
 
 from pegboard.board import Board
 from pegboard.clients.caller import Caller
+from pegboard.clients.client import Client
 from pegboard.exactjson import as_object
 from pegboard.gateway.connect_links import CONNECT, ConnectLink, ConnectLinks
 from pegboard.oauth.live_token import GrantChange
@@ -32,6 +33,7 @@ class SignInOffers:
         self._board = board
         self._links = links
         board.oauth.on_change(self._on_change)
+        board.sign_in_advice.connect_address = self._own_address
 
     def answer(self, failure: ToolFailure, caller: Caller) -> Message | None:
         """What a client is told in place of a failure, if a sign-in would help and it can be offered one; of the
@@ -40,8 +42,7 @@ class SignInOffers:
         if link is None:
             return None
         message = f"{link.server} wants you to sign in before it can be used."
-        url = f"{self._base()}{CONNECT}/{link.key}"
-        asked: dict[str, Any] = {"mode": "url", "url": url, "message": message}
+        asked: dict[str, Any] = {"mode": "url", "url": self._address(link), "message": message}
         if caller.client.era == "handshake":
             offer = {**asked, "elicitationId": link.elicitation_id}
             raise RpcError(URL_ELICITATION_REQUIRED, failure.error.message, {"elicitations": [offer]})
@@ -60,7 +61,9 @@ class SignInOffers:
         link = self._links.find_offer(state.removeprefix(_STATE), caller.principal_id)
         said = as_object((as_object(params.get("inputResponses")) or {}).get(_QUESTION)) or {}
         if link is not None and said.get("action") != "accept":
-            raise unavailable(f"nobody has signed in to {link.server}: pegboard login {link.server}", retryable=False)
+            said = f"nobody has signed in to {link.server}: pegboard login {link.server}"
+            words = self._board.sign_in_advice.words(link.server, said, caller.client)
+            raise unavailable(words, retryable=False)
         if link is not None:
             await self._wait(link)
         return {key: value for key, value in params.items() if key not in {"requestState", "inputResponses"}}
@@ -85,6 +88,16 @@ class SignInOffers:
         if principal.kind == "anonymous" or not (is_own or principal.admin):
             return None
         return self._links.make(server.name, principal.id, principal.id if is_own else "", client.session)
+
+    def _own_address(self, server: str, client: Client) -> str | None:
+        """Where somebody signs in to a server for themselves, if this gateway has pages."""
+        if not self._base():
+            return None
+        holder = client.principal.id
+        return self._address(self._links.make(server, holder, holder, client.session))
+
+    def _address(self, link: ConnectLink) -> str:
+        return f"{self._base()}{CONNECT}/{link.key}"
 
     def _base(self) -> str:
         """What clients call this gateway; empty where it has no pages."""

@@ -9,6 +9,7 @@ import queue
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from pegboard.auth.authenticator import Authenticator
@@ -25,8 +26,13 @@ from pegboard.gateway.pipe_client import PipeClient
 from pegboard.protocol.message import MAX_BODY
 
 
-async def serve_stdio(board: Board, config_path: Path, endpoint: Endpoint) -> None:
-    """Serve one client until it closes our input, or a signal says stop."""
+async def serve_stdio(
+    board: Board, config_path: Path, endpoint: Endpoint, login_command: Callable[[str], str] | None = None
+) -> None:
+    """Serve one client until it closes our input, or a signal says stop. `login_command` signs in to a server from any
+    shell: nobody can from here."""
+    if login_command is not None:
+        board.sign_in_advice.login_command = login_command
     out = _claim_output()
     config = ConfigFile(board, config_path)
     # Whoever starts us is the user that we run as, for whom there may be a rule.

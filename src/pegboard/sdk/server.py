@@ -47,6 +47,8 @@ from pegboard.version import SERVER_INFO, VERSION
 _MAX_STREAMS = 1024
 STREAM_SHARE = 128
 MAX_FOLLOWED = 1000
+# What all streams of one principal may follow together.
+FOLLOWED_SHARE = 10_000
 _MAX_NEWS = 1024
 _SHOWN = 100
 
@@ -106,6 +108,8 @@ class GatewayServer(Server[Any]):
         self.versions: dict[str, str] = {}
         self._on_sessions = on_sessions
         self._streams: Counter[str] = Counter()
+        # Resources that the streams of each principal follow.
+        self._followed: Counter[str] = Counter()
         super().__init__(
             SERVER_INFO["name"],
             title=SERVER_INFO["title"],
@@ -275,8 +279,7 @@ class GatewayServer(Server[Any]):
         if len(followed) > MAX_FOLLOWED:
             raise MCPError(INVALID_PARAMS, f"a stream may follow {MAX_FOLLOWED:,} resources at most: open several")
         holder = _stream_holder(ctx, client)
-        if self._streams[holder] >= STREAM_SHARE or self._streams.total() >= _MAX_STREAMS:
-            raise MCPError(INTERNAL_ERROR, "too many subscription streams are open: close one first")
+        self._check_room(holder, client.principal.id, len(followed))
         stream = _ListenStream(ctx)
         flags = {
             "tools": wanted.tools_list_changed,
@@ -284,8 +287,8 @@ class GatewayServer(Server[Any]):
             "resources": wanted.resources_list_changed,
         }
         kinds = [kind for kind, asked_for in flags.items() if asked_for]
-        self._streams[holder] += 1
-        undo = [self._backend.watch(client, kind, stream.teller(kind)) for kind in kinds]
+        undo = [self._take_room(holder, client.principal.id, len(followed))]
+        undo += [self._backend.watch(client, kind, stream.teller(kind)) for kind in kinds]
         try:
             uris, release = await self._backend.follow(Caller(client), followed, stream.publish_update)
             undo.append(release)
@@ -299,12 +302,30 @@ class GatewayServer(Server[Any]):
                     undo.append(client.principal.on_end(lambda _: _end_now(limit)))
                     await stream.run(honoured)
         finally:
-            self._streams[holder] -= 1
-            if not self._streams[holder]:
-                del self._streams[holder]
             for end in undo:
                 end()
         return SubscriptionsListenResult(_meta=stream.meta)
+
+    def _check_room(self, holder: str, principal: str, resources: int) -> None:
+        if self._streams[holder] >= STREAM_SHARE or self._streams.total() >= _MAX_STREAMS:
+            raise MCPError(INTERNAL_ERROR, "too many subscription streams are open: close one first")
+        if resources and self._followed[principal] + resources > FOLLOWED_SHARE:
+            words = f"all of your streams together may follow {FOLLOWED_SHARE:,} resources at most: close one first"
+            raise MCPError(INVALID_PARAMS, words)
+
+    def _take_room(self, holder: str, principal: str, resources: int) -> Callable[[], None]:
+        """Count a stream and what it asks to follow; gives back what takes that off again."""
+        taken = ((self._streams, holder, 1), (self._followed, principal, resources))
+        for counter, whose, count in taken:
+            counter[whose] += count
+
+        def leave() -> None:
+            for counter, whose, count in taken:
+                counter[whose] -= count
+                if not counter[whose]:
+                    del counter[whose]
+
+        return leave
 
 
 class _ListenStream:

@@ -73,7 +73,7 @@ async def rotate_key(source: KeyChain, store: OAuthStore) -> Rotation:
     """
     if isinstance(source.first, KeyFile):
         if not source.is_there:
-            raise SealingError("there is no key yet", "one is made at the first sign-in")
+            raise SealingError("there is no key yet", "one is made at the first sign-in, so there is nothing to change")
         used = {row.sealed[:ID_SIZE] for row in await store.list_secrets()}
         source.first.rotate(used)
     return await _reseal_all(open_known_sealer(source), store)

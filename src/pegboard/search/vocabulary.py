@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from pegboard.edit_distance import distance_to_beginning
 from pegboard.lru_dict import LruDict
-from pegboard.search.edit_distance import distance_to_beginning
 from pegboard.search.tokens import stem_word
 
 _ALIKE = 0.5

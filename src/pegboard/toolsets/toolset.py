@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from pegboard.catalog.finder import ToolHit
+from pegboard.clients.client import Client
 from pegboard.config import Settings
 from pegboard.gate import Gate
 from pegboard.listing.lists import Lists
@@ -51,12 +52,12 @@ class BoardApi(Protocol):
         """The tool of this name; raises `ToolFailure` with the nearest names where there is none."""
         ...
 
-    def availability(self, tool: RegisteredTool) -> ToolAvailability:
-        """Whether a tool can be used now."""
+    def availability(self, tool: RegisteredTool, client: Client | None = None) -> ToolAvailability:
+        """Whether a tool can be used now, in words for this client."""
         ...
 
-    def describe(self, tool: RegisteredTool, wanted: Filter) -> Mapping[str, Any]:
-        """Everything there is to say of a tool."""
+    def describe(self, tool: RegisteredTool, client: Client | None = None) -> Mapping[str, Any]:
+        """Everything there is to say of a tool to this client."""
         ...
 
 

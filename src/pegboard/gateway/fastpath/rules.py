@@ -240,16 +240,19 @@ class FastPath:
                 return call
             if result is None:
                 scope.outcome = HANDED_OVER
-                call.release(lambda: self._record_orphan(client, tool, scope.arguments))
+                call.release(lambda: self._record_orphan(client, tool, call, scope.arguments))
                 return call
             scope.outcome = "error" if result.is_error else "ok"
             if scope.is_recorded:
                 scope.result_bytes = sum(map(len, result.pieces))
             return answer(request, *result.pieces)
 
-    def _record_orphan(self, client: Client, tool: RegisteredTool, arguments: bytes | Mapping[str, Any] | None) -> None:
+    def _record_orphan(
+        self, client: Client, tool: RegisteredTool, call: RawCall, arguments: bytes | Mapping[str, Any] | None
+    ) -> None:
         """A call that nobody went on with is accounted for, too: its server may have done what it was asked to."""
         with self._board.calls.scope(client, tool.name, tool.server_name or "") as scope:
+            scope.count_from(call)
             scope.arguments, scope.outcome = arguments, "cancelled"
 
     def _start_call(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 
 from pegboard.access.rule_json import write_rule
-from pegboard.access.rule_words import EVERYTHING, describe_rule, describe_rules
+from pegboard.access.rule_words import EVERYTHING, describe_rule, describe_rules, name_rule
 from pegboard.clients.endpoint import endpoint_of
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.grant import GRANT, find_grant
@@ -68,7 +68,7 @@ async def _rules(rest: Rest, request: Request) -> Any:
                 "who": list(rule.who),
                 "rule": write_rule(rule),
                 "mayUse": describe_rule(rule),
-                "remarks": remarks.get(f"rule {number}", []),
+                "remarks": remarks.get(name_rule(number), []),
             }
             for number, rule in enumerate(rules, 1)
         ],

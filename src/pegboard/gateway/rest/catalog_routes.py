@@ -53,12 +53,11 @@ async def _tools(rest: Rest, request: Request) -> Any:
     if status is not None and status not in _STATUSES:
         raise invalid(f"status must be one of {', '.join(_STATUSES)}, found {status!r}")
     await rest.board.list_tools()
-    chosen, own = Filter.of(query.get("server"), query.get("prefix")), rest.caller(request).client.filter
+    chosen, client = Filter.of(query.get("server"), query.get("prefix")), rest.caller(request).client
     for name in sorted(chosen.servers or ()):
-        if problem := server_problem(rest.board, name, own):
+        if problem := server_problem(rest.board, name, client.filter):
             raise invalid(problem)
-    wanted = chosen.within(own)
-    tools = rows.tool_rows(rest.board, wanted, status)
+    tools = rows.tool_rows(rest.board, chosen.within(client.filter), status, client)
     return {"tools": tools, "total": len(tools)}
 
 
@@ -74,9 +73,9 @@ async def _search(rest: Rest, request: Request) -> Any:
 
 
 async def _tool(rest: Rest, request: Request) -> Any:
-    wanted = rest.caller(request).client.filter
-    tool = await rest.board.find_tool(request.path_params["name"], wanted)
-    return rest.board.describe(tool, wanted)
+    client = rest.caller(request).client
+    tool = await rest.board.find_tool(request.path_params["name"], client.filter)
+    return rest.board.describe(tool, client)
 
 
 async def _call(rest: Rest, request: Request) -> Any:

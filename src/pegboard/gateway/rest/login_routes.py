@@ -78,6 +78,7 @@ _LOGIN: Schema = {
         "reason": {**TEXT, "description": "Why it cannot be used any more."},
         "issuer": TEXT,
         "scopes": list_of(TEXT),
+        "renews": {"type": "boolean", "description": "Whether it is renewed by itself: then expiresAt is not its end."},
         "expiresAt": {**_TIME, "description": "When the token of now expires; one that can be renewed is."},
         "signedInAt": _TIME,
     },
@@ -179,7 +180,7 @@ async def _list(rest: Rest, request: Request) -> Any:
         if wanted.admits_server(each.server) and (principal.admin or each.principal == principal.id)
     ]
     names = {token_principal_id(token.id): token.name for token in await rest.tokens.list()} if seen else {}
-    return {"logins": [_login_row(each, names) for each in seen]}
+    return {"logins": [_login_row(each, names, await rest.logins.is_renewable(each)) for each in seen]}
 
 
 def check_sign_in(spec: ServerSpec) -> None:
@@ -278,7 +279,7 @@ def _flow_row(flow: Flow) -> dict[str, Any]:
     return {key: value for key, value in row.items() if value is not None} | {"expiresAt": moment(flow.expires_at)}
 
 
-def _login_row(login: Login, names: Mapping[str, str]) -> dict[str, Any]:
+def _login_row(login: Login, names: Mapping[str, str], renews: bool | None) -> dict[str, Any]:
     row = {
         "server": login.server,
         "who": (f"token {names[login.principal]}" if login.principal in names else login.principal) or None,
@@ -286,6 +287,7 @@ def _login_row(login: Login, names: Mapping[str, str]) -> dict[str, Any]:
         "reason": login.reason or None,
         "issuer": login.issuer,
         "scopes": list(login.scopes),
+        "renews": renews,
     }
     return {key: value for key, value in row.items() if value is not None} | {
         "expiresAt": moment(login.expires_at),

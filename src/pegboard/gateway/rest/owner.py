@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from starlette.requests import Request
 
+from pegboard.access.rule_words import name_rule
 from pegboard.clients.endpoint import endpoint_of
 from pegboard.config import Settings
 from pegboard.result import Forbidden
@@ -32,7 +33,7 @@ def require_admin(request: Request, settings: Settings) -> None:
 def _refuse_by_rule(settings: Settings) -> Forbidden:
     rules = settings.auth.rules
     number = next((number for number, rule in enumerate(rules, 1) if "local" in rule.who), len(rules))
-    where = f"rule {number} of auth.rules{f' in {settings.path}' if settings.path else ''}"
+    where = f"{name_rule(number)}{f' in {settings.path}' if settings.path else ''}"
     reason = f'this is only for admins, and {where}, which is for "local", does not say "admin": true'
     return Forbidden(
         f"{reason}. Add that to the rule, or use the pegboard commands on this machine, which work all the same"

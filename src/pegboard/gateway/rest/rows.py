@@ -9,6 +9,7 @@ from typing import Any
 from pegboard.access.access import Access
 from pegboard.board import Board
 from pegboard.clients.caller import Caller
+from pegboard.clients.client import Client
 from pegboard.listing.view import EVERYTHING, Filter
 from pegboard.servers.http.refusal import SIGN_IN_WORDS
 from pegboard.servers.server import Server
@@ -19,16 +20,18 @@ from pegboard.tool import RegisteredTool
 _MOST_LEFT_OUT = 100
 
 
-def server_rows(board: Board, wanted: Filter = EVERYTHING) -> list[dict[str, Any]]:
+def server_rows(board: Board, client: Client | None = None) -> list[dict[str, Any]]:
     """Every configured server that somebody may know of, by name."""
+    wanted = EVERYTHING if client is None else client.filter
     servers = sorted((name, server) for name, server in board.servers.items() if wanted.admits_server(name))
-    return [server_row(board, server, wanted) for _, server in servers]
+    return [server_row(board, server, client) for _, server in servers]
 
 
-def server_row(board: Board, server: Server, wanted: Filter = EVERYTHING) -> dict[str, Any]:
+def server_row(board: Board, server: Server, client: Client | None = None) -> dict[str, Any]:
     """One server: how it is, and what there is to say about it."""
     known = board.registry.server(server.name)
-    if (access := wanted.access) is not None and not access.admits_whole_server(server.name):
+    access = None if client is None else client.filter.access
+    if access is not None and not access.admits_whole_server(server.name):
         return _partial_row(board, server, access)
     count = board.configured.tool_count(server.name)
     stale = board.discovery.stale_since.get(server.name)
@@ -42,7 +45,7 @@ def server_row(board: Board, server: Server, wanted: Filter = EVERYTHING) -> dic
         "seen": known is not None or count > 0,
         "lastSeen": moment(server.last_seen or (known.discovered_at if known else None)),
         "latencyMs": None if server.latency is None else round(server.latency * 1000, 1),
-        "lastError": server.last_error,
+        "lastError": _last_error(board, server, client),
         "era": server.era,
         "protocolVersion": server.hello.version if server.hello else None,
         "staleSince": moment(stale),
@@ -57,6 +60,11 @@ def server_row(board: Board, server: Server, wanted: Filter = EVERYTHING) -> dic
     if cuts := board.discovery.cuts.get(server.name):
         row["cut"] = list(cuts.values())
     return row
+
+
+def _last_error(board: Board, server: Server, client: Client | None) -> str | None:
+    said = server.last_error
+    return said if said is None or client is None else board.sign_in_advice.words(server.name, said, client)
 
 
 def needs_login(server: Server) -> bool:
@@ -74,9 +82,11 @@ def _partial_row(board: Board, server: Server, access: Access) -> dict[str, Any]
     }
 
 
-def tool_rows(board: Board, wanted: Filter = EVERYTHING, status: str | None = None) -> list[dict[str, Any]]:
+def tool_rows(
+    board: Board, wanted: Filter = EVERYTHING, status: str | None = None, client: Client | None = None
+) -> list[dict[str, Any]]:
     """Every tool that passes the filter, by name, with whether it can be used."""
-    rows = [tool_row(board, tool) for tool in board.all_tools() if wanted.admits(tool)]
+    rows = [tool_row(board, tool, client) for tool in board.all_tools() if wanted.admits(tool)]
     if status is None:
         return rows
     if status == "unavailable":
@@ -84,13 +94,13 @@ def tool_rows(board: Board, wanted: Filter = EVERYTHING, status: str | None = No
     return [row for row in rows if row["status"] == status]
 
 
-def tool_row(board: Board, tool: RegisteredTool) -> dict[str, Any]:
+def tool_row(board: Board, tool: RegisteredTool, client: Client | None = None) -> dict[str, Any]:
     """One tool in brief."""
     return {
         "name": tool.name,
         "server": tool.server_name,
         "description": tool.definition.get("description", ""),
-        **board.availability(tool).to_dict(),
+        **board.availability(tool, client).to_dict(),
     }
 
 

@@ -91,7 +91,7 @@ def server_problem(board: Board, name: str, wanted: Filter) -> str | None:
 async def _servers(rest: Rest, request: Request) -> Any:
     client, problem = rest.caller(request).client, rest.config.problem
     refused = {} if problem is None or not client.principal.admin else {"configProblem": problem}
-    return {"servers": rows.server_rows(rest.board, client.filter), **refused}
+    return {"servers": rows.server_rows(rest.board, client), **refused}
 
 
 async def _enable(rest: Rest, request: Request) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pegboard.catalog.starting import starting_text
@@ -19,6 +19,10 @@ from pegboard.toolsets.toolset import BoardApi
 _MOST = 50
 # Of so many names that are wrong each is told what is wrong with it.
 _MOST_PROBLEMS = 5
+# With an address at which somebody signs in.
+_LONGEST_REMARK = 300
+# So many servers that wait for a sign-in are told how to get it, where a hit has no room for that.
+_MOST_SIGN_INS = 3
 _TEXT = {"type": "string"}
 _NAMES = {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": _MOST}
 _READS = {"readOnlyHint": True, "openWorldHint": False}
@@ -39,12 +43,14 @@ class DiscoveryTool(ResultTool):
     def __init__(self, board: BoardApi) -> None:
         self._board = board
 
-    def _remark(self, tool: RegisteredTool) -> str | None:
+    def _remark(self, tool: RegisteredTool, client: Client) -> str | None:
         """Why a tool cannot be used now, if so."""
-        available = self._board.availability(tool)
+        available = self._board.availability(tool, client)
         if available.status == "available":
             return None
-        return one_line(f"{tool.name} is {available.status} now: {available.reason or 'no reason is known'}", 200)
+        return one_line(
+            f"{tool.name} is {available.status} now: {available.reason or 'no reason is known'}", _LONGEST_REMARK
+        )
 
     def _may_see(self, name: str, caller: Caller) -> bool:
         """Whether a client may know that a tool is loaded, which somebody else on the same board may have done."""
@@ -93,16 +99,28 @@ class ToolFind(DiscoveryTool):
         seen = [
             Sighting(
                 each,
-                self._board.availability(each.tool),
+                self._board.availability(each.tool, caller.client),
                 each.tool.name in active,
                 self._board.lists.is_listed(each.tool.name, caller.client.list_key),
             )
             for each in found
         ]
         answer: dict[str, Any] = {"tools": hits(seen), "total": total}
+        said = _say_sign_ins(seen, answer["tools"])
         if starting := self._board.list_starting(caller.client.filter):
-            answer |= {"starting": starting, "message": starting_text(starting)}
-        return answer
+            answer["starting"] = starting
+            said.append(starting_text(starting))
+        return {**answer, "message": " ".join(said)} if said else answer
+
+
+def _say_sign_ins(seen: Sequence[Sighting], shown: Sequence[Mapping[str, Any]]) -> list[str]:
+    """How to sign in to the servers of hits, where that was cut: a part of an address is of no use."""
+    reasons = {
+        str(each.found.tool.server_name): each.available.reason or ""
+        for each, hit in zip(seen, shown, strict=True)
+        if each.available.status == "needs_auth" and hit["availability"].get("reason") != each.available.reason
+    }
+    return [f"{name} {reason}." for name, reason in list(reasons.items())[:_MOST_SIGN_INS]]
 
 
 class ToolDescribe(DiscoveryTool):
@@ -119,7 +137,7 @@ class ToolDescribe(DiscoveryTool):
         tool = await self._board.find_tool(arguments["name"], caller.client.filter)
         active = tool.name in self._board.loaded.on(caller.client.board)
         return {
-            **self._board.describe(tool, caller.client.filter),
+            **self._board.describe(tool, caller.client),
             "active": active,
             "listed": self._board.lists.is_listed(tool.name, caller.client.list_key),
         }
@@ -144,7 +162,7 @@ class ToolLoad(DiscoveryTool):
         caller = self.caller()
         tools = await self._all(list(dict.fromkeys(arguments["names"])), caller)
         names = [tool.name for tool in tools]
-        remarks = [remark for tool in tools if (remark := self._remark(tool))]
+        remarks = [remark for tool in tools if (remark := self._remark(tool, caller.client))]
         is_listed = self._board.lists.is_listed
         new = [name for name in names if not is_listed(name, caller.client.list_key)]
         unloaded = await self._board.loaded.add(caller.client.board, names) if caller.client.board is not None else []
@@ -230,7 +248,7 @@ class ToolActive(DiscoveryTool):
                 continue
             tool = self._board.lookup_tool(name, caller.client.filter)
             words = "" if tool is None else one_line(str(tool.definition.get("description") or ""), 160)
-            remark = "it is not there now" if tool is None else self._remark(tool)
+            remark = "it is not there now" if tool is None else self._remark(tool, caller.client)
             tools.append({"name": name, "description": " ".join(filter(None, [words, remark and f"({remark})"]))})
         return {"tools": tools, "count": len(tools), "message": _say_active(caller.client, len(tools))}
 

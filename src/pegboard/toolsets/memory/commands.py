@@ -37,7 +37,7 @@ _Unsorted = Annotated[bool, typer.Option("--unsorted", help="Show links in the o
 
 def add_to(app: typer.Typer) -> None:
     """Add this group's commands."""
-    group = typer.Typer(no_args_is_help=True, help="The memory of agents: add, get, search, list, delete, …")
+    group = typer.Typer(no_args_is_help=True, help="The memory of agents: add, get, search and more.")
     group.command(short_help="Add a memory.")(add)
     for command in (get, update, rename, delete, search, fulltext, linked):
         group.command()(command)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, islice
 
-from pegboard.search.edit_distance import distance
+from pegboard.edit_distance import distance
 from pegboard.search.tokens import MAX_TEXT, Pieces, has_unspaced, pieces, terms_by_word
 
 # What stands between the words of a text and those that are only another form of them: no phrase reaches over it.

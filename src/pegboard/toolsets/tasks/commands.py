@@ -28,7 +28,7 @@ _Change = Annotated[str | None, typer.Option("--change", help="Only tasks of thi
 
 def add_to(app: typer.Typer) -> None:
     """Add this group's commands."""
-    group = typer.Typer(no_args_is_help=True, help="The tasks of an OpenSpec folder: list, next, done, sync, …")
+    group = typer.Typer(no_args_is_help=True, help="The tasks of an OpenSpec folder: list, next, done and more.")
     group.command("list")(list_tasks)
     group.command("next")(next_tasks)
     for command in (done, sync, graph):
