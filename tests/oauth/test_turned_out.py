@@ -49,7 +49,7 @@ async def change_token(opened: SignedIn, method: str, **body: Any) -> None:
 
 
 async def look(opened: SignedIn, flow: str) -> tuple[str, str]:
-    found = await opened.gateway.board.oauth.watch(flow, 0.0)
+    found = await opened.gateway.board.oauth.sign_ins.watch(flow, 0.0)
     return found.state, found.reason
 
 
@@ -93,7 +93,7 @@ async def test_a_sign_in_ends_with_its_token(opened: SignedIn, server: str) -> N
     begun = await opened.person(server, boss).begin()
     await change_token(opened, "DELETE")
     oauth = opened.gateway.board.oauth
-    ended = await oauth.watch(begun["flow"], 20.0)
+    ended = await oauth.sign_ins.watch(begun["flow"], 20.0)
     assert (ended.state, "not let in any more" in ended.reason) == ("failed", True)
 
 
